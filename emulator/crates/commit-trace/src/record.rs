@@ -1,0 +1,309 @@
+//! What one instruction leaves in the stream.
+
+/// Dense number of a static instruction (address space, virtual PC, encoding), in order of first use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct InstId(pub u32);
+
+/// Number of a hart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct HartId(pub u32);
+
+/// Number of a record in its hart's stream, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Seq(pub u64);
+
+/// Why the front end was redirected after this instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum Redirect {
+    /// It was not.
+    #[default]
+    None = 0,
+    /// A mispredicted branch or jump.
+    Mispredict = 1,
+    /// A pipeline flush at commit (CSR, fence, atomic, `xret`, memory-ordering failure).
+    Flush = 2,
+    /// It raised an exception; it did not commit.
+    Exception = 3,
+    /// It was tagged with an interrupt; it did not commit.
+    Interrupt = 4,
+}
+
+impl Redirect {
+    const ALL: [Self; 5] =
+        [Self::None, Self::Mispredict, Self::Flush, Self::Exception, Self::Interrupt];
+
+    /// Decodes the three-bit field; unknown values read as `None`.
+    pub const fn from_bits(bits: u32) -> Self {
+        if bits < 5 { Self::ALL[bits as usize] } else { Self::None }
+    }
+
+    /// True if the instruction left the ROB without committing.
+    pub const fn is_trap(self) -> bool {
+        matches!(self, Self::Exception | Self::Interrupt)
+    }
+}
+
+/// What the instruction waited for while it was the oldest in the ROB: finer than its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum CycleClass {
+    /// An execution unit or an operand of one (ALU stall).
+    #[default]
+    Alu = 0,
+    /// A load that hit in the L1 data cache or was forwarded.
+    LoadL1 = 1,
+    /// A load served by the L2.
+    LoadL2 = 2,
+    /// A load served by the last-level cache.
+    LoadLlc = 3,
+    /// A load served by memory.
+    LoadDram = 4,
+    /// A store, its address or its data.
+    Store = 5,
+    /// An unpipelined divider (integer or FP).
+    Divider = 6,
+    /// Serialisation: a CSR access, fence, or atomic.
+    Serialize = 7,
+    /// A device register.
+    Device = 8,
+}
+
+impl CycleClass {
+    /// All classes, in numeric order.
+    pub const ALL: [Self; 9] = [
+        Self::Alu, Self::LoadL1, Self::LoadL2, Self::LoadLlc, Self::LoadDram, Self::Store,
+        Self::Divider, Self::Serialize, Self::Device,
+    ];
+
+    /// Decodes the four-bit field; unknown values read as `Alu`.
+    pub const fn from_bits(bits: u32) -> Self {
+        if bits < 9 { Self::ALL[bits as usize] } else { Self::Alu }
+    }
+}
+
+/// TEA's nine event bits (ISCA'23, table 1), bit numbers as below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct TeaEvents(pub u16);
+
+impl TeaEvents {
+    /// Drained by an L1 instruction cache miss.
+    pub const DR_L1: Self = Self(1 << 0);
+    /// Drained by an instruction TLB miss.
+    pub const DR_TLB: Self = Self(1 << 1);
+    /// Dispatch stalled on a full store queue.
+    pub const DR_SQ: Self = Self(1 << 2);
+    /// Flushed by a mispredicted branch.
+    pub const FL_MB: Self = Self(1 << 3);
+    /// Flushed by an exception (or a flush on commit).
+    pub const FL_EX: Self = Self(1 << 4);
+    /// Flushed by a memory-ordering failure.
+    pub const FL_MO: Self = Self(1 << 5);
+    /// Stalled by an L1 data cache miss.
+    pub const ST_L1: Self = Self(1 << 6);
+    /// Stalled by a data TLB miss.
+    pub const ST_TLB: Self = Self(1 << 7);
+    /// Stalled by a last-level cache miss.
+    pub const ST_LLC: Self = Self(1 << 8);
+}
+
+impl std::ops::BitOr for TeaEvents {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl std::ops::BitOrAssign for TeaEvents {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// One dynamic instruction, 16 bytes. Cycles are relative, so that a record is small; the absolute
+/// view is [`crate::SpanBuilder`]'s or a walk from [`Batch::start_cycle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct CommitRecord {
+    /// Static instruction.
+    pub inst: InstId,
+    /// Cycles from the previous record's commit (or from the end of an [`Event::Idle`] between them)
+    /// to this one's: 0 for the same commit group. For a trap: to the cycle in which it is taken.
+    pub commit_delta: u32,
+    /// Bits 19..0: cycles from entering the ROB to `commit`, saturating.
+    /// Bits 31..20: cycles from decode to entering the ROB, saturating.
+    lead: u32,
+    /// Bits 2..0 redirect, 3 first of its ROB row, 7..4 cycle class, 16..8 TEA events.
+    flags: u32,
+}
+
+const RESIDENCE_BITS: u32 = 20;
+const RESIDENCE_MAX: u64 = (1 << RESIDENCE_BITS) - 1;
+const DECODE_MAX: u64 = (1 << (32 - RESIDENCE_BITS)) - 1;
+
+impl CommitRecord {
+    /// Builds a record. `residence` is commit − dispatch, `decode_lead` dispatch − decode, in cycles;
+    /// both saturate (at 1,048,575 and 4,095).
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one argument per packed field")]
+    pub fn new(
+        inst: InstId,
+        commit_delta: u32,
+        residence: u64,
+        decode_lead: u64,
+        redirect: Redirect,
+        first_of_row: bool,
+        class: CycleClass,
+        tea: TeaEvents,
+    ) -> Self {
+        Self {
+            inst,
+            commit_delta,
+            lead: residence.min(RESIDENCE_MAX) as u32
+                | (decode_lead.min(DECODE_MAX) as u32) << RESIDENCE_BITS,
+            flags: redirect as u32
+                | (first_of_row as u32) << 3
+                | (class as u32) << 4
+                | u32::from(tea.0) << 8,
+        }
+    }
+
+    /// Rebuilds a record from the two packed words that [`Self::packed`] gave.
+    pub const fn from_packed(inst: InstId, commit_delta: u32, lead: u32, flags: u32) -> Self {
+        Self { inst, commit_delta, lead, flags }
+    }
+
+    /// The packed words `(lead, flags)`, for storage.
+    pub const fn packed(&self) -> (u32, u32) {
+        (self.lead, self.flags)
+    }
+
+    /// Cycles in the ROB: commit − dispatch.
+    #[inline]
+    pub const fn residence(&self) -> u32 {
+        self.lead & RESIDENCE_MAX as u32
+    }
+
+    /// Cycles from decode to dispatch.
+    #[inline]
+    pub const fn decode_lead(&self) -> u32 {
+        self.lead >> RESIDENCE_BITS
+    }
+
+    /// Why the front end was redirected after it.
+    #[inline]
+    pub const fn redirect(&self) -> Redirect {
+        Redirect::from_bits(self.flags & 7)
+    }
+
+    /// True for the first instruction of a ROB row.
+    #[inline]
+    pub const fn first_of_row(&self) -> bool {
+        self.flags >> 3 & 1 != 0
+    }
+
+    /// What it waited for at the head.
+    #[inline]
+    pub const fn class(&self) -> CycleClass {
+        CycleClass::from_bits(self.flags >> 4 & 15)
+    }
+
+    /// TEA's event bits.
+    #[inline]
+    pub const fn tea(&self) -> TeaEvents {
+        TeaEvents((self.flags >> 8 & 0x1ff) as u16)
+    }
+}
+
+/// Coarse class of a static instruction, enough for cycle stacks and basic blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Integer and everything not named below.
+    Int = 0,
+    /// Loads.
+    Load = 1,
+    /// Stores.
+    Store = 2,
+    /// Floating point.
+    Fp = 3,
+    /// Conditional branch.
+    Branch = 4,
+    /// Direct jump or call.
+    Jump = 5,
+    /// Indirect jump, call or return.
+    IndirectJump = 6,
+    /// Atomics.
+    Atomic = 7,
+    /// CSR, fence, `ecall`, `xret`, `wfi`: serialising.
+    System = 8,
+}
+
+impl Class {
+    /// All classes, in numeric order.
+    pub const ALL: [Self; 9] = [
+        Self::Int, Self::Load, Self::Store, Self::Fp, Self::Branch, Self::Jump,
+        Self::IndirectJump, Self::Atomic, Self::System,
+    ];
+}
+
+/// The static facts of an instruction, sent once before its first record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstFacts {
+    /// Its number; facts arrive in order 0, 1, 2, …
+    pub id: InstId,
+    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces.
+    pub space: u32,
+    /// Virtual PC.
+    pub pc: u64,
+    /// Encoding (16-bit encodings in the low half).
+    pub raw: u32,
+    /// Length in bytes: 2 or 4.
+    pub len: u8,
+    /// Privilege (architectural encoding: 0 U, 1 S, 3 M).
+    pub privilege: u8,
+    /// Coarse class.
+    pub class: Class,
+    /// Target of a direct branch or jump.
+    pub target: Option<u64>,
+}
+
+/// Things that happen between records. An event takes effect before the record that follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The hart slept in `wfi` for so many cycles after the previous record's commit.
+    Idle {
+        /// Cycles; may exceed 32 bits.
+        cycles: u64,
+    },
+    /// Privilege after the previous record (0 U, 1 S, 3 M).
+    Privilege(u8),
+    /// A side-band record that the guest's driver wrote to the TIP unit (type, bytes).
+    SideBand {
+        /// Record type (tip-device's table).
+        kind: u8,
+        /// Payload, little-endian.
+        bytes: Vec<u8>,
+    },
+    /// A trigger instruction: the region of interest starts (`true`) or stops.
+    Region(bool),
+    /// The run ends here: the last record's commit cycle is the run's last cycle.
+    End,
+}
+
+/// An owned piece of one hart's stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Hart.
+    pub hart: HartId,
+    /// Number of the first record.
+    pub first_seq: Seq,
+    /// Commit cycle that the first record's `commit_delta` counts from.
+    pub start_cycle: u64,
+    /// Facts of the instructions first used in this batch, in order of number.
+    pub facts: Vec<InstFacts>,
+    /// Records in program order.
+    pub records: Vec<CommitRecord>,
+    /// Events, each with the index of the record that it precedes (`records.len()` at the end).
+    pub events: Vec<(u32, Event)>,
+}

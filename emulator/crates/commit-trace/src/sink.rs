@@ -1,0 +1,42 @@
+//! Where the timing core pushes what commits.
+
+use crate::{CycleClass, Event, InstFacts, InstId, Redirect, TeaEvents};
+
+/// One dynamic instruction with absolute cycles, as the timing core computes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    /// Static instruction.
+    pub inst: InstId,
+    /// Cycle in which it was decoded.
+    pub decode: u64,
+    /// First cycle in which the ROB holds it.
+    pub dispatch: u64,
+    /// Cycle in which it commits; for a trap, in which it is taken at the ROB's head.
+    pub commit: u64,
+    /// Why the front end is redirected after it.
+    pub redirect: Redirect,
+    /// First instruction of its ROB row.
+    pub first_of_row: bool,
+    /// What it waits for at the head.
+    pub class: CycleClass,
+    /// TEA's event bits.
+    pub tea: TeaEvents,
+}
+
+/// The timing core drives, the sink decides. `commit` is the one required method.
+pub trait CommitSink {
+    /// An instruction committed (or trapped). Commit cycles never decrease.
+    fn commit(&mut self, commit: &Commit);
+    /// A static instruction is used for the first time.
+    fn define(&mut self, _facts: &InstFacts) {}
+    /// Something happened after the last commit, at `cycle`.
+    fn event(&mut self, _cycle: u64, _event: Event) {}
+}
+
+/// Drops everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullSink;
+
+impl CommitSink for NullSink {
+    fn commit(&mut self, _: &Commit) {}
+}

@@ -1,0 +1,19 @@
+//! The RISC-V instruction table and everything derived from it, plus the port
+//! ([`TimingModel`]) through which the machine drives a timing core.
+//!
+//! One row of the table gives an instruction's encoding, operands, class and
+//! assembly syntax; the decoder, the disassembler and the machine's dispatch
+//! are generated from it.
+
+mod inst;
+mod port;
+mod table;
+mod trap;
+
+pub use inst::{DecodedInst, InstClass, Reg};
+pub use table::Op;
+pub use port::{
+    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, StaticInst, StaticId,
+    TimingModel, Untimed,
+};
+pub use trap::{Exception, Interrupt, Privilege, Trap};

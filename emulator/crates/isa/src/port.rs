@@ -1,0 +1,209 @@
+//! The port between the functional machine and a timing model. The machine drives: for each
+//! instruction in program order it calls [`TimingModel::fetch`], perhaps
+//! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
+
+use crate::{DecodedInst, InstClass, Privilege, Trap};
+
+/// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
+/// executed. Numbers start at 0 and are handed out in order of first execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct StaticId(pub u32);
+
+/// The static facts of an instruction, announced once through [`TimingModel::define`].
+#[derive(Clone, Copy, Debug)]
+pub struct StaticInst {
+    /// Its number.
+    pub id: StaticId,
+    /// Address space: 0 bare (M-mode or no translation), 1 global (kernel) mappings, 2 and up the
+    /// user address spaces in order of first execution.
+    pub space: u32,
+    /// Virtual program counter.
+    pub pc: u64,
+    /// The decoded instruction.
+    pub inst: DecodedInst,
+    /// Privilege in which it first executed.
+    pub privilege: Privilege,
+}
+
+impl StaticInst {
+    /// The target of a direct branch or jump.
+    pub fn direct_target(&self) -> Option<u64> {
+        matches!(self.inst.class, InstClass::Branch | InstClass::Jal)
+            .then(|| self.pc.wrapping_add(self.inst.imm as i64 as u64))
+    }
+}
+
+/// What an instruction asked of the memory system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum MemKind {
+    /// No access.
+    #[default]
+    None,
+    /// A load (also load-reserved).
+    Load,
+    /// A store (also a successful store-conditional).
+    Store,
+    /// An atomic read-modify-write.
+    Amo,
+}
+
+/// A data access.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemAccess {
+    /// Virtual address of the first byte.
+    pub va: u64,
+    /// Physical address of the first byte.
+    pub pa: u64,
+    /// Kind; `None` if the instruction accessed no memory or trapped before it did.
+    pub kind: MemKind,
+    /// Size in bytes (1, 2, 4 or 8).
+    pub size: u8,
+    /// True for device registers (uncached, not speculated).
+    pub mmio: bool,
+}
+
+/// A summary of an operand that decides a latency.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Operand {
+    /// Division: significant bits of the dividend's magnitude (0 to 64). Otherwise 0.
+    pub dividend_bits: u8,
+    /// Division: significant bits of the divisor's magnitude (0 to 64). Otherwise 0.
+    pub divisor_bits: u8,
+}
+
+/// One executed instruction: all that a timing model may know about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed {
+    /// Static instruction.
+    pub id: StaticId,
+    /// Decoded form.
+    pub inst: DecodedInst,
+    /// Virtual address it was fetched from.
+    pub pc: u64,
+    /// Physical address it was fetched from.
+    pub fetch_pa: u64,
+    /// Virtual address of the instruction that runs next (the handler, after a trap).
+    pub next_pc: u64,
+    /// Its data access.
+    pub mem: MemAccess,
+    /// Operand facts.
+    pub operand: Operand,
+    /// Privilege in which it executed.
+    pub privilege: Privilege,
+    /// Set if it raised an exception; it then does not retire.
+    pub trap: Option<Trap>,
+    /// Address translation is on for this fetch / for data accesses.
+    pub translated: bool,
+}
+
+/// The page-table entries that a hardware walk for an address reads, root first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageWalk {
+    /// Physical addresses of the entries; the first `levels` are valid.
+    pub pte: [u64; 5],
+    /// Number of entries read (0 if the address is not translated).
+    pub levels: u8,
+    /// log2 of the page size at the leaf (12, 21, 30, 39), 12 when unmapped.
+    pub page_bits: u8,
+}
+
+/// Repeats a page walk without side effects, for a timing model whose TLB missed.
+pub trait PageWalker {
+    /// The walk for `va` under the current `satp`.
+    fn walk(&self, va: u64) -> PageWalk;
+}
+
+/// Events that programmable counters can count (SBI PMU hardware events, chapter 11.1, and the
+/// RISC-V performance events draft).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PerfEvent {
+    /// Core cycles.
+    Cycles,
+    /// Retired instructions.
+    Instructions,
+    /// L1 data cache accesses (SBI "cache references").
+    CacheReferences,
+    /// Last-level cache misses (SBI "cache misses").
+    CacheMisses,
+    /// Retired branches and jumps.
+    Branches,
+    /// Mispredicted branches and jumps.
+    BranchMisses,
+    /// Cycles with an empty ROB that is not being flushed.
+    FrontendStalls,
+    /// Cycles in which the oldest instruction is not complete.
+    BackendStalls,
+    /// L1 data cache load misses.
+    L1dMisses,
+    /// L1 instruction cache misses.
+    L1iMisses,
+    /// Data TLB misses.
+    DtlbMisses,
+    /// Instruction TLB misses.
+    ItlbMisses,
+}
+
+/// A timing model: turns the program-order stream into cycles.
+///
+/// Contract, per instruction: `define` (once per static instruction, before its first use), then
+/// `fetch`, then either `interrupt` (the instruction is dropped) or `retire`. All cycles are core
+/// cycles since reset and never decrease from call to call of the same method.
+pub trait TimingModel {
+    /// False only for [`Untimed`]: lets the hart's loop drop every call.
+    const TIMED: bool;
+
+    /// Announces a static instruction.
+    fn define(&mut self, inst: &StaticInst);
+
+    /// Times the front end for the instruction at `pc` (physical address `pa`) and returns the
+    /// cycle in which it is decoded. An interrupt that is pending at that cycle is taken in its place.
+    fn fetch(&mut self, id: StaticId, inst: &DecodedInst, pc: u64, pa: u64, translated: bool, walker: &impl PageWalker) -> u64;
+
+    /// The instruction last passed to `fetch` was tagged with an interrupt: it reaches the ROB's
+    /// head, does not execute, and the handler at `handler_pc` is fetched.
+    fn interrupt(&mut self, id: StaticId, pc: u64, handler_pc: u64);
+
+    /// Times the rest of the pipeline for an executed instruction (or one that raised an exception).
+    fn retire(&mut self, executed: &Executed, walker: &impl PageWalker);
+
+    /// A `wfi` that was retired sleeps until `cycle`; nothing happens if that is in the past.
+    fn idle_until(&mut self, cycle: u64);
+
+    /// Cycle at which a serialising instruction (a CSR read, an MMIO access) that is executed now
+    /// takes effect: the value that `mcycle` and `time` are derived from.
+    fn now(&self) -> u64;
+
+    /// Running total of an event since reset.
+    fn count(&self, event: PerfEvent) -> u64;
+
+    /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
+    fn flush_tlb(&mut self);
+
+    /// Privilege changed (trap or return) by the instruction just retired or the interrupt just taken.
+    fn privilege(&mut self, privilege: Privilege);
+}
+
+/// No timing: one instruction is one cycle, counted by the hart.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untimed;
+
+impl TimingModel for Untimed {
+    const TIMED: bool = false;
+    fn define(&mut self, _: &StaticInst) {}
+    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: &impl PageWalker) -> u64 {
+        0
+    }
+    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
+    fn retire(&mut self, _: &Executed, _: &impl PageWalker) {}
+    fn idle_until(&mut self, _: u64) {}
+    fn now(&self) -> u64 {
+        0
+    }
+    fn count(&self, _: PerfEvent) -> u64 {
+        0
+    }
+    fn flush_tlb(&mut self) {}
+    fn privilege(&mut self, _: Privilege) {}
+}
