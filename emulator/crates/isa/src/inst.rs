@@ -1,5 +1,7 @@
 //! The decoded form of an instruction.
 
+use crate::Op;
+
 /// A register name in the unified numbering: 0 is `x0` and means "no register"
 /// to the timing core, 1–31 are `x1`–`x31`, 32–63 are `f0`–`f31`.
 pub type Reg = u8;
@@ -66,9 +68,31 @@ impl InstClass {
     pub const ALL: [InstClass; 25] = {
         use InstClass::*;
         [
-            IntAlu, IntMul, IntDiv, Branch, Jal, Jalr, Load, Store, FpLoad, FpStore, Amo,
-            LoadReserved, StoreConditional, FpArith, FpDivSqrt, FpToInt, IntToFp, Csr, Fence,
-            FenceI, SfenceVma, Ecall, Xret, Wfi, Illegal,
+            IntAlu,
+            IntMul,
+            IntDiv,
+            Branch,
+            Jal,
+            Jalr,
+            Load,
+            Store,
+            FpLoad,
+            FpStore,
+            Amo,
+            LoadReserved,
+            StoreConditional,
+            FpArith,
+            FpDivSqrt,
+            FpToInt,
+            IntToFp,
+            Csr,
+            Fence,
+            FenceI,
+            SfenceVma,
+            Ecall,
+            Xret,
+            Wfi,
+            Illegal,
         ]
     };
 
@@ -77,7 +101,14 @@ impl InstClass {
         use InstClass::*;
         matches!(
             self,
-            Amo | LoadReserved | StoreConditional | Csr | Fence | FenceI | SfenceVma | Ecall | Xret
+            Amo | LoadReserved
+                | StoreConditional
+                | Csr
+                | Fence
+                | FenceI
+                | SfenceVma
+                | Ecall
+                | Xret
                 | Wfi
         )
     }
@@ -95,7 +126,7 @@ impl InstClass {
 #[repr(C)]
 pub struct DecodedInst {
     /// The operation, as a number of the instruction table.
-    pub op: crate::Op,
+    pub op: Op,
     /// The class, copied from the table.
     pub class: InstClass,
     /// Length in bytes: 2 or 4.
@@ -108,10 +139,53 @@ pub struct DecodedInst {
     pub rs2: Reg,
     /// Third source (fused multiply-add); 0 if none.
     pub rs3: Reg,
-    /// Sign-extended immediate; the CSR number for CSR instructions (zero-extended immediates of
-    /// `csrrwi` and the like are in `rs1` of `raw`).
+    /// Immediate, sign-extended; shift amount; CSR number; the whole upper immediate (low 12 bits
+    /// zero) of `lui` and `auipc`; 0 if none.
     pub imm: i32,
-    /// The encoding as fetched (16-bit encodings in the low half). For a compressed instruction
-    /// that needs its rounding mode or `aq`/`rl` bits: none does.
+    /// The encoding as fetched, a 16-bit one zero-extended. No compressed instruction has a field
+    /// that the accessors below read.
     pub raw: u32,
+}
+
+impl DecodedInst {
+    /// The decoded form of a reserved encoding, or (`raw` = 0) of an instruction that could not be
+    /// fetched.
+    pub const fn illegal(raw: u32) -> Self {
+        Self {
+            op: Op::Illegal,
+            class: InstClass::Illegal,
+            len: if raw & 3 == 3 { 4 } else { 2 },
+            rd: 0,
+            rs1: 0,
+            rs2: 0,
+            rs3: 0,
+            imm: 0,
+            raw,
+        }
+    }
+
+    /// CSR instructions: the CSR's number.
+    pub const fn csr(&self) -> u16 {
+        self.imm as u16
+    }
+
+    /// `csrrwi`, `csrrsi`, `csrrci`: the 5-bit immediate, which stands in the place of `rs1`.
+    pub const fn csr_uimm(&self) -> u64 {
+        (self.raw >> 15 & 31) as u64
+    }
+
+    /// FP instructions that round: the static rounding mode 0 to 4, or 7 for the one in `frm`.
+    pub const fn rounding_mode(&self) -> u8 {
+        (self.raw >> 12 & 7) as u8
+    }
+
+    /// Atomics: no later memory operation may be observed before this one.
+    pub const fn aq(&self) -> bool {
+        self.raw >> 26 & 1 != 0
+    }
+
+    /// Atomics: no earlier memory operation may be observed after this one.
+    pub const fn rl(&self) -> bool {
+        self.raw >> 25 & 1 != 0
+    }
 }

@@ -5,15 +5,20 @@
 //! assembly syntax; the decoder, the disassembler and the machine's dispatch
 //! are generated from it.
 
+mod compressed;
+mod decode;
 mod inst;
+mod operand;
+mod pattern;
 mod port;
 mod table;
 mod trap;
 
+pub use decode::decode;
 pub use inst::{DecodedInst, InstClass, Reg};
-pub use table::Op;
 pub use port::{
-    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, StaticInst, StaticId,
+    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, StaticId, StaticInst,
     TimingModel, Untimed,
 };
+pub use table::Op;
 pub use trap::{Exception, Interrupt, Privilege, Trap};

@@ -159,7 +159,15 @@ pub trait TimingModel {
 
     /// Times the front end for the instruction at `pc` (physical address `pa`) and returns the
     /// cycle in which it is decoded. An interrupt that is pending at that cycle is taken in its place.
-    fn fetch(&mut self, id: StaticId, inst: &DecodedInst, pc: u64, pa: u64, translated: bool, walker: &impl PageWalker) -> u64;
+    fn fetch(
+        &mut self,
+        id: StaticId,
+        inst: &DecodedInst,
+        pc: u64,
+        pa: u64,
+        translated: bool,
+        walker: &impl PageWalker,
+    ) -> u64;
 
     /// The instruction last passed to `fetch` was tagged with an interrupt: it reaches the ROB's
     /// head, does not execute, and the handler at `handler_pc` is fetched.
@@ -192,7 +200,15 @@ pub struct Untimed;
 impl TimingModel for Untimed {
     const TIMED: bool = false;
     fn define(&mut self, _: &StaticInst) {}
-    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: &impl PageWalker) -> u64 {
+    fn fetch(
+        &mut self,
+        _: StaticId,
+        _: &DecodedInst,
+        _: u64,
+        _: u64,
+        _: bool,
+        _: &impl PageWalker,
+    ) -> u64 {
         0
     }
     fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}

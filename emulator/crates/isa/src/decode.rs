@@ -1,0 +1,80 @@
+//! Decoding: a bucket for each (major opcode, funct3), then the few rows in it.
+
+use crate::DecodedInst;
+use crate::table::ROWS;
+
+/// Decodes one instruction: a 16-bit encoding in the low half of `raw` if its low two bits are
+/// not both set, else a 32-bit one. Never fails: a reserved encoding gives [`crate::Op::Illegal`], with
+/// the encoding in `raw` for `xtval`.
+pub fn decode(raw: u32) -> DecodedInst {
+    if raw & 3 != 3 {
+        return crate::compressed::decode(raw as u16);
+    }
+    let illegal = DecodedInst::illegal(raw);
+    let bucket = bucket_of(raw);
+    let (start, end) = (INDEX.start[bucket], INDEX.start[bucket + 1]);
+    for &number in &INDEX.rows[start as usize..end as usize] {
+        let row = &ROWS[number as usize];
+        if row.encoding.matches(raw) {
+            let mut inst = DecodedInst {
+                op: row.op,
+                class: row.class,
+                ..illegal
+            };
+            let legal = row
+                .operands
+                .iter()
+                .all(|operand| operand.extract(&mut inst));
+            return if legal { inst } else { illegal };
+        }
+    }
+    illegal
+}
+
+/// Opcode bits 6–2 and funct3.
+const fn bucket_of(raw: u32) -> usize {
+    ((raw >> 2) & 31 | (raw >> 12 & 7) << 5) as usize
+}
+
+const BUCKETS: usize = 256;
+
+/// Rows of bucket `b`: `rows[start[b]..start[b + 1]]`.
+struct Index<const N: usize> {
+    start: [u16; BUCKETS + 1],
+    rows: [u16; N],
+}
+
+static INDEX: Index<{ entries() }> = index();
+
+/// True if some encoding of the row falls into the bucket.
+const fn in_bucket(row: usize, bucket: usize) -> bool {
+    let key = ((bucket & 31) << 2 | (bucket >> 5) << 12) as u32;
+    let encoding = ROWS[row].encoding;
+    (key ^ encoding.value) & encoding.mask & 0x707c == 0
+}
+
+const fn entries() -> usize {
+    index::<{ BUCKETS * 8 }>().start[BUCKETS] as usize
+}
+
+const fn index<const N: usize>() -> Index<N> {
+    let mut index = Index {
+        start: [0; BUCKETS + 1],
+        rows: [0; N],
+    };
+    let (mut bucket, mut count) = (0, 0);
+    while bucket < BUCKETS {
+        // Row 0 is `Illegal`.
+        let mut row = 1;
+        while row < ROWS.len() {
+            if in_bucket(row, bucket) {
+                index.rows[count] = row as u16;
+                count += 1;
+            }
+            row += 1;
+        }
+        bucket += 1;
+        index.start[bucket] = count as u16;
+    }
+    index
+}
