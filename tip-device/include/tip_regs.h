@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Registers of the TIP unit. Generated from tip-device/src/regs.rs; do not edit. */
+#ifndef TIP_REGS_H
+#define TIP_REGS_H
+
+#define TIP_MAGIC 0x54495031ULL
+#define TIP_VERSION 1
+
+/* Identification. (RO) */
+#define TIP_ID 0x00
+#define TIP_ID_MAGIC_SHIFT 0
+#define TIP_ID_MAGIC_MASK 0xffffffffULL /* 0x54495031, "TIP1" */
+#define TIP_ID_VERSION_SHIFT 32
+#define TIP_ID_VERSION_MASK 0xff00000000ULL /* version of this register layout, 1 */
+#define TIP_ID_WIDTH_SHIFT 40
+#define TIP_ID_WIDTH_MASK 0xff0000000000ULL /* commit width b: addresses per sample */
+#define TIP_ID_FIFO_DEPTH_SHIFT 48
+#define TIP_ID_FIFO_DEPTH_MASK 0xff000000000000ULL /* samples that the FIFO holds */
+
+/* Control. (RW) */
+#define TIP_CONTROL 0x08
+#define TIP_CONTROL_ENABLE_SHIFT 0
+#define TIP_CONTROL_ENABLE_MASK 0x1ULL /* the timer runs */
+#define TIP_CONTROL_RANDOM_SHIFT 1
+#define TIP_CONTROL_RANDOM_MASK 0x2ULL /* each trigger falls on a random cycle of its period */
+#define TIP_CONTROL_U_SHIFT 2
+#define TIP_CONTROL_U_MASK 0x4ULL /* the timer counts cycles in user mode */
+#define TIP_CONTROL_S_SHIFT 3
+#define TIP_CONTROL_S_MASK 0x8ULL /* the timer counts cycles in supervisor mode */
+#define TIP_CONTROL_M_SHIFT 4
+#define TIP_CONTROL_M_MASK 0x10ULL /* the timer counts cycles in machine mode */
+#define TIP_CONTROL_IRQ_ENABLE_SHIFT 5
+#define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO */
+
+/* Reload value of the timer, in core cycles (at least 1). (RW) */
+#define TIP_PERIOD 0x10
+
+/* Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first. (RW) */
+#define TIP_COUNT 0x18
+
+/* Status. (RO) */
+#define TIP_STATUS 0x20
+#define TIP_STATUS_COUNT_SHIFT 0
+#define TIP_STATUS_COUNT_MASK 0xffULL /* samples in the FIFO */
+#define TIP_STATUS_PENDING_SHIFT 8
+#define TIP_STATUS_PENDING_MASK 0x100ULL /* a trigger has come whose sample is not complete */
+
+/* Samples lost to a full FIFO; their cycles went into later samples. Any write clears. (RW) */
+#define TIP_OVERRUN 0x28
+
+/* Write 1: drop the oldest sample. The interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set. (WO) */
+#define TIP_POP 0x30
+
+/* Core clock, in Hz. (RO) */
+#define TIP_CLOCK 0x38
+
+/* Cycle of the oldest sample's trigger. All sample registers read 0 when the FIFO is empty. (RO) */
+#define TIP_CYCLE 0x40
+
+/* Flags of the oldest sample. (RO) */
+#define TIP_FLAGS 0x48
+#define TIP_FLAGS_VALID_SHIFT 0
+#define TIP_FLAGS_VALID_MASK 0xfULL /* one bit per address */
+#define TIP_FLAGS_OLDEST_SHIFT 4
+#define TIP_FLAGS_OLDEST_MASK 0x30ULL /* index of the oldest instruction */
+#define TIP_FLAGS_STALLED_SHIFT 8
+#define TIP_FLAGS_STALLED_MASK 0x100ULL /* no instruction committed and the ROB was not empty */
+#define TIP_FLAGS_FRONTEND_SHIFT 9
+#define TIP_FLAGS_FRONTEND_MASK 0x200ULL /* the ROB was empty for want of instructions (Drained); the address is the first one to arrive */
+#define TIP_FLAGS_EXCEPTION_SHIFT 10
+#define TIP_FLAGS_EXCEPTION_MASK 0x400ULL /* the ROB was empty after this instruction trapped */
+#define TIP_FLAGS_FLUSH_SHIFT 11
+#define TIP_FLAGS_FLUSH_MASK 0x800ULL /* the ROB was empty after this instruction flushed the pipeline */
+#define TIP_FLAGS_MISPREDICTED_SHIFT 12
+#define TIP_FLAGS_MISPREDICTED_MASK 0x1000ULL /* the ROB was empty after this branch was mispredicted */
+#define TIP_FLAGS_PRIV_SHIFT 16
+#define TIP_FLAGS_PRIV_MASK 0x30000ULL /* privilege of the sampled instruction: 0 U, 1 S, 3 M */
+
+/* Virtual address of the first sampled instruction. (RO) */
+#define TIP_ADDRESS0 0x50
+
+/* Second. (RO) */
+#define TIP_ADDRESS1 0x58
+
+/* Third. (RO) */
+#define TIP_ADDRESS2 0x60
+
+/* Fourth. (RO) */
+#define TIP_ADDRESS3 0x68
+
+/* Core cycles that the sample stands for: those since the last trigger that gave one. (RO) */
+#define TIP_WEIGHT 0x70
+
+/* State of the random-number generator (RANDOM mode); 0 is replaced by a fixed value. (RW) */
+#define TIP_SEED 0x78
+
+/* Appends 8 bytes (little-endian) to the side-band record being written. (WO) */
+#define TIP_SB_DATA 0x80
+
+/* Ends the side-band record and sends it to the host. (WO) */
+#define TIP_SB_COMMIT 0x88
+#define TIP_SB_COMMIT_TYPE_SHIFT 0
+#define TIP_SB_COMMIT_TYPE_MASK 0xffULL /* record type */
+#define TIP_SB_COMMIT_LENGTH_SHIFT 16
+#define TIP_SB_COMMIT_LENGTH_MASK 0xffff0000ULL /* length in bytes */
+
+/* Side-band record types; fields are packed, little-endian. */
+#define TIP_SB_SWITCH 1 /* u32 pid, u32 tid, char comm[16]: this task runs from now on */
+#define TIP_SB_EXEC 2 /* u32 pid, u32 tid, char comm[16]: the task runs a new program */
+#define TIP_SB_MMAP 3 /* u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, u8 build_id[20], char path[]: an executable mapping */
+#define TIP_SB_EXIT 4 /* u32 pid, u32 tid: the task ended */
+#define TIP_SB_FORK 5 /* u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task */
+#define TIP_SB_KERNEL 6 /* u64 text_start, u64 text_end: where the kernel's text lies */
+
+#endif

@@ -1,0 +1,63 @@
+//! The register table as a C header and as documentation.
+
+use std::fmt::Write;
+
+use crate::regs::{MAGIC, SIDE_BAND, TABLE};
+
+/// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
+/// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, side-band types as
+/// `TIP_SB_<TYPE>`.
+pub fn c_header() -> String {
+    let mut out = String::from(
+        "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n\
+         /* Registers of the TIP unit. Generated from tip-device/src/regs.rs; do not edit. */\n\
+         #ifndef TIP_REGS_H\n#define TIP_REGS_H\n\n",
+    );
+    let _ = writeln!(out, "#define TIP_MAGIC 0x{MAGIC:x}ULL");
+    let _ = writeln!(out, "#define TIP_VERSION 1");
+    for row in TABLE {
+        let _ = writeln!(out, "\n/* {} ({}) */", row.doc, row.access);
+        let _ = writeln!(out, "#define TIP_{} 0x{:02x}", row.name, row.offset);
+        for f in row.fields {
+            let mask = (u64::MAX >> (63 - (f.hi - f.lo))) << f.lo;
+            let name = format!("TIP_{}_{}", row.name, f.name);
+            let _ = writeln!(out, "#define {name}_SHIFT {}", f.lo);
+            let _ = writeln!(out, "#define {name}_MASK 0x{mask:x}ULL /* {} */", f.doc);
+        }
+    }
+    out.push_str("\n/* Side-band record types; fields are packed, little-endian. */\n");
+    for (name, kind, doc) in SIDE_BAND {
+        let _ = writeln!(out, "#define TIP_SB_{name} {kind} /* {doc} */");
+    }
+    out.push_str("\n#endif\n");
+    out
+}
+
+/// The register documentation, in Markdown.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "# TIP unit: registers\n\nGenerated from `src/regs.rs` (`BLESS=1 cargo test -p tip-device` \
+         writes it anew).\nRegisters are 64 bits wide and accessed with 64-bit loads and stores. \
+         Cycles are core cycles.\n\n| offset | name | access | meaning |\n|---|---|---|---|\n",
+    );
+    for row in TABLE {
+        let _ = writeln!(
+            out,
+            "| 0x{:02x} | `{}` | {} | {} |",
+            row.offset, row.name, row.access, row.doc
+        );
+        for f in row.fields {
+            let bits = if f.hi == f.lo {
+                f.lo.to_string()
+            } else {
+                format!("{}..{}", f.hi, f.lo)
+            };
+            let _ = writeln!(out, "| | `{}` bit {bits} | | {} |", f.name, f.doc);
+        }
+    }
+    out.push_str("\n## Side-band records\n\n| type | name | payload |\n|---|---|---|\n");
+    for (name, kind, doc) in SIDE_BAND {
+        let _ = writeln!(out, "| {kind} | `{name}` | {doc} |");
+    }
+    out
+}

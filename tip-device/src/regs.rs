@@ -1,0 +1,170 @@
+//! The register table.
+
+/// A bit field of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name as in the C header.
+    pub name: &'static str,
+    /// Lowest bit.
+    pub lo: u32,
+    /// Highest bit.
+    pub hi: u32,
+    /// One line for the header and the documentation.
+    pub doc: &'static str,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The register.
+    pub reg: Reg,
+    /// Name as in the C header.
+    pub name: &'static str,
+    /// Byte offset in the unit's page; registers are 64 bits wide.
+    pub offset: u64,
+    /// "RO", "RW" or "WO".
+    pub access: &'static str,
+    /// One line for the header and the documentation.
+    pub doc: &'static str,
+    /// Bit fields.
+    pub fields: &'static [Field],
+}
+
+macro_rules! registers {
+    ($($(#[$_m:meta])* $variant:ident $name:literal $offset:literal $access:literal $doc:literal
+        [$($field:literal $hi:literal : $lo:literal $fdoc:literal),* $(,)?];)*) => {
+        /// A register of the unit.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reg { $(#[doc = $doc] $variant,)* }
+
+        /// The table, in order of offset.
+        pub const TABLE: &[Row] = &[$(Row {
+            reg: Reg::$variant, name: $name, offset: $offset, access: $access, doc: $doc,
+            fields: &[$(Field { name: $field, lo: $lo, hi: $hi, doc: $fdoc }),*],
+        }),*];
+
+        impl Reg {
+            /// The register at a byte offset (a multiple of 8), if there is one.
+            pub const fn at(offset: u64) -> Option<Self> {
+                match offset { $($offset => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+registers! {
+    Id "ID" 0x00 "RO" "Identification." [
+        "MAGIC" 31:0 "0x54495031, \"TIP1\"",
+        "VERSION" 39:32 "version of this register layout, 1",
+        "WIDTH" 47:40 "commit width b: addresses per sample",
+        "FIFO_DEPTH" 55:48 "samples that the FIFO holds",
+    ];
+    Control "CONTROL" 0x08 "RW" "Control." [
+        "ENABLE" 0:0 "the timer runs",
+        "RANDOM" 1:1 "each trigger falls on a random cycle of its period",
+        "U" 2:2 "the timer counts cycles in user mode",
+        "S" 3:3 "the timer counts cycles in supervisor mode",
+        "M" 4:4 "the timer counts cycles in machine mode",
+        "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO",
+    ];
+    Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
+    Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
+    Status "STATUS" 0x20 "RO" "Status." [
+        "COUNT" 7:0 "samples in the FIFO",
+        "PENDING" 8:8 "a trigger has come whose sample is not complete",
+    ];
+    Overrun "OVERRUN" 0x28 "RW" "Samples lost to a full FIFO; their cycles went into later samples. Any write clears." [];
+    Pop "POP" 0x30 "WO" "Write 1: drop the oldest sample. The interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set." [];
+    Clock "CLOCK" 0x38 "RO" "Core clock, in Hz." [];
+    Cycle "CYCLE" 0x40 "RO" "Cycle of the oldest sample's trigger. All sample registers read 0 when the FIFO is empty." [];
+    Flags "FLAGS" 0x48 "RO" "Flags of the oldest sample." [
+        "VALID" 3:0 "one bit per address",
+        "OLDEST" 5:4 "index of the oldest instruction",
+        "STALLED" 8:8 "no instruction committed and the ROB was not empty",
+        "FRONTEND" 9:9 "the ROB was empty for want of instructions (Drained); the address is the first one to arrive",
+        "EXCEPTION" 10:10 "the ROB was empty after this instruction trapped",
+        "FLUSH" 11:11 "the ROB was empty after this instruction flushed the pipeline",
+        "MISPREDICTED" 12:12 "the ROB was empty after this branch was mispredicted",
+        "PRIV" 17:16 "privilege of the sampled instruction: 0 U, 1 S, 3 M",
+    ];
+    Address0 "ADDRESS0" 0x50 "RO" "Virtual address of the first sampled instruction." [];
+    Address1 "ADDRESS1" 0x58 "RO" "Second." [];
+    Address2 "ADDRESS2" 0x60 "RO" "Third." [];
+    Address3 "ADDRESS3" 0x68 "RO" "Fourth." [];
+    Weight "WEIGHT" 0x70 "RO" "Core cycles that the sample stands for: those since the last trigger that gave one." [];
+    Seed "SEED" 0x78 "RW" "State of the random-number generator (RANDOM mode); 0 is replaced by a fixed value." [];
+    SbData "SB_DATA" 0x80 "WO" "Appends 8 bytes (little-endian) to the side-band record being written." [];
+    SbCommit "SB_COMMIT" 0x88 "WO" "Ends the side-band record and sends it to the host." [
+        "TYPE" 7:0 "record type",
+        "LENGTH" 31:16 "length in bytes",
+    ];
+}
+
+/// Types of side-band records: guest context that the driver reports from the kernel's own hooks.
+/// All fields are packed, little-endian.
+pub const SIDE_BAND: &[(&str, u8, &str)] = &[
+    (
+        "SWITCH",
+        1,
+        "u32 pid, u32 tid, char comm[16]: this task runs from now on",
+    ),
+    (
+        "EXEC",
+        2,
+        "u32 pid, u32 tid, char comm[16]: the task runs a new program",
+    ),
+    (
+        "MMAP",
+        3,
+        "u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, \
+         u8 build_id[20], char path[]: an executable mapping",
+    ),
+    ("EXIT", 4, "u32 pid, u32 tid: the task ended"),
+    (
+        "FORK",
+        5,
+        "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task",
+    ),
+    (
+        "KERNEL",
+        6,
+        "u64 text_start, u64 text_end: where the kernel's text lies",
+    ),
+];
+
+/// Value of `ID.MAGIC`.
+pub const MAGIC: u64 = 0x5449_5031;
+
+/// Bits of [`Reg::Control`].
+pub mod control {
+    /// The timer runs.
+    pub const ENABLE: u64 = 1 << 0;
+    /// Random trigger inside each period.
+    pub const RANDOM: u64 = 1 << 1;
+    /// Count in user mode.
+    pub const U: u64 = 1 << 2;
+    /// Count in supervisor mode.
+    pub const S: u64 = 1 << 3;
+    /// Count in machine mode.
+    pub const M: u64 = 1 << 4;
+    /// Interrupt line enabled.
+    pub const IRQ_ENABLE: u64 = 1 << 5;
+    /// All writable bits.
+    pub const ALL: u64 = 0x3f;
+}
+
+/// Bits of [`Reg::Flags`].
+pub mod flags {
+    /// Stalled.
+    pub const STALLED: u64 = 1 << 8;
+    /// Drained.
+    pub const FRONTEND: u64 = 1 << 9;
+    /// Flushed by a trap.
+    pub const EXCEPTION: u64 = 1 << 10;
+    /// Flushed by a flush on commit.
+    pub const FLUSH: u64 = 1 << 11;
+    /// Flushed by a mispredict.
+    pub const MISPREDICTED: u64 = 1 << 12;
+    /// Position of the privilege field.
+    pub const PRIV_SHIFT: u32 = 16;
+}

@@ -1,0 +1,135 @@
+//! The period timer: counts core cycles in the enabled privilege modes, never while asleep.
+
+use crate::control;
+
+/// Never.
+const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Timer {
+    period: u64,
+    /// Cycles left, while the timer stands still.
+    left: u64,
+    /// Absolute cycle of the next trigger, while it runs; `NEVER` otherwise.
+    next: u64,
+    /// In RANDOM mode: cycles from the trigger to the end of its period.
+    rest: u64,
+    seed: u64,
+    control: u64,
+    privilege: u8,
+}
+
+impl Timer {
+    pub(crate) fn new() -> Self {
+        let seed = 0x9e37_79b9_7f4a_7c15;
+        Self {
+            period: 1,
+            left: 1,
+            next: NEVER,
+            rest: 0,
+            seed,
+            control: 0,
+            privilege: 3,
+        }
+    }
+
+    /// Absolute cycle of the next trigger; `u64::MAX` while the timer stands still.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn control(&self) -> u64 {
+        self.control
+    }
+
+    pub(crate) fn period(&self) -> u64 {
+        self.period
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn left(&self, now: u64) -> u64 {
+        if self.next == NEVER {
+            self.left
+        } else {
+            self.next.saturating_sub(now).max(1)
+        }
+    }
+
+    pub(crate) fn set_period(&mut self, cycles: u64) {
+        self.period = cycles.clamp(1, 1 << 48);
+    }
+
+    pub(crate) fn set_left(&mut self, cycles: u64, now: u64) {
+        self.left = cycles.clamp(1, 1 << 48);
+        self.rest = 0;
+        if self.next != NEVER {
+            self.next = now + self.left;
+        }
+    }
+
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        self.seed = if seed == 0 { Self::new().seed } else { seed };
+    }
+
+    pub(crate) fn set_control(&mut self, bits: u64, now: u64) {
+        self.stop(now);
+        self.control = bits & control::ALL;
+        self.start(now);
+    }
+
+    /// The privilege mode changed at `cycle`.
+    pub(crate) fn set_privilege(&mut self, privilege: u8, cycle: u64) {
+        self.stop(cycle);
+        self.privilege = privilege;
+        self.start(cycle);
+    }
+
+    /// The core slept: the trigger moves with it.
+    pub(crate) fn slept(&mut self, cycles: u64) {
+        if self.next != NEVER {
+            self.next += cycles;
+        }
+    }
+
+    /// The trigger fires: loads the next one and returns the cycles from this one to it.
+    pub(crate) fn reload(&mut self) -> u64 {
+        let offset = if self.control & control::RANDOM != 0 {
+            self.seed ^= self.seed << 13;
+            self.seed ^= self.seed >> 7;
+            self.seed ^= self.seed << 17;
+            1 + self.seed % self.period
+        } else {
+            self.period
+        };
+        let step = self.rest + offset;
+        self.rest = self.period - offset;
+        self.next = self.next.saturating_add(step);
+        step
+    }
+
+    fn counts(&self) -> bool {
+        let bit = match self.privilege {
+            0 => control::U,
+            1 => control::S,
+            _ => control::M,
+        };
+        self.control & control::ENABLE != 0 && self.control & bit != 0
+    }
+
+    fn stop(&mut self, now: u64) {
+        if self.next != NEVER {
+            self.left = self.next.saturating_sub(now).max(1);
+            self.next = NEVER;
+        }
+    }
+
+    fn start(&mut self, now: u64) {
+        if self.counts() {
+            self.next = now + self.left;
+        }
+    }
+}

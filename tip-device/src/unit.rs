@@ -1,0 +1,203 @@
+//! The unit: registers, FIFO and interrupt line around timer and sample selection.
+
+use std::collections::VecDeque;
+
+use commit_trace::{Commit, InstId};
+
+use crate::regs::MAGIC;
+use crate::sample::{Recent, WIDTH, select};
+use crate::side_band::Assembler;
+use crate::timer::Timer;
+use crate::{Reg, Sample, SideBandRecord, control};
+
+const FIFO_DEPTH: usize = 16;
+
+/// Where an instruction came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Virtual address.
+    pub pc: u64,
+    /// Privilege (0 U, 1 S, 3 M).
+    pub privilege: u8,
+}
+
+/// What a register write did beyond the unit itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteEffect {
+    /// Nothing.
+    None,
+    /// A side-band record is complete.
+    SideBand(SideBandRecord),
+}
+
+/// The TIP unit of one hart.
+#[derive(Clone, Debug)]
+pub struct TipUnit {
+    width: usize,
+    clock_hz: u64,
+    timer: Timer,
+    recent: Recent,
+    fifo: VecDeque<Sample>,
+    overruns: u64,
+    /// Cycles since the last trigger that gave a sample, as far as triggers have come.
+    weight: u64,
+    /// Cycles from the last trigger to the next.
+    step: u64,
+    side_band: Assembler,
+}
+
+impl TipUnit {
+    /// A unit for a core that commits up to `commit_width` instructions a cycle and runs at
+    /// `clock_hz`. Samples hold at most four addresses.
+    pub fn new(commit_width: usize, clock_hz: u64) -> Self {
+        Self {
+            width: commit_width.clamp(1, WIDTH),
+            clock_hz,
+            timer: Timer::new(),
+            recent: Recent::default(),
+            fifo: VecDeque::with_capacity(FIFO_DEPTH),
+            overruns: 0,
+            weight: 0,
+            step: 1,
+            side_band: Assembler::default(),
+        }
+    }
+
+    /// Cycle of the next trigger; `u64::MAX` while the timer stands still.
+    #[inline]
+    pub fn next_sample(&self) -> u64 {
+        self.timer.next()
+    }
+
+    /// Level of the interrupt line.
+    pub fn irq(&self) -> bool {
+        !self.fifo.is_empty() && self.timer.control() & control::IRQ_ENABLE != 0
+    }
+
+    /// Watches one instruction leave the ROB. Returns the cycle in which the interrupt line rose,
+    /// if it did. Costs one compare unless a sample is due.
+    #[inline]
+    pub fn commit(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
+        let risen = if commit.commit > self.timer.next() {
+            self.take_samples(Some(commit), commit.commit, origin)
+        } else {
+            None
+        };
+        self.recent.push(commit);
+        risen
+    }
+
+    /// The hart slept in `wfi` for `cycles` after its last commit.
+    pub fn slept(&mut self, cycles: u64, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
+        let last = self.recent.oir().map_or(0, |c| c.commit);
+        let risen = self.take_samples(None, last + 1, origin);
+        self.timer.slept(cycles);
+        risen
+    }
+
+    /// The privilege mode changed at `cycle` (0 U, 1 S, 3 M).
+    pub fn privilege(&mut self, privilege: u8, cycle: u64) {
+        self.timer.set_privilege(privilege, cycle);
+    }
+
+    /// Takes the samples whose triggers fall before `until`.
+    #[cold]
+    fn take_samples(
+        &mut self,
+        head: Option<&Commit>,
+        until: u64,
+        origin: &impl Fn(InstId) -> Origin,
+    ) -> Option<u64> {
+        let mut risen = None;
+        while self.timer.next() < until {
+            let cycle = self.timer.next();
+            self.weight += self.step;
+            self.step = self.timer.reload();
+            let Some(mut selected) = select(cycle, &self.recent, head, origin) else {
+                continue;
+            };
+            // A trigger that comes while the sample waits for its instruction adds to it.
+            while self.timer.next() <= selected.complete && selected.complete > cycle {
+                self.weight += self.step;
+                self.step = self.timer.reload();
+            }
+            selected.sample.weight = std::mem::take(&mut self.weight);
+            let low = !self.irq();
+            self.push(selected.sample);
+            if low && self.irq() {
+                risen = risen.or(Some(selected.complete));
+            }
+        }
+        risen
+    }
+
+    fn push(&mut self, mut sample: Sample) {
+        for address in &mut sample.address[self.width..] {
+            *address = 0;
+        }
+        if self.fifo.len() == FIFO_DEPTH {
+            self.overruns += 1;
+            self.weight += sample.weight;
+        } else {
+            self.fifo.push_back(sample);
+        }
+    }
+
+    /// Reads a register at cycle `now`.
+    pub fn read(&self, reg: Reg, now: u64) -> u64 {
+        let oldest = self.fifo.front().copied().unwrap_or_default();
+        match reg {
+            Reg::Id => MAGIC | 1 << 32 | (self.width as u64) << 40 | (FIFO_DEPTH as u64) << 48,
+            Reg::Control => self.timer.control(),
+            Reg::Period => self.timer.period(),
+            Reg::Count => self.timer.left(now),
+            // A trigger waits for its sample only between two commits, when no load can execute.
+            Reg::Status => self.fifo.len() as u64,
+            Reg::Overrun => self.overruns,
+            Reg::Clock => self.clock_hz,
+            Reg::Cycle => oldest.cycle,
+            Reg::Flags => oldest.flags,
+            Reg::Address0 => oldest.address[0],
+            Reg::Address1 => oldest.address[1],
+            Reg::Address2 => oldest.address[2],
+            Reg::Address3 => oldest.address[3],
+            Reg::Weight => oldest.weight,
+            Reg::Seed => self.timer.seed(),
+            Reg::Pop | Reg::SbData | Reg::SbCommit => 0,
+        }
+    }
+
+    /// Writes a register at cycle `now`. Writes to read-only registers are ignored.
+    pub fn write(&mut self, reg: Reg, value: u64, now: u64) -> WriteEffect {
+        match reg {
+            Reg::Control => self.timer.set_control(value, now),
+            Reg::Period => self.timer.set_period(value),
+            Reg::Count => {
+                self.timer.set_left(value, now);
+                // A count that a driver restores ends a period whose start was counted earlier.
+                self.step = self.timer.period();
+                self.weight = 0;
+            }
+            Reg::Overrun => self.overruns = 0,
+            Reg::Pop => {
+                if value & 1 != 0 {
+                    self.fifo.pop_front();
+                }
+            }
+            Reg::Seed => self.timer.set_seed(value),
+            Reg::SbData => self.side_band.push(value),
+            Reg::SbCommit => return WriteEffect::SideBand(self.side_band.finish(value)),
+            Reg::Id
+            | Reg::Status
+            | Reg::Clock
+            | Reg::Cycle
+            | Reg::Flags
+            | Reg::Address0
+            | Reg::Address1
+            | Reg::Address2
+            | Reg::Address3
+            | Reg::Weight => {}
+        }
+        WriteEffect::None
+    }
+}

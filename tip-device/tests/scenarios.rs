@@ -1,0 +1,191 @@
+//! The four commit states, the timer and the FIFO, one scenario each.
+
+use commit_trace::{Commit, CycleClass, InstId, Redirect, TeaEvents};
+use tip_device::{Origin, Reg, TipUnit, control, flags};
+
+fn commit(inst: u32, dispatch: u64, commit: u64, redirect: Redirect) -> Commit {
+    Commit {
+        inst: InstId(inst),
+        decode: dispatch,
+        dispatch,
+        commit,
+        redirect,
+        first_of_row: true,
+        class: CycleClass::Alu,
+        tea: TeaEvents::default(),
+    }
+}
+
+fn origin(inst: InstId) -> Origin {
+    Origin {
+        pc: 0x1000 + 4 * u64::from(inst.0),
+        privilege: 0,
+    }
+}
+
+/// A unit that triggers once in `cycle` and then every 1000 cycles.
+fn armed(cycle: u64) -> TipUnit {
+    let mut tip = TipUnit::new(4, 1_000_000_000);
+    tip.write(Reg::Period, 1000, 0);
+    tip.write(Reg::Count, cycle, 0);
+    let all = control::ENABLE | control::U | control::S | control::M | control::IRQ_ENABLE;
+    tip.write(Reg::Control, all, 0);
+    tip
+}
+
+fn feed(tip: &mut TipUnit, commits: &[Commit]) -> Option<u64> {
+    commits.iter().filter_map(|c| tip.commit(c, &origin)).last()
+}
+
+#[test]
+fn computing_names_every_committing_instruction() {
+    let mut tip = armed(10);
+    let none = Redirect::None;
+    let rose = feed(
+        &mut tip,
+        &[
+            commit(1, 5, 9, none),
+            commit(2, 5, 10, none),
+            commit(3, 5, 10, none),
+            commit(4, 6, 11, none),
+        ],
+    );
+    assert_eq!(rose, Some(10));
+    assert_eq!(tip.read(Reg::Flags, 11), 0b11);
+    assert_eq!(tip.read(Reg::Address0, 11), 0x1008);
+    assert_eq!(tip.read(Reg::Address1, 11), 0x100c);
+    assert_eq!(tip.read(Reg::Cycle, 11), 10);
+    assert_eq!(tip.read(Reg::Weight, 11), 1000);
+    assert!(tip.irq());
+    tip.write(Reg::Pop, 1, 11);
+    assert!(!tip.irq());
+    assert_eq!(tip.read(Reg::Flags, 11), 0);
+}
+
+#[test]
+fn stalled_names_the_head() {
+    let mut tip = armed(15);
+    feed(
+        &mut tip,
+        &[
+            commit(1, 5, 9, Redirect::None),
+            commit(2, 6, 40, Redirect::None),
+        ],
+    );
+    assert_eq!(tip.read(Reg::Flags, 41), 1 | flags::STALLED);
+    assert_eq!(tip.read(Reg::Address0, 41), 0x1008);
+}
+
+#[test]
+fn flushed_names_the_offender() {
+    for (redirect, flag) in [
+        (Redirect::Mispredict, flags::MISPREDICTED),
+        (Redirect::Flush, flags::FLUSH),
+        (Redirect::Exception, flags::EXCEPTION),
+        (Redirect::Interrupt, flags::EXCEPTION),
+    ] {
+        let mut tip = armed(12);
+        feed(
+            &mut tip,
+            &[commit(1, 5, 9, redirect), commit(2, 20, 40, Redirect::None)],
+        );
+        assert_eq!(tip.read(Reg::Flags, 41), 1 | flag, "{redirect:?}");
+        assert_eq!(tip.read(Reg::Address0, 41), 0x1004);
+    }
+}
+
+#[test]
+fn drained_waits_for_the_first_dispatch() {
+    let mut tip = armed(12);
+    let rose = feed(
+        &mut tip,
+        &[
+            commit(1, 5, 9, Redirect::None),
+            commit(2, 20, 40, Redirect::None),
+        ],
+    );
+    assert_eq!(rose, Some(20));
+    assert_eq!(tip.read(Reg::Flags, 41), 1 | flags::FRONTEND);
+    assert_eq!(tip.read(Reg::Address0, 41), 0x1008);
+}
+
+#[test]
+fn triggers_in_a_drain_add_to_the_pending_sample() {
+    let mut tip = armed(12);
+    tip.write(Reg::Period, 5, 0);
+    tip.write(Reg::Count, 12, 0);
+    feed(
+        &mut tip,
+        &[
+            commit(1, 5, 9, Redirect::None),
+            commit(2, 20, 21, Redirect::None),
+        ],
+    );
+    // Triggers in 12 and 17 are one sample, complete in 20.
+    assert_eq!(tip.read(Reg::Status, 21), 1);
+    assert_eq!(tip.read(Reg::Weight, 21), 10);
+}
+
+#[test]
+fn full_fifo_keeps_the_cycles() {
+    let mut tip = armed(1);
+    tip.write(Reg::Period, 1, 0);
+    tip.write(Reg::Count, 1, 0);
+    feed(&mut tip, &[commit(1, 0, 100, Redirect::None)]);
+    assert_eq!(tip.read(Reg::Status, 100), 16);
+    assert_eq!(tip.read(Reg::Overrun, 100), 83);
+    for _ in 0..16 {
+        tip.write(Reg::Pop, 1, 100);
+    }
+    feed(&mut tip, &[commit(2, 0, 101, Redirect::None)]);
+    assert_eq!(tip.read(Reg::Weight, 101), 84);
+}
+
+#[test]
+fn timer_stands_still_outside_enabled_modes() {
+    let mut tip = armed(10);
+    tip.write(Reg::Control, control::ENABLE | control::U, 0);
+    assert_eq!(tip.next_sample(), u64::MAX, "reset is machine mode");
+    tip.privilege(0, 100);
+    assert_eq!(tip.next_sample(), 110);
+    tip.privilege(1, 104);
+    assert_eq!(tip.next_sample(), u64::MAX);
+    assert_eq!(tip.read(Reg::Count, 500), 6);
+    tip.privilege(0, 500);
+    assert_eq!(tip.next_sample(), 506);
+}
+
+#[test]
+fn sleep_moves_the_trigger() {
+    let mut tip = armed(100);
+    feed(&mut tip, &[commit(1, 5, 9, Redirect::None)]);
+    tip.slept(1000, &origin);
+    assert_eq!(tip.next_sample(), 1100);
+}
+
+#[test]
+fn random_triggers_fall_once_in_each_period() {
+    let mut tip = armed(1000);
+    tip.write(Reg::Control, tip.read(Reg::Control, 0) | control::RANDOM, 0);
+    let mut triggers = Vec::new();
+    for i in 0..50 {
+        let trigger = tip.next_sample();
+        triggers.push(trigger);
+        feed(&mut tip, &[commit(i, 0, trigger + 1, Redirect::None)]);
+    }
+    for (i, t) in triggers.iter().enumerate().skip(1) {
+        assert_eq!((t - 1001) / 1000, i as u64 - 1, "trigger {i} at {t}");
+    }
+}
+
+#[test]
+fn side_band_records_come_out_whole() {
+    let mut tip = armed(1);
+    tip.write(Reg::SbData, 0x1122_3344_5566_7788, 0);
+    let effect = tip.write(Reg::SbCommit, 2 | 3 << 16, 0);
+    let record = tip_device::SideBandRecord {
+        kind: 2,
+        bytes: vec![0x88, 0x77, 0x66],
+    };
+    assert_eq!(effect, tip_device::WriteEffect::SideBand(record));
+}
