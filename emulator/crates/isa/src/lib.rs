@@ -5,9 +5,12 @@
 //! assembly syntax; the decoder, the disassembler and the machine's dispatch
 //! are generated from it.
 
+mod alias;
 mod compressed;
 mod decode;
+mod disasm;
 mod inst;
+mod name;
 mod operand;
 mod pattern;
 mod port;
@@ -15,7 +18,9 @@ mod table;
 mod trap;
 
 pub use decode::decode;
+pub use disasm::disasm;
 pub use inst::{DecodedInst, InstClass, Reg};
+pub use name::{csr_name, register_name};
 pub use port::{
     Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, StaticId, StaticInst,
     TimingModel, Untimed,

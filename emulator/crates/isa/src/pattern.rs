@@ -15,12 +15,6 @@ impl Pattern {
     pub const fn matches(self, raw: u32) -> bool {
         raw & self.mask == self.value
     }
-
-    /// True if some encoding matches both.
-    #[cfg(test)]
-    pub const fn overlaps(self, other: Self) -> bool {
-        (self.value ^ other.value) & self.mask & other.mask == 0
-    }
 }
 
 /// Reads 32 characters `0`, `1` and `.`, most significant bit first; spaces are ignored.

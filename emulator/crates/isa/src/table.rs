@@ -94,6 +94,11 @@ impl Op {
         self.row().mnemonic
     }
 
+    /// The fixed bits of its 32-bit encoding, as (value, mask).
+    pub const fn encoding(self) -> (u32, u32) {
+        (self.row().encoding.value, self.row().encoding.mask)
+    }
+
     /// The class that the timing core knows it by.
     pub const fn class(self) -> InstClass {
         self.row().class

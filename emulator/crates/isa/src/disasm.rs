@@ -1,0 +1,103 @@
+//! Disassembly in the manner of GNU objdump.
+
+use crate::name::{csr_name, register_name as name};
+use crate::operand::Operand;
+use crate::{DecodedInst, Op, alias};
+
+/// Writes an instruction as assembly: mnemonic, one space, operands separated by commas; the usual
+/// aliases (`li`, `mv`, `ret`, `beqz`, `csrr`, …); targets of branches and jumps as absolute
+/// addresses, given that the instruction stands at `pc`.
+///
+/// ```
+/// let inst = isa::decode(0xfe059ee3);
+/// assert_eq!(isa::disasm(&inst, 0x80000010), "bnez a1,0x8000000c");
+/// ```
+pub fn disasm(inst: &DecodedInst, pc: u64) -> String {
+    if let Some((mnemonic, operands)) = alias::alias(inst) {
+        return join(mnemonic, operands, inst, pc);
+    }
+    match inst.op {
+        Op::Illegal if inst.raw == 0 => "unimp".into(),
+        Op::Illegal if inst.len == 2 => format!(".2byte {:#x}", inst.raw),
+        Op::Illegal => format!(".4byte {:#x}", inst.raw),
+        _ => join(inst.op.mnemonic(), inst.op.row().operands, inst, pc),
+    }
+}
+
+fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> String {
+    let mut text = mnemonic.to_owned();
+    if inst.op.row().operands.contains(&Operand::Addr) {
+        text.push_str(match (inst.aq(), inst.rl()) {
+            (false, false) => "",
+            (true, false) => ".aq",
+            (false, true) => ".rl",
+            (true, true) => ".aqrl",
+        });
+    }
+    let mut separator = ' ';
+    for operand in operands {
+        let operand = print(*operand, inst, pc);
+        if !operand.is_empty() {
+            text.push(separator);
+            text.push_str(&operand);
+            separator = ',';
+        }
+    }
+    text
+}
+
+/// Empty if the operand is left out in assembly.
+fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
+    match operand {
+        Operand::Rd | Operand::Frd => name(inst.rd).into(),
+        Operand::Rs1 | Operand::Frs1 => name(inst.rs1).into(),
+        Operand::Rs2 | Operand::Frs2 => name(inst.rs2).into(),
+        Operand::Frs3 => name(inst.rs3).into(),
+        Operand::ImmI => inst.imm.to_string(),
+        Operand::ImmU => format!("{:#x}", inst.imm as u32 >> 12),
+        Operand::Shamt => format!("{:#x}", inst.imm),
+        Operand::Branch | Operand::Jump => {
+            format!("{:#x}", pc.wrapping_add_signed(inst.imm.into()))
+        }
+        Operand::AddrI | Operand::AddrS => format!("{}({})", inst.imm, name(inst.rs1)),
+        Operand::Addr => format!("({})", name(inst.rs1)),
+        Operand::Csr => csr_name(inst.csr()).unwrap_or_else(|| format!("{:#x}", inst.csr())),
+        Operand::Uimm => inst.csr_uimm().to_string(),
+        Operand::Rm => rounding_mode(inst).into(),
+        Operand::FenceSets => {
+            format!(
+                "{},{}",
+                fence_set(inst.raw >> 24),
+                fence_set(inst.raw >> 20)
+            )
+        }
+    }
+}
+
+/// The mode is left out if it is dynamic, and in exact conversions if it is the assembler's default.
+fn rounding_mode(inst: &DecodedInst) -> &'static str {
+    let exact = matches!(inst.op, Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS);
+    match inst.rounding_mode() {
+        0 if exact => "",
+        0 => "rne",
+        1 => "rtz",
+        2 => "rdn",
+        3 => "rup",
+        4 => "rmm",
+        _ => "",
+    }
+}
+
+fn fence_set(bits: u32) -> String {
+    let set: String = "iorw"
+        .chars()
+        .enumerate()
+        .filter(|(at, _)| bits >> (3 - at) & 1 != 0)
+        .map(|(_, c)| c)
+        .collect();
+    if set.is_empty() {
+        "unknown".into()
+    } else {
+        set
+    }
+}
