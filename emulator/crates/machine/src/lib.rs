@@ -1,1 +1,32 @@
-//! See Cargo.toml.
+//! The functional machine: hart, memory management, bus and devices, firmware and device tree.
+//!
+//! ```
+//! use machine::{Bus, Clock, RAM_BASE};
+//!
+//! let mut bus = Bus::new(1 << 20, 1, Clock::default())?;
+//! bus.ram.store(RAM_BASE, 4, 0x13).unwrap();
+//! bus.store(machine::CLINT_BASE + 0x4000, 8, 5).unwrap(); // hart 0's mtimecmp
+//! assert_eq!(bus.next_event(), 5 * 320);
+//! # Ok::<(), machine::RamError>(())
+//! ```
+//!
+//! Time is simulated: devices see the cycle of the access and schedule what they do later at a
+//! cycle. Nothing that a guest, an ELF file or a device image contains may panic or hang the host.
+
+mod bus;
+mod clint;
+mod clock;
+mod console;
+mod device;
+mod htif;
+mod plic;
+mod ram;
+
+pub use bus::{Bus, CLINT_BASE, Exit, Overlap, PLIC_BASE};
+pub use clint::{CLINT_SIZE, Clint};
+pub use clock::Clock;
+pub use console::{Capture, Input, Output};
+pub use device::{AccessFault, Cx, Device};
+pub use htif::{Htif, signature};
+pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
+pub use ram::{RAM_BASE, Ram, RamError};

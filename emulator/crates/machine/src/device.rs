@@ -1,0 +1,67 @@
+//! What the bus asks of a device, and what a device may ask of the machine.
+
+use crate::{Clock, Exit, Ram};
+
+/// No device answers at this address, or not to an access of this kind. The hart turns it into a
+/// load or store access fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no device answers this access")]
+pub struct AccessFault;
+
+/// What a device sees of the machine during a call.
+pub struct Cx<'a> {
+    /// Current cycle.
+    pub now: u64,
+    /// Frequencies, to turn cycles into time.
+    pub clock: Clock,
+    /// Guest memory, for DMA.
+    pub ram: &'a mut Ram,
+    pub(crate) due: &'a mut u64,
+    pub(crate) exit: &'a mut Option<Exit>,
+}
+
+impl Cx<'_> {
+    /// Asks for [`Device::event`] at `cycle`, but never before the next cycle. A device has one
+    /// event: a later call moves it, `u64::MAX` cancels it.
+    pub fn schedule(&mut self, cycle: u64) {
+        *self.due = cycle.max(self.now.saturating_add(1));
+    }
+
+    /// Cycle of the event that is scheduled, `u64::MAX` if none.
+    pub fn scheduled(&self) -> u64 {
+        *self.due
+    }
+
+    /// Ends the run. The first reason given stays.
+    pub fn exit(&mut self, exit: Exit) {
+        self.exit.get_or_insert(exit);
+    }
+}
+
+/// A device on the bus. Offsets are relative to its base and always inside its size; `size` is 1,
+/// 2, 4 or 8 bytes and the access does not cross the end of the device. The bus rejects
+/// misaligned accesses before they reach a device.
+pub trait Device {
+    /// A load. The value is zero-extended.
+    fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault>;
+
+    /// A store. Bits above `size` bytes are zero.
+    fn write(
+        &mut self,
+        offset: u64,
+        size: u8,
+        value: u64,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), AccessFault>;
+
+    /// Called once when the device is put on the bus, so that it can schedule its first event.
+    fn start(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// The scheduled cycle has come. It is no longer scheduled.
+    fn event(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// Level of the interrupt line, sampled after every call above and in `Bus::advance`.
+    fn irq_level(&self) -> bool {
+        false
+    }
+}
