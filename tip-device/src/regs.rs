@@ -100,34 +100,47 @@ registers! {
     ];
 }
 
+/// This task runs from now on.
+pub const SB_SWITCH: u8 = 1;
+/// The task runs a new program.
+pub const SB_EXEC: u8 = 2;
+/// An executable mapping.
+pub const SB_MMAP: u8 = 3;
+/// The task ended.
+pub const SB_EXIT: u8 = 4;
+/// A new task.
+pub const SB_FORK: u8 = 5;
+/// Where the kernel's text lies.
+pub const SB_KERNEL: u8 = 6;
+
 /// Types of side-band records: guest context that the driver reports from the kernel's own hooks.
 /// All fields are packed, little-endian.
 pub const SIDE_BAND: &[(&str, u8, &str)] = &[
     (
         "SWITCH",
-        1,
+        SB_SWITCH,
         "u32 pid, u32 tid, char comm[16]: this task runs from now on",
     ),
     (
         "EXEC",
-        2,
+        SB_EXEC,
         "u32 pid, u32 tid, char comm[16]: the task runs a new program",
     ),
     (
         "MMAP",
-        3,
+        SB_MMAP,
         "u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, \
          u8 build_id[20], char path[]: an executable mapping",
     ),
-    ("EXIT", 4, "u32 pid, u32 tid: the task ended"),
+    ("EXIT", SB_EXIT, "u32 pid, u32 tid: the task ended"),
     (
         "FORK",
-        5,
+        SB_FORK,
         "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task",
     ),
     (
         "KERNEL",
-        6,
+        SB_KERNEL,
         "u64 text_start, u64 text_end: where the kernel's text lies",
     ),
 ];
