@@ -9,7 +9,8 @@ mod sink;
 mod span;
 
 pub use record::{
-    Batch, Class, CommitRecord, CycleClass, Event, HartId, InstFacts, InstId, Redirect, Seq, TeaEvents,
+    Batch, Class, CommitRecord, CycleClass, Event, HartId, InstFacts, InstId, Redirect, Seq,
+    TeaEvents,
 };
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{Span, SpanBuilder, SpanSink, State};

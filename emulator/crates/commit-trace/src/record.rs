@@ -1,11 +1,17 @@
 //! What one instruction leaves in the stream.
 
+use serde::{Deserialize, Serialize};
+
 /// Dense number of a static instruction (address space, virtual PC, encoding), in order of first use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct InstId(pub u32);
 
 /// Number of a hart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct HartId(pub u32);
 
 /// Number of a record in its hart's stream, from 0.
@@ -30,12 +36,21 @@ pub enum Redirect {
 }
 
 impl Redirect {
-    const ALL: [Self; 5] =
-        [Self::None, Self::Mispredict, Self::Flush, Self::Exception, Self::Interrupt];
+    const ALL: [Self; 5] = [
+        Self::None,
+        Self::Mispredict,
+        Self::Flush,
+        Self::Exception,
+        Self::Interrupt,
+    ];
 
     /// Decodes the three-bit field; unknown values read as `None`.
     pub const fn from_bits(bits: u32) -> Self {
-        if bits < 5 { Self::ALL[bits as usize] } else { Self::None }
+        if bits < 5 {
+            Self::ALL[bits as usize]
+        } else {
+            Self::None
+        }
     }
 
     /// True if the instruction left the ROB without committing.
@@ -72,13 +87,24 @@ pub enum CycleClass {
 impl CycleClass {
     /// All classes, in numeric order.
     pub const ALL: [Self; 9] = [
-        Self::Alu, Self::LoadL1, Self::LoadL2, Self::LoadLlc, Self::LoadDram, Self::Store,
-        Self::Divider, Self::Serialize, Self::Device,
+        Self::Alu,
+        Self::LoadL1,
+        Self::LoadL2,
+        Self::LoadLlc,
+        Self::LoadDram,
+        Self::Store,
+        Self::Divider,
+        Self::Serialize,
+        Self::Device,
     ];
 
     /// Decodes the four-bit field; unknown values read as `Alu`.
     pub const fn from_bits(bits: u32) -> Self {
-        if bits < 9 { Self::ALL[bits as usize] } else { Self::Alu }
+        if bits < 9 {
+            Self::ALL[bits as usize]
+        } else {
+            Self::Alu
+        }
     }
 }
 
@@ -170,7 +196,12 @@ impl CommitRecord {
 
     /// Rebuilds a record from the two packed words that [`Self::packed`] gave.
     pub const fn from_packed(inst: InstId, commit_delta: u32, lead: u32, flags: u32) -> Self {
-        Self { inst, commit_delta, lead, flags }
+        Self {
+            inst,
+            commit_delta,
+            lead,
+            flags,
+        }
     }
 
     /// The packed words `(lead, flags)`, for storage.
@@ -216,7 +247,7 @@ impl CommitRecord {
 }
 
 /// Coarse class of a static instruction, enough for cycle stacks and basic blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
     /// Integer and everything not named below.
@@ -242,13 +273,20 @@ pub enum Class {
 impl Class {
     /// All classes, in numeric order.
     pub const ALL: [Self; 9] = [
-        Self::Int, Self::Load, Self::Store, Self::Fp, Self::Branch, Self::Jump,
-        Self::IndirectJump, Self::Atomic, Self::System,
+        Self::Int,
+        Self::Load,
+        Self::Store,
+        Self::Fp,
+        Self::Branch,
+        Self::Jump,
+        Self::IndirectJump,
+        Self::Atomic,
+        Self::System,
     ];
 }
 
 /// The static facts of an instruction, sent once before its first record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstFacts {
     /// Its number; facts arrive in order 0, 1, 2, …
     pub id: InstId,

@@ -1,0 +1,96 @@
+//! What one run says about every profiler.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use commit_trace::{InstFacts, InstId};
+use serde::{Deserialize, Serialize};
+
+use crate::{CycleStack, Process, ProcessId, Profile, Sampler};
+
+/// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
+/// interest in which the hart did not sleep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The Oracle: every cycle, exactly. Its total is `(cycles - idle) * units_per_cycle`.
+    pub oracle: Profile,
+    /// The Oracle's cycle stacks: the same units by component.
+    pub stacks: CycleStacks,
+    /// One result per sampler, in the order they were asked for.
+    pub samplers: Vec<SamplerResult>,
+    /// Processes by number ([`ProcessId`]).
+    pub processes: Vec<Process>,
+    /// Static instructions by number ([`InstId`]).
+    pub facts: Vec<InstFacts>,
+    /// Per static instruction, a cycle shortly before its first use (that of its batch's start).
+    pub first_use: Vec<u64>,
+    /// The process that each user address space (`InstFacts::space`, 2 and up) belongs to.
+    pub spaces: BTreeMap<u32, ProcessId>,
+    /// Where the kernel said that its text lies.
+    pub kernel_text: Option<Range<u64>>,
+    /// Cycles in the region of interest, the idle ones included.
+    pub cycles: u64,
+    /// Cycles in the region in which the hart slept in `wfi`; not profiled.
+    pub idle: u64,
+    /// Instructions that committed in the region.
+    pub instructions: u64,
+    /// Exceptions and interrupts taken in the region.
+    pub traps: u64,
+    /// Cycles in the whole stream, region or not.
+    pub stream_cycles: u64,
+    /// Side-band records that did not parse.
+    pub malformed_side_band: u64,
+}
+
+/// One sampler's profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SamplerResult {
+    /// What was asked for.
+    pub sampler: Sampler,
+    /// Where its samples fell. Its total is the Oracle's less `tail_cycles`.
+    pub profile: Profile,
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were dropped (a tagged row was squashed, the region ended); their cycles went
+    /// into the next sample.
+    pub dropped: u64,
+    /// Cycles after the trigger of the last sample, in no sample.
+    pub tail_cycles: u64,
+}
+
+/// Cycle stacks per (process, static instruction).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CycleStacks {
+    by_process: Vec<Vec<(InstId, CycleStack)>>,
+}
+
+impl CycleStacks {
+    /// From each process's stacks in ascending order of instruction.
+    pub(crate) fn new(by_process: Vec<Vec<(InstId, CycleStack)>>) -> Self {
+        Self { by_process }
+    }
+
+    /// The stack of one instruction in one process.
+    pub fn get(&self, process: ProcessId, inst: InstId) -> CycleStack {
+        let Some(stacks) = self.by_process.get(process.0 as usize) else {
+            return CycleStack::default();
+        };
+        match stacks.binary_search_by_key(&inst, |(id, _)| *id) {
+            Ok(found) => stacks[found].1,
+            Err(_) => CycleStack::default(),
+        }
+    }
+
+    /// Every stack that is not empty, ascending by process and instruction.
+    pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, &CycleStack)> {
+        self.by_process
+            .iter()
+            .enumerate()
+            .flat_map(|(process, stacks)| {
+                stacks
+                    .iter()
+                    .map(move |(inst, stack)| (ProcessId(process as u32), *inst, stack))
+            })
+    }
+}

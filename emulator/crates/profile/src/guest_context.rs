@@ -1,0 +1,173 @@
+//! Which process runs: the guest's own word for it, read from side-band records.
+
+mod wire;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::{Mapping, Process, ProcessId};
+
+use wire::{SideBand, parse};
+
+/// Follows the side-band records of one hart's stream. Records that do not parse are counted and
+/// otherwise ignored: the guest cannot disturb the host.
+#[derive(Clone, Debug)]
+pub struct GuestContext {
+    processes: Vec<Process>,
+    /// The living entity of a process id.
+    living: HashMap<u32, ProcessId>,
+    current: ProcessId,
+    kernel_text: Option<Range<u64>>,
+    malformed: u64,
+}
+
+impl Default for GuestContext {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl GuestContext {
+    /// Everything is "boot" until the first context switch is reported.
+    pub fn new() -> Self {
+        let boot = Process {
+            id: ProcessId::BOOT,
+            pid: None,
+            generation: 0,
+            name: "boot".to_owned(),
+            first_cycle: 0,
+            end_cycle: None,
+            mappings: Vec::new(),
+        };
+        Self {
+            processes: vec![boot],
+            living: HashMap::new(),
+            current: ProcessId::BOOT,
+            kernel_text: None,
+            malformed: 0,
+        }
+    }
+
+    /// The process that runs.
+    #[inline]
+    pub fn current(&self) -> ProcessId {
+        self.current
+    }
+
+    /// All entities, by number.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// All entities, by number.
+    pub fn into_processes(self) -> Vec<Process> {
+        self.processes
+    }
+
+    /// Where the kernel said that its text lies.
+    pub fn kernel_text(&self) -> Option<Range<u64>> {
+        self.kernel_text.clone()
+    }
+
+    /// Records that did not parse.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Takes one side-band record ([`commit_trace::Event::SideBand`]) at `cycle`.
+    pub fn record(&mut self, cycle: u64, kind: u8, bytes: &[u8]) {
+        match parse(kind, bytes) {
+            Some(SideBand::Switch { pid, tid, comm }) => {
+                let id = self.entity(cycle, pid, &comm);
+                let process = &mut self.processes[id.0 as usize];
+                // Kernel threads take their names after birth; a program's other threads may have
+                // names of their own.
+                if pid == tid && process.name != comm {
+                    process.name = comm;
+                }
+                self.current = id;
+            }
+            Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
+            Some(SideBand::Mmap { pid, mapping }) => {
+                let id = self.entity(cycle, pid, "");
+                self.processes[id.0 as usize].mappings.push(Mapping {
+                    since: cycle,
+                    ..mapping
+                });
+            }
+            Some(SideBand::Exit { pid, tid }) => {
+                if pid == tid
+                    && let Some(id) = self.living.remove(&pid)
+                {
+                    self.processes[id.0 as usize].end_cycle = Some(cycle);
+                }
+            }
+            Some(SideBand::Fork { pid, parent }) => {
+                if pid != parent {
+                    self.fork(cycle, pid, parent);
+                }
+            }
+            Some(SideBand::Kernel { text }) => self.kernel_text = Some(text),
+            None => self.malformed += 1,
+        }
+    }
+
+    /// The living entity of `pid`, made if the guest never announced it.
+    fn entity(&mut self, cycle: u64, pid: u32, name: &str) -> ProcessId {
+        match self.living.get(&pid) {
+            Some(&id) => id,
+            None => self.create(cycle, pid, 0, name.to_owned(), Vec::new()),
+        }
+    }
+
+    fn create(
+        &mut self,
+        cycle: u64,
+        pid: u32,
+        generation: u32,
+        name: String,
+        mappings: Vec<Mapping>,
+    ) -> ProcessId {
+        let id = ProcessId(self.processes.len() as u32);
+        self.processes.push(Process {
+            id,
+            pid: Some(pid),
+            generation,
+            name,
+            first_cycle: cycle,
+            end_cycle: None,
+            mappings,
+        });
+        self.living.insert(pid, id);
+        id
+    }
+
+    fn exec(&mut self, cycle: u64, pid: u32, comm: String) {
+        let before = self.entity(cycle, pid, &comm);
+        let process = &mut self.processes[before.0 as usize];
+        process.end_cycle = Some(cycle);
+        let generation = process.generation + 1;
+        let after = self.create(cycle, pid, generation, comm, Vec::new());
+        if self.current == before {
+            self.current = after;
+        }
+    }
+
+    /// A forked process starts as a copy of its parent: same name, same mappings.
+    fn fork(&mut self, cycle: u64, pid: u32, parent: u32) {
+        let (name, mappings) = match self.living.get(&parent) {
+            Some(id) => {
+                let process = &self.processes[id.0 as usize];
+                (process.name.clone(), process.mappings.clone())
+            }
+            None => (String::new(), Vec::new()),
+        };
+        if let Some(old) = self.living.remove(&pid) {
+            self.processes[old.0 as usize].end_cycle = Some(cycle);
+        }
+        self.create(cycle, pid, 0, name, mappings);
+    }
+}
+
+#[cfg(test)]
+mod tests;

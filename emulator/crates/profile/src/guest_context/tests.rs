@@ -1,0 +1,104 @@
+use super::*;
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+fn task(pid: u32, tid: u32, comm: &str) -> Vec<u8> {
+    let mut bytes = words(&[pid, tid]);
+    let mut name = [0; 16];
+    name[..comm.len()].copy_from_slice(comm.as_bytes());
+    bytes.extend(name);
+    bytes
+}
+
+fn mmap(pid: u32, start: u64, len: u64, path: &str) -> Vec<u8> {
+    let mut bytes = words(&[pid, pid]);
+    for value in [start, len, 0x1000] {
+        bytes.extend(value.to_le_bytes());
+    }
+    bytes.extend(words(&[3]));
+    bytes.extend([0xab; 20]);
+    bytes.extend(path.as_bytes());
+    bytes
+}
+
+fn name(context: &GuestContext) -> &str {
+    &context.processes()[context.current().0 as usize].name
+}
+
+#[test]
+fn boot_then_switch_fork_exec_exit() {
+    let mut context = GuestContext::new();
+    assert_eq!(name(&context), "boot");
+    context.record(10, 1, &task(1, 1, "sh"));
+    assert_eq!(name(&context), "sh");
+    context.record(11, 3, &mmap(1, 0x1000, 0x100, "/bin/sh"));
+    context.record(20, 5, &words(&[7, 7, 1, 1]));
+    context.record(21, 1, &task(7, 7, "sh"));
+    let forked = context.current();
+    assert_eq!(context.processes()[forked.0 as usize].mappings.len(), 1);
+
+    context.record(30, 2, &task(7, 7, "ls"));
+    let ran = context.current();
+    assert_ne!(ran, forked);
+    assert_eq!(name(&context), "ls");
+    let process = &context.processes()[ran.0 as usize];
+    assert_eq!((process.pid, process.generation), (Some(7), 1));
+    assert!(process.mappings.is_empty());
+    assert_eq!(context.processes()[forked.0 as usize].end_cycle, Some(30));
+
+    context.record(40, 4, &words(&[7, 7]));
+    assert_eq!(context.processes()[ran.0 as usize].end_cycle, Some(40));
+    context.record(50, 1, &task(7, 7, "reused"));
+    assert_ne!(context.current(), ran);
+}
+
+#[test]
+fn threads_share_their_process_and_do_not_rename_it() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(5, 5, "server"));
+    let process = context.current();
+    context.record(2, 5, &words(&[5, 6, 5, 5]));
+    context.record(3, 1, &task(5, 6, "worker"));
+    assert_eq!(context.current(), process);
+    assert_eq!(name(&context), "server");
+    context.record(4, 4, &words(&[5, 6]));
+    assert_eq!(context.processes()[process.0 as usize].end_cycle, None);
+}
+
+#[test]
+fn mappings_are_found_by_time() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(5, 5, "a"));
+    context.record(10, 3, &mmap(5, 0x1000, 0x1000, "/old"));
+    context.record(20, 3, &mmap(5, 0x1800, 0x1000, "/new"));
+    let process = &context.processes()[1];
+    let path = |address, cycle| process.mapping_at(address, cycle).map(|m| m.path.as_str());
+    assert_eq!(path(0x1900, 15), Some("/old"));
+    assert_eq!(path(0x1900, 25), Some("/new"));
+    assert_eq!(path(0x1000, 25), Some("/old"));
+    assert_eq!(path(0x2100, 5), Some("/new"));
+    assert_eq!(path(0x3000, 25), None);
+    assert_eq!(process.mappings[0].build_id, [0xab; 3]);
+}
+
+#[test]
+fn garbage_is_counted() {
+    let mut context = GuestContext::new();
+    context.record(1, 9, &[]);
+    for kind in 0..8 {
+        for len in 0..24 {
+            context.record(1, kind, &vec![0xff; len]);
+        }
+    }
+    let mut long = mmap(5, 0, u64::MAX, "/x");
+    long[32..36].copy_from_slice(&words(&[21]));
+    context.record(1, 3, &long);
+    assert!(context.malformed() > 100);
+    context.record(1, 6, &[1; 16]);
+    assert!(context.kernel_text().is_some());
+}

@@ -1,0 +1,99 @@
+//! The bytes of side-band records: packed fields, little-endian (the TIP unit's register document
+//! lists the types).
+
+use std::ops::Range;
+
+use crate::Mapping;
+
+pub(super) enum SideBand {
+    Switch { pid: u32, tid: u32, comm: String },
+    Exec { pid: u32, comm: String },
+    Mmap { pid: u32, mapping: Mapping },
+    Exit { pid: u32, tid: u32 },
+    Fork { pid: u32, parent: u32 },
+    Kernel { text: Range<u64> },
+}
+
+/// `None` for an unknown type or a record that is too short.
+pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
+    let mut fields = Fields(bytes);
+    Some(match kind {
+        1 => SideBand::Switch {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+            comm: fields.comm()?,
+        },
+        2 => {
+            let (pid, _tid) = (fields.u32()?, fields.u32()?);
+            SideBand::Exec {
+                pid,
+                comm: fields.comm()?,
+            }
+        }
+        3 => {
+            let (pid, _tid) = (fields.u32()?, fields.u32()?);
+            let (start, len, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+            let build_id_len = fields.u32()? as usize;
+            let build_id = fields.take(20)?.get(..build_id_len)?.to_vec();
+            let path = text(fields.0);
+            SideBand::Mmap {
+                pid,
+                mapping: Mapping {
+                    start,
+                    len,
+                    file_offset,
+                    build_id,
+                    path,
+                    since: 0,
+                },
+            }
+        }
+        4 => SideBand::Exit {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+        },
+        5 => {
+            let (pid, _tid) = (fields.u32()?, fields.u32()?);
+            let parent = fields.u32()?;
+            fields.u32()?;
+            SideBand::Fork { pid, parent }
+        }
+        6 => {
+            let text = fields.u64()?..fields.u64()?;
+            SideBand::Kernel { text }
+        }
+        _ => return None,
+    })
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    /// The kernel's `comm`: 16 bytes, padded with NUL.
+    fn comm(&mut self) -> Option<String> {
+        self.take(16).map(text)
+    }
+}
+
+/// Text up to the first NUL; bytes that are not UTF-8 are replaced.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

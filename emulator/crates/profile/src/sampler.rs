@@ -1,0 +1,120 @@
+//! What to sample with, and how often.
+
+use serde::{Deserialize, Serialize};
+
+/// A sampling profiler (FACTS: see each policy for its rule).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profiler {
+    /// Time-proportional: the Oracle's rule in the trigger's cycle.
+    Tip,
+    /// TIP without ILP accounting: the oldest of several that commit gets the whole sample.
+    TipIlp,
+    /// Next committing instruction (Intel PEBS).
+    Nci,
+    /// NCI, split over all that commit in that cycle.
+    NciIlp,
+    /// Last committed instruction (external monitors, Arm CoreSight).
+    Lci,
+    /// Tags the ROB row that is dispatched next (the granularity of the published artifact).
+    Dispatch,
+    /// Tags one dispatched micro-op (AMD IBS, Arm SPE).
+    DispatchOp,
+    /// Interrupt at decode (Linux perf without hardware help), modelled without its perturbation.
+    Software,
+}
+
+impl Profiler {
+    /// All profilers, in the order of the documentation.
+    pub const ALL: [Self; 8] = [
+        Self::Tip,
+        Self::TipIlp,
+        Self::Nci,
+        Self::NciIlp,
+        Self::Lci,
+        Self::Dispatch,
+        Self::DispatchOp,
+        Self::Software,
+    ];
+
+    /// Its name in run specs and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tip => "tip",
+            Self::TipIlp => "tip-ilp",
+            Self::Nci => "nci",
+            Self::NciIlp => "nci-ilp",
+            Self::Lci => "lci",
+            Self::Dispatch => "dispatch",
+            Self::DispatchOp => "dispatch-op",
+            Self::Software => "software",
+        }
+    }
+}
+
+impl std::fmt::Display for Profiler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// When a sampler triggers. Samplers with equal schedules share one clock, so that they differ in
+/// nothing but their policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Cycles between triggers, at least 1. Idle cycles do not count.
+    pub period: u64,
+    /// The first trigger is in this profiled cycle, counted from 1; 0 means after one whole period.
+    pub offset: u64,
+    /// If set, each period's trigger falls on a random cycle of it, drawn from this seed.
+    pub random: Option<u64>,
+}
+
+impl Schedule {
+    /// A trigger at the end of every `period` cycles.
+    pub const fn every(period: u64) -> Self {
+        Self {
+            period,
+            offset: 0,
+            random: None,
+        }
+    }
+
+    /// The schedule of `frequency` samples per second on a core of `clock` Hz; the period is rounded
+    /// to the nearest cycle and at least 1.
+    pub const fn frequency(frequency: u64, clock: u64) -> Self {
+        let frequency = if frequency == 0 { 1 } else { frequency };
+        let period = clock.saturating_add(frequency / 2) / frequency;
+        Self::every(if period == 0 { 1 } else { period })
+    }
+
+    /// The same with a random cycle in each period.
+    pub const fn randomised(self, seed: u64) -> Self {
+        Self {
+            random: Some(seed),
+            ..self
+        }
+    }
+}
+
+/// One sampler of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampler {
+    /// Name in reports.
+    pub name: String,
+    /// Its rule.
+    pub profiler: Profiler,
+    /// When it triggers.
+    pub schedule: Schedule,
+}
+
+impl Sampler {
+    /// A sampler named after its profiler.
+    pub fn new(profiler: Profiler, schedule: Schedule) -> Self {
+        Self {
+            name: profiler.name().to_owned(),
+            profiler,
+            schedule,
+        }
+    }
+}
