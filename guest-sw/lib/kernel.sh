@@ -1,0 +1,25 @@
+# The kernel. Sourced by guest-sw/build.
+
+build_kernel() {
+    local tree line missing=0
+    tree=$(kernel_tree)
+    local make=(make -C "$tree" O="$PWD" ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- -j "$jobs"
+        KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_USER=tipsim KBUILD_BUILD_HOST=tipsim)
+    "${make[@]}" KCONFIG_ALLCONFIG="$here/kernel/tipsim.config" allnoconfig
+    # A symbol whose dependencies are not met is dropped without a word.
+    while read -r line; do
+        if ! grep -qxF "$line" .config; then
+            echo "not in the configuration: $line"
+            missing=1
+        fi
+    done < <(grep -E '^(# )?CONFIG_' "$here/kernel/tipsim.config")
+    [ "$missing" = 0 ]
+    "${make[@]}" Image
+    "${make[@]}" -s kernelrelease > release
+    mkdir -p keep
+    mv vmlinux arch/riscv/boot/Image usr/gen_init_cpio .config release keep/ 2> /dev/null || true
+    # Only the results are kept: the object files are 20 times as big.
+    find . -mindepth 1 -maxdepth 1 ! -name keep -exec rm -rf {} +
+    mv keep/* keep/.config .
+    rmdir keep
+}

@@ -1,0 +1,158 @@
+# Debian packages: the host's tools by its own apt, the guest's files by a private apt that never touches the host.
+# Sourced by guest-sw/build. Uses: guest, update, install.
+
+suite=trixie
+kernel_package=linux-source-6.12
+host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make flex bison bc python3 pkg-config
+    xz-utils patch ca-certificates debian-archive-keyring"
+# What perf is built against; with all they depend on these are the sysroot, and the guest's libraries come from it.
+sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev busybox-static"
+plain_packages="$kernel_package opensbi libc6-dbg"
+
+host_packages() {
+    local package missing=""
+    command -v dpkg-query > /dev/null || fail "needs a Debian host (dpkg, apt)"
+    for package in $host_tools; do
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed || missing+=" $package"
+    done
+    [ -n "$missing" ] || return 0
+    [ "$install" = yes ] || fail "missing host packages:$missing"
+    say "installing$missing"
+    local root=""
+    [ "$(id -u)" = 0 ] || root=sudo
+    # shellcheck disable=SC2086
+    { $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing ||
+        { $root apt-get update &&
+            $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; }
+    } > "$guest/logs/host-packages.log" 2>&1 9>&- || {
+        tail -n 20 "$guest/logs/host-packages.log" >&2
+        fail "apt could not install:$missing"
+    }
+}
+
+# The mirror that this machine's apt has for Debian itself, from either form of its sources.
+host_mirror() {
+    python3 - <<'PYTHON'
+import glob, re, sys
+DEBIAN = re.compile(r"^(bookworm|trixie|forky|sid|stable|testing|unstable|oldstable)$")
+for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*"))]:
+    try:
+        text = open(path).read()
+    except OSError:
+        continue
+    entries = []
+    if path.endswith(".sources"):
+        for stanza in re.split(r"\n\s*\n", text):
+            stanza = "\n".join(line for line in stanza.splitlines() if not line.startswith("#"))
+            field = {k.lower(): v.split() for k, v in re.findall(r"^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", stanza, re.M)}
+            if "deb" in field.get("types", []) and field.get("enabled") != ["no"]:
+                entries += [(u, field.get("suites", []), field.get("components", [])) for u in field.get("uris", [])]
+    else:
+        for line in text.splitlines():
+            match = re.match(r"\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)\s+(.*)", line)
+            if match:
+                entries.append((match[1], [match[2]], match[3].split("#")[0].split()))
+    for uri, suites, components in entries:
+        if "main" in components and any(DEBIAN.match(s) for s in suites) and uri.startswith(("http", "file")):
+            sys.exit(print(uri.rstrip("/")))
+PYTHON
+}
+
+private_apt() { APT_CONFIG=$guest/apt/apt.conf "$@"; }
+
+make_private_apt() {
+    local apt=$guest/apt mirror=${TIPSIM_MIRROR:-}
+    [ -n "$mirror" ] || mirror=$(host_mirror)
+    [ -n "$mirror" ] || fail "no Debian mirror in this machine's apt sources: set TIPSIM_MIRROR"
+    mkdir -p "$apt"/etc/{apt.conf.d,preferences.d,sources.list.d} "$apt"/state/lists/partial "$apt"/cache/archives/partial
+    : > "$apt/status"
+    echo "deb [arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
+        > "$apt/etc/sources.list"
+    {
+        printf '%s\n' "Dir \"$apt\";" "Dir::Etc \"$apt/etc\";" "Dir::State \"$apt/state\";" \
+            "Dir::State::status \"$apt/status\";" "Dir::Cache \"$apt/cache\";" \
+            'APT::Architecture "riscv64";' 'APT::Architectures { "riscv64"; };' \
+            "APT::Sandbox::User \"$(id -un)\";" 'Acquire::Languages "none";'
+        # Proxies and certificates of this machine hold for us too.
+        apt-config dump | grep -E '^Acquire::https?::' || true
+    } > "$apt/apt.conf"
+}
+
+# Writes the lock file: one line per package, "name version sha256 size address".
+find_packages() {
+    local closure lock=$guest/packages.lock
+    if [ -s "$lock" ] && [ "$update" = no ] && [ "$(head -n 1 "$lock")" = "$(lock_head)" ]; then return; fi
+    say "looking up packages"
+    make_private_apt
+    private_apt apt-get update > "$guest/logs/apt.log" 2>&1 9>&- || {
+        tail -n 20 "$guest/logs/apt.log" >&2
+        fail "apt-get update failed"
+    }
+    # shellcheck disable=SC2086
+    closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages |
+        sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
+    [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
+    # shellcheck disable=SC2086
+    private_apt apt-get download --print-uris $closure $plain_packages |
+        sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" |
+        sort > "$lock.new"
+    { lock_head; cat "$lock.new"; } > "$lock"
+    rm "$lock.new"
+    package_line "$kernel_package" > /dev/null
+}
+
+lock_head() { echo "# $suite" $sysroot_packages $plain_packages; }
+
+# "name version sha256": what identifies a package in a key.
+package_line() {
+    grep "^$1 " "$guest/packages.lock" | cut -d ' ' -f 1-3 | grep . || fail "no package $1 in $suite"
+}
+
+sysroot_lines() {
+    local plain
+    plain=$(echo "$plain_packages" | tr -s ' \n' '\n' | grep -v libc6-dbg)
+    grep -v '^#' "$guest/packages.lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')) "
+}
+
+# Prints the path of the package's file, which is downloaded if need be.
+deb() {
+    local name version sum size address file
+    read -r name version sum size address < <(grep "^$1 " "$guest/packages.lock")
+    file=$guest/debs/${name}_$sum.deb
+    if [ ! -e "$file" ]; then
+        echo "downloading $name ${version//%3a/:} ($((size / 1024)) KiB)" >&2
+        # The download helper of apt: it knows this machine's proxies.
+        private_apt /usr/lib/apt/apt-helper download-file "$address" "$file.part" "SHA256:$sum" >&2 ||
+            fail "cannot download $name $version: it may have been replaced, try --update"
+        mv "$file.part" "$file"
+    fi
+    echo "$file"
+}
+
+# unpack PACKAGE DIRECTORY
+unpack() {
+    local file
+    file=$(deb "$1")
+    dpkg-deb -x "$file" "$2"
+}
+
+build_firmware() {
+    unpack opensbi unpacked
+    mv unpacked/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_* .
+    rm -r unpacked
+}
+
+build_sysroot() {
+    local name
+    # Debian's base-files makes this link; the linker script of libc.so relies on it.
+    mkdir -p root/usr/lib
+    ln -sfn usr/lib root/lib
+    for name in $(sysroot_lines | cut -d ' ' -f 1); do
+        echo "$name"
+        unpack "$name" root
+    done
+    # Absolute links would lead to the host's files.
+    find root -type l -lname '/*' | while read -r link; do
+        ln -sfn "$(realpath -m --relative-to "$(dirname "$link")" "root$(readlink "$link")")" "$link"
+    done
+}

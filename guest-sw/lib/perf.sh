@@ -1,0 +1,26 @@
+# perf, of the kernel's own tree, linked against Debian's riscv64 libraries. Sourced by guest-sw/build.
+
+build_perf() {
+    local tree sysroot triplet=riscv64-linux-gnu
+    tree=$(kernel_tree)
+    sysroot=$(stage_dir sysroot "$sysroot_key")/root
+    # --sysroot alone leaves the cross compiler's own, older, glibc first.
+    local flags="--sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include"
+    local link="--sysroot=$sysroot -B$sysroot/usr/lib/$triplet -L$sysroot/usr/lib/$triplet"
+    mkdir -p out
+    PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig:$sysroot/usr/share/pkgconfig \
+    PKG_CONFIG_SYSROOT_DIR=$sysroot \
+    make -C "$tree/tools/perf" O="$PWD/out" ARCH=riscv CROSS_COMPILE=$triplet- -j "$jobs" WERROR=0 V=0 \
+        EXTRA_CFLAGS="-O2 -g -fno-omit-frame-pointer $flags $link -ffile-prefix-map=$tree=/kernel" LDFLAGS="$link" JEVENTS_ARCH=riscv \
+        NO_LIBPERL=1 NO_LIBPYTHON=1 NO_LIBTRACEEVENT=1 NO_SLANG=1 NO_LIBBPF=1 BUILD_BPF_SKEL=0 NO_LIBAUDIT=1 \
+        NO_LIBNUMA=1 NO_LIBCRYPTO=1 NO_LIBBABELTRACE=1 NO_LIBUNWIND=1 NO_GTK2=1 NO_DEMANGLE=1 NO_JVMTI=1 \
+        NO_LIBPFM4=1 NO_LIBLZMA=1 NO_LZMA=1 NO_SDT=1
+    # A library that is not found is left out without a word.
+    local want
+    for want in libelf.so.1 libdw.so.1 libz.so.1 libzstd.so.1 libcapstone.so.5; do
+        $triplet-readelf -d out/perf | grep -qF "[$want]" || { echo "perf was built without $want"; return 1; }
+    done
+    $triplet-strip -o perf.stripped out/perf
+    mv out/perf perf
+    rm -rf out
+}

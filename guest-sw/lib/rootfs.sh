@@ -1,0 +1,87 @@
+# The root file system. Sourced by guest-sw/build.
+
+build_rootfs() {
+    local sysroot perf programs lib=usr/lib/riscv64-linux-gnu strip=riscv64-linux-gnu-strip
+    sysroot=$(stage_dir sysroot "$sysroot_key")/root
+    perf=$(stage_dir perf "$perf_key")
+    programs=$(stage_dir programs "$programs_key")
+    local name file target
+
+    rm -rf files debug
+    mkdir -p files debug/usr/{bin,lib/riscv64-linux-gnu}
+    : > spec
+    while read -r name; do
+        echo "dir /$name 0755 0 0" >> spec
+    done < "$here/rootfs/directories"
+    echo "dir /tmp 1777 0 0" >> spec
+    # The kernel opens /dev/console before /init has mounted anything.
+    echo "nod /dev/console 0600 0 0 c 5 1" >> spec
+    echo "nod /dev/null 0666 0 0 c 1 3" >> spec
+    # The layout of today's Debian.
+    echo "slink /bin usr/bin 0777 0 0" >> spec
+    echo "slink /sbin usr/bin 0777 0 0" >> spec
+    echo "slink /usr/sbin bin 0777 0 0" >> spec
+    echo "slink /lib usr/lib 0777 0 0" >> spec
+
+    cp "$sysroot/usr/bin/busybox" debug/usr/bin/busybox
+    add_file usr/bin/busybox debug/usr/bin/busybox 0755
+    while read -r name; do
+        echo "slink /usr/bin/$name busybox 0777 0 0" >> spec
+    done < <(tr -s ' ' '\n' < "$here/rootfs/applets" | grep .)
+
+    cp "$perf/perf" debug/usr/bin/perf
+    cp "$perf/perf.stripped" files/perf
+    add_file usr/bin/perf files/perf 0755
+    for file in "$programs"/*; do
+        name=$(basename "$file")
+        cp "$file" "debug/usr/bin/$name"
+        $strip --strip-debug -o "files/$name" "$file"
+        add_file "usr/bin/$name" "files/$name" 0755
+    done
+    # The quick-start program keeps its lines, for perf annotate in the guest.
+    sed -i "s|files/quickstart |debug/usr/bin/quickstart |" spec
+
+    while read -r name; do
+        cp -L "$sysroot/$lib/$name" "debug/$lib/$name"
+        add_file "$lib/$name" "debug/$lib/$name" 0755
+    done < <(needed_libraries "$sysroot" debug/usr/bin/*)
+    echo "slink /usr/lib/ld-linux-riscv64-lp64d.so.1 riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1 0777 0 0" >> spec
+
+    for name in passwd group profile; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
+    add_file init "$here/rootfs/init" 0755
+
+    sed -i "s| files/| $PWD/files/|; s| debug/| $PWD/debug/|" spec
+    "$(stage_dir kernel "$kernel_key")/gen_init_cpio" -t 1767225600 spec > initramfs.cpio
+    rm -rf files
+
+    # What Debian strips from its C library, found by build ID as debuggers do.
+    unpack libc6-dbg dbg
+    for file in debug/$lib/*.so*; do
+        target=$(riscv64-linux-gnu-readelf -n "$file" | sed -n 's/.*Build ID: \(..\)\(.*\)/\1\/\2.debug/p')
+        if [ -n "$target" ] && [ -e "dbg/usr/lib/debug/.build-id/$target" ]; then
+            install -D "dbg/usr/lib/debug/.build-id/$target" "debug/usr/lib/debug/.build-id/$target"
+        fi
+    done
+    rm -rf dbg
+}
+
+# add_file GUEST_PATH HOST_FILE MODE
+add_file() { echo "file /$1 $2 $3 0 0" >> spec; }
+
+# The shared libraries that the given files need, and those need, and so on.
+needed_libraries() {
+    local sysroot=$1 file name seen=" "
+    shift
+    local queue=("$@")
+    while [ ${#queue[@]} -gt 0 ]; do
+        file=${queue[0]}
+        queue=("${queue[@]:1}")
+        while read -r name; do
+            case $seen in *" $name "*) continue ;; esac
+            seen+="$name "
+            echo "$name"
+            queue+=("$sysroot/usr/lib/riscv64-linux-gnu/$name")
+        done < <(riscv64-linux-gnu-readelf -d "$file" 2> /dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+    done
+    case $seen in *ld-linux*) ;; *) echo ld-linux-riscv64-lp64d.so.1 ;; esac
+}
