@@ -21,6 +21,10 @@ mod device;
 mod htif;
 mod plic;
 mod ram;
+mod rtc;
+mod syscon;
+mod uart;
+pub mod virtio;
 
 pub use bus::{Bus, CLINT_BASE, Exit, Overlap, PLIC_BASE};
 pub use clint::{CLINT_SIZE, Clint};
@@ -30,3 +34,6 @@ pub use device::{AccessFault, Cx, Device};
 pub use htif::{Htif, signature};
 pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
 pub use ram::{RAM_BASE, Ram, RamError};
+pub use rtc::{RTC_SIZE, Rtc};
+pub use syscon::{SYSCON_POWER_OFF, SYSCON_RESET, SYSCON_SIZE, Syscon};
+pub use uart::{UART_SIZE, Uart, Uart16550};

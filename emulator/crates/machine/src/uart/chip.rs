@@ -1,0 +1,310 @@
+//! Registers of the 16550A (National Semiconductor PC16550D data sheet, table II).
+//!
+//! Not modelled, because no driver needs them: the baud rate (a byte is sent as soon as it is
+//! written, so the transmitter is always empty), line errors and breaks.
+
+use std::collections::VecDeque;
+
+const FIFO_DEPTH: usize = 16;
+
+/// Interrupt enables.
+mod ier {
+    pub const RECEIVED: u8 = 1;
+    pub const TRANSMITTER_EMPTY: u8 = 1 << 1;
+    pub const ALL: u8 = 0xf;
+}
+
+/// Interrupt identification: the cause, in order of rising priority.
+mod iir {
+    pub const NONE: u8 = 1;
+    pub const TRANSMITTER_EMPTY: u8 = 2;
+    pub const RECEIVED: u8 = 4;
+    pub const TIMEOUT: u8 = 0xc;
+    pub const FIFOS: u8 = 0xc0;
+}
+
+mod fcr {
+    pub const ENABLE: u8 = 1;
+    pub const CLEAR_RECEIVER: u8 = 2;
+}
+
+mod lcr {
+    pub const DIVISOR_LATCH: u8 = 0x80;
+}
+
+/// Modem control.
+mod mcr {
+    pub const DTR: u8 = 1;
+    pub const RTS: u8 = 2;
+    pub const OUT1: u8 = 4;
+    pub const OUT2: u8 = 8;
+    pub const LOOP: u8 = 0x10;
+    pub const ALL: u8 = 0x1f;
+}
+
+/// Line status.
+mod lsr {
+    pub const DATA_READY: u8 = 1;
+    /// Holding register empty, transmitter empty.
+    pub const EMPTY: u8 = 0x60;
+}
+
+/// Modem status.
+mod msr {
+    pub const CTS: u8 = 0x10;
+    pub const DSR: u8 = 0x20;
+    pub const RING: u8 = 0x40;
+    pub const CARRIER: u8 = 0x80;
+}
+
+/// Register numbers; some mean one thing when read and another when written.
+#[derive(Clone, Copy)]
+enum Register {
+    Data,
+    InterruptEnable,
+    /// Interrupt identification when read, FIFO control when written.
+    InterruptIdFifoControl,
+    LineControl,
+    ModemControl,
+    LineStatus,
+    ModemStatus,
+    Scratch,
+    DivisorLow,
+    DivisorHigh,
+}
+
+/// The chip: bytes go in and out of registers, nothing else.
+#[derive(Default)]
+pub struct Uart16550 {
+    received: VecDeque<u8>,
+    interrupt_enable: u8,
+    fifo_control: u8,
+    line_control: u8,
+    modem_control: u8,
+    scratch: u8,
+    divisor: [u8; 2],
+    /// "Transmitter empty" waits to be seen.
+    transmitted: bool,
+}
+
+impl Uart16550 {
+    /// How many more bytes [`Self::receive`] takes.
+    pub fn room(&self) -> usize {
+        let depth = if self.fifos() { FIFO_DEPTH } else { 1 };
+        depth.saturating_sub(self.received.len())
+    }
+
+    /// Bytes that come in from the line. Those that there is no room for are lost.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.received.extend(bytes.iter().take(self.room()));
+    }
+
+    /// Level of the interrupt line.
+    pub fn interrupt(&self) -> bool {
+        self.cause() != iir::NONE
+    }
+
+    /// Reads a register (0 to 7; higher numbers wrap around).
+    pub fn read(&mut self, register: u64) -> u8 {
+        match self.register(register) {
+            Register::Data => self.received.pop_front().unwrap_or(0),
+            Register::InterruptEnable => self.interrupt_enable,
+            Register::InterruptIdFifoControl => {
+                let cause = self.cause();
+                if cause == iir::TRANSMITTER_EMPTY {
+                    self.transmitted = false;
+                }
+                cause | if self.fifos() { iir::FIFOS } else { 0 }
+            }
+            Register::LineControl => self.line_control,
+            Register::ModemControl => self.modem_control,
+            Register::LineStatus => {
+                lsr::EMPTY
+                    | if self.received.is_empty() {
+                        0
+                    } else {
+                        lsr::DATA_READY
+                    }
+            }
+            Register::ModemStatus => self.modem_status(),
+            Register::Scratch => self.scratch,
+            Register::DivisorLow => self.divisor[0],
+            Register::DivisorHigh => self.divisor[1],
+        }
+    }
+
+    /// Writes a register; returns the byte that goes out on the line, if one does.
+    pub fn write(&mut self, register: u64, value: u8) -> Option<u8> {
+        match self.register(register) {
+            Register::Data => {
+                self.transmitted = true;
+                if self.modem_control & mcr::LOOP == 0 {
+                    return Some(value);
+                }
+                self.receive(&[value]);
+            }
+            Register::InterruptEnable => {
+                let risen = value & !self.interrupt_enable;
+                self.interrupt_enable = value & ier::ALL;
+                // To enable the interrupt while the transmitter is empty raises it.
+                self.transmitted |= risen & ier::TRANSMITTER_EMPTY != 0;
+            }
+            Register::InterruptIdFifoControl => {
+                let switched = (value ^ self.fifo_control) & fcr::ENABLE != 0;
+                if switched || value & fcr::CLEAR_RECEIVER != 0 {
+                    self.received.clear();
+                }
+                self.fifo_control = value;
+            }
+            Register::LineControl => self.line_control = value,
+            Register::ModemControl => self.modem_control = value & mcr::ALL,
+            Register::LineStatus | Register::ModemStatus => {}
+            Register::Scratch => self.scratch = value,
+            Register::DivisorLow => self.divisor[0] = value,
+            Register::DivisorHigh => self.divisor[1] = value,
+        }
+        None
+    }
+
+    fn register(&self, number: u64) -> Register {
+        let latch = self.line_control & lcr::DIVISOR_LATCH != 0;
+        match number & 7 {
+            0 if latch => Register::DivisorLow,
+            1 if latch => Register::DivisorHigh,
+            0 => Register::Data,
+            1 => Register::InterruptEnable,
+            2 => Register::InterruptIdFifoControl,
+            3 => Register::LineControl,
+            4 => Register::ModemControl,
+            5 => Register::LineStatus,
+            6 => Register::ModemStatus,
+            _ => Register::Scratch,
+        }
+    }
+
+    fn fifos(&self) -> bool {
+        self.fifo_control & fcr::ENABLE != 0
+    }
+
+    /// Bytes in the receiver that make an interrupt.
+    fn trigger(&self) -> usize {
+        if self.fifos() {
+            [1, 4, 8, 14][usize::from(self.fifo_control >> 6)]
+        } else {
+            1
+        }
+    }
+
+    /// The most urgent enabled cause. Bytes below the trigger level make a timeout at once: the
+    /// four character times that it takes on the chip are not modelled.
+    fn cause(&self) -> u8 {
+        let enabled = |bit| self.interrupt_enable & bit != 0;
+        if enabled(ier::RECEIVED) && self.received.len() >= self.trigger() {
+            iir::RECEIVED
+        } else if enabled(ier::RECEIVED) && !self.received.is_empty() {
+            iir::TIMEOUT
+        } else if enabled(ier::TRANSMITTER_EMPTY) && self.transmitted {
+            iir::TRANSMITTER_EMPTY
+        } else {
+            iir::NONE
+        }
+    }
+
+    /// The other end is always ready, except in the loop, where the inputs are our own outputs.
+    fn modem_status(&self) -> u8 {
+        if self.modem_control & mcr::LOOP == 0 {
+            return msr::CTS | msr::DSR | msr::CARRIER;
+        }
+        let wires = [
+            (mcr::RTS, msr::CTS),
+            (mcr::DTR, msr::DSR),
+            (mcr::OUT1, msr::RING),
+            (mcr::OUT2, msr::CARRIER),
+        ];
+        let on = wires
+            .iter()
+            .filter(|(output, _)| self.modem_control & output != 0);
+        on.fold(0, |status, (_, input)| status | input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: u64 = 0;
+    const IER: u64 = 1;
+    const IIR_FCR: u64 = 2;
+    const LCR: u64 = 3;
+    const MCR: u64 = 4;
+    const LSR: u64 = 5;
+    const MSR: u64 = 6;
+
+    #[test]
+    fn transmitter_interrupt() {
+        let mut uart = Uart16550::default();
+        assert_eq!(uart.write(DATA, b'a'), Some(b'a'));
+        assert!(!uart.interrupt());
+        uart.write(IER, ier::TRANSMITTER_EMPTY);
+        assert!(uart.interrupt());
+        assert_eq!(uart.read(IIR_FCR), iir::TRANSMITTER_EMPTY);
+        assert!(!uart.interrupt(), "reading the cause clears it");
+        assert_eq!(uart.read(IIR_FCR), iir::NONE);
+        uart.write(DATA, b'b');
+        assert!(uart.interrupt());
+        uart.write(IER, 0);
+        assert!(!uart.interrupt());
+    }
+
+    #[test]
+    fn receiver_trigger_and_timeout() {
+        let mut uart = Uart16550::default();
+        uart.write(IIR_FCR, 0x41);
+        uart.write(IER, ier::RECEIVED | ier::TRANSMITTER_EMPTY);
+        uart.receive(b"abc");
+        assert_eq!(uart.read(IIR_FCR), iir::FIFOS | iir::TIMEOUT);
+        uart.receive(b"d");
+        assert_eq!(uart.read(IIR_FCR), iir::FIFOS | iir::RECEIVED);
+        assert_eq!([(); 5].map(|()| uart.read(DATA)), *b"abcd\0");
+        assert_eq!(uart.read(IIR_FCR), iir::FIFOS | iir::TRANSMITTER_EMPTY);
+    }
+
+    #[test]
+    fn fifo_is_bounded_and_clears() {
+        let mut uart = Uart16550::default();
+        uart.receive(b"xy");
+        assert_eq!(
+            (uart.read(DATA), uart.read(LSR) & lsr::DATA_READY),
+            (b'x', 0)
+        );
+        uart.write(IIR_FCR, fcr::ENABLE);
+        uart.receive(&[1; 40]);
+        assert_eq!((uart.received.len(), uart.room()), (FIFO_DEPTH, 0));
+        uart.write(IIR_FCR, fcr::ENABLE | fcr::CLEAR_RECEIVER);
+        assert_eq!(uart.read(LSR), lsr::EMPTY);
+    }
+
+    #[test]
+    fn divisor_latch_and_scratch() {
+        let mut uart = Uart16550::default();
+        uart.write(LCR, 0x83);
+        assert_eq!(uart.write(DATA, 0x12), None);
+        uart.write(IER, 0x34);
+        assert_eq!((uart.read(DATA), uart.read(IER)), (0x12, 0x34));
+        uart.write(LCR, 0x03);
+        assert_eq!((uart.read(DATA), uart.read(IER)), (0, 0));
+        uart.write(7, 0xa5);
+        assert_eq!(uart.read(7), 0xa5);
+        uart.write(LSR, 0xff);
+        assert_eq!(uart.read(LSR), lsr::EMPTY);
+    }
+
+    #[test]
+    fn loop_back() {
+        let mut uart = Uart16550::default();
+        uart.write(MCR, mcr::LOOP | 0x0a);
+        assert_eq!(uart.read(MSR), 0x90, "what Linux probes for");
+        assert_eq!(uart.write(DATA, b'q'), None);
+        assert_eq!(uart.read(DATA), b'q');
+    }
+}

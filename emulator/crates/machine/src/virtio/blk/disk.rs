@@ -1,0 +1,141 @@
+//! The bytes of a disk: a file, and what was written over it.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What happens to the guest's writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskMode {
+    /// The guest cannot write.
+    ReadOnly,
+    /// Writes go to the file.
+    Writable,
+    /// Writes are kept in memory until the run ends: the file stays as it is, and every run
+    /// starts from the same bytes.
+    CopyOnWrite,
+}
+
+/// A disk image that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// It cannot be opened.
+    #[error("disk image {0}: {1}")]
+    Open(PathBuf, io::Error),
+    /// It is a folder, a device or a pipe.
+    #[error("disk image {0}: expected a regular file")]
+    Kind(PathBuf),
+}
+
+const BLOCK: u64 = 4096;
+
+/// A file with a layer of written blocks over it.
+pub struct Disk {
+    file: File,
+    mode: DiskMode,
+    size: u64,
+    written: HashMap<u64, Box<[u8; BLOCK as usize]>>,
+}
+
+impl Disk {
+    /// Opens an image.
+    pub fn open(path: &Path, mode: DiskMode) -> Result<Self, DiskError> {
+        let failed = |error| DiskError::Open(path.to_owned(), error);
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        if !path.metadata().map_err(failed)?.is_file() {
+            return Err(DiskError::Kind(path.to_owned()));
+        }
+        let writable = mode == DiskMode::Writable;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(writable)
+            .open(path)
+            .map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        Ok(Self {
+            file,
+            mode,
+            size,
+            written: HashMap::new(),
+        })
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// True if writes fail.
+    pub fn read_only(&self) -> bool {
+        self.mode == DiskMode::ReadOnly
+    }
+
+    /// Fills `data` from byte `at`. `None` if the host cannot read the file there.
+    pub fn read(&self, at: u64, data: &mut [u8]) -> Option<()> {
+        self.file.read_exact_at(data, at).ok()?;
+        if self.written.is_empty() {
+            return Some(());
+        }
+        for (block, within, piece) in pieces(at, data.len()) {
+            if let Some(bytes) = self.written.get(&block) {
+                let length = piece.len();
+                data[piece].copy_from_slice(&bytes[within..within + length]);
+            }
+        }
+        Some(())
+    }
+
+    /// Writes `data` at byte `at`. `None` if the disk is read-only or the host cannot write.
+    pub fn write(&mut self, at: u64, data: &[u8]) -> Option<()> {
+        match self.mode {
+            DiskMode::ReadOnly => None,
+            DiskMode::Writable => self.file.write_all_at(data, at).ok(),
+            DiskMode::CopyOnWrite => {
+                for (block, within, piece) in pieces(at, data.len()) {
+                    let length = piece.len();
+                    let bytes = self.block_for_writing(block)?;
+                    bytes[within..within + length].copy_from_slice(&data[piece]);
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Makes what was written durable.
+    pub fn flush(&mut self) -> Option<()> {
+        match self.mode {
+            DiskMode::Writable => self.file.sync_data().ok(),
+            DiskMode::ReadOnly | DiskMode::CopyOnWrite => Some(()),
+        }
+    }
+
+    fn block_for_writing(&mut self, block: u64) -> Option<&mut [u8; BLOCK as usize]> {
+        if !self.written.contains_key(&block) {
+            let mut bytes = Box::new([0; BLOCK as usize]);
+            let at = block * BLOCK;
+            let length = BLOCK.min(self.size.saturating_sub(at)) as usize;
+            self.file.read_exact_at(&mut bytes[..length], at).ok()?;
+            self.written.insert(block, bytes);
+        }
+        self.written.get_mut(&block).map(Box::as_mut)
+    }
+}
+
+/// Splits a byte range at block borders: block number, offset in the block, range in the data.
+fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == length {
+            return None;
+        }
+        let (block, within) = (
+            (at + done as u64) / BLOCK,
+            ((at + done as u64) % BLOCK) as usize,
+        );
+        let size = (BLOCK as usize - within).min(length - done);
+        done += size;
+        Some((block, within, done - size..done))
+    })
+}

@@ -1,0 +1,215 @@
+//! Split virtqueues (virtio 1.2, section 2.7). Everything that the driver wrote is checked: a
+//! queue that breaks the rules is an error, never a loop or an access outside RAM.
+
+use crate::Ram;
+
+/// Most descriptors in a queue.
+pub(super) const QUEUE_MAX: u16 = 256;
+
+/// Most bytes in one direction of a request. Linux asks for 1.25 MiB at a time of a disk.
+const REQUEST_MAX: u64 = 16 << 20;
+
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+const NO_INTERRUPT: u64 = 1;
+const DESCRIPTOR: u64 = 16;
+
+/// The driver broke a rule; the text says which.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Broken(pub &'static str);
+
+/// The registers of a queue, and how far the device has come in it.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// Number of descriptors.
+    pub size: u16,
+    pub ready: bool,
+    /// Addresses of the three areas.
+    pub descriptors: u64,
+    pub driver: u64,
+    pub device: u64,
+    next_available: u16,
+    next_used: u16,
+}
+
+struct Descriptor {
+    address: u64,
+    length: u64,
+    flags: u16,
+    next: u16,
+}
+
+/// A request: pieces of guest memory, all of them checked to be RAM.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub head: u16,
+    readable: Vec<(u64, u64)>,
+    writable: Vec<(u64, u64)>,
+}
+
+impl Queue {
+    /// Makes the queue live. Its size must be a power of two up to [`QUEUE_MAX`].
+    pub fn enable(&mut self) -> Result<(), Broken> {
+        if !self.size.is_power_of_two() || self.size > QUEUE_MAX {
+            return Err(Broken("queue size is not a power of two up to 256"));
+        }
+        if self.descriptors % 16 != 0 || self.driver % 2 != 0 || self.device % 4 != 0 {
+            return Err(Broken("queue area is misaligned"));
+        }
+        (self.next_available, self.next_used, self.ready) = (0, 0, true);
+        Ok(())
+    }
+
+    /// The next request of the driver, which stays in the queue until [`Self::advance`].
+    pub fn peek(&self, ram: &Ram) -> Result<Option<Chain>, Broken> {
+        const OUTSIDE: Broken = Broken("available ring is outside RAM");
+        let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE)? as u16;
+        let waiting = index.wrapping_sub(self.next_available);
+        if waiting == 0 {
+            return Ok(None);
+        }
+        if waiting > self.size {
+            return Err(Broken(
+                "more requests are available than the queue has descriptors",
+            ));
+        }
+        let slot = 4 + 2 * u64::from(self.next_available % self.size);
+        let head = self.field(ram, self.driver, slot).ok_or(OUTSIDE)? as u16;
+        self.chain(ram, head).map(Some)
+    }
+
+    /// Takes the request that [`Self::peek`] showed.
+    pub fn advance(&mut self) {
+        self.next_available = self.next_available.wrapping_add(1);
+    }
+
+    /// Gives a request back to the driver with the number of bytes written to it.
+    pub fn complete(&mut self, ram: &mut Ram, head: u16, written: u32) -> Result<(), Broken> {
+        let slot = 4 + 8 * u64::from(self.next_used % self.size);
+        let index = self.next_used.wrapping_add(1);
+        let element = u64::from(written) << 32 | u64::from(head);
+        let mut put = |offset, size, value| {
+            let pa = self.device.checked_add(offset)?;
+            ram.store(pa, size, value)
+        };
+        put(slot, 8, element)
+            .and_then(|()| put(2, 2, index.into()))
+            .ok_or(Broken("used ring is outside RAM"))?;
+        self.next_used = index;
+        Ok(())
+    }
+
+    /// False if the driver asked for silence.
+    pub fn wants_interrupt(&self, ram: &Ram) -> bool {
+        self.field(ram, self.driver, 0)
+            .is_none_or(|flags| flags & NO_INTERRUPT == 0)
+    }
+
+    fn field(&self, ram: &Ram, area: u64, offset: u64) -> Option<u64> {
+        ram.load(area.checked_add(offset)?, 2)
+    }
+
+    fn chain(&self, ram: &Ram, head: u16) -> Result<Chain, Broken> {
+        let mut chain = Chain {
+            head,
+            readable: Vec::new(),
+            writable: Vec::new(),
+        };
+        let first = descriptor(ram, self.descriptors, head, self.size)?;
+        if first.flags & INDIRECT == 0 {
+            chain.walk(ram, self.descriptors, self.size, head)?;
+            return Ok(chain);
+        }
+        if first.flags & NEXT != 0 {
+            return Err(Broken("indirect descriptor has a successor"));
+        }
+        let entries = first.length / DESCRIPTOR;
+        if !first.length.is_multiple_of(DESCRIPTOR) || !(1..=QUEUE_MAX.into()).contains(&entries) {
+            return Err(Broken("indirect table has a bad length"));
+        }
+        chain.walk(ram, first.address, entries as u16, 0)?;
+        Ok(chain)
+    }
+}
+
+impl Chain {
+    /// Adds the pieces of a chain in a table of `size` descriptors.
+    fn walk(&mut self, ram: &Ram, table: u64, size: u16, head: u16) -> Result<(), Broken> {
+        let mut index = head;
+        let mut totals = [0; 2];
+        for _ in 0..size {
+            let piece = descriptor(ram, table, index, size)?;
+            if piece.flags & INDIRECT != 0 {
+                return Err(Broken("indirect descriptor inside a chain"));
+            }
+            if !ram.contains(piece.address, piece.length) {
+                return Err(Broken("buffer is outside RAM"));
+            }
+            let write = piece.flags & WRITE != 0;
+            if !write && !self.writable.is_empty() {
+                return Err(Broken("readable buffer after a writable one"));
+            }
+            totals[usize::from(write)] += piece.length;
+            if totals[usize::from(write)] > REQUEST_MAX {
+                return Err(Broken("request is larger than 16 MiB"));
+            }
+            let pieces = if write {
+                &mut self.writable
+            } else {
+                &mut self.readable
+            };
+            pieces.push((piece.address, piece.length));
+            if piece.flags & NEXT == 0 {
+                return Ok(());
+            }
+            index = piece.next;
+        }
+        Err(Broken("chain of descriptors does not end"))
+    }
+
+    /// Size of the writable part.
+    pub fn room(&self) -> usize {
+        self.writable
+            .iter()
+            .map(|&(_, length)| length as usize)
+            .sum()
+    }
+
+    /// The bytes of the readable part.
+    pub fn gather(&self, ram: &Ram) -> Vec<u8> {
+        let pieces = self
+            .readable
+            .iter()
+            .filter_map(|&(pa, length)| ram.slice(pa, length));
+        pieces.flatten().copied().collect()
+    }
+
+    /// Writes to the writable part; returns how many bytes found room.
+    pub fn scatter(&self, ram: &mut Ram, bytes: &[u8]) -> u32 {
+        let mut rest = bytes;
+        for &(pa, length) in &self.writable {
+            let (now, later) = rest.split_at(rest.len().min(length as usize));
+            if ram.write(pa, now).is_none() {
+                break;
+            }
+            rest = later;
+        }
+        (bytes.len() - rest.len()) as u32
+    }
+}
+
+fn descriptor(ram: &Ram, table: u64, index: u16, size: u16) -> Result<Descriptor, Broken> {
+    if index >= size {
+        return Err(Broken("descriptor number is beyond the table"));
+    }
+    let at = table.checked_add(DESCRIPTOR * u64::from(index));
+    let words = at.and_then(|at| Some((ram.load(at, 8)?, ram.load(at.checked_add(8)?, 8)?)));
+    let (address, rest) = words.ok_or(Broken("descriptor table is outside RAM"))?;
+    Ok(Descriptor {
+        address,
+        length: rest & 0xffff_ffff,
+        flags: (rest >> 32) as u16,
+        next: (rest >> 48) as u16,
+    })
+}
