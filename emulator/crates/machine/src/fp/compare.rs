@@ -1,0 +1,117 @@
+//! Comparisons, minimum and maximum, classification, sign injection.
+
+use super::{Flags, Format, NV};
+
+#[inline]
+fn is_nan<F: Format>(value: F) -> bool {
+    value.partial_cmp(&value).is_none()
+}
+
+#[inline]
+pub(super) fn is_signaling<F: Format>(value: F) -> bool {
+    is_nan(value) && !value.quiet_bit()
+}
+
+#[inline]
+fn invalid_if(invalid: bool) -> Flags {
+    if invalid { NV } else { 0 }
+}
+
+/// `a = b`; invalid only for signaling NaNs.
+#[inline]
+pub fn eq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+    let (a, b) = (F::from_bits(a), F::from_bits(b));
+    (a == b, invalid_if(is_signaling(a) || is_signaling(b)))
+}
+
+/// `a < b`; invalid for any NaN.
+#[inline]
+pub fn lt<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+    let (a, b) = (F::from_bits(a), F::from_bits(b));
+    (a < b, invalid_if(a.partial_cmp(&b).is_none()))
+}
+
+/// `a ≤ b`; invalid for any NaN.
+#[inline]
+pub fn le<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+    let (a, b) = (F::from_bits(a), F::from_bits(b));
+    (a <= b, invalid_if(a.partial_cmp(&b).is_none()))
+}
+
+/// The smaller operand; -0 is smaller than +0; a number rather than a NaN (`minimumNumber` of
+/// IEEE 754-2019).
+#[inline]
+pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+    // Equal operands are the same but for zeros: either sign.
+    extremum::<F>(a, b, |x, y| x < y, |a, b| a | b)
+}
+
+/// The larger operand; +0 is larger than -0; a number rather than a NaN (`maximumNumber`).
+#[inline]
+pub fn max<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+    extremum::<F>(a, b, |x, y| x > y, |a, b| a & b)
+}
+
+#[inline]
+fn extremum<F: Format>(
+    a: F::Bits,
+    b: F::Bits,
+    wins: impl Fn(F, F) -> bool,
+    if_equal: impl Fn(F::Bits, F::Bits) -> F::Bits,
+) -> (F::Bits, Flags) {
+    let (x, y) = (F::from_bits(a), F::from_bits(b));
+    let result = if wins(x, y) {
+        a
+    } else if wins(y, x) {
+        b
+    } else if x == y {
+        if_equal(a, b)
+    } else if !is_nan(x) {
+        a
+    } else if !is_nan(y) {
+        b
+    } else {
+        F::CANONICAL_NAN
+    };
+    (result, invalid_if(is_signaling(x) || is_signaling(y)))
+}
+
+/// The mask of `fclass`: one of its ten bits.
+#[inline]
+pub fn classify<F: Format>(a: F::Bits) -> u64 {
+    let value = F::from_bits(a);
+    if is_nan(value) {
+        return 1 << if value.quiet_bit() { 9 } else { 8 };
+    }
+    // Distance from zero: zero, subnormal, normal, infinite.
+    let magnitude = match (value.exponent(), value.significand()) {
+        (0, 0) => 0,
+        (0, _) => 1,
+        (exponent, _) if exponent < F::MAX_EXPONENT => 2,
+        _ => 3,
+    };
+    let negative = a & F::SIGN == F::SIGN;
+    1 << if negative {
+        3 - magnitude
+    } else {
+        4 + magnitude
+    }
+}
+
+/// `a` with the sign of `b`.
+#[inline]
+pub fn sgnj<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+    a & !F::SIGN | b & F::SIGN
+}
+
+/// `a` with the opposite of the sign of `b`.
+#[inline]
+pub fn sgnjn<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+    a & !F::SIGN | !b & F::SIGN
+}
+
+/// `a` with its sign multiplied by that of `b`.
+#[inline]
+pub fn sgnjx<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+    a ^ b & F::SIGN
+}

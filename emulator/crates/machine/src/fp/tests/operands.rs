@@ -1,0 +1,81 @@
+//! Operands that provoke exceptions.
+
+use super::Format;
+
+/// SplitMix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// An encoding of a format with `fraction` fraction and `exponent` exponent bits: often a
+    /// special value, one near a limit, or one with few significant bits.
+    pub fn operand(&mut self, fraction: u32, exponent: u32) -> u64 {
+        let max = (1 << exponent) - 1;
+        let bias = max / 2;
+        let ones = (1 << fraction) - 1;
+        let exponent_field = match self.below(8) {
+            0 => self.below(4),
+            1 => max - self.below(4),
+            2 | 3 => bias + self.below(8) - 4,
+            4 => bias / 2 + self.below(u64::from(fraction) * 3) - u64::from(fraction),
+            5 => bias + self.below(80),
+            _ => self.below(max + 1),
+        };
+        let fraction_field = match self.below(8) {
+            0 => 0,
+            1 => ones,
+            2 => (ones + 1) >> 1,
+            3 => self.below(4),
+            4 => ones - self.below(4),
+            5 => self.next() & ones & (ones << self.below(fraction.into())),
+            _ => self.next() & ones,
+        };
+        self.below(2) << (fraction + exponent) | exponent_field << fraction | fraction_field
+    }
+}
+
+/// A format that the tests can make operands of.
+pub trait Sample: Format {
+    fn sample(random: &mut Random) -> Self::Bits;
+    /// The encoding `distance` above.
+    fn near(bits: Self::Bits, distance: i64) -> Self::Bits;
+}
+
+impl Sample for f32 {
+    fn sample(random: &mut Random) -> u32 {
+        random.operand(23, 8) as u32
+    }
+    fn near(bits: u32, distance: i64) -> u32 {
+        bits.wrapping_add(distance as u32)
+    }
+}
+
+impl Sample for f64 {
+    fn sample(random: &mut Random) -> u64 {
+        random.operand(52, 11)
+    }
+    fn near(bits: u64, distance: i64) -> u64 {
+        bits.wrapping_add(distance as u64)
+    }
+}
+
+/// Two operands; sometimes close, so that they cancel.
+pub fn pair<F: Sample>(random: &mut Random) -> (F::Bits, F::Bits) {
+    let a = F::sample(random);
+    match random.below(8) {
+        0 => (a, F::near(a ^ F::SIGN, random.below(5) as i64 - 2)),
+        1 => (a, F::near(a, random.below(5) as i64 - 2)),
+        _ => (a, F::sample(random)),
+    }
+}
