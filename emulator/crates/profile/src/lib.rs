@@ -10,6 +10,7 @@ mod process;
 mod profile;
 mod sampler;
 mod stack;
+pub mod symbolize;
 
 pub use evaluation::{CycleStacks, Evaluation, SamplerResult};
 pub use guest_context::GuestContext;

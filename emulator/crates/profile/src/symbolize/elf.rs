@@ -1,0 +1,134 @@
+//! One ELF file: segments, build ID, sections.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use object::{CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSegment};
+
+use super::BuildId;
+
+/// Largest file that is read, and largest section after decompression: a kernel with full debug
+/// information has below 1 GiB.
+const MAX_BYTES: u64 = 2 << 30;
+const PAGE: u64 = 4096;
+
+/// A loaded segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    offset: u64,
+    file_size: u64,
+    address: u64,
+}
+
+/// A parsed file and what is needed of it to translate addresses.
+pub(super) struct Elf<'data> {
+    pub object: object::File<'data>,
+    segments: Vec<Segment>,
+}
+
+/// Reads a regular file of bearable size.
+pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > MAX_BYTES {
+        return Err(std::io::Error::other("not a regular file below 2 GiB"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The build ID of a file, if it is an ELF file that has one.
+pub(super) fn build_id_of(path: &Path) -> Option<BuildId> {
+    let mut magic = [0; 4];
+    File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    if &magic != b"\x7fELF" {
+        return None;
+    }
+    Elf::parse(&read(path).ok()?).ok()?.build_id()
+}
+
+impl<'data> Elf<'data> {
+    pub fn parse(bytes: &'data [u8]) -> object::Result<Self> {
+        let object = object::File::parse(bytes)?;
+        let segments = object
+            .segments()
+            .map(|segment| {
+                let (offset, file_size) = segment.file_range();
+                Segment {
+                    offset,
+                    file_size,
+                    address: segment.address(),
+                }
+            })
+            .collect();
+        Ok(Self { object, segments })
+    }
+
+    pub fn build_id(&self) -> Option<BuildId> {
+        self.object
+            .build_id()
+            .ok()
+            .flatten()
+            .map(|id| BuildId(id.to_vec()))
+    }
+
+    /// The virtual address of a byte of the file. A mapping covers whole pages, so that the
+    /// bytes around a segment on its first and last page count as the segment's.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let inside = |first: u64, end: u64| (first..end).contains(&offset);
+        let exact = |s: &&Segment| inside(s.offset, s.offset.saturating_add(s.file_size));
+        let paged = |s: &&Segment| {
+            let end = s
+                .offset
+                .saturating_add(s.file_size)
+                .checked_next_multiple_of(PAGE);
+            inside(s.offset & !(PAGE - 1), end.unwrap_or(u64::MAX))
+        };
+        let segment = self
+            .segments
+            .iter()
+            .find(exact)
+            .or(self.segments.iter().find(paged))?;
+        Some(
+            segment
+                .address
+                .wrapping_add(offset.wrapping_sub(segment.offset)),
+        )
+    }
+
+    /// Lowest virtual address of a segment.
+    pub fn base(&self) -> u64 {
+        self.segments.iter().map(|s| s.address).min().unwrap_or(0)
+    }
+
+    /// True if the loader chooses where it goes.
+    pub fn is_relocatable(&self) -> bool {
+        self.object.kind() == ObjectKind::Dynamic
+    }
+
+    /// The bytes of a section, decompressed; empty if it is not there or not usable.
+    pub fn section(&self, name: &str) -> Cow<'data, [u8]> {
+        let Some(section) = self.object.section_by_name(name) else {
+            return Cow::Borrowed(&[]);
+        };
+        let Ok(data) = section.compressed_data() else {
+            return Cow::Borrowed(&[]);
+        };
+        if data.format != CompressionFormat::None && data.uncompressed_size > MAX_BYTES {
+            return Cow::Borrowed(&[]);
+        }
+        data.decompress().unwrap_or(Cow::Borrowed(&[]))
+    }
+
+    /// Address range of a section.
+    pub fn section_range(&self, name: &str) -> Option<(u64, u64)> {
+        let section = self.object.section_by_name(name)?;
+        Some((
+            section.address(),
+            section.address().saturating_add(section.size()),
+        ))
+    }
+}

@@ -1,0 +1,66 @@
+//! Demangling, with a bound on what a hostile symbol may expand to.
+
+use std::fmt::{self, Write};
+
+/// Longest name that is shown; mangled names with back references can expand exponentially.
+const MAX_NAME: usize = 1000;
+
+/// Collects up to [`MAX_NAME`] bytes, then stops its writer with an error.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// The source-level name of a symbol: Rust or C++ demangled, anything else as it is.
+/// A name that expands beyond 1,000 bytes stays mangled; longer ones are cut.
+pub(super) fn demangle(symbol: &str) -> String {
+    let mut out = Bounded(String::new());
+    if let Ok(name) = rustc_demangle::try_demangle(symbol) {
+        if write!(out, "{name:#}").is_ok() {
+            return out.0;
+        }
+    } else if symbol.starts_with("_Z") && symbol.len() <= MAX_NAME {
+        let options = cpp_demangle::DemangleOptions::new().recursion_limit(64);
+        if let Ok(parsed) = cpp_demangle::Symbol::new(symbol)
+            && parsed.structured_demangle(&mut out, &options).is_ok()
+        {
+            return out.0;
+        }
+    }
+    cut(symbol).to_owned()
+}
+
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn rust_cpp_and_plain_names() {
+        assert_eq!(
+            demangle("_ZN4core3fmt5write17h0123456789abcdefE"),
+            "core::fmt::write"
+        );
+        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
+        assert_eq!(demangle("memcpy"), "memcpy");
+        assert_eq!(demangle("_Z"), "_Z");
+        assert_eq!(demangle(&"x".repeat(5000)).len(), 1000);
+    }
+
+    #[test]
+    fn exponential_names_are_bounded() {
+        let bomb = format!("_Z1fI{}S_S_EvT_", "1AS0_S0_".repeat(100));
+        assert!(demangle(&bomb).len() <= 1000);
+    }
+}

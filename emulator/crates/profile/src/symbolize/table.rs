@@ -1,0 +1,179 @@
+//! The functions of a module, sorted by address.
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolFlags, SymbolKind, elf};
+
+use super::elf::Elf;
+
+/// A function as its module names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry<'data> {
+    pub start: u64,
+    pub end: u64,
+    /// Mangled name; `None` if only the unwind tables know the function.
+    pub name: Option<&'data str>,
+}
+
+/// Address ranges that do not overlap, in order.
+pub(super) struct Table<'data>(Vec<Entry<'data>>);
+
+/// What decides between two symbols at one address, best last.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    is_function: bool,
+    sized: bool,
+    global: bool,
+    strong: bool,
+    /// Aliases for internal use start with underscores.
+    fewer_underscores: std::cmp::Reverse<usize>,
+    shorter: std::cmp::Reverse<usize>,
+}
+
+struct Candidate<'data> {
+    start: u64,
+    size: u64,
+    limit: u64,
+    name: &'data str,
+    rank: Rank,
+}
+
+impl<'data> Table<'data> {
+    /// The table from the symbol table, or from the dynamic one and the unwind tables if the file
+    /// is stripped.
+    pub fn build(elf: &Elf<'data>) -> Self {
+        let sections = code_sections(elf);
+        let mut found = candidates(elf.object.symbols(), &sections);
+        let stripped = found.is_empty();
+        if stripped {
+            found = candidates(elf.object.dynamic_symbols(), &sections);
+        }
+        // Best of each address first; names last so that the order never depends on the file's.
+        found.sort_by(|a, b| {
+            a.start
+                .cmp(&b.start)
+                .then(b.rank.cmp(&a.rank))
+                .then(a.name.cmp(b.name))
+        });
+        found.dedup_by_key(|c| c.start);
+        let mut table = Self(non_overlapping(found));
+        if stripped {
+            table.fill_gaps(super::frames::functions(elf));
+        }
+        table
+    }
+
+    /// The function at an address.
+    pub fn find(&self, address: u64) -> Option<&Entry<'data>> {
+        let after = self.0.partition_point(|entry| entry.start <= address);
+        self.0[..after].last().filter(|entry| address < entry.end)
+    }
+
+    /// Adds ranges that no entry covers.
+    fn fill_gaps(&mut self, ranges: Vec<(u64, u64)>) {
+        let mut extra: Vec<Entry<'data>> = ranges
+            .into_iter()
+            .filter(|&(start, end)| {
+                let before = self.0.partition_point(|e| e.end <= start);
+                self.0.get(before).is_none_or(|e| e.start >= end)
+            })
+            .map(|(start, end)| Entry {
+                start,
+                end,
+                name: None,
+            })
+            .collect();
+        self.0.append(&mut extra);
+        self.0.sort_by_key(|e| e.start);
+    }
+}
+
+/// `(start, end)` of the sections that hold instructions.
+fn code_sections(elf: &Elf<'_>) -> Vec<(u64, u64)> {
+    elf.object
+        .sections()
+        .filter(|s| match s.flags() {
+            SectionFlags::Elf { sh_flags, .. } => {
+                let wanted = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
+                sh_flags.0 & wanted == wanted
+            }
+            _ => false,
+        })
+        .map(|s| (s.address(), s.address().saturating_add(s.size())))
+        .collect()
+}
+
+fn candidates<'data: 'file, 'file>(
+    symbols: impl Iterator<Item = object::Symbol<'data, 'file>>,
+    sections: &[(u64, u64)],
+) -> Vec<Candidate<'data>> {
+    symbols
+        .filter(|s| {
+            s.is_definition() || s.kind() == SymbolKind::Label || s.kind() == SymbolKind::Unknown
+        })
+        .filter_map(|s| {
+            let SymbolFlags::Elf { st_info, .. } = s.flags() else {
+                return None;
+            };
+            let kind = st_info.st_type();
+            let is_function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
+            let name = s.name().ok()?;
+            // Assembly labels count, the assembler's own do not: `.L…`, and `$x`, `$d` which mark
+            // code and data (RISC-V ELF psABI, "Mapping Symbol").
+            if !is_function && kind != elf::STT_NOTYPE
+                || name.is_empty()
+                || name.starts_with(['$', '\u{1}'])
+                || name.starts_with(".L")
+            {
+                return None;
+            }
+            let start = s.address();
+            let &(_, limit) = sections
+                .iter()
+                .find(|(from, to)| (*from..*to).contains(&start))?;
+            Some(Candidate {
+                start,
+                size: s.size(),
+                limit,
+                name,
+                rank: Rank {
+                    is_function,
+                    sized: s.size() != 0,
+                    global: s.is_global(),
+                    strong: !s.is_weak(),
+                    fewer_underscores: std::cmp::Reverse(
+                        name.len() - name.trim_start_matches('_').len(),
+                    ),
+                    shorter: std::cmp::Reverse(name.len()),
+                },
+            })
+        })
+        .collect()
+}
+
+/// Sized symbols keep their size (cut where the next begins), others reach to the next symbol.
+/// Labels inside a sized function are part of it.
+fn non_overlapping(found: Vec<Candidate<'_>>) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(found.len());
+    let mut sized_until = 0;
+    for candidate in found {
+        let inside = candidate.start < sized_until;
+        if inside && !candidate.rank.is_function {
+            continue;
+        }
+        if let Some(last) = entries.last_mut() {
+            last.end = last.end.min(candidate.start);
+        }
+        let end = match candidate.size {
+            0 => candidate.limit,
+            size => candidate.start.saturating_add(size).min(candidate.limit),
+        };
+        if candidate.size != 0 {
+            sized_until = end;
+        }
+        entries.push(Entry {
+            start: candidate.start,
+            end,
+            name: Some(candidate.name),
+        });
+    }
+    entries
+}
