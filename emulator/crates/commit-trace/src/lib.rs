@@ -1,16 +1,52 @@
 //! The stream of the commit stage: records, spans, the recorder and the trace file.
 //!
-//! A hart's timing core pushes one [`CommitRecord`] per dynamic instruction (and per trap) into a
-//! [`CommitSink`]. Records leave the hart's thread in owned [`Batch`]es; [`SpanBuilder`] turns them
-//! into [`Span`]s, maximal runs of cycles in one commit state, which profilers read.
+//! A hart's timing core pushes one [`Commit`] per dynamic instruction (and per trap) into a
+//! [`CommitSink`]. The [`Recorder`] packs them into [`CommitRecord`]s, which leave the hart's thread
+//! in owned [`Batch`]es; [`SpanBuilder`] turns those into [`Span`]s, maximal runs of cycles in one
+//! commit state, which profilers read. [`TraceWriter`] and [`TraceReader`] keep batches in a file.
+//!
+//! ```
+//! use commit_trace::*;
+//!
+//! let (mut recorder, stream) = recording(HartId(0), 0, 4);
+//! recorder.define(&InstFacts {
+//!     id: InstId(0), space: 0, pc: 0x8000_0000, raw: 0x13, len: 4, privilege: 3,
+//!     class: Class::Int, target: None,
+//! });
+//! recorder.commit(&Commit {
+//!     inst: InstId(0), decode: 3, dispatch: 4, commit: 9, redirect: Redirect::None,
+//!     first_of_row: true, class: CycleClass::Alu, tea: TeaEvents::default(),
+//! });
+//! recorder.finish().unwrap();
+//!
+//! struct Print(Vec<(State, u64)>);
+//! impl SpanSink for Print {
+//!     fn span(&mut self, span: &Span<'_>) {
+//!         self.0.push((span.state, span.cycles));
+//!     }
+//! }
+//! let mut print = Print(Vec::new());
+//! let mut spans = SpanBuilder::new();
+//! for batch in stream {
+//!     spans.batch(&batch, &mut print).unwrap();
+//! }
+//! assert_eq!(print.0, [(State::Drained, 3), (State::Stalled, 5), (State::Computing, 1)]);
+//! ```
 
+mod batch;
+mod error;
+mod inst;
 mod record;
+mod recorder;
 mod sink;
 mod span;
+mod trace;
 
-pub use record::{
-    Batch, Class, CommitRecord, CycleClass, Event, HartId, InstFacts, InstId, Redirect, Seq,
-    TeaEvents,
-};
+pub use batch::{Batch, Event};
+pub use error::StreamError;
+pub use inst::{Class, InstFacts};
+pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
+pub use recorder::{BATCH_RECORDS, BatchStream, RecordError, Recorder, recording};
 pub use sink::{Commit, CommitSink, NullSink};
-pub use span::{Span, SpanBuilder, SpanSink, State};
+pub use span::{MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State};
+pub use trace::{ChunkInfo, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};

@@ -133,6 +133,14 @@ impl TeaEvents {
     pub const ST_LLC: Self = Self(1 << 8);
 }
 
+impl TeaEvents {
+    /// True if all bits of `events` are set.
+    #[inline]
+    pub const fn contains(self, events: Self) -> bool {
+        self.0 & events.0 == events.0
+    }
+}
+
 impl std::ops::BitOr for TeaEvents {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
@@ -168,6 +176,9 @@ const RESIDENCE_MAX: u64 = (1 << RESIDENCE_BITS) - 1;
 const DECODE_MAX: u64 = (1 << (32 - RESIDENCE_BITS)) - 1;
 
 impl CommitRecord {
+    /// The residence of a record that says "at least so long".
+    pub const MAX_RESIDENCE: u32 = RESIDENCE_MAX as u32;
+
     /// Builds a record. `residence` is commit − dispatch, `decode_lead` dispatch − decode, in cycles;
     /// both saturate (at 1,048,575 and 4,095).
     #[inline]
@@ -221,6 +232,19 @@ impl CommitRecord {
         self.lead >> RESIDENCE_BITS
     }
 
+    /// Cycle of entering the ROB, given the cycle in which it commits.
+    #[inline]
+    pub const fn dispatch(&self, commit: u64) -> u64 {
+        commit.saturating_sub(self.residence() as u64)
+    }
+
+    /// Cycle of decode, given the cycle in which it commits.
+    #[inline]
+    pub const fn decode(&self, commit: u64) -> u64 {
+        self.dispatch(commit)
+            .saturating_sub(self.decode_lead() as u64)
+    }
+
     /// Why the front end was redirected after it.
     #[inline]
     pub const fn redirect(&self) -> Redirect {
@@ -244,104 +268,4 @@ impl CommitRecord {
     pub const fn tea(&self) -> TeaEvents {
         TeaEvents((self.flags >> 8 & 0x1ff) as u16)
     }
-}
-
-/// Coarse class of a static instruction, enough for cycle stacks and basic blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Class {
-    /// Integer and everything not named below.
-    Int = 0,
-    /// Loads.
-    Load = 1,
-    /// Stores.
-    Store = 2,
-    /// Floating point.
-    Fp = 3,
-    /// Conditional branch.
-    Branch = 4,
-    /// Direct jump or call.
-    Jump = 5,
-    /// Indirect jump, call or return.
-    IndirectJump = 6,
-    /// Atomics.
-    Atomic = 7,
-    /// CSR, fence, `ecall`, `xret`, `wfi`: serialising.
-    System = 8,
-}
-
-impl Class {
-    /// All classes, in numeric order.
-    pub const ALL: [Self; 9] = [
-        Self::Int,
-        Self::Load,
-        Self::Store,
-        Self::Fp,
-        Self::Branch,
-        Self::Jump,
-        Self::IndirectJump,
-        Self::Atomic,
-        Self::System,
-    ];
-}
-
-/// The static facts of an instruction, sent once before its first record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstFacts {
-    /// Its number; facts arrive in order 0, 1, 2, …
-    pub id: InstId,
-    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces.
-    pub space: u32,
-    /// Virtual PC.
-    pub pc: u64,
-    /// Encoding (16-bit encodings in the low half).
-    pub raw: u32,
-    /// Length in bytes: 2 or 4.
-    pub len: u8,
-    /// Privilege (architectural encoding: 0 U, 1 S, 3 M).
-    pub privilege: u8,
-    /// Coarse class.
-    pub class: Class,
-    /// Target of a direct branch or jump.
-    pub target: Option<u64>,
-}
-
-/// Things that happen between records. An event takes effect before the record that follows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The hart slept in `wfi` for so many cycles after the previous record's commit.
-    Idle {
-        /// Cycles; may exceed 32 bits.
-        cycles: u64,
-    },
-    /// Privilege after the previous record (0 U, 1 S, 3 M).
-    Privilege(u8),
-    /// A side-band record that the guest's driver wrote to the TIP unit (type, bytes).
-    SideBand {
-        /// Record type (tip-device's table).
-        kind: u8,
-        /// Payload, little-endian.
-        bytes: Vec<u8>,
-    },
-    /// A trigger instruction: the region of interest starts (`true`) or stops.
-    Region(bool),
-    /// The run ends here: the last record's commit cycle is the run's last cycle.
-    End,
-}
-
-/// An owned piece of one hart's stream.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Batch {
-    /// Hart.
-    pub hart: HartId,
-    /// Number of the first record.
-    pub first_seq: Seq,
-    /// Commit cycle that the first record's `commit_delta` counts from.
-    pub start_cycle: u64,
-    /// Facts of the instructions first used in this batch, in order of number.
-    pub facts: Vec<InstFacts>,
-    /// Records in program order.
-    pub records: Vec<CommitRecord>,
-    /// Events, each with the index of the record that it precedes (`records.len()` at the end).
-    pub events: Vec<(u32, Event)>,
 }

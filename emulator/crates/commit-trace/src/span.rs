@@ -1,6 +1,12 @@
 //! Maximal runs of cycles in one commit state.
 
-use crate::{Batch, Event, InstFacts, InstId};
+use crate::{Batch, CommitRecord, Event, HartId, InstFacts, Redirect, Seq, StreamError};
+
+/// Most instructions that may commit in one cycle.
+pub const MAX_COMMIT_WIDTH: usize = 8;
+
+/// Cycle numbers stay below this, so that sums of them and of 32-bit deltas cannot overflow.
+const MAX_CYCLE: u64 = 1 << 62;
 
 /// State of the commit stage (TIP, MICRO'21, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +23,7 @@ pub enum State {
     Idle,
 }
 
-/// A run of cycles in one state.
+/// A run of cycles in one state, and the instructions that the Oracle charges it to.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     /// State.
@@ -26,25 +32,314 @@ pub struct Span<'a> {
     pub start: u64,
     /// Number of cycles (at least 1). Computing spans have exactly one.
     pub cycles: u64,
-    /// Indices into `batch.records` … see [`SpanBuilder`].
-    pub insts: &'a [InstId],
+    /// Computing: all that commit, oldest first. Stalled: the oldest in the ROB. Flushed: the one
+    /// that emptied the ROB. Drained: the first to enter it next. Idle: none.
+    pub records: &'a [CommitRecord],
+    /// Cycle in which `records` commit (or are taken as a trap); meaningless when Idle.
+    pub commit: u64,
 }
 
-/// Receives spans.
+impl Span<'_> {
+    /// First cycle after the span.
+    pub const fn end(&self) -> u64 {
+        self.start + self.cycles
+    }
+
+    /// Cycle in which one of the span's records entered the ROB.
+    pub fn dispatch(&self, record: &CommitRecord) -> u64 {
+        record.dispatch(self.commit)
+    }
+}
+
+/// Receives spans. Every cycle after the stream's start is in exactly one span, in order.
 pub trait SpanSink {
-    /// The next run of cycles; spans are contiguous.
+    /// The next run of cycles.
     fn span(&mut self, span: &Span<'_>);
-    /// Static facts, before their first use.
-    fn facts(&mut self, _facts: &InstFacts) {}
-    /// An event between spans.
+    /// An instruction left the ROB by a trap in cycle `commit`, without committing. Its spans follow.
+    fn trap(&mut self, _commit: u64, _record: &CommitRecord) {}
+    /// Static facts, before their first use; `cycle` is that of the batch's start.
+    fn facts(&mut self, _cycle: u64, _facts: &InstFacts) {}
+    /// An event after `cycle`. One within a commit group is delivered after the group's cycle.
+    /// [`Event::Idle`] comes as a span instead.
     fn event(&mut self, _cycle: u64, _event: &Event) {}
 }
 
-/// Turns batches into spans.
+/// Turns one hart's batches into spans.
+///
+/// The rules: the instructions of one commit cycle are a Computing span. In the cycles between two
+/// such, the ROB is empty until the next instruction enters it — Flushed if the last instruction
+/// redirected the front end, otherwise Drained — and then Stalled on that instruction. A trap
+/// commits nothing: its own cycle and the empty ones after it are Flushed.
+///
+/// Batches are checked as they come; after an error the builder must not be used further.
 #[derive(Debug, Default)]
-pub struct SpanBuilder {}
+pub struct SpanBuilder {
+    expected: Option<Position>,
+    last: Option<Last>,
+    defined: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    hart: HartId,
+    seq: Seq,
+    /// Last cycle that is in a span.
+    cycle: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    record: CommitRecord,
+    commit: u64,
+}
 
 impl SpanBuilder {
+    /// A builder that starts wherever its first batch does.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Last cycle in a span so far.
+    pub fn cycle(&self) -> u64 {
+        self.expected.map_or(0, |position| position.cycle)
+    }
+
     /// Feeds one batch.
-    pub fn batch(&mut self, _batch: &Batch, _sink: &mut impl SpanSink) {}
+    ///
+    /// # Errors
+    /// If the batch does not continue the previous one, or no commit stage can have produced it.
+    pub fn batch(&mut self, batch: &Batch, sink: &mut impl SpanSink) -> Result<(), StreamError> {
+        self.admit(batch)?;
+        for facts in &batch.facts {
+            sink.facts(batch.start_cycle, facts);
+        }
+        let records = &batch.records[..];
+        let mut cycle = batch.start_cycle;
+        let mut at = 0;
+        for (index, event) in &batch.events {
+            let index = *index as usize;
+            while at < index {
+                let group = Group::find(records, at, batch.first_seq)?;
+                cycle = self.group(group, cycle, sink);
+                at = group.end;
+            }
+            cycle = self
+                .event(event, index == at, cycle, sink)
+                .ok_or(StreamError::BadEvent {
+                    seq: Seq(batch.first_seq.0 + index as u64),
+                })?;
+        }
+        while at < records.len() {
+            let group = Group::find(records, at, batch.first_seq)?;
+            cycle = self.group(group, cycle, sink);
+            at = group.end;
+        }
+        let seq = Seq(batch.first_seq.0 + records.len() as u64);
+        self.expected = Some(Position {
+            hart: batch.hart,
+            seq,
+            cycle,
+        });
+        Ok(())
+    }
+
+    /// Checks what can be checked once per batch, to keep it out of the loop over records.
+    fn admit(&mut self, batch: &Batch) -> Result<(), StreamError> {
+        let found = Position {
+            hart: batch.hart,
+            seq: batch.first_seq,
+            cycle: batch.start_cycle,
+        };
+        let expected = self.expected.unwrap_or(found);
+        if expected != found {
+            return Err(StreamError::Gap {
+                expected: expected.seq,
+                found: found.seq,
+                cycle: expected.cycle,
+            });
+        }
+        let seq = batch.first_seq;
+        if batch.end_cycle().is_none_or(|end| end >= MAX_CYCLE) || seq.0 >= MAX_CYCLE {
+            return Err(StreamError::CycleOverflow { seq });
+        }
+        for facts in &batch.facts {
+            if facts.id.0 != self.defined {
+                return Err(StreamError::FactsOutOfOrder {
+                    expected: self.defined,
+                    found: facts.id.0,
+                });
+            }
+            self.defined += 1;
+        }
+        let greatest = batch.records.iter().map(|record| record.inst.0).max();
+        if let Some(inst) = greatest
+            && inst >= self.defined
+        {
+            return Err(StreamError::UndefinedInst { inst, seq });
+        }
+        let ordered = batch.events.is_sorted_by_key(|(index, _)| *index);
+        let last = batch.events.last().map_or(0, |(index, _)| *index as usize);
+        if !ordered || last > batch.records.len() {
+            return Err(StreamError::BadEvent { seq });
+        }
+        Ok(())
+    }
+
+    /// Emits the spans up to and including a commit cycle; returns that cycle.
+    #[inline]
+    fn group(&mut self, group: Group<'_>, cycle: u64, sink: &mut impl SpanSink) -> u64 {
+        let first = &group.records[0];
+        let gap = u64::from(first.commit_delta) - 1;
+        let commit = cycle + gap + 1;
+        if gap > 0 {
+            self.gap(first, cycle + 1, gap, commit, sink);
+        }
+        let committing = group.records.len() - usize::from(group.trapped);
+        if committing > 0 {
+            let records = &group.records[..committing];
+            sink.span(&Span {
+                state: State::Computing,
+                start: commit,
+                cycles: 1,
+                records,
+                commit,
+            });
+        }
+        let last = group.records.last().expect("a group has a record");
+        if group.trapped {
+            sink.trap(commit, last);
+            if committing == 0 {
+                let records = group.records;
+                sink.span(&Span {
+                    state: State::Flushed,
+                    start: commit,
+                    cycles: 1,
+                    records,
+                    commit,
+                });
+            }
+        }
+        self.last = Some(Last {
+            record: *last,
+            commit,
+        });
+        commit
+    }
+
+    /// The `gap` cycles from `start` in which nothing commits, before `first` does.
+    #[inline]
+    fn gap(
+        &mut self,
+        first: &CommitRecord,
+        start: u64,
+        gap: u64,
+        commit: u64,
+        sink: &mut impl SpanSink,
+    ) {
+        // A residence that saturated is longer than it says: the ROB was not empty.
+        let empty = match first.residence() {
+            CommitRecord::MAX_RESIDENCE => 0,
+            residence => gap.saturating_sub(u64::from(residence)),
+        };
+        let next = std::slice::from_ref(first);
+        if empty > 0 {
+            let (state, records, commit) = match &self.last {
+                Some(last) if last.record.redirect() != Redirect::None => (
+                    State::Flushed,
+                    std::slice::from_ref(&last.record),
+                    last.commit,
+                ),
+                _ => (State::Drained, next, commit),
+            };
+            sink.span(&Span {
+                state,
+                start,
+                cycles: empty,
+                records,
+                commit,
+            });
+        }
+        if gap > empty {
+            sink.span(&Span {
+                state: State::Stalled,
+                start: start + empty,
+                cycles: gap - empty,
+                records: next,
+                commit,
+            });
+        }
+    }
+
+    /// Returns the cycle after the event; `None` if the hart slept within a commit group.
+    fn event(
+        &mut self,
+        event: &Event,
+        at_boundary: bool,
+        cycle: u64,
+        sink: &mut impl SpanSink,
+    ) -> Option<u64> {
+        let Event::Idle { cycles } = *event else {
+            sink.event(cycle, event);
+            return Some(cycle);
+        };
+        if !at_boundary {
+            return None;
+        }
+        if cycles > 0 {
+            let start = cycle + 1;
+            sink.span(&Span {
+                state: State::Idle,
+                start,
+                cycles,
+                records: &[],
+                commit: cycle,
+            });
+        }
+        Some(cycle + cycles)
+    }
 }
+
+/// The records of one commit cycle.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    records: &'a [CommitRecord],
+    /// Index after the last.
+    end: usize,
+    /// The last of them is a trap: it did not commit.
+    trapped: bool,
+}
+
+impl<'a> Group<'a> {
+    #[inline]
+    fn find(
+        records: &'a [CommitRecord],
+        start: usize,
+        first_seq: Seq,
+    ) -> Result<Self, StreamError> {
+        let seq = |index: usize| Seq(first_seq.0 + index as u64);
+        if records[start].commit_delta == 0 {
+            return Err(StreamError::NoCycle { seq: seq(start) });
+        }
+        let mut end = start + 1;
+        let mut trapped = records[start].redirect().is_trap();
+        while !trapped && end < records.len() && records[end].commit_delta == 0 {
+            trapped = records[end].redirect().is_trap();
+            end += 1;
+        }
+        // A trap may share the cycle of a full group.
+        if end - start > MAX_COMMIT_WIDTH + usize::from(trapped) {
+            return Err(StreamError::WideGroup {
+                seq: seq(start),
+                width: end - start,
+            });
+        }
+        Ok(Self {
+            records: &records[start..end],
+            end,
+            trapped,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

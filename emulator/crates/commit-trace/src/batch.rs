@@ -1,0 +1,75 @@
+//! How records travel: in owned batches, with the events between them.
+
+use crate::{CommitRecord, HartId, InstFacts, Seq};
+
+/// Things that happen between records. An event takes effect before the record that follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The hart slept in `wfi` for so many cycles after the previous record's commit.
+    Idle {
+        /// Cycles; may exceed 32 bits.
+        cycles: u64,
+    },
+    /// Privilege after the previous record (0 U, 1 S, 3 M).
+    Privilege(u8),
+    /// A side-band record that the guest's driver wrote to the TIP unit (type, bytes).
+    SideBand {
+        /// Record type (tip-device's table).
+        kind: u8,
+        /// Payload, little-endian.
+        bytes: Vec<u8>,
+    },
+    /// A trigger instruction: the region of interest starts (`true`) or stops.
+    Region(bool),
+    /// The run ends here: the last record's commit cycle is the run's last cycle.
+    End,
+}
+
+/// An owned piece of one hart's stream. A batch never splits a commit group: its first record, if it
+/// has one, commits in a cycle of its own (`commit_delta` is not 0).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Hart.
+    pub hart: HartId,
+    /// Number of the first record.
+    pub first_seq: Seq,
+    /// Last cycle of the stream before this batch. The first record's `commit_delta` counts from
+    /// it, or from the end of the [`Event::Idle`] between them.
+    pub start_cycle: u64,
+    /// Facts of the instructions first used in this batch, in order of number.
+    pub facts: Vec<InstFacts>,
+    /// Records in program order.
+    pub records: Vec<CommitRecord>,
+    /// Events, each with the index of the record that it precedes (`records.len()` at the end), in
+    /// order.
+    pub events: Vec<(u32, Event)>,
+}
+
+impl Batch {
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.facts.clear();
+        self.records.clear();
+        self.events.clear();
+    }
+
+    /// True if it carries nothing.
+    pub fn is_empty(&self) -> bool {
+        self.facts.is_empty() && self.records.is_empty() && self.events.is_empty()
+    }
+
+    /// Last cycle of the stream after this batch; `None` if that does not fit into 64 bits.
+    pub fn end_cycle(&self) -> Option<u64> {
+        let commits = self
+            .records
+            .iter()
+            .map(|record| u64::from(record.commit_delta));
+        let idle = self.events.iter().map(|(_, event)| match event {
+            Event::Idle { cycles } => *cycles,
+            _ => 0,
+        });
+        commits
+            .chain(idle)
+            .try_fold(self.start_cycle, u64::checked_add)
+    }
+}

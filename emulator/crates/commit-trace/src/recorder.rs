@@ -1,0 +1,285 @@
+//! From the hart's thread to the host's: owned batches through a bounded channel.
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::{
+    Batch, Commit, CommitRecord, CommitSink, Event, HartId, InstFacts, MAX_COMMIT_WIDTH, Seq,
+};
+
+/// Records per batch: 256 KiB, which a second-level cache still holds when the reader gets it.
+pub const BATCH_RECORDS: usize = 16 * 1024;
+
+/// Why a recording stopped before the run did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The reader went away.
+    #[error("nobody reads the recording any more; it ends before record {}", .seq.0)]
+    ReaderGone {
+        /// The first record that was lost.
+        seq: Seq,
+    },
+    /// More cycles between two commits than 32 bits hold, which only a hung guest or a fault of the
+    /// timing core can cause: a sleeping hart reports [`Event::Idle`].
+    #[error("record {} commits {cycles} cycles after the one before it", .seq.0)]
+    LongStall {
+        /// The record.
+        seq: Seq,
+        /// Cycles since the previous commit.
+        cycles: u64,
+    },
+    /// The timing core committed in the past.
+    #[error("record {} commits at cycle {commit}, before cycle {reached} that the stream had reached", .seq.0)]
+    BackInTime {
+        /// The record.
+        seq: Seq,
+        /// Its commit cycle.
+        commit: u64,
+        /// The stream's last cycle.
+        reached: u64,
+    },
+}
+
+/// Connects a hart to whoever reads its stream. The stream's first cycle is the one after
+/// `start_cycle`; at most `in_flight` batches (at least 1) wait to be read, then the hart waits.
+///
+/// ```
+/// use commit_trace::{Event, CommitSink, HartId, recording};
+///
+/// let (mut recorder, mut stream) = recording(HartId(0), 0, 4);
+/// recorder.event(0, Event::Privilege(3));
+/// recorder.finish().unwrap();
+/// let batch = stream.next().unwrap();
+/// assert_eq!(batch.events, [(0, Event::Privilege(3)), (0, Event::End)]);
+/// ```
+pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder, BatchStream) {
+    let in_flight = in_flight.max(1);
+    let (full_sender, full_receiver) = bounded(in_flight);
+    // One more than can wait: the one that the reader holds.
+    let (empty_sender, empty_receiver) = bounded(in_flight + 1);
+    let recorder = Recorder {
+        batch: Batch {
+            hart,
+            start_cycle,
+            ..new_batch()
+        },
+        reached: start_cycle,
+        group: false,
+        limit: BATCH_RECORDS,
+        full: full_sender,
+        empty: empty_receiver,
+        error: None,
+    };
+    (
+        recorder,
+        BatchStream {
+            full: full_receiver,
+            empty: empty_sender,
+        },
+    )
+}
+
+fn new_batch() -> Batch {
+    // A batch ends with the group that fills it.
+    Batch {
+        records: Vec::with_capacity(BATCH_RECORDS + MAX_COMMIT_WIDTH),
+        ..Batch::default()
+    }
+}
+
+/// The hart's end: packs commits into records. Nothing that happens at the other end changes what
+/// the guest sees; a slow reader costs host time only.
+#[derive(Debug)]
+pub struct Recorder {
+    batch: Batch,
+    /// Last cycle of the stream so far.
+    reached: u64,
+    /// Something committed in cycle `reached`, so the next commit may share it.
+    group: bool,
+    /// Records at which the batch ends with the commit group; 0 sends every commit the slow way.
+    limit: usize,
+    full: Sender<Batch>,
+    empty: Receiver<Batch>,
+    /// Set when recording has stopped; the stream is whole up to there.
+    error: Option<RecordError>,
+}
+
+impl Recorder {
+    /// Why recording has stopped, if it has.
+    pub fn error(&self) -> Option<&RecordError> {
+        self.error.as_ref()
+    }
+
+    /// Number of the next record.
+    pub fn next_seq(&self) -> Seq {
+        Seq(self.batch.first_seq.0 + self.batch.records.len() as u64)
+    }
+
+    /// Ends the batch with the current commit group. Where batches end is part of the trace file:
+    /// call this only at points that the simulation decides, or equal runs give unequal files.
+    pub fn flush(&mut self) {
+        self.limit = 0;
+    }
+
+    /// Ends the stream with [`Event::End`] and returns how many records it had.
+    ///
+    /// # Errors
+    /// If recording had stopped earlier.
+    pub fn finish(mut self) -> Result<Seq, RecordError> {
+        self.end();
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => Ok(self.next_seq()),
+        }
+    }
+
+    fn end(&mut self) {
+        if self.error.is_none() {
+            self.push_event(Event::End);
+            self.send();
+        }
+    }
+
+    /// Sends what is whole, and records nothing from here on.
+    #[cold]
+    fn stop(&mut self, error: RecordError) {
+        if !matches!(error, RecordError::ReaderGone { .. }) {
+            self.end();
+        }
+        tracing::error!("recording stops: {error}");
+        self.error = Some(error);
+        self.limit = 0;
+        self.batch.clear();
+    }
+
+    fn send(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        // There are never more batches than the channel holds, so this allocates at the start only.
+        let mut next = self.empty.try_recv().unwrap_or_else(|_| new_batch());
+        next.clear();
+        next.hart = self.batch.hart;
+        next.first_seq = self.next_seq();
+        next.start_cycle = self.reached;
+        self.limit = BATCH_RECORDS;
+        self.group = false;
+        let full = std::mem::replace(&mut self.batch, next);
+        let seq = full.first_seq;
+        if self.full.send(full).is_err() {
+            self.stop(RecordError::ReaderGone { seq });
+        }
+    }
+
+    fn push_event(&mut self, event: Event) {
+        self.batch
+            .events
+            .push((self.batch.records.len() as u32, event));
+    }
+
+    /// The rare cases of [`CommitSink::commit`]; true if the record may be taken.
+    #[cold]
+    fn admit(&mut self, commit: u64) -> bool {
+        if self.error.is_some() {
+            return false;
+        }
+        let seq = self.next_seq();
+        let reached = self.reached;
+        if commit < reached || commit == reached && !self.group {
+            self.stop(RecordError::BackInTime {
+                seq,
+                commit,
+                reached,
+            });
+        } else if commit - reached > u64::from(u32::MAX) {
+            self.stop(RecordError::LongStall {
+                seq,
+                cycles: commit - reached,
+            });
+        } else if self.batch.records.len() >= self.limit && commit > reached {
+            self.send();
+        }
+        self.error.is_none()
+    }
+}
+
+impl CommitSink for Recorder {
+    #[inline]
+    fn commit(&mut self, commit: &Commit) {
+        let delta = commit.commit.wrapping_sub(self.reached);
+        let plain = delta.wrapping_sub(u64::from(!self.group)) < u64::from(u32::MAX)
+            && self.batch.records.len() < self.limit;
+        if !plain && !self.admit(commit.commit) {
+            return;
+        }
+        self.reached = commit.commit;
+        // Nothing shares a cycle with a trap that comes after it.
+        self.group = !commit.redirect.is_trap();
+        self.batch.records.push(CommitRecord::new(
+            commit.inst,
+            delta as u32,
+            commit.commit.saturating_sub(commit.dispatch),
+            commit.dispatch.saturating_sub(commit.decode),
+            commit.redirect,
+            commit.first_of_row,
+            commit.class,
+            commit.tea,
+        ));
+    }
+
+    fn define(&mut self, facts: &InstFacts) {
+        if self.error.is_none() {
+            self.batch.facts.push(*facts);
+        }
+    }
+
+    fn event(&mut self, _cycle: u64, event: Event) {
+        if self.error.is_some() {
+            return;
+        }
+        if let Event::Idle { cycles } = event {
+            if cycles == 0 {
+                return;
+            }
+            self.reached += cycles;
+            self.group = false;
+        }
+        self.push_event(event);
+    }
+}
+
+/// A recorder that is dropped without [`Recorder::finish`] still delivers what it has.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.error.is_none() {
+            self.send();
+        }
+    }
+}
+
+/// The reader's end: an iterator of batches, in order. Give each back with
+/// [`BatchStream::recycle`] to spare the hart an allocation.
+#[derive(Debug)]
+pub struct BatchStream {
+    full: Receiver<Batch>,
+    empty: Sender<Batch>,
+}
+
+impl BatchStream {
+    /// Gives a batch's memory back to the hart.
+    pub fn recycle(&self, batch: Batch) {
+        // If there are enough already, or the hart is gone, it is dropped.
+        let _ = self.empty.try_send(batch);
+    }
+}
+
+impl Iterator for BatchStream {
+    type Item = Batch;
+
+    /// Waits for the next batch; `None` when the recorder is gone.
+    fn next(&mut self) -> Option<Batch> {
+        self.full.recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

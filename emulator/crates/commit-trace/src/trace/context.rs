@@ -1,0 +1,112 @@
+//! Facts and events as bytes.
+
+use super::varint::{Cursor, put, put_signed};
+use crate::{Class, Event, InstFacts, InstId};
+
+/// What the next facts are expected to follow.
+#[derive(Debug, Default)]
+pub(super) struct FactsState {
+    id: u32,
+    pc: u64,
+}
+
+impl FactsState {
+    fn advance(&mut self, facts: &InstFacts) {
+        self.id = facts.id.0.wrapping_add(1);
+        self.pc = facts.pc.wrapping_add(u64::from(facts.len));
+    }
+}
+
+pub(super) fn put_facts(out: &mut Vec<u8>, state: &mut FactsState, facts: &InstFacts) {
+    let head = u64::from(facts.len)
+        | u64::from(facts.class as u8) << 8
+        | u64::from(facts.privilege) << 16
+        | u64::from(facts.target.is_some()) << 24;
+    put(out, head);
+    put_signed(out, i64::from(facts.id.0.wrapping_sub(state.id) as i32));
+    put(out, u64::from(facts.space));
+    put_signed(out, facts.pc.wrapping_sub(state.pc) as i64);
+    out.extend(facts.raw.to_le_bytes());
+    if let Some(target) = facts.target {
+        put_signed(out, target.wrapping_sub(facts.pc) as i64);
+    }
+    state.advance(facts);
+}
+
+pub(super) fn take_facts(input: &mut Cursor<'_>, state: &mut FactsState) -> Option<InstFacts> {
+    let head = input.number()?;
+    let id = InstId(state.id.wrapping_add(input.signed()? as u32));
+    let space = input.narrow()?;
+    let pc = state.pc.wrapping_add(input.signed()? as u64);
+    let raw = input.u32()?;
+    let target = match head >> 24 {
+        0 => None,
+        1 => Some(pc.wrapping_add(input.signed()? as u64)),
+        _ => return None,
+    };
+    let class = *Class::ALL.get((head >> 8 & 0xff) as usize)?;
+    let (len, privilege) = (head as u8, (head >> 16) as u8);
+    let facts = InstFacts {
+        id,
+        space,
+        pc,
+        raw,
+        len,
+        privilege,
+        class,
+        target,
+    };
+    state.advance(&facts);
+    Some(facts)
+}
+
+const IDLE: u8 = 0;
+const PRIVILEGE: u8 = 1;
+const SIDE_BAND: u8 = 2;
+const REGION: u8 = 3;
+const END: u8 = 4;
+
+/// `before` is the index of the previous event of the batch (0 for its first).
+pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Event) {
+    put_signed(out, i64::from(index) - i64::from(before));
+    match event {
+        Event::Idle { cycles } => {
+            out.push(IDLE);
+            put(out, *cycles);
+        }
+        Event::Privilege(privilege) => out.extend([PRIVILEGE, *privilege]),
+        Event::SideBand { kind, bytes } => {
+            out.extend([SIDE_BAND, *kind]);
+            put(out, bytes.len() as u64);
+            out.extend(bytes);
+        }
+        Event::Region(inside) => out.extend([REGION, u8::from(*inside)]),
+        Event::End => out.push(END),
+    }
+}
+
+pub(super) fn take_event(input: &mut Cursor<'_>, before: u32) -> Option<(u32, Event)> {
+    let index = u32::try_from(i64::from(before).checked_add(input.signed()?)?).ok()?;
+    let event = match input.byte()? {
+        IDLE => Event::Idle {
+            cycles: input.number()?,
+        },
+        PRIVILEGE => Event::Privilege(input.byte()?),
+        SIDE_BAND => {
+            let kind = input.byte()?;
+            let len = input.narrow()?;
+            Event::SideBand {
+                kind,
+                bytes: input.bytes(len)?.to_vec(),
+            }
+        }
+        REGION => match input.byte()? {
+            0 => Event::Region(false),
+            1 => Event::Region(true),
+            _ => return None,
+        },
+        END => Event::End,
+        _ => return None,
+    };
+    Some((index, event))
+}

@@ -1,0 +1,49 @@
+//! The trace file: one run's batches, compressed, readable up to wherever it was cut.
+//!
+//! ```text
+//! file    = header, chunk..., [index]
+//! header  = "TIPTRACE", version u32, metadata length u32, metadata (UTF-8 JSON), crc32 u32
+//! chunk   = chunk header (128 bytes: see chunk.rs), one zstd frame per column
+//! index   = "TIDX", chunk count u32, 40 bytes per chunk, trailer (24 bytes)
+//! trailer = offset of the index u64, crc32 of the index u32, crc32 of the trailer's start u32, "TIPTREND"
+//! ```
+//!
+//! Integers are little-endian. Chunks stand alone: nothing but the facts of static instructions and
+//! the guest's context carries over from earlier ones, and those lie in columns of their own, so
+//! that a seek reads little. There are no time stamps and no host paths: equal runs give equal files.
+
+mod chunk;
+mod columns;
+mod context;
+mod error;
+mod reader;
+mod records;
+mod varint;
+mod writer;
+
+pub use error::TraceError;
+pub use reader::{ChunkInfo, TraceEnd, TraceReader};
+pub use writer::{TraceSummary, TraceWriter};
+
+const MAGIC: &[u8; 8] = b"TIPTRACE";
+const VERSION: u32 = 1;
+const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
+const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");
+const TRAILER_MAGIC: &[u8; 8] = b"TIPTREND";
+const TRAILER_BYTES: u64 = 24;
+const INDEX_ENTRY_BYTES: u64 = 40;
+
+/// A chunk is written when it holds this many records (some 10 ms of simulation), so that a killed
+/// run loses little, and compression and prediction still have something to learn from.
+const CHUNK_RECORDS: usize = 256 * 1024;
+/// Or this many batches, or bytes of facts and events, whichever comes first.
+const CHUNK_BATCHES: usize = 64;
+const CHUNK_CONTEXT_BYTES: usize = 1 << 20;
+
+/// What a reader accepts of a chunk: a hostile file must not make it allocate without bound.
+const MAX_CHUNK_RECORDS: u32 = 1 << 22;
+const MAX_COLUMN_BYTES: u32 = 1 << 26;
+const MAX_METADATA_BYTES: u32 = 1 << 24;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! Reading a trace file.
+
+mod index;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::chunk::{CONTEXT_COLUMNS, ChunkDecoder, ChunkHeader};
+use super::columns::Column;
+use super::{MAGIC, MAX_METADATA_BYTES, TraceError, VERSION};
+use crate::{Batch, Event, HartId, InstFacts, Seq};
+
+pub use index::ChunkInfo;
+
+/// How a trace file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceEnd {
+    /// Its writer finished it.
+    Complete,
+    /// Its writer was stopped: everything before `offset` is whole.
+    Cut {
+        /// Offset of the first byte that is not part of a whole chunk.
+        offset: u64,
+    },
+    /// What lies at `offset` is damaged, and hides whatever follows it.
+    Damaged {
+        /// Offset of the damage, in bytes.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
+/// Reads batches back, equal to those that were written.
+pub struct TraceReader<R: Read + Seek> {
+    input: R,
+    file: String,
+    metadata: String,
+    chunks: Vec<ChunkInfo>,
+    end: TraceEnd,
+    /// The next chunk to read.
+    next: usize,
+    chunk: ChunkDecoder,
+    payload: Vec<u8>,
+    /// After a seek, what the next batch must know.
+    context: Option<(Vec<InstFacts>, Vec<Event>)>,
+    /// [`TraceEnd::Damaged`] was reported.
+    reported: bool,
+}
+
+impl TraceReader<BufReader<File>> {
+    /// Opens a trace file.
+    ///
+    /// # Errors
+    /// If it cannot be read or its header is damaged. A trace that was cut, or is damaged further on,
+    /// opens: see [`TraceReader::end`].
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let file = path.display().to_string();
+        match File::open(path) {
+            Ok(input) => Self::new(BufReader::new(input), file),
+            Err(source) => Err(TraceError::Read { file, source }),
+        }
+    }
+}
+
+impl<R: Read + Seek> TraceReader<R> {
+    /// Reads from `input`, which errors call `file`.
+    ///
+    /// # Errors
+    /// As [`TraceReader::open`].
+    pub fn new(mut input: R, file: String) -> Result<Self, TraceError> {
+        let (metadata, start) = read_header(&mut input, &file)?;
+        let (chunks, end) = index::read(&mut input, start).map_err(|source| TraceError::Read {
+            file: file.clone(),
+            source,
+        })?;
+        Ok(Self {
+            input,
+            file,
+            metadata,
+            chunks,
+            end,
+            next: 0,
+            chunk: ChunkDecoder::new(),
+            payload: Vec::new(),
+            context: None,
+            reported: false,
+        })
+    }
+
+    /// The JSON that describes the run.
+    pub fn metadata(&self) -> &str {
+        &self.metadata
+    }
+
+    /// The chunks, in the order of the file.
+    pub fn chunks(&self) -> &[ChunkInfo] {
+        &self.chunks
+    }
+
+    /// How the file ends.
+    pub fn end(&self) -> TraceEnd {
+        self.end
+    }
+
+    /// Reads the next batch into `batch`; false at the end, also if the file was cut there.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is damaged here. Reading on then continues with the next
+    /// chunk, of which [`crate::SpanBuilder`] will say that it does not follow.
+    pub fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
+        while self.chunk.is_empty() {
+            if self.next >= self.chunks.len() {
+                return self.finished();
+            }
+            self.next += 1;
+            self.load(self.next - 1, Column::COUNT)?;
+        }
+        if let Err(what) = self.chunk.next(batch, false) {
+            self.chunk.abandon();
+            return Err(self.damaged(self.chunks[self.next - 1].offset, what));
+        }
+        if let Some((facts, events)) = self.context.take() {
+            batch.facts.splice(0..0, facts);
+            batch
+                .events
+                .splice(0..0, events.into_iter().map(|event| (0, event)));
+        }
+        Ok(true)
+    }
+
+    /// Continues with the chunk of `hart` that holds `cycle`. The next batch then also carries the
+    /// facts of all static instructions defined earlier, and at its start the events that still
+    /// matter: all side-band records, the last privilege and region.
+    ///
+    /// # Errors
+    /// If there is no such chunk, or an earlier one is damaged.
+    pub fn seek_cycle(&mut self, hart: HartId, cycle: u64) -> Result<(), TraceError> {
+        let holds = |chunk: &ChunkInfo| (chunk.start_cycle + 1..=chunk.end_cycle).contains(&cycle);
+        self.seek(hart, "cycle", cycle, holds)
+    }
+
+    /// As [`TraceReader::seek_cycle`], to the chunk that holds a record.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn seek_seq(&mut self, hart: HartId, seq: Seq) -> Result<(), TraceError> {
+        let holds = |chunk: &ChunkInfo| {
+            seq.0
+                .checked_sub(chunk.first_seq.0)
+                .is_some_and(|n| n < u64::from(chunk.records))
+        };
+        self.seek(hart, "record", seq.0, holds)
+    }
+
+    fn seek(
+        &mut self,
+        hart: HartId,
+        what: &'static str,
+        target: u64,
+        holds: impl Fn(&ChunkInfo) -> bool,
+    ) -> Result<(), TraceError> {
+        let found = self
+            .chunks
+            .iter()
+            .position(|chunk| chunk.hart == hart && holds(chunk));
+        let Some(found) = found else {
+            let (file, hart) = (self.file.clone(), hart.0);
+            return Err(TraceError::OutOfRange {
+                file,
+                hart,
+                what,
+                target,
+            });
+        };
+        let (mut facts, mut side_band) = (Vec::new(), Vec::new());
+        let (mut privilege, mut region) = (None, None);
+        let mut batch = Batch::default();
+        for earlier in 0..found {
+            if self.chunks[earlier].hart != hart {
+                continue;
+            }
+            self.load(earlier, CONTEXT_COLUMNS)?;
+            while !self.chunk.is_empty() {
+                if let Err(what) = self.chunk.next(&mut batch, true) {
+                    self.chunk.abandon();
+                    return Err(self.damaged(self.chunks[earlier].offset, what));
+                }
+                facts.append(&mut batch.facts);
+                for (_, event) in batch.events.drain(..) {
+                    match event {
+                        Event::SideBand { .. } => side_band.push(event),
+                        Event::Privilege(_) => privilege = Some(event),
+                        Event::Region(_) => region = Some(event),
+                        Event::Idle { .. } | Event::End => {}
+                    }
+                }
+            }
+        }
+        side_band.extend(privilege);
+        side_band.extend(region);
+        self.context = Some((facts, side_band));
+        self.next = found;
+        self.chunk.abandon();
+        Ok(())
+    }
+
+    /// Reads a chunk's first `columns` columns and hands them to the decoder.
+    fn load(&mut self, number: usize, columns: usize) -> Result<(), TraceError> {
+        let offset = self.chunks[number].offset;
+        let found = read_chunk(&mut self.input, offset, &mut self.payload, columns);
+        let header = match found {
+            Ok(Ok(header)) => header,
+            Ok(Err(what)) => return Err(self.damaged(offset, what)),
+            Err(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+                return Err(self.damaged(offset, "the chunk is cut"));
+            }
+            Err(source) => {
+                return Err(TraceError::Read {
+                    file: self.file.clone(),
+                    source,
+                });
+            }
+        };
+        self.chunk
+            .start(&header, &self.payload, columns)
+            .map_err(|what| self.damaged(offset, what))
+    }
+
+    fn finished(&mut self) -> Result<bool, TraceError> {
+        if let TraceEnd::Damaged { offset, what } = self.end
+            && !self.reported
+        {
+            self.reported = true;
+            return Err(self.damaged(offset, what));
+        }
+        Ok(false)
+    }
+
+    fn damaged(&self, offset: u64, what: &'static str) -> TraceError {
+        TraceError::Damaged {
+            file: self.file.clone(),
+            offset,
+            what,
+        }
+    }
+}
+
+/// Returns the metadata and the offset of the first chunk.
+fn read_header(input: &mut (impl Read + Seek), file: &str) -> Result<(String, u64), TraceError> {
+    let file = || file.to_owned();
+    let read = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::UnexpectedEof => TraceError::NotATrace { file: file() },
+        _ => TraceError::Read {
+            file: file(),
+            source,
+        },
+    };
+    input.seek(SeekFrom::Start(0)).map_err(read)?;
+    let mut start = [0; 16];
+    input.read_exact(&mut start).map_err(read)?;
+    if !start.starts_with(MAGIC) {
+        return Err(TraceError::NotATrace { file: file() });
+    }
+    let [_, _, version, len] =
+        std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|b| start[4 * n + b])));
+    if version != VERSION {
+        return Err(TraceError::Version {
+            file: file(),
+            found: version,
+            expected: VERSION,
+        });
+    }
+    let damaged = |what| TraceError::Damaged {
+        file: file(),
+        offset: 0,
+        what,
+    };
+    if len > MAX_METADATA_BYTES {
+        return Err(damaged("the metadata is larger than any writer makes it"));
+    }
+    let mut body = vec![0; len as usize + 4];
+    input
+        .read_exact(&mut body)
+        .map_err(|source| match source.kind() {
+            std::io::ErrorKind::UnexpectedEof => damaged("the header is cut"),
+            _ => TraceError::Read {
+                file: file(),
+                source,
+            },
+        })?;
+    let checksum = body.split_off(len as usize);
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&start);
+    hasher.update(&body);
+    if checksum != hasher.finalize().to_le_bytes() {
+        return Err(damaged("the header's checksum is wrong"));
+    }
+    let metadata = String::from_utf8(body).map_err(|_| damaged("the metadata is not text"))?;
+    Ok((metadata, 20 + u64::from(len)))
+}
+
+/// Reads a chunk's header and payload. The payload's checksum covers it whole, so a part of it is
+/// only checked by the frames' own structure.
+fn read_chunk(
+    input: &mut (impl Read + Seek),
+    offset: u64,
+    payload: &mut Vec<u8>,
+    columns: usize,
+) -> std::io::Result<Result<ChunkHeader, &'static str>> {
+    input.seek(SeekFrom::Start(offset))?;
+    let mut bytes = [0; ChunkHeader::BYTES];
+    input.read_exact(&mut bytes)?;
+    let header = match ChunkHeader::take(&bytes) {
+        Ok(header) => header,
+        Err(what) => return Ok(Err(what)),
+    };
+    let len: u64 = header.columns[..columns]
+        .iter()
+        .map(|(_, packed)| u64::from(*packed))
+        .sum();
+    payload.clear();
+    // Grows with what is really there, whatever the header says.
+    if input.by_ref().take(len).read_to_end(payload)? as u64 != len {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    if columns == Column::COUNT && crc32fast::hash(payload) != header.payload_crc {
+        return Ok(Err("the chunk's checksum is wrong"));
+    }
+    Ok(Ok(header))
+}

@@ -1,0 +1,270 @@
+//! Records as columns: each field is predicted from what the stream did here before.
+//!
+//! Per record one token byte says which predictions held. It is stored as the difference (XOR) to
+//! the token that followed the same instruction last time: a loop in its steady state is all zeros,
+//! and what varies is still skewed enough for the entropy coder. Encoder and decoder keep the same
+//! [`Predictor`], emptied at each chunk.
+
+use super::columns::{Column, Columns};
+use super::varint::{Cursor, put, put_signed};
+use crate::{CommitRecord, InstId};
+
+/// Entries of the table; instructions whose numbers agree in the low bits share one.
+const ENTRIES: usize = 1 << 14;
+
+const INST_PREDICTED: u8 = 1 << 0;
+const FLAGS_PREDICTED: u8 = 1 << 1;
+const COMMIT_SHIFT: u32 = 2;
+const DISPATCH_SHIFT: u32 = 4;
+const LEAD_PREDICTED: u8 = 1 << 6;
+const FIRST_OF_ROW: u8 = 1 << 7;
+/// In a token's two-bit delta: the delta is in its own column.
+const ESCAPE: u8 = 3;
+
+const FIRST_OF_ROW_FLAG: u32 = 1 << 3;
+const RESIDENCE_BITS: u32 = CommitRecord::MAX_RESIDENCE.trailing_ones();
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Number of the instruction that followed, less that of the next in order.
+    next: u32,
+    /// Flags of the instruction's last record, less the row bit.
+    flags: u32,
+    /// Token of the record that followed.
+    token: u8,
+}
+
+/// What both sides know after each record.
+#[derive(Debug)]
+struct Predictor {
+    table: Box<[Entry; ENTRIES]>,
+    inst: u32,
+    /// Dispatch of the last record, relative to its commit: never positive.
+    dispatch: i64,
+    lead: u32,
+}
+
+impl Predictor {
+    fn new() -> Self {
+        let table = vec![Entry::default(); ENTRIES].into_boxed_slice();
+        let table = table.try_into().expect("the length is the array's");
+        Self {
+            table,
+            inst: 0,
+            dispatch: 0,
+            lead: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.table.fill(Entry::default());
+        (self.inst, self.dispatch, self.lead) = (0, 0, 0);
+    }
+
+    #[inline]
+    fn entry(&mut self, inst: u32) -> &mut Entry {
+        &mut self.table[inst as usize % ENTRIES]
+    }
+}
+
+/// Writes records into columns.
+#[derive(Debug)]
+pub(super) struct RecordEncoder(Predictor);
+
+impl RecordEncoder {
+    pub(super) fn new() -> Self {
+        Self(Predictor::new())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn encode(&mut self, records: &[CommitRecord], columns: &mut Columns) {
+        columns[Column::Tokens].reserve(records.len());
+        for record in records {
+            self.record(record, columns);
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, record: &CommitRecord, columns: &mut Columns) {
+        let state = &mut self.0;
+        let (lead_word, flags_word) = record.packed();
+        let inst = record.inst.0;
+        let mut token = 0;
+
+        let next = inst.wrapping_sub(state.inst.wrapping_add(1));
+        let before = state.inst;
+        let entry = state.entry(before);
+        let last_token = entry.token;
+        if entry.next == next {
+            token |= INST_PREDICTED;
+        } else {
+            entry.next = next;
+            put_signed(&mut columns[Column::Insts], i64::from(next as i32));
+        }
+
+        let flags = flags_word & !FIRST_OF_ROW_FLAG;
+        let entry = state.entry(inst);
+        if entry.flags == flags {
+            token |= FLAGS_PREDICTED;
+        } else {
+            entry.flags = flags;
+            put(&mut columns[Column::Flags], u64::from(flags));
+        }
+        if flags_word & FIRST_OF_ROW_FLAG != 0 {
+            token |= FIRST_OF_ROW;
+        }
+
+        let commit = record.commit_delta;
+        token |= (commit.min(u32::from(ESCAPE)) as u8) << COMMIT_SHIFT;
+        if commit >= u32::from(ESCAPE) {
+            put(
+                &mut columns[Column::Commits],
+                u64::from(commit - u32::from(ESCAPE)),
+            );
+        }
+
+        let residence = i64::from(lead_word & CommitRecord::MAX_RESIDENCE);
+        let dispatch = i64::from(commit) - residence - state.dispatch;
+        if (0..i64::from(ESCAPE)).contains(&dispatch) {
+            token |= (dispatch as u8) << DISPATCH_SHIFT;
+        } else {
+            token |= ESCAPE << DISPATCH_SHIFT;
+            put_signed(&mut columns[Column::Dispatches], dispatch);
+        }
+        state.dispatch = -residence;
+
+        let lead = lead_word >> RESIDENCE_BITS;
+        if lead == state.lead {
+            token |= LEAD_PREDICTED;
+        } else {
+            put(&mut columns[Column::Leads], u64::from(lead));
+        }
+        state.lead = lead;
+
+        columns[Column::Tokens].push(token ^ last_token);
+        state.entry(before).token = token;
+        state.inst = inst;
+    }
+}
+
+/// Reads records back.
+#[derive(Debug)]
+pub(super) struct RecordDecoder(Predictor);
+
+/// How far the columns were read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    tokens: usize,
+    insts: usize,
+    flags: usize,
+    commits: usize,
+    dispatches: usize,
+    leads: usize,
+}
+
+impl RecordDecoder {
+    pub(super) fn new() -> Self {
+        Self(Predictor::new())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Appends `count` records to `out`; `None` if the columns do not hold them.
+    pub(super) fn decode(
+        &mut self,
+        count: usize,
+        columns: &Columns,
+        progress: &mut Progress,
+        out: &mut Vec<CommitRecord>,
+    ) -> Option<()> {
+        let rest = |column: Column, at: usize| Some(Cursor(columns[column].get(at..)?));
+        let tokens = columns[Column::Tokens]
+            .get(progress.tokens..)?
+            .get(..count)?;
+        let mut fields = Fields {
+            insts: rest(Column::Insts, progress.insts)?,
+            flags: rest(Column::Flags, progress.flags)?,
+            commits: rest(Column::Commits, progress.commits)?,
+            dispatches: rest(Column::Dispatches, progress.dispatches)?,
+            leads: rest(Column::Leads, progress.leads)?,
+        };
+        out.reserve(count);
+        for token in tokens {
+            out.push(self.record(*token, &mut fields)?);
+        }
+        let read = |column: Column, cursor: &Cursor<'_>| columns[column].len() - cursor.0.len();
+        *progress = Progress {
+            tokens: progress.tokens + count,
+            insts: read(Column::Insts, &fields.insts),
+            flags: read(Column::Flags, &fields.flags),
+            commits: read(Column::Commits, &fields.commits),
+            dispatches: read(Column::Dispatches, &fields.dispatches),
+            leads: read(Column::Leads, &fields.leads),
+        };
+        Some(())
+    }
+
+    #[inline]
+    fn record(&mut self, stored: u8, fields: &mut Fields<'_>) -> Option<CommitRecord> {
+        let state = &mut self.0;
+        let before = state.inst;
+        let entry = state.entry(before);
+        let token = stored ^ entry.token;
+        entry.token = token;
+        if token & INST_PREDICTED == 0 {
+            entry.next = fields.insts.signed()? as u32;
+        }
+        let inst = before.wrapping_add(1).wrapping_add(entry.next);
+
+        let entry = state.entry(inst);
+        if token & FLAGS_PREDICTED == 0 {
+            entry.flags = fields.flags.narrow()?;
+        }
+        let row = if token & FIRST_OF_ROW != 0 {
+            FIRST_OF_ROW_FLAG
+        } else {
+            0
+        };
+        let flags = entry.flags | row;
+
+        let mut commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
+        if commit == u32::from(ESCAPE) {
+            commit =
+                u32::try_from(fields.commits.number()?.checked_add(u64::from(ESCAPE))?).ok()?;
+        }
+
+        let mut dispatch = i64::from(token >> DISPATCH_SHIFT & ESCAPE);
+        if dispatch == i64::from(ESCAPE) {
+            dispatch = fields.dispatches.signed()?;
+        }
+        let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_add(state.dispatch));
+        let residence = u32::try_from(residence).ok()?;
+        if residence > CommitRecord::MAX_RESIDENCE {
+            return None;
+        }
+        state.dispatch = -i64::from(residence);
+
+        if token & LEAD_PREDICTED == 0 {
+            state.lead = fields.leads.narrow()?;
+            if state.lead > u32::MAX >> RESIDENCE_BITS {
+                return None;
+            }
+        }
+        state.inst = inst;
+        let lead = residence | state.lead << RESIDENCE_BITS;
+        Some(CommitRecord::from_packed(InstId(inst), commit, lead, flags))
+    }
+}
+
+struct Fields<'a> {
+    insts: Cursor<'a>,
+    flags: Cursor<'a>,
+    commits: Cursor<'a>,
+    dispatches: Cursor<'a>,
+    leads: Cursor<'a>,
+}

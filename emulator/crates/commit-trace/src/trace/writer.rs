@@ -1,0 +1,210 @@
+//! Writing a trace file.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use super::chunk::{ChunkEncoder, ChunkHeader, compressor};
+use super::{INDEX_MAGIC, MAGIC, TRAILER_MAGIC, TraceError, VERSION};
+use crate::Batch;
+
+/// What a finished trace amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceSummary {
+    /// Size of the file, in bytes.
+    pub bytes: u64,
+    /// Records in it.
+    pub records: u64,
+    /// Chunks in it.
+    pub chunks: u64,
+}
+
+/// Writes batches as they come. Each chunk reaches the file as soon as it is full, so that a run
+/// that is killed leaves a trace that ends a few milliseconds of simulation before it did.
+pub struct TraceWriter<W: Write> {
+    output: W,
+    file: String,
+    /// Bytes written whole.
+    offset: u64,
+    /// The open chunk of each hart.
+    open: Vec<(u32, ChunkEncoder)>,
+    index: Vec<(u64, ChunkHeader)>,
+    compressor: zstd::bulk::Compressor<'static>,
+    /// Nothing more is written after an error, nor after the end.
+    closed: bool,
+}
+
+impl TraceWriter<File> {
+    /// Creates the file, or empties it. `metadata` is JSON that describes the run; for equal runs to
+    /// give equal files it must hold nothing that tells one host or hour from another.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(path: &Path, metadata: &str) -> Result<Self, TraceError> {
+        let file = path.display().to_string();
+        match File::create(path) {
+            Ok(output) => Self::new(output, file, metadata),
+            Err(source) => Err(TraceError::Write {
+                file,
+                offset: 0,
+                source,
+            }),
+        }
+    }
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Writes to `output`, which errors call `file`. Nothing here is buffered beyond a chunk.
+    ///
+    /// # Errors
+    /// If the header cannot be written.
+    pub fn new(output: W, file: String, metadata: &str) -> Result<Self, TraceError> {
+        let compressor = compressor().map_err(|source| TraceError::Write {
+            file: file.clone(),
+            offset: 0,
+            source,
+        })?;
+        let mut writer = Self {
+            output,
+            file,
+            offset: 0,
+            open: Vec::new(),
+            index: Vec::new(),
+            compressor,
+            closed: false,
+        };
+        let mut header = Vec::from(MAGIC);
+        header.extend(VERSION.to_le_bytes());
+        header.extend((metadata.len() as u32).to_le_bytes());
+        header.extend(metadata.as_bytes());
+        header.extend(crc32fast::hash(&header).to_le_bytes());
+        writer.write(&header)?;
+        Ok(writer)
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    /// If it cannot be written; what was written before stays readable, and nothing is added to it.
+    pub fn batch(&mut self, batch: &Batch) -> Result<(), TraceError> {
+        if self.closed {
+            return Ok(());
+        }
+        let hart = batch.hart.0;
+        let slot = match self.open.iter().position(|(number, _)| *number == hart) {
+            Some(slot) => slot,
+            None => {
+                self.open.push((hart, ChunkEncoder::new(batch.hart)));
+                self.open.len() - 1
+            }
+        };
+        let chunk = &mut self.open[slot].1;
+        if let Err(what) = chunk.batch(batch) {
+            self.closed = true;
+            let seq = batch.first_seq.0;
+            return Err(TraceError::Unwritable {
+                file: self.file.clone(),
+                seq,
+                what,
+            });
+        }
+        if chunk.is_full() {
+            self.write_chunk(slot)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes what is still open, and the index.
+    ///
+    /// # Errors
+    /// If that fails; the chunks that were written before stay readable.
+    pub fn finish(mut self) -> Result<TraceSummary, TraceError> {
+        self.write_open()?;
+        if !self.closed {
+            let mut bytes = index_bytes(&self.index);
+            bytes.extend(trailer_bytes(self.offset, &bytes));
+            self.write(&bytes)?;
+            self.closed = true;
+        }
+        let records = self
+            .index
+            .iter()
+            .map(|(_, header)| u64::from(header.records))
+            .sum();
+        Ok(TraceSummary {
+            bytes: self.offset,
+            records,
+            chunks: self.index.len() as u64,
+        })
+    }
+
+    fn write_open(&mut self) -> Result<(), TraceError> {
+        for slot in 0..self.open.len() {
+            if !self.closed && !self.open[slot].1.is_empty() {
+                self.write_chunk(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
+        let mut bytes = Vec::new();
+        let header = self.open[slot].1.finish(&mut self.compressor, &mut bytes);
+        let header = header.map_err(|source| self.failed(source))?;
+        let offset = self.offset;
+        self.write(&bytes)?;
+        self.index.push((offset, header));
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
+        let written = self
+            .output
+            .write_all(bytes)
+            .and_then(|()| self.output.flush());
+        written.map_err(|source| self.failed(source))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&mut self, source: std::io::Error) -> TraceError {
+        self.closed = true;
+        TraceError::Write {
+            file: self.file.clone(),
+            offset: self.offset,
+            source,
+        }
+    }
+}
+
+/// A writer that is dropped without [`TraceWriter::finish`] still writes its open chunks.
+impl<W: Write> Drop for TraceWriter<W> {
+    fn drop(&mut self) {
+        if let Err(error) = self.write_open() {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+fn index_bytes(index: &[(u64, ChunkHeader)]) -> Vec<u8> {
+    let mut bytes = Vec::from(INDEX_MAGIC.to_le_bytes());
+    bytes.extend((index.len() as u32).to_le_bytes());
+    for (offset, header) in index {
+        bytes.extend(offset.to_le_bytes());
+        bytes.extend(header.hart.to_le_bytes());
+        bytes.extend(header.records.to_le_bytes());
+        for word in [header.first_seq, header.start_cycle, header.end_cycle] {
+            bytes.extend(word.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn trailer_bytes(index_offset: u64, index: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::from(index_offset.to_le_bytes());
+    bytes.extend(crc32fast::hash(index).to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.extend(TRAILER_MAGIC);
+    bytes
+}
