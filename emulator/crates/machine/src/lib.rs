@@ -13,25 +13,42 @@
 //! Time is simulated: devices see the cycle of the access and schedule what they do later at a
 //! cycle. Nothing that a guest, an ELF file or a device image contains may panic or hang the host.
 
+mod board;
 mod bus;
 mod clint;
 mod clock;
+mod code_cache;
 mod console;
+mod counters;
+mod csr;
+mod csr_access;
 mod device;
+mod dtb;
+mod exec;
+mod fp;
+mod hart;
 mod htif;
+mod loader;
+mod mmu;
+mod mmu_tlb;
 mod plic;
+mod pmp;
 mod ram;
 mod rtc;
 mod syscon;
 mod uart;
 pub mod virtio;
 
+pub use board::{Board, BoardError};
 pub use bus::{Bus, CLINT_BASE, Exit, Overlap, PLIC_BASE};
 pub use clint::{CLINT_SIZE, Clint};
 pub use clock::Clock;
 pub use console::{Capture, Input, Output};
 pub use device::{AccessFault, Cx, Device};
+pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
+pub use hart::{Hart, Limit, RunExit};
 pub use htif::{Htif, signature};
+pub use loader::{Boot, BootImages, Elf, ElfSymbols, Image, LoadError, ResetState, load_raw};
 pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
 pub use ram::{RAM_BASE, Ram, RamError};
 pub use rtc::{RTC_SIZE, Rtc};

@@ -1,0 +1,197 @@
+//! Decoded instructions, kept per physical page so that processes which share a page share the
+//! work, and the static ids of a timed run, kept per (address space, virtual page, physical page).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use isa::DecodedInst;
+
+use crate::{RAM_BASE, Ram};
+
+/// Slots of a page: one per halfword.
+pub(crate) const SLOTS: usize = 2048;
+
+/// Pages that may be held decoded at once (32 KiB of host memory each).
+const MAX_PAGES: usize = 16384;
+/// Id pages that may be held at once (8 KiB of host memory each).
+const MAX_ID_PAGES: usize = 65536;
+/// Stores to a page after which it is taken for data, unless something in it is decoded meanwhile.
+const STORES_UNTIL_DATA: u32 = 64;
+
+/// Marks an id that is not defined yet.
+pub(crate) const NO_ID: u32 = u32::MAX;
+
+/// A slot that holds nothing: `len` is 0, which no instruction has, and the operation is the one
+/// whose execution leads to the slow path.
+fn empty() -> DecodedInst {
+    DecodedInst {
+        len: 0,
+        ..isa::decode(0)
+    }
+}
+
+/// The decoded instructions of one physical page.
+pub(crate) struct CodePage {
+    /// Physical address of the page.
+    pub pa: u64,
+    pub slots: Box<[Cell<DecodedInst>; SLOTS]>,
+    /// Slow stores since something was decoded.
+    stores: Cell<u32>,
+    /// Id pages that lie over this page.
+    ids: RefCell<Vec<Rc<IdPage>>>,
+}
+
+/// Static ids of a page's slots in one address space at one virtual address.
+pub(crate) struct IdPage {
+    pub ids: Box<[Cell<u32>; SLOTS]>,
+}
+
+fn boxed<T: Clone>(value: T) -> Box<[Cell<T>; SLOTS]> {
+    let cells: Vec<Cell<T>> = (0..SLOTS).map(|_| Cell::new(value.clone())).collect();
+    match cells.into_boxed_slice().try_into() {
+        Ok(cells) => cells,
+        Err(_) => unreachable!("built with SLOTS elements"),
+    }
+}
+
+impl CodePage {
+    fn new(pa: u64) -> Rc<Self> {
+        Rc::new(Self {
+            pa,
+            slots: boxed(empty()),
+            stores: Cell::new(0),
+            ids: RefCell::default(),
+        })
+    }
+
+    /// A page that the cache does not know, for addresses where nothing may be kept.
+    pub fn unlisted(pa: u64) -> Rc<Self> {
+        Self::new(pa)
+    }
+
+    /// Fills a slot. Ids that other address spaces gave to what it held before are dropped, unless
+    /// it holds the same again.
+    pub fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
+        self.stores.set(0);
+        self.slots[slot].set(inst);
+        for page in self.ids.borrow().iter() {
+            let id = page.ids[slot].get();
+            if id != NO_ID && encodings.get(id as usize) != Some(&inst.raw) {
+                page.ids[slot].set(NO_ID);
+            }
+        }
+    }
+
+    fn clear(&self, from: usize, to: usize) {
+        for slot in &self.slots[from..to] {
+            slot.set(empty());
+        }
+    }
+}
+
+/// All decoded pages and id pages.
+pub(crate) struct CodeCache {
+    /// By page number relative to the start of RAM.
+    pages: Vec<Option<Rc<CodePage>>>,
+    decoded: usize,
+    ids: HashMap<(u32, u64, u64), Rc<IdPage>>,
+    /// Encoding of every static instruction, by id.
+    pub encodings: Vec<u32>,
+}
+
+impl CodeCache {
+    pub fn new() -> Self {
+        Self {
+            pages: Vec::new(),
+            decoded: 0,
+            ids: HashMap::new(),
+            encodings: Vec::new(),
+        }
+    }
+
+    /// True if there is no room for another page: the caller drops its page handles, then calls
+    /// [`Self::clear`].
+    pub fn is_full(&self) -> bool {
+        self.decoded >= MAX_PAGES || self.ids.len() >= MAX_ID_PAGES
+    }
+
+    /// Forgets every page. Static ids keep their numbers, and are defined anew when met again.
+    pub fn clear(&mut self, ram: &mut Ram) {
+        for page in self.pages.drain(..).flatten() {
+            ram.clear_page_flags(page.pa, Ram::HAS_CODE);
+        }
+        self.decoded = 0;
+        self.ids.clear();
+    }
+
+    /// The decoded page at `pa`, and whether it is new, so that stores to it have to be noticed
+    /// from now on. `pa` is in RAM.
+    pub fn page(&mut self, pa: u64, ram: &mut Ram) -> (Rc<CodePage>, bool) {
+        let index = index(pa);
+        if self.pages.len() <= index {
+            self.pages.resize((ram.size() >> 12) as usize, None);
+        }
+        let fresh = self.pages[index].is_none();
+        let page = self.pages[index]
+            .get_or_insert_with(|| CodePage::new(pa & !0xfff))
+            .clone();
+        if fresh {
+            self.decoded += 1;
+        }
+        let unmarked = ram.page_flags(pa) & Ram::HAS_CODE == 0;
+        if unmarked {
+            ram.set_page_flags(pa, Ram::HAS_CODE);
+        }
+        (page, unmarked)
+    }
+
+    /// The ids of a page as it appears at `vpage` in address space `space`.
+    pub fn ids(&mut self, space: u32, vpage: u64, page: &CodePage) -> Rc<IdPage> {
+        let new = || {
+            let ids = Rc::new(IdPage { ids: boxed(NO_ID) });
+            page.ids.borrow_mut().push(ids.clone());
+            ids
+        };
+        self.ids
+            .entry((space, vpage, page.pa))
+            .or_insert_with(new)
+            .clone()
+    }
+
+    /// The hart stored `size` bytes to a page with code. True if the page counts as data from now
+    /// on, and stores to it need not be noticed any more.
+    pub fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
+        let Some(Some(page)) = self.pages.get(index(pa)) else {
+            return true;
+        };
+        let first = (pa & 0xfff) as usize >> 1;
+        let last = ((pa & 0xfff) + size - 1) as usize >> 1;
+        // A 4-byte instruction that starts one slot earlier reaches into the bytes, too.
+        page.clear(first.saturating_sub(1), (last + 1).min(SLOTS));
+        page.stores.set(page.stores.get() + 1);
+        if page.stores.get() < STORES_UNTIL_DATA {
+            return false;
+        }
+        page.clear(0, SLOTS);
+        page.stores.set(0);
+        ram.clear_page_flags(pa, Ram::HAS_CODE);
+        true
+    }
+
+    /// A device overwrote the page with number `number` (`pa >> 12`), or some of it.
+    pub fn overwritten(&mut self, number: u64) {
+        if let Some(Some(page)) = self.pages.get(index(number << 12)) {
+            page.clear(0, SLOTS);
+        }
+    }
+}
+
+/// Number of the page that holds `pa`, counted from the start of RAM.
+fn index(pa: u64) -> usize {
+    (pa.wrapping_sub(RAM_BASE) >> 12) as usize
+}
+
+#[cfg(test)]
+#[path = "code_cache_tests.rs"]
+mod tests;

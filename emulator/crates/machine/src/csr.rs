@@ -1,0 +1,205 @@
+//! Control and status registers: their numbers, fields and storage. Reads and writes with their side
+//! effects are in `csr_access`.
+
+use isa::{Interrupt, Privilege};
+
+use crate::mmu::Satp;
+
+/// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf).
+pub(crate) mod number {
+    pub const FFLAGS: u16 = 0x001;
+    pub const FRM: u16 = 0x002;
+    pub const FCSR: u16 = 0x003;
+    pub const SSTATUS: u16 = 0x100;
+    pub const SIE: u16 = 0x104;
+    pub const STVEC: u16 = 0x105;
+    pub const SCOUNTEREN: u16 = 0x106;
+    pub const SENVCFG: u16 = 0x10a;
+    pub const SSCRATCH: u16 = 0x140;
+    pub const SEPC: u16 = 0x141;
+    pub const SCAUSE: u16 = 0x142;
+    pub const STVAL: u16 = 0x143;
+    pub const SIP: u16 = 0x144;
+    pub const STIMECMP: u16 = 0x14d;
+    pub const SATP: u16 = 0x180;
+    pub const MSTATUS: u16 = 0x300;
+    pub const MISA: u16 = 0x301;
+    pub const MEDELEG: u16 = 0x302;
+    pub const MIDELEG: u16 = 0x303;
+    pub const MIE: u16 = 0x304;
+    pub const MTVEC: u16 = 0x305;
+    pub const MCOUNTEREN: u16 = 0x306;
+    pub const MENVCFG: u16 = 0x30a;
+    pub const MCOUNTINHIBIT: u16 = 0x320;
+    pub const MHPMEVENT3: u16 = 0x323;
+    pub const MHPMEVENT31: u16 = 0x33f;
+    pub const MSCRATCH: u16 = 0x340;
+    pub const MEPC: u16 = 0x341;
+    pub const MCAUSE: u16 = 0x342;
+    pub const MTVAL: u16 = 0x343;
+    pub const MIP: u16 = 0x344;
+    pub const PMPCFG0: u16 = 0x3a0;
+    pub const PMPCFG2: u16 = 0x3a2;
+    pub const PMPADDR0: u16 = 0x3b0;
+    pub const PMPADDR15: u16 = 0x3bf;
+    pub const TSELECT: u16 = 0x7a0;
+    pub const TDATA3: u16 = 0x7a3;
+    pub const MCYCLE: u16 = 0xb00;
+    pub const MINSTRET: u16 = 0xb02;
+    pub const MHPMCOUNTER3: u16 = 0xb03;
+    pub const MHPMCOUNTER31: u16 = 0xb1f;
+    pub const CYCLE: u16 = 0xc00;
+    pub const TIME: u16 = 0xc01;
+    pub const HPMCOUNTER31: u16 = 0xc1f;
+    pub const SCOUNTOVF: u16 = 0xda0;
+    pub const MVENDORID: u16 = 0xf11;
+    pub const MARCHID: u16 = 0xf12;
+    pub const MIMPID: u16 = 0xf13;
+    pub const MHARTID: u16 = 0xf14;
+    pub const MCONFIGPTR: u16 = 0xf15;
+}
+
+/// `mstatus` fields.
+pub(crate) mod status {
+    pub const SIE: u64 = 1 << 1;
+    pub const MIE: u64 = 1 << 3;
+    pub const SPIE: u64 = 1 << 5;
+    pub const MPIE: u64 = 1 << 7;
+    pub const SPP: u64 = 1 << 8;
+    pub const MPP: u64 = 3 << 11;
+    pub const MPP_SHIFT: u32 = 11;
+    pub const FS: u64 = 3 << 13;
+    pub const MPRV: u64 = 1 << 17;
+    pub const SUM: u64 = 1 << 18;
+    pub const MXR: u64 = 1 << 19;
+    pub const TVM: u64 = 1 << 20;
+    pub const TW: u64 = 1 << 21;
+    pub const TSR: u64 = 1 << 22;
+    /// UXL = SXL = 2: 64 bits, fixed.
+    pub const XL: u64 = 2 << 32 | 2 << 34;
+    pub const SD: u64 = 1 << 63;
+    /// What `sstatus` shows.
+    pub const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR | 3 << 32 | SD;
+    /// What a write to `sstatus` changes.
+    pub const SSTATUS_WRITE: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
+    /// What a write to `mstatus` changes.
+    pub const WRITE: u64 = SSTATUS_WRITE | MIE | MPIE | MPP | MPRV | TVM | TW | TSR;
+}
+
+/// The `mip` bit of an interrupt.
+pub(crate) const fn bit(interrupt: Interrupt) -> u64 {
+    1 << interrupt as u8
+}
+
+pub(crate) const SSIP: u64 = bit(Interrupt::SupervisorSoftware);
+pub(crate) const STIP: u64 = bit(Interrupt::SupervisorTimer);
+pub(crate) const SEIP: u64 = bit(Interrupt::SupervisorExternal);
+pub(crate) const LCOFIP: u64 = bit(Interrupt::CounterOverflow);
+/// Interrupts that can be delegated.
+pub(crate) const DELEGABLE: u64 = SSIP | STIP | SEIP | LCOFIP;
+/// Every interrupt there is.
+pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
+    | bit(Interrupt::MachineSoftware)
+    | bit(Interrupt::MachineTimer)
+    | bit(Interrupt::MachineExternal);
+/// Exceptions that can be delegated: all but `ecall` from M-mode (0–9, 12, 13, 15).
+pub(crate) const MEDELEG_WRITE: u64 = 0xb3ff;
+/// `menvcfg.STCE` (Sstc) and `menvcfg.FIOM`. ADUE stays 0: page faults on clear A or D bits (Svade).
+pub(crate) const MENVCFG_STCE: u64 = 1 << 63;
+pub(crate) const MENVCFG_WRITE: u64 = MENVCFG_STCE | SENVCFG_WRITE;
+/// `senvcfg.FIOM`: every fence orders everything here, so that it has no effect.
+pub(crate) const SENVCFG_WRITE: u64 = 1;
+/// RV64 with extensions A, C, D, F, I, M, S, U.
+pub(crate) const MISA: u64 =
+    2 << 62 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 18 | 1 << 20;
+
+/// `marchid`: no number is allotted to this machine.
+pub(crate) const MARCHID: u64 = 0;
+/// `mimpid`: "tip" and a version.
+pub(crate) const MIMPID: u64 = 0x0074_6970_0000_0001;
+
+/// Storage of the CSRs that no other part of the hart owns.
+#[derive(Clone, Debug)]
+pub(crate) struct Csrs {
+    pub mstatus: u64,
+    pub medeleg: u64,
+    pub mideleg: u64,
+    pub mie: u64,
+    /// The bits of `mip` that are storage: SSIP, STIP (without Sstc), SEIP's software half, LCOFIP.
+    pub mip_soft: u64,
+    pub mtvec: u64,
+    pub mcounteren: u64,
+    pub menvcfg: u64,
+    pub mscratch: u64,
+    pub mepc: u64,
+    pub mcause: u64,
+    pub mtval: u64,
+    pub stvec: u64,
+    pub scounteren: u64,
+    pub senvcfg: u64,
+    pub sscratch: u64,
+    pub sepc: u64,
+    pub scause: u64,
+    pub stval: u64,
+    pub stimecmp: u64,
+    pub satp: Satp,
+    /// Accrued exception flags.
+    pub fflags: u8,
+    /// Dynamic rounding mode.
+    pub frm: u8,
+}
+
+impl Csrs {
+    pub fn new() -> Self {
+        Self {
+            mstatus: status::XL,
+            medeleg: 0,
+            mideleg: 0,
+            mie: 0,
+            mip_soft: 0,
+            mtvec: 0,
+            mcounteren: 0,
+            menvcfg: 0,
+            mscratch: 0,
+            mepc: 0,
+            mcause: 0,
+            mtval: 0,
+            stvec: 0,
+            scounteren: 0,
+            senvcfg: 0,
+            sscratch: 0,
+            sepc: 0,
+            scause: 0,
+            stval: 0,
+            stimecmp: u64::MAX,
+            satp: Satp::default(),
+            fflags: 0,
+            frm: 0,
+        }
+    }
+
+    /// `mstatus` with SD worked out.
+    pub fn mstatus(&self) -> u64 {
+        let dirty = self.mstatus & status::FS == status::FS;
+        self.mstatus | if dirty { status::SD } else { 0 }
+    }
+
+    /// Writes the fields in `mask`; MPP keeps its value if 2 is written.
+    pub fn set_mstatus(&mut self, value: u64, mask: u64) {
+        let mut value = self.mstatus & !mask | value & mask;
+        if Privilege::from_bits(value >> status::MPP_SHIFT).is_none() {
+            value = value & !status::MPP | self.mstatus & status::MPP;
+        }
+        self.mstatus = value;
+    }
+
+    /// Previous privilege in M-mode's stack.
+    pub fn mpp(&self) -> Privilege {
+        Privilege::from_bits(self.mstatus >> status::MPP_SHIFT).unwrap_or(Privilege::User)
+    }
+
+    /// Sstc is on: `stimecmp` drives STIP.
+    pub fn stce(&self) -> bool {
+        self.menvcfg & MENVCFG_STCE != 0
+    }
+}

@@ -1,0 +1,287 @@
+//! Reading and writing CSRs, with their side effects.
+
+use isa::{Privilege, TimingModel};
+
+use crate::csr::{self, number::*, status};
+use crate::hart::{Env, Hart, after};
+use crate::mmu::Satp;
+
+/// Index of the counter with this CSR number: the low five bits.
+const fn counter(number: u16) -> usize {
+    (number & 31) as usize
+}
+
+impl Hart {
+    /// The value of a CSR, or `None` if it does not exist or must not be accessed now.
+    pub(crate) fn read_csr<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        number: u16,
+        count: u64,
+    ) -> Option<u64> {
+        self.may_access(number)?;
+        let csrs = &self.csrs;
+        Some(match number {
+            FFLAGS => csrs.fflags.into(),
+            FRM => csrs.frm.into(),
+            FCSR => u64::from(csrs.frm) << 5 | u64::from(csrs.fflags),
+            SSTATUS => csrs.mstatus() & status::SSTATUS,
+            SIE => csrs.mie & csrs.mideleg,
+            STVEC => csrs.stvec,
+            SCOUNTEREN => csrs.scounteren,
+            SENVCFG => csrs.senvcfg,
+            SSCRATCH => csrs.sscratch,
+            SEPC => csrs.sepc,
+            SCAUSE => csrs.scause,
+            STVAL => csrs.stval,
+            SIP => self.mip(env, count) & self.csrs.mideleg,
+            STIMECMP => csrs.stimecmp,
+            SATP => csrs.satp.0,
+            MSTATUS => csrs.mstatus(),
+            MISA => csr::MISA,
+            MEDELEG => csrs.medeleg,
+            MIDELEG => csrs.mideleg,
+            MIE => csrs.mie,
+            MTVEC => csrs.mtvec,
+            MCOUNTEREN => csrs.mcounteren,
+            MENVCFG => csrs.menvcfg,
+            MCOUNTINHIBIT => self.counters.inhibit(),
+            MHPMEVENT3..=MHPMEVENT31 => {
+                self.sync_counters(env, count);
+                self.counters.event(counter(number))
+            }
+            MSCRATCH => csrs.mscratch,
+            MEPC => csrs.mepc,
+            MCAUSE => csrs.mcause,
+            MTVAL => csrs.mtval,
+            MIP => self.mip(env, count),
+            PMPCFG0 | PMPCFG2 => self.pmp.config(usize::from(number - PMPCFG0) / 2),
+            PMPADDR0..=PMPADDR15 => self.pmp.address((number - PMPADDR0).into()),
+            MCYCLE | MINSTRET | MHPMCOUNTER3..=MHPMCOUNTER31 => {
+                self.read_counter(env, number, count)
+            }
+            TIME => env.bus.mtime(self.now(env, count)),
+            CYCLE..=HPMCOUNTER31 => self.read_counter(env, number, count),
+            SCOUNTOVF => {
+                self.sync_counters(env, count);
+                let machine = self.privilege == Privilege::Machine;
+                let visible = if machine {
+                    u64::MAX
+                } else {
+                    self.csrs.mcounteren
+                };
+                self.counters.overflows() & visible
+            }
+            // `tdata1` reads as type 0: there are no debug triggers.
+            TSELECT..=TDATA3 | MVENDORID | MCONFIGPTR => 0,
+            MARCHID => csr::MARCHID,
+            MIMPID => csr::MIMPID,
+            MHARTID => self.id() as u64,
+            _ => return None,
+        })
+    }
+
+    /// What a set or clear instruction modifies, given what it read: of SEIP, only the bit that
+    /// software wrote (Privileged ISA 1.13, section 3.1.9).
+    pub(crate) fn modified_csr(&self, number: u16, read: u64) -> u64 {
+        match number {
+            MIP => read & !csr::SEIP | self.csrs.mip_soft & csr::SEIP,
+            _ => read,
+        }
+    }
+
+    /// Writes a CSR that [`Self::read_csr`] can read. `None` if it is read-only.
+    pub(crate) fn write_csr<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        number: u16,
+        value: u64,
+        count: u64,
+    ) -> Option<()> {
+        if number >> 10 == 3 {
+            return None;
+        }
+        let delegated = self.csrs.mideleg;
+        match number {
+            FFLAGS | FRM | FCSR => self.write_fcsr(number, value),
+            SSTATUS => self.write_mstatus(env, value, status::SSTATUS_WRITE, count),
+            MSTATUS => self.write_mstatus(env, value, status::WRITE, count),
+            SIE => self.write_mie(env, value, delegated, count),
+            MIE => self.write_mie(env, value, csr::ALL_INTERRUPTS, count),
+            SIP => self.write_mip(env, value, delegated & (csr::SSIP | csr::LCOFIP), count),
+            MIP => {
+                let timer = if self.csrs.stce() { csr::STIP } else { 0 };
+                self.write_mip(env, value, csr::DELEGABLE & !timer, count);
+            }
+            MIDELEG => {
+                self.csrs.mideleg = value & csr::DELEGABLE;
+                self.interrupts_may_be_enabled(env, count);
+            }
+            STIMECMP | MENVCFG => {
+                match number {
+                    STIMECMP => self.csrs.stimecmp = value,
+                    _ => self.csrs.menvcfg = value & csr::MENVCFG_WRITE,
+                }
+                self.stimer_at = self.stimer_cycle(env.bus);
+                self.afterwards(after::INTERRUPTS);
+            }
+            SATP => {
+                if let Some(satp) = Satp::legalize(value) {
+                    self.csrs.satp = satp;
+                    self.flush_translations();
+                    self.afterwards(after::TRANSLATION);
+                }
+            }
+            PMPCFG0 | PMPCFG2 | PMPADDR0..=PMPADDR15 => {
+                match number {
+                    PMPCFG0 | PMPCFG2 => self
+                        .pmp
+                        .set_config(usize::from(number - PMPCFG0) / 2, value),
+                    _ => self.pmp.set_address((number - PMPADDR0).into(), value),
+                }
+                self.flush_translations();
+                self.afterwards(after::TRANSLATION);
+            }
+            MCYCLE
+            | MINSTRET
+            | MHPMCOUNTER3..=MHPMCOUNTER31
+            | MHPMEVENT3..=MHPMEVENT31
+            | MCOUNTINHIBIT => self.write_counter(env, number, value, count),
+            MISA | TSELECT..=TDATA3 => {}
+            _ => return self.csrs.set_plain(number, value),
+        }
+        Some(())
+    }
+
+    /// Privilege, counter-enable and trap-virtualisation checks (`None`: illegal instruction).
+    fn may_access(&self, number: u16) -> Option<()> {
+        let needed = number >> 8 & 3;
+        let privilege = self.privilege;
+        let machine = privilege == Privilege::Machine;
+        let allowed = match number {
+            FFLAGS | FRM | FCSR => self.csrs.mstatus & status::FS != 0,
+            SATP => machine || self.csrs.mstatus & status::TVM == 0,
+            // `mcounteren.TM` guards `stimecmp` as it guards `time`.
+            STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
+            CYCLE..=HPMCOUNTER31 => {
+                let bit = 1 << counter(number);
+                let by_machine = machine || self.csrs.mcounteren & bit != 0;
+                let by_supervisor = privilege != Privilege::User || self.csrs.scounteren & bit != 0;
+                by_machine && by_supervisor
+            }
+            _ => true,
+        };
+        (privilege as u16 >= needed && allowed).then_some(())
+    }
+
+    fn read_counter<T: TimingModel>(&self, env: &Env<'_, T>, number: u16, count: u64) -> u64 {
+        self.counters
+            .read(counter(number), &self.totals(env, count))
+    }
+
+    fn write_counter<T: TimingModel>(
+        &mut self,
+        env: &Env<'_, T>,
+        number: u16,
+        value: u64,
+        count: u64,
+    ) {
+        self.sync_counters(env, count);
+        // A written `minstret` does not count the instruction that wrote it.
+        let count = if number == MINSTRET {
+            count.wrapping_add(1)
+        } else {
+            count
+        };
+        let totals = self.totals(env, count);
+        match number {
+            MCOUNTINHIBIT => self.counters.set_inhibit(value, &totals),
+            MHPMEVENT3..=MHPMEVENT31 => self.counters.set_event(counter(number), value, &totals),
+            _ => self.counters.write(counter(number), value, &totals),
+        }
+        self.counters.set_privilege(self.privilege);
+        // The deadline has to be worked out anew.
+        self.afterwards(after::INTERRUPTS);
+    }
+
+    fn write_fcsr(&mut self, number: u16, value: u64) {
+        let csrs = &mut self.csrs;
+        csrs.mstatus |= status::FS;
+        if number != FRM {
+            csrs.fflags = value as u8 & 31;
+        }
+        match number {
+            FRM => csrs.frm = value as u8 & 7,
+            FCSR => csrs.frm = (value >> 5) as u8 & 7,
+            _ => {}
+        }
+    }
+
+    fn write_mstatus<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        value: u64,
+        mask: u64,
+        count: u64,
+    ) {
+        let old = self.csrs.mstatus;
+        self.csrs.set_mstatus(value, mask);
+        let changed = old ^ self.csrs.mstatus;
+        if changed & status::MXR != 0 {
+            self.load_tlb.flush();
+        }
+        self.update_rights();
+        if changed & (status::SIE | status::MIE) != 0 {
+            self.interrupts_may_be_enabled(env, count);
+        }
+    }
+
+    fn write_mie<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        value: u64,
+        mask: u64,
+        count: u64,
+    ) {
+        self.csrs.mie = self.csrs.mie & !mask | value & mask;
+        self.interrupts_may_be_enabled(env, count);
+    }
+
+    fn write_mip<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        value: u64,
+        mask: u64,
+        count: u64,
+    ) {
+        self.csrs.mip_soft = self.csrs.mip_soft & !mask | value & mask;
+        self.interrupts_may_be_enabled(env, count);
+    }
+}
+
+impl csr::Csrs {
+    /// Writes a register that is only storage. `None` if there is no such register.
+    fn set_plain(&mut self, number: u16, value: u64) -> Option<()> {
+        // Trap vectors: 4-byte aligned, mode direct or vectored.
+        let vector = value & !2;
+        let pc = value & !1;
+        match number {
+            STVEC => self.stvec = vector,
+            MTVEC => self.mtvec = vector,
+            SEPC => self.sepc = pc,
+            MEPC => self.mepc = pc,
+            SCOUNTEREN => self.scounteren = value & 0xffff_ffff,
+            MCOUNTEREN => self.mcounteren = value & 0xffff_ffff,
+            SENVCFG => self.senvcfg = value & csr::SENVCFG_WRITE,
+            SSCRATCH => self.sscratch = value,
+            MSCRATCH => self.mscratch = value,
+            SCAUSE => self.scause = value,
+            MCAUSE => self.mcause = value,
+            STVAL => self.stval = value,
+            MTVAL => self.mtval = value,
+            MEDELEG => self.medeleg = value & csr::MEDELEG_WRITE,
+            _ => return None,
+        }
+        Some(())
+    }
+}

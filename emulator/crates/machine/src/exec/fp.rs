@@ -1,0 +1,312 @@
+//! F and D. The arithmetic is in [`crate::fp`]; here are registers, rounding modes and flags.
+
+use isa::{DecodedInst, TimingModel, Trap};
+
+use super::{Next, following, illegal};
+use crate::csr::status;
+use crate::fp::{self, Flags, Format, Rounding, nan_box, unbox};
+use crate::hart::{At, Env, Hart};
+
+/// How a format sits in a 64-bit FP register.
+pub(crate) trait InRegister: Format {
+    fn from_register(register: u64) -> Self::Bits;
+    fn to_register(bits: Self::Bits) -> u64;
+}
+
+impl InRegister for f32 {
+    #[inline(always)]
+    fn from_register(register: u64) -> u32 {
+        unbox(register)
+    }
+    #[inline(always)]
+    fn to_register(bits: u32) -> u64 {
+        nan_box(bits)
+    }
+}
+
+impl InRegister for f64 {
+    #[inline(always)]
+    fn from_register(register: u64) -> u64 {
+        register
+    }
+    #[inline(always)]
+    fn to_register(bits: u64) -> u64 {
+        bits
+    }
+}
+
+impl Hart {
+    /// An FP instruction that changes no FP state: illegal while `mstatus.FS` is off.
+    #[inline(always)]
+    pub(super) fn fp_reads(&self, inst: DecodedInst) -> Result<(), Trap> {
+        if self.csrs.mstatus & status::FS == 0 {
+            Err(illegal(inst))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// An FP instruction that changes FP registers or flags: makes `mstatus.FS` dirty.
+    #[inline(always)]
+    pub(super) fn fp_writes(&mut self, inst: DecodedInst) -> Result<(), Trap> {
+        self.fp_reads(inst)?;
+        self.csrs.mstatus |= status::FS;
+        Ok(())
+    }
+
+    /// The rounding mode that the instruction asks for.
+    #[inline(always)]
+    fn rounding(&self, inst: DecodedInst) -> Result<Rounding, Trap> {
+        const DYNAMIC: u8 = 7;
+        let field = (inst.raw >> 12) as u8 & 7;
+        let mode = if field == DYNAMIC {
+            self.csrs.frm
+        } else {
+            field
+        };
+        Rounding::from_bits(mode).ok_or(illegal(inst))
+    }
+
+    #[inline(always)]
+    fn fp_get<F: InRegister>(&self, register: isa::Reg) -> F::Bits {
+        F::from_register(self.get(register))
+    }
+
+    /// Writes an FP result and accrues its flags.
+    #[inline(always)]
+    fn fp_put<F: InRegister>(&mut self, inst: DecodedInst, (bits, flags): (F::Bits, Flags)) {
+        self.put(inst.rd, F::to_register(bits));
+        self.csrs.fflags |= flags;
+    }
+
+    /// Writes an integer result of an FP operation and accrues its flags.
+    #[inline(always)]
+    fn fp_put_x(&mut self, inst: DecodedInst, (value, flags): (u64, Flags)) {
+        self.put(inst.rd, value);
+        self.csrs.fflags |= flags;
+    }
+}
+
+/// Methods of one shape: `name: format, hart, inst => body` with a body that may use `?`.
+macro_rules! rows {
+    ($shape:ident; $($name:ident $format:ty, $function:expr;)*) => {
+        impl Hart {$(
+            pub(super) fn $name<T: TimingModel>(
+                &mut self,
+                _: &mut Env<'_, T>,
+                inst: DecodedInst,
+                at: At,
+            ) -> Next {
+                self.fp_writes(inst)?;
+                $shape!(self, inst, $format, $function);
+                following(inst, at)
+            }
+        )*}
+    };
+}
+
+/// fd = function(fs1, fs2, rounding).
+macro_rules! two_rounded {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let rounding = $hart.rounding($inst)?;
+        let (a, b) = (
+            $hart.fp_get::<$format>($inst.rs1),
+            $hart.fp_get::<$format>($inst.rs2),
+        );
+        let result = $function(a, b, rounding, $hart.csrs.fflags);
+        $hart.fp_put::<$format>($inst, result);
+    };
+}
+
+/// fd = function(fs1, fs2, fs3, rounding).
+macro_rules! three_rounded {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let rounding = $hart.rounding($inst)?;
+        let (a, b) = (
+            $hart.fp_get::<$format>($inst.rs1),
+            $hart.fp_get::<$format>($inst.rs2),
+        );
+        let c = $hart.fp_get::<$format>($inst.rs3);
+        let result = $function(a, b, c, rounding, $hart.csrs.fflags);
+        $hart.fp_put::<$format>($inst, result);
+    };
+}
+
+/// fd = function(fs1, rounding).
+macro_rules! one_rounded {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let rounding = $hart.rounding($inst)?;
+        let a = $hart.fp_get::<$format>($inst.rs1);
+        $hart.fp_put::<$format>($inst, $function(a, rounding, $hart.csrs.fflags));
+    };
+}
+
+/// fd = function(fs1, fs2), without flags.
+macro_rules! sign {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let (a, b) = (
+            $hart.fp_get::<$format>($inst.rs1),
+            $hart.fp_get::<$format>($inst.rs2),
+        );
+        $hart.fp_put::<$format>($inst, ($function(a, b), 0));
+    };
+}
+
+/// fd = function(fs1, fs2).
+macro_rules! extremum {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let (a, b) = (
+            $hart.fp_get::<$format>($inst.rs1),
+            $hart.fp_get::<$format>($inst.rs2),
+        );
+        $hart.fp_put::<$format>($inst, $function(a, b));
+    };
+}
+
+/// rd = function(fs1, fs2).
+macro_rules! comparison {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let (a, b) = (
+            $hart.fp_get::<$format>($inst.rs1),
+            $hart.fp_get::<$format>($inst.rs2),
+        );
+        let (holds, flags) = $function(a, b);
+        $hart.fp_put_x($inst, (u64::from(holds), flags));
+    };
+}
+
+/// rd = function(fs1, rounding).
+macro_rules! to_integer {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let rounding = $hart.rounding($inst)?;
+        let a = $hart.fp_get::<$format>($inst.rs1);
+        $hart.fp_put_x($inst, $function(a, rounding));
+    };
+}
+
+/// fd = function(rs1, rounding).
+macro_rules! from_integer {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let rounding = $hart.rounding($inst)?;
+        let a = $hart.get($inst.rs1);
+        $hart.fp_put::<$format>($inst, $function(a, rounding));
+    };
+}
+
+/// Destination register = function(source register), as 64 bits.
+macro_rules! moved {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let a = $hart.get($inst.rs1);
+        $hart.put($inst.rd, $function(a));
+    };
+}
+
+rows! { two_rounded;
+    fadd_s f32, fp::add::<f32>;
+    fsub_s f32, fp::sub::<f32>;
+    fmul_s f32, fp::mul::<f32>;
+    fdiv_s f32, fp::div::<f32>;
+    fadd_d f64, fp::add::<f64>;
+    fsub_d f64, fp::sub::<f64>;
+    fmul_d f64, fp::mul::<f64>;
+    fdiv_d f64, fp::div::<f64>;
+}
+
+rows! { three_rounded;
+    fmadd_s f32, fp::fmadd::<f32>;
+    fmsub_s f32, fp::fmsub::<f32>;
+    fnmsub_s f32, fp::fnmsub::<f32>;
+    fnmadd_s f32, fp::fnmadd::<f32>;
+    fmadd_d f64, fp::fmadd::<f64>;
+    fmsub_d f64, fp::fmsub::<f64>;
+    fnmsub_d f64, fp::fnmsub::<f64>;
+    fnmadd_d f64, fp::fnmadd::<f64>;
+}
+
+rows! { one_rounded;
+    fsqrt_s f32, fp::sqrt::<f32>;
+    fsqrt_d f64, fp::sqrt::<f64>;
+}
+
+rows! { sign;
+    fsgnj_s f32, fp::sgnj::<f32>;
+    fsgnjn_s f32, fp::sgnjn::<f32>;
+    fsgnjx_s f32, fp::sgnjx::<f32>;
+    fsgnj_d f64, fp::sgnj::<f64>;
+    fsgnjn_d f64, fp::sgnjn::<f64>;
+    fsgnjx_d f64, fp::sgnjx::<f64>;
+}
+
+rows! { extremum;
+    fmin_s f32, fp::min::<f32>;
+    fmax_s f32, fp::max::<f32>;
+    fmin_d f64, fp::min::<f64>;
+    fmax_d f64, fp::max::<f64>;
+}
+
+rows! { comparison;
+    fle_s f32, fp::le::<f32>;
+    flt_s f32, fp::lt::<f32>;
+    feq_s f32, fp::eq::<f32>;
+    fle_d f64, fp::le::<f64>;
+    flt_d f64, fp::lt::<f64>;
+    feq_d f64, fp::eq::<f64>;
+}
+
+rows! { to_integer;
+    fcvt_w_s f32, fp::to_w::<f32>;
+    fcvt_wu_s f32, fp::to_wu::<f32>;
+    fcvt_l_s f32, fp::to_l::<f32>;
+    fcvt_lu_s f32, fp::to_lu::<f32>;
+    fcvt_w_d f64, fp::to_w::<f64>;
+    fcvt_wu_d f64, fp::to_wu::<f64>;
+    fcvt_l_d f64, fp::to_l::<f64>;
+    fcvt_lu_d f64, fp::to_lu::<f64>;
+}
+
+rows! { from_integer;
+    fcvt_s_w f32, fp::from_w::<f32>;
+    fcvt_s_wu f32, fp::from_wu::<f32>;
+    fcvt_s_l f32, fp::from_l::<f32>;
+    fcvt_s_lu f32, fp::from_lu::<f32>;
+    fcvt_d_w f64, fp::from_w::<f64>;
+    fcvt_d_wu f64, fp::from_wu::<f64>;
+    fcvt_d_l f64, fp::from_l::<f64>;
+    fcvt_d_lu f64, fp::from_lu::<f64>;
+}
+
+rows! { moved;
+    fclass_s f32, |a| fp::classify::<f32>(unbox(a));
+    fclass_d f64, fp::classify::<f64>;
+    fmv_x_w f32, |a| a as i32 as u64;
+    fmv_w_x f32, |a| nan_box(a as u32);
+    fmv_x_d f64, |a| a;
+    fmv_d_x f64, |a| a;
+}
+
+impl Hart {
+    pub(super) fn fcvt_s_d<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        self.fp_writes(inst)?;
+        let rounding = self.rounding(inst)?;
+        self.fp_put::<f32>(inst, fp::f64_to_f32(self.get(inst.rs1), rounding));
+        following(inst, at)
+    }
+
+    pub(super) fn fcvt_d_s<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        self.fp_writes(inst)?;
+        // Exact, but a reserved dynamic mode is still illegal.
+        self.rounding(inst)?;
+        self.fp_put::<f64>(inst, fp::f32_to_f64(unbox(self.get(inst.rs1))));
+        following(inst, at)
+    }
+}

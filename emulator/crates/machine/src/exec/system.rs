@@ -1,0 +1,190 @@
+//! CSR instructions, fences and the privileged instructions.
+
+use isa::{DecodedInst, Exception, Privilege, TimingModel, Trap};
+
+use super::{Next, following, illegal};
+use crate::csr::status;
+use crate::hart::{At, Env, Hart, after};
+
+/// `name(old, operand) new value`, with the operand from rs1 or, for `imm`, from its field.
+macro_rules! csr_instructions {
+    ($($name:ident $source:ident($old:ident, $operand:ident) $new:expr;)*) => {
+        impl Hart {$(
+            #[cold]
+            pub(super) fn $name<T: TimingModel>(
+                &mut self,
+                env: &mut Env<'_, T>,
+                inst: DecodedInst,
+                at: At,
+            ) -> Next {
+                let field = inst.raw >> 15 & 31;
+                let operand = csr_instructions!(@$source self, inst, field);
+                let update = |$old: u64, $operand: u64| $new;
+                // Setting or clearing nothing by name does not count as a write.
+                let write = field != 0 || update(1, 0) == 0;
+                self.csr_instruction(env, inst, at, write, |old| update(old, operand))
+            }
+        )*}
+    };
+    (@register $hart:ident, $inst:ident, $field:ident) => { $hart.get($inst.rs1) };
+    (@immediate $hart:ident, $inst:ident, $field:ident) => { u64::from($field) };
+}
+
+csr_instructions! {
+    csrrw register(_old, operand) operand;
+    csrrs register(old, operand) old | operand;
+    csrrc register(old, operand) old & !operand;
+    csrrwi immediate(_old, operand) operand;
+    csrrsi immediate(old, operand) old | operand;
+    csrrci immediate(old, operand) old & !operand;
+}
+
+impl Hart {
+    fn csr_instruction<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+        write: bool,
+        update: impl FnOnce(u64) -> u64,
+    ) -> Next {
+        let number = inst.imm as u16 & 0xfff;
+        let old = self.read_csr(env, number, at.count).ok_or(illegal(inst))?;
+        if write {
+            let new = update(self.modified_csr(number, old));
+            self.write_csr(env, number, new, at.count)
+                .ok_or(illegal(inst))?;
+        }
+        self.put(inst.rd, old);
+        following(inst, at)
+    }
+
+    /// Everything happens in program order: nothing to do.
+    #[inline(always)]
+    pub(super) fn fence<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        following(inst, at)
+    }
+
+    /// Stores drop the decoded instructions that they overwrite at once: nothing to do.
+    pub(super) fn fence_i<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        following(inst, at)
+    }
+
+    pub(super) fn ecall<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        _: DecodedInst,
+        _: At,
+    ) -> Next {
+        let cause = match self.privilege {
+            Privilege::User => Exception::EcallU,
+            Privilege::Supervisor => Exception::EcallS,
+            Privilege::Machine => Exception::EcallM,
+        };
+        Err(Trap { cause, tval: 0 })
+    }
+
+    pub(super) fn ebreak<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        _: DecodedInst,
+        at: At,
+    ) -> Next {
+        Err(Trap {
+            cause: Exception::Breakpoint,
+            tval: at.pc,
+        })
+    }
+
+    #[cold]
+    pub(super) fn sret<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        self.supervisor_only(inst, status::TSR)?;
+        let to = self.return_from_supervisor();
+        self.returned(env, at);
+        Ok(to)
+    }
+
+    #[cold]
+    pub(super) fn mret<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        if self.privilege != Privilege::Machine {
+            return Err(illegal(inst));
+        }
+        let to = self.return_from_machine();
+        self.returned(env, at);
+        Ok(to)
+    }
+
+    fn returned<T: TimingModel>(&mut self, env: &mut Env<'_, T>, at: At) {
+        // Even without a timing model: the loop has to look the page up in the new privilege.
+        self.afterwards(after::PRIVILEGE);
+        self.interrupts_may_be_enabled(env, at.count);
+    }
+
+    #[cold]
+    pub(super) fn wfi<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        // In user mode `wfi` is illegal whenever there is a supervisor mode.
+        self.supervisor_only(inst, status::TW)?;
+        self.afterwards(after::WAIT);
+        following(inst, at)
+    }
+
+    #[cold]
+    pub(super) fn sfence_vma<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: DecodedInst,
+        at: At,
+    ) -> Next {
+        self.supervisor_only(inst, status::TVM)?;
+        let va = self.get(inst.rs1);
+        let reach = if inst.rs1 == 0 {
+            None
+        } else {
+            self.superpages.reach(va)
+        };
+        match reach {
+            None => self.flush_translations(),
+            Some(bits) => {
+                self.load_tlb.flush_region(va, bits);
+                self.store_tlb.flush_region(va, bits);
+                self.fetch_tlb.flush_region(va, bits);
+            }
+        }
+        self.afterwards(after::TRANSLATION);
+        following(inst, at)
+    }
+
+    /// Machine mode, or supervisor mode unless the `mstatus` bit `trapped` says otherwise.
+    fn supervisor_only(&self, inst: DecodedInst, trapped: u64) -> Result<(), Trap> {
+        match self.privilege {
+            Privilege::Machine => Ok(()),
+            Privilege::Supervisor if self.csrs.mstatus & trapped == 0 => Ok(()),
+            _ => Err(illegal(inst)),
+        }
+    }
+}

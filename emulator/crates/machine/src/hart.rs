@@ -1,0 +1,253 @@
+//! The hart: architectural state, and what it needs at hand to execute quickly.
+
+mod check;
+mod fetch;
+mod memory;
+mod run;
+mod timed;
+mod trap;
+mod untimed;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use isa::{MemAccess, Operand, Privilege, Reg};
+
+use crate::code_cache::CodeCache;
+use crate::counters::Counters;
+use crate::csr::{Csrs, status};
+use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
+use crate::pmp::Pmp;
+use crate::{Bus, RAM_BASE};
+
+pub(crate) use fetch::Spaces;
+pub use run::{Limit, RunExit};
+
+/// What the machine lends to an executing instruction.
+pub(crate) struct Env<'a, T> {
+    pub bus: &'a mut Bus,
+    pub timing: &'a mut T,
+}
+
+/// Where an instruction stands.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    /// Its virtual address.
+    pub pc: u64,
+    /// Instructions attempted before it; see [`Hart::count`].
+    pub count: u64,
+}
+
+/// Bits of [`Hart::after`]: what is left to do once the instruction has retired.
+pub(crate) mod after {
+    /// The privilege changed.
+    pub const PRIVILEGE: u8 = 1;
+    /// Translations changed.
+    pub const TRANSLATION: u8 = 2;
+    /// `wfi` was executed.
+    pub const WAIT: u8 = 4;
+    /// An interrupt may have become pending or enabled.
+    pub const INTERRUPTS: u8 = 8;
+    /// A device register was accessed, or a watched page written.
+    pub const DEVICE: u8 = 16;
+}
+
+/// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sstc and Sscofpmf.
+pub struct Hart {
+    /// Registers by their unified number. Only 64 exist: with 256 places, any [`Reg`] is in bounds.
+    pub(crate) regs: [u64; 256],
+    pub(crate) load_tlb: DataTlb,
+    pub(crate) store_tlb: DataTlb,
+    /// Rights of data accesses, from the privilege and `mstatus`.
+    pub(crate) rights: Rights,
+    /// The loop leaves its fast path at this cycle.
+    pub(crate) check_at: u64,
+    /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
+    pub(crate) due: u64,
+    pub(crate) after: u8,
+    /// The access of the instruction that is executing, for a timing model.
+    pub(crate) mem: MemAccess,
+    pub(crate) operand: Operand,
+    /// Physical address minus host address of RAM.
+    pub(crate) host_to_pa: u64,
+
+    pub(crate) pc: u64,
+    pub(crate) privilege: Privilege,
+    /// Privilege of data accesses (`mstatus.MPRV`).
+    pub(crate) data_privilege: Privilege,
+    /// Instructions attempted since reset, plus, as long as runs are untimed, cycles slept:
+    /// then it is the current cycle.
+    pub(crate) count: u64,
+    /// `count` minus the instructions that retired, modulo 2^64.
+    pub(crate) not_retired: u64,
+    /// Cycle at the end of the last run.
+    pub(crate) cycle: u64,
+    /// Value of `count` at which the run ends.
+    pub(crate) stop_count: u64,
+    /// Cycle at which the run ends.
+    pub(crate) stop_cycle: u64,
+    /// The run is timed.
+    pub(crate) timed: bool,
+    /// Asleep in `wfi`.
+    pub(crate) waiting: bool,
+    pub(crate) csrs: Csrs,
+    pub(crate) pmp: Pmp,
+    pub(crate) counters: Counters,
+    /// Cycle before which no counter overflows.
+    pub(crate) counters_due: u64,
+    /// Cycle at which `time` reaches `stimecmp`.
+    pub(crate) stimer_at: u64,
+    /// Interrupt lines as last seen.
+    pub(crate) lines: u64,
+    /// Address and value that a load-reserved read.
+    pub(crate) reservation: Option<(u64, u64)>,
+    pub(crate) fetch_tlb: FetchTlb,
+    pub(crate) superpages: Superpages,
+    pub(crate) code: CodeCache,
+    pub(crate) spaces: Spaces,
+    guest_tag: Rc<Cell<u64>>,
+    id: usize,
+}
+
+impl Hart {
+    /// Hart number `id` after reset: in machine mode, at the start of RAM.
+    pub fn new(id: usize) -> Self {
+        Self {
+            regs: [0; 256],
+            load_tlb: DataTlb::new(),
+            store_tlb: DataTlb::new(),
+            rights: Rights::Machine,
+            check_at: 0,
+            due: 0,
+            after: 0,
+            mem: MemAccess::default(),
+            operand: Operand::default(),
+            host_to_pa: 0,
+            pc: RAM_BASE,
+            privilege: Privilege::Machine,
+            data_privilege: Privilege::Machine,
+            count: 0,
+            not_retired: 0,
+            cycle: 0,
+            stop_count: 0,
+            stop_cycle: 0,
+            timed: false,
+            waiting: false,
+            csrs: Csrs::new(),
+            pmp: Pmp::new(),
+            counters: Counters::new(),
+            counters_due: u64::MAX,
+            stimer_at: u64::MAX,
+            lines: 0,
+            reservation: None,
+            fetch_tlb: FetchTlb::new(),
+            superpages: Superpages::new(),
+            code: CodeCache::new(),
+            spaces: Spaces::new(),
+            guest_tag: Rc::new(Cell::new(0)),
+            id,
+        }
+    }
+
+    /// Number of the hart (`mhartid`).
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Virtual address of the next instruction.
+    pub fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    /// Sets the address of the next instruction; bit 0 is dropped.
+    pub fn set_pc(&mut self, pc: u64) {
+        self.pc = pc & !1;
+    }
+
+    /// Reads a register: 0–31 `x0`–`x31`, 32–63 `f0`–`f31`; others read as zero.
+    pub fn reg(&self, reg: Reg) -> u64 {
+        self.regs[usize::from(reg)]
+    }
+
+    /// Writes a register; `x0` and numbers above 63 stay zero.
+    pub fn set_reg(&mut self, reg: Reg, value: u64) {
+        if (1..64).contains(&reg) {
+            self.regs[usize::from(reg)] = value;
+        }
+    }
+
+    /// Current privilege.
+    pub fn privilege(&self) -> Privilege {
+        self.privilege
+    }
+
+    /// Cycles since reset, at the end of the last run.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Instructions retired since reset.
+    pub fn instructions(&self) -> u64 {
+        self.count.wrapping_sub(self.not_retired)
+    }
+
+    /// Current value of `satp`.
+    pub fn satp(&self) -> u64 {
+        self.csrs.satp.0
+    }
+
+    /// A cell through which a device tells the hart that the guest switched to another program:
+    /// user code with another tag is another address space in a timed run. Read after every
+    /// access to a device register.
+    pub fn guest_tag(&self) -> Rc<Cell<u64>> {
+        self.guest_tag.clone()
+    }
+
+    /// Sets the tag from outside a run.
+    pub fn set_guest_tag(&mut self, tag: u64) {
+        self.guest_tag.set(tag);
+        self.adopt_guest_tag();
+    }
+
+    /// Writes an integer or FP register from an instruction.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, reg: Reg, value: u64) {
+        self.regs[usize::from(reg)] = value;
+        self.regs[0] = 0;
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, reg: Reg) -> u64 {
+        self.regs[usize::from(reg)]
+    }
+
+    /// Works out the rights of data accesses after `mstatus` or the privilege changed.
+    pub(crate) fn update_rights(&mut self) {
+        let mstatus = self.csrs.mstatus;
+        self.data_privilege = if mstatus & status::MPRV != 0 {
+            self.csrs.mpp()
+        } else {
+            self.privilege
+        };
+        self.rights = match self.data_privilege {
+            Privilege::User => Rights::User,
+            Privilege::Supervisor if mstatus & status::SUM != 0 => Rights::SupervisorSum,
+            Privilege::Supervisor => Rights::Supervisor,
+            Privilege::Machine => Rights::Machine,
+        };
+    }
+
+    /// Asks for [`Self::after`] to be looked at before the next instruction.
+    pub(crate) fn afterwards(&mut self, what: u8) {
+        self.after |= what;
+        self.check_at = 0;
+    }
+
+    /// Drops every cached translation.
+    pub(crate) fn flush_translations(&mut self) {
+        self.load_tlb.flush();
+        self.store_tlb.flush();
+        self.fetch_tlb.flush();
+        self.superpages.clear();
+    }
+}

@@ -1,0 +1,202 @@
+//! What the loops do now and then: device events, interrupts, counters, sleep.
+
+use isa::{Interrupt, PerfEvent, TimingModel};
+
+use super::{Env, Hart, RunExit, after};
+use crate::Bus;
+use crate::counters::Totals;
+use crate::csr::{LCOFIP, STIP};
+
+impl Hart {
+    /// The current cycle, as a serialising instruction sees it. `count` as in [`super::At`].
+    pub(crate) fn now<T: TimingModel>(&self, env: &Env<'_, T>, count: u64) -> u64 {
+        if T::TIMED { env.timing.now() } else { count }
+    }
+
+    /// Where counters get their raw totals from.
+    pub(crate) fn totals<'a, 'e, T: TimingModel>(
+        &self,
+        env: &'a Env<'e, T>,
+        count: u64,
+    ) -> impl Totals + use<'a, 'e, T> {
+        let cycles = self.now(env, count);
+        let retired = count.wrapping_sub(self.not_retired);
+        let timing = &*env.timing;
+        move |event| match event {
+            PerfEvent::Cycles => cycles,
+            PerfEvent::Instructions => retired,
+            _ => timing.count(event),
+        }
+    }
+
+    /// `mip` at `now`, from the lines as last seen.
+    pub(crate) fn pending(&self, now: u64) -> u64 {
+        let soft = self.csrs.mip_soft;
+        if self.csrs.stce() {
+            let timer = if now >= self.stimer_at { STIP } else { 0 };
+            self.lines | soft & !STIP | timer
+        } else {
+            self.lines | soft
+        }
+    }
+
+    /// `mip` now, with the lines as they are now.
+    pub(crate) fn mip<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) -> u64 {
+        env.bus.now = env.bus.now.max(self.now(env, count));
+        self.lines = env.bus.mip(self.id);
+        self.pending(env.bus.now)
+    }
+
+    /// Asks for a check before the next instruction, if an interrupt that `mie` enables is pending.
+    pub(crate) fn interrupts_may_be_enabled<T: TimingModel>(
+        &mut self,
+        env: &Env<'_, T>,
+        count: u64,
+    ) {
+        if self.pending(self.now(env, count)) & self.csrs.mie != 0 {
+            self.afterwards(after::INTERRUPTS);
+        }
+    }
+
+    /// Cycle at which `stimecmp` raises its interrupt.
+    pub(crate) fn stimer_cycle(&self, bus: &Bus) -> u64 {
+        if self.csrs.stce() {
+            bus.cycle_of_mtime(self.csrs.stimecmp)
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// Brings programmable counters up to date, and requests the interrupt if one overflowed.
+    pub(crate) fn sync_counters<T: TimingModel>(&mut self, env: &Env<'_, T>, count: u64) {
+        if !self.counters.any_running() {
+            self.counters_due = u64::MAX;
+            return;
+        }
+        let totals = self.totals(env, count);
+        if self.counters.sync(&totals) {
+            self.csrs.mip_soft |= LCOFIP;
+        }
+        self.counters_due = self.counters.deadline(self.now(env, count));
+    }
+
+    /// Continues the counters from another timing model's totals.
+    pub(super) fn rebase_counters<T: TimingModel>(&mut self, env: &Env<'_, T>) {
+        let totals = self.totals(env, self.count);
+        self.counters.rebase(&totals);
+    }
+
+    /// Sets when the loop has to leave its fast path next.
+    pub(super) fn arm(&mut self) {
+        self.check_at = match (self.after, self.timed) {
+            (0, true) => self.due,
+            (0, false) => self.due.min(self.stop_count).min(self.stop_cycle),
+            _ => 0,
+        };
+    }
+
+    /// Runs what is due at `now` and gives the interrupt to take, if any. Sets when the next thing
+    /// is due.
+    pub(super) fn check<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        now: u64,
+    ) -> Option<Interrupt> {
+        // A device access may have been later than an instruction after it decodes.
+        let now = now.max(env.bus.now);
+        env.bus.advance(now);
+        if env.bus.irq_at.get() <= now {
+            env.bus.irq_at.set(u64::MAX);
+        }
+        self.drop_overwritten_code(env.bus);
+        self.lines = env.bus.mip(self.id);
+        self.sync_counters(env, self.count);
+        if env.bus.exit.is_some() {
+            self.afterwards(after::DEVICE);
+        }
+        let stimer = if self.stimer_at > now {
+            self.stimer_at
+        } else {
+            u64::MAX
+        };
+        self.due = env.bus.next_event().min(stimer).min(self.counters_due);
+        self.choose(self.pending(now))
+    }
+
+    /// Does what the instruction that just retired, or the trap just taken, left to do.
+    pub(super) fn settle<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
+        let after = std::mem::take(&mut self.after);
+        if after & after::PRIVILEGE != 0 {
+            env.timing.privilege(self.privilege);
+            if self.counters.filtered() {
+                self.sync_counters(env, self.count);
+                self.counters.set_privilege(self.privilege);
+                self.due = 0;
+            }
+        }
+        if after & after::TRANSLATION != 0 {
+            env.timing.flush_tlb();
+        }
+        if after & after::DEVICE != 0 {
+            self.drop_overwritten_code(env.bus);
+            self.adopt_guest_tag();
+            self.stimer_at = self.stimer_cycle(env.bus);
+            self.due = self.due.min(self.now(env, self.count));
+            if let Some(exit) = env.bus.exit {
+                return Some(RunExit::Exit(exit));
+            }
+        }
+        if after & after::INTERRUPTS != 0 {
+            self.due = 0;
+        }
+        if after & after::WAIT != 0 {
+            return self.wait(env);
+        }
+        None
+    }
+
+    /// Sleeps until an enabled interrupt is pending, whether or not it will be taken.
+    fn wait<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
+        self.waiting = true;
+        let mut now = self.now(env, self.count);
+        loop {
+            // Interrupts are not taken here: the next instruction does, after `wfi`.
+            self.check(env, now);
+            if self.pending(env.bus.now) & self.csrs.mie != 0 {
+                self.waiting = false;
+                self.due = 0;
+                return None;
+            }
+            if let Some(exit) = env.bus.exit {
+                return Some(RunExit::Exit(exit));
+            }
+            let wake = self.due.min(env.bus.irq_at.get());
+            if wake == u64::MAX && self.stop_cycle == u64::MAX {
+                return Some(RunExit::Idle);
+            }
+            let until = wake.min(self.stop_cycle);
+            if until > now {
+                if T::TIMED {
+                    env.timing.idle_until(until);
+                } else {
+                    let slept = until - now;
+                    self.count += slept;
+                    self.not_retired = self.not_retired.wrapping_add(slept);
+                    self.stop_count = self.stop_count.saturating_add(slept);
+                }
+                now = until;
+            }
+            if wake > self.stop_cycle {
+                return Some(RunExit::Limit);
+            }
+        }
+    }
+
+    fn drop_overwritten_code(&mut self, bus: &mut Bus) {
+        if bus.ram.has_dirty_code() {
+            for number in bus.ram.take_dirty_code() {
+                self.code.overwritten(number);
+            }
+        }
+    }
+}

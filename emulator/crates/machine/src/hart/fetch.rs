@@ -1,0 +1,186 @@
+//! Instruction fetch: pages, and decoding into their slots. Also the numbers of address spaces.
+
+use std::collections::HashMap;
+
+use isa::{DecodedInst, Exception, Privilege, StaticId, TimingModel, Trap};
+
+use super::run::mark_trigger;
+use super::{Env, Hart};
+use crate::code_cache::CodePage;
+use crate::mmu::{Access, pte};
+use crate::mmu_tlb::FetchPage;
+
+/// Address space of code that is not translated.
+const BARE: u32 = 0;
+/// Address space of the kernel: supervisor pages and global ones.
+const GLOBAL: u32 = 1;
+/// The first user address space.
+const FIRST_USER: u32 = 2;
+
+/// Numbers of address spaces, and the static ids of addresses that could not be fetched.
+pub(crate) struct Spaces {
+    users: HashMap<(u64, u64), u32>,
+    faults: HashMap<(u32, u64), StaticId>,
+    /// The guest's tag that user code runs under.
+    tag: u64,
+}
+
+impl Spaces {
+    pub fn new() -> Self {
+        Self {
+            users: HashMap::new(),
+            faults: HashMap::new(),
+            tag: 0,
+        }
+    }
+
+    /// The user space of a root page table under the current tag.
+    fn user(&mut self, root: u64) -> u32 {
+        let next = FIRST_USER + self.users.len() as u32;
+        *self.users.entry((root, self.tag)).or_insert(next)
+    }
+
+    pub fn fault(&self, space: u32, pc: u64) -> Option<StaticId> {
+        self.faults.get(&(space, pc)).copied()
+    }
+
+    pub fn set_fault(&mut self, space: u32, pc: u64, id: StaticId) {
+        self.faults.insert((space, pc), id);
+    }
+}
+
+impl Hart {
+    /// Finds the page of `pc`, translating and allocating it as needed.
+    #[inline(never)]
+    pub(super) fn fetch_page<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        pc: u64,
+    ) -> Result<FetchPage, Trap> {
+        if let Some(page) = self.fetch_tlb.lookup(pc, self.privilege)
+            && page.ids.is_some() == T::TIMED
+        {
+            return Ok(page.clone());
+        }
+        let fault = |cause| Trap { cause, tval: pc };
+        let (leaf, translated) = self
+            .translate(env, pc, Access::Fetch, self.privilege)
+            .map_err(fault)?;
+        let pa = leaf.pa & !0xfff;
+        let allowed = self.pmp.allows_page(pa, Access::Fetch, self.privilege);
+        // Instructions come from RAM only: nothing maps a ROM that is fetched from.
+        if allowed == Some(false) || !env.bus.ram.contains(pa, 4096) {
+            return Err(fault(Exception::InstAccessFault));
+        }
+        if self.code.is_full() {
+            self.fetch_tlb.flush();
+            self.code.clear(&mut env.bus.ram);
+        }
+        let space = match (translated, leaf.pte & (pte::U | pte::G)) {
+            (false, _) => BARE,
+            (true, pte::U) => self.spaces.user(self.csrs.satp.root()),
+            (true, _) => GLOBAL,
+        };
+        // Protection that differs within the page is looked up for each instruction anew, which
+        // takes an empty slot for each: a page of their own, that is never filled.
+        let strict = allowed.is_none();
+        let code = if strict {
+            CodePage::unlisted(pa)
+        } else {
+            self.code_page(env, pa)
+        };
+        let vpage = pc & !0xfff;
+        let ids = T::TIMED.then(|| self.code.ids(space, vpage, &code));
+        let page = FetchPage {
+            vpage,
+            code,
+            ids,
+            space,
+            translated,
+            strict,
+        };
+        if !strict {
+            self.superpages.note(pc, leaf.page_bits);
+            self.fetch_tlb.insert(self.privilege, page.clone());
+        }
+        Ok(page)
+    }
+
+    /// The decoded page at `pa`; from now on, stores to it are noticed.
+    fn code_page<T>(&mut self, env: &mut Env<'_, T>, pa: u64) -> std::rc::Rc<CodePage> {
+        let (code, unmarked) = self.code.page(pa, &mut env.bus.ram);
+        if unmarked {
+            let host = pa.wrapping_sub(self.host_to_pa) as *mut u8;
+            self.store_tlb.flush_host(host);
+        }
+        code
+    }
+
+    /// Decodes the instruction at `pc` in `page` and fills its slot. The second value is false if
+    /// it cannot be kept there: it reaches into the next page, or the page is under strict protection.
+    pub(super) fn decode_at<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+    ) -> Result<(DecodedInst, bool), Trap> {
+        let pa = page.code.pa | pc & 0xfff;
+        let low = self.fetch_half(env, page, pa, pc)?;
+        let mut cached = !page.strict;
+        let mut raw = low;
+        if low & 3 == 3 {
+            let next = pc.wrapping_add(2);
+            let high = if pc & 0xfff == 0xffe {
+                cached = false;
+                let page = self.fetch_page(env, next)?;
+                self.fetch_half(env, &page, page.code.pa, next)?
+            } else {
+                self.fetch_half(env, page, pa + 2, next)?
+            };
+            raw |= high << 16;
+        }
+        let mut inst = isa::decode(raw);
+        mark_trigger(&mut inst);
+        if cached {
+            // The page may have become data since it was looked up.
+            self.code_page(env, pa);
+            page.code
+                .fill((pc & 0xfff) as usize >> 1, inst, &self.code.encodings);
+        }
+        Ok((inst, cached))
+    }
+
+    fn fetch_half<T>(
+        &self,
+        env: &Env<'_, T>,
+        page: &FetchPage,
+        pa: u64,
+        pc: u64,
+    ) -> Result<u32, Trap> {
+        let allowed = !page.strict || self.pmp.allows(pa, 2, Access::Fetch, self.privilege);
+        let half = env.bus.ram.load(pa, 2).filter(|_| allowed);
+        half.map(|half| half as u32).ok_or(Trap {
+            cause: Exception::InstAccessFault,
+            tval: pc,
+        })
+    }
+
+    /// The address space that a fetch at the current privilege would be in, if it worked.
+    pub(super) fn space_of_privilege(&mut self) -> u32 {
+        match self.privilege {
+            _ if self.csrs.satp.levels() == 0 => BARE,
+            Privilege::Machine => BARE,
+            Privilege::Supervisor => GLOBAL,
+            Privilege::User => self.spaces.user(self.csrs.satp.root()),
+        }
+    }
+
+    /// Takes the tag over that the guest's driver may have changed.
+    pub(super) fn adopt_guest_tag(&mut self) {
+        let tag = self.guest_tag.get();
+        if self.spaces.tag != tag {
+            self.spaces.tag = tag;
+            self.fetch_tlb.flush_user();
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
+
+use isa::{Exception, MemAccess, MemKind, Privilege, TimingModel, Trap};
+
+use super::{Env, Hart, after};
+use crate::csr::status;
+use crate::mmu::{self, Access, Leaf, Rights, WalkFault};
+use crate::{Bus, RAM_BASE, Ram};
+
+/// A value that memory holds, little-endian.
+pub(crate) trait Value: Copy {
+    const SIZE: u64 = size_of::<Self>() as u64;
+    fn from_u64(value: u64) -> Self;
+    /// Zero-extended.
+    fn to_u64(self) -> u64;
+    fn from_memory(self) -> Self;
+    fn to_memory(self) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty)*) => {$(
+        impl Value for $type {
+            #[inline(always)]
+            fn from_u64(value: u64) -> Self {
+                value as Self
+            }
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn from_memory(self) -> Self {
+                Self::from_le(self)
+            }
+            #[inline(always)]
+            fn to_memory(self) -> Self {
+                self.to_le()
+            }
+        }
+    )*};
+}
+values!(u8 u16 u32 u64);
+
+/// A physical place in RAM or among the devices.
+#[derive(Clone, Copy)]
+struct Place {
+    pa: u64,
+    ram: bool,
+}
+
+impl Hart {
+    #[inline(always)]
+    pub(crate) fn load<T: TimingModel, V: Value>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        count: u64,
+    ) -> Result<V, Trap> {
+        match self.load_tlb.lookup(va, V::SIZE, self.rights) {
+            Some(host) => {
+                if T::TIMED {
+                    self.note(va, host, V::SIZE, MemKind::Load);
+                }
+                // SAFETY: the TLB holds pointers into RAM only, is flushed when a run begins, and
+                // the bus that owns RAM stays borrowed for the run; `lookup` checked that all
+                // bytes lie in the page that the entry was made for.
+                Ok(unsafe { host.cast::<V>().read_unaligned() }.from_memory())
+            }
+            None => self
+                .load_slow(env, va, V::SIZE as u8, count)
+                .map(V::from_u64),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn store<T: TimingModel, V: Value>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        value: V,
+        count: u64,
+    ) -> Result<(), Trap> {
+        match self.store_tlb.lookup(va, V::SIZE, self.rights) {
+            Some(host) => {
+                if T::TIMED {
+                    self.note(va, host, V::SIZE, MemKind::Store);
+                }
+                // SAFETY: as in `load`. RAM is borrowed mutably for the run, and no reference
+                // into it lives across the execution of an instruction.
+                unsafe { host.cast::<V>().write_unaligned(value.to_memory()) };
+                Ok(())
+            }
+            None => self.store_slow(env, va, V::SIZE as u8, value.to_u64(), count),
+        }
+    }
+
+    /// Tells the timing model about an access through a host pointer.
+    #[inline(always)]
+    fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
+        let pa = (host as u64).wrapping_add(self.host_to_pa);
+        self.mem = MemAccess {
+            va,
+            pa,
+            kind,
+            size: size as u8,
+            mmio: false,
+        };
+    }
+
+    /// A load that misses the TLB, crosses a page's end, or is for a device.
+    #[cold]
+    #[inline(never)]
+    fn load_slow<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        size: u8,
+        count: u64,
+    ) -> Result<u64, Trap> {
+        let (place, second) = self.places(env, va, size, Access::Load)?;
+        self.mem = MemAccess {
+            va,
+            pa: place.pa,
+            kind: MemKind::Load,
+            size,
+            mmio: !place.ram,
+        };
+        let fault = Trap {
+            cause: Exception::LoadAccessFault,
+            tval: va,
+        };
+        if let Some((second, first_size)) = second {
+            // Both are RAM.
+            let low = env.bus.ram.load(place.pa, first_size).ok_or(fault)?;
+            let high = env
+                .bus
+                .ram
+                .load(second.pa, size - first_size)
+                .ok_or(fault)?;
+            return Ok(low | high << (8 * first_size));
+        }
+        if place.ram {
+            return env.bus.ram.load(place.pa, size).ok_or(fault);
+        }
+        self.device_access(env, count);
+        env.bus.load(place.pa, size).map_err(|_| fault)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_slow<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        size: u8,
+        value: u64,
+        count: u64,
+    ) -> Result<(), Trap> {
+        let (place, second) = self.places(env, va, size, Access::Store)?;
+        self.mem = MemAccess {
+            va,
+            pa: place.pa,
+            kind: MemKind::Store,
+            size,
+            mmio: !place.ram,
+        };
+        if let Some((second, first_size)) = second {
+            self.store_ram(env.bus, place.pa, first_size, value);
+            self.store_ram(
+                env.bus,
+                second.pa,
+                size - first_size,
+                value >> (8 * first_size),
+            );
+        } else if place.ram {
+            self.store_ram(env.bus, place.pa, size, value);
+        } else {
+            self.device_access(env, count);
+            let fault = Trap {
+                cause: Exception::StoreAccessFault,
+                tval: va,
+            };
+            env.bus.store(place.pa, size, value).map_err(|_| fault)?;
+        }
+        Ok(())
+    }
+
+    /// Translates and checks an access. If it crosses the end of a page, the second value is the
+    /// place of its rest and the size of its first part. Nothing was accessed if it fails.
+    fn places<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        size: u8,
+        access: Access,
+    ) -> Result<(Place, Option<(Place, u8)>), Trap> {
+        let in_page = 0x1000 - (va & 0xfff);
+        if u64::from(size) <= in_page {
+            return Ok((self.place(env, va, size, access)?, None));
+        }
+        let first_size = in_page as u8;
+        let rest = va.wrapping_add(in_page);
+        let first = self.place(env, va, first_size, access)?;
+        let second = self.place(env, rest, size - first_size, access)?;
+        // Devices take aligned accesses only.
+        for (place, va) in [(first, va), (second, rest)] {
+            if !place.ram {
+                return Err(Trap {
+                    cause: access.access_fault(),
+                    tval: va,
+                });
+            }
+        }
+        Ok((first, Some((second, first_size))))
+    }
+
+    /// The place of an access within one page; the page gets a TLB entry where that is possible.
+    fn place<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        size: u8,
+        access: Access,
+    ) -> Result<Place, Trap> {
+        let fault = |cause| Trap { cause, tval: va };
+        let privilege = self.data_privilege;
+        let (leaf, _) = self.translate(env, va, access, privilege).map_err(fault)?;
+        let pa = leaf.pa;
+        let size = u64::from(size);
+        if pa >> 56 != 0 || !self.pmp.allows(pa, size, access, privilege) {
+            return Err(fault(access.access_fault()));
+        }
+        let ram = env.bus.ram.contains(pa, size);
+        if !ram {
+            return Ok(Place { pa, ram });
+        }
+        let noticed = access == Access::Store && env.bus.ram.page_flags(pa) != 0;
+        let page = pa & !0xfff;
+        if !noticed && self.pmp.allows_page(page, access, privilege) == Some(true) {
+            let host = env
+                .bus
+                .ram
+                .as_mut_ptr()
+                .wrapping_add((page - RAM_BASE) as usize);
+            let tlb = match access {
+                Access::Store => &mut self.store_tlb,
+                Access::Load | Access::Fetch => &mut self.load_tlb,
+            };
+            tlb.insert(va, self.rights, host);
+            self.superpages.note(va, leaf.page_bits);
+        }
+        Ok(Place { pa, ram })
+    }
+
+    /// Translates `va` for an access in `privilege`. The second value is false if translation is off.
+    pub(super) fn translate<T>(
+        &self,
+        env: &Env<'_, T>,
+        va: u64,
+        access: Access,
+        privilege: Privilege,
+    ) -> Result<(Leaf, bool), Exception> {
+        let satp = self.csrs.satp;
+        if privilege == Privilege::Machine || satp.levels() == 0 {
+            return Ok((mmu::bare(va), false));
+        }
+        let leaf = mmu::walk(satp, va, |pa| {
+            let allowed = self.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
+            env.bus.ram.load(pa, 8).filter(|_| allowed)
+        });
+        let rights = Rights {
+            user: privilege == Privilege::User,
+            sum: self.csrs.mstatus & status::SUM != 0,
+            mxr: self.csrs.mstatus & status::MXR != 0,
+        };
+        match leaf {
+            Ok(leaf) if mmu::permits(leaf.pte, access, rights) => Ok((leaf, true)),
+            Ok(_) | Err(WalkFault::Page) => Err(access.page_fault()),
+            Err(WalkFault::Access) => Err(access.access_fault()),
+        }
+    }
+
+    /// A store to RAM by the hart that the TLB did not know: the page may hold code or be watched.
+    fn store_ram(&mut self, bus: &mut Bus, pa: u64, size: u8, value: u64) {
+        let flags = bus.ram.page_flags(pa);
+        debug_assert!(bus.ram.contains(pa, u64::from(size)));
+        let host = bus.ram.as_mut_ptr().wrapping_add((pa - RAM_BASE) as usize);
+        let bytes = value.to_le_bytes();
+        // SAFETY: callers have checked that `size` bytes at `pa` are RAM and in one page, and
+        // `size` is at most 8. `Ram::store` would do, but counts as a device's write.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
+        if flags & Ram::HAS_CODE != 0 {
+            self.code.stored(pa, u64::from(size), &mut bus.ram);
+        }
+        if flags & Ram::WATCHED != 0 {
+            bus.watched_store(pa);
+            self.afterwards(after::DEVICE);
+        }
+    }
+
+    /// Before an access to a device: it sees the current cycle, and may do anything to the lines.
+    fn device_access<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
+        env.bus.now = env.bus.now.max(self.now(env, count));
+        self.afterwards(after::DEVICE);
+    }
+}
+
+/// Atomics. All of them need RAM and natural alignment.
+impl Hart {
+    /// Reads memory at `va` and writes back what `update` makes of it. Gives what was read.
+    #[inline(always)]
+    pub(crate) fn modify<T: TimingModel, V: Value>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        update: impl FnOnce(V) -> V,
+    ) -> Result<V, Trap> {
+        let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Amo)?;
+        let old = V::from_u64(self.read_atomic::<T, V>(env, va, pa)?);
+        self.store_ram(env.bus, pa, V::SIZE as u8, update(old).to_u64());
+        Ok(old)
+    }
+
+    #[inline(always)]
+    pub(crate) fn load_reserved<T: TimingModel, V: Value>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+    ) -> Result<V, Trap> {
+        let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Load)?;
+        let value = self.read_atomic::<T, V>(env, va, pa)?;
+        self.reservation = Some((pa, value));
+        Ok(V::from_u64(value))
+    }
+
+    /// True if the store was done. It is if memory still holds what load-reserved read: a store in
+    /// between that left the value as it was goes unnoticed, as no program can tell.
+    #[inline(always)]
+    pub(crate) fn store_conditional<T: TimingModel, V: Value>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        value: V,
+    ) -> Result<bool, Trap> {
+        let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Store)?;
+        let current = self.read_atomic::<T, V>(env, va, pa)?;
+        let success = self.reservation.take() == Some((pa, current));
+        if success {
+            self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
+        } else {
+            self.mem.kind = MemKind::None;
+        }
+        Ok(success)
+    }
+
+    /// Physical address of an atomic access.
+    #[inline(never)]
+    fn atomic<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        size: u8,
+        kind: MemKind,
+    ) -> Result<u64, Trap> {
+        let (access, misaligned) = match kind {
+            MemKind::Load => (Access::Load, Exception::LoadMisaligned),
+            _ => (Access::Store, Exception::StoreMisaligned),
+        };
+        let tlb = if access == Access::Load {
+            &self.load_tlb
+        } else {
+            &self.store_tlb
+        };
+        if !va.is_multiple_of(u64::from(size)) {
+            return Err(Trap {
+                cause: misaligned,
+                tval: va,
+            });
+        }
+        let pa = match tlb.lookup(va, u64::from(size), self.rights) {
+            Some(host) => (host as u64).wrapping_add(self.host_to_pa),
+            None => {
+                let place = self.place(env, va, size, access)?;
+                if !place.ram {
+                    return Err(Trap {
+                        cause: access.access_fault(),
+                        tval: va,
+                    });
+                }
+                place.pa
+            }
+        };
+        self.mem = MemAccess {
+            va,
+            pa,
+            kind,
+            size,
+            mmio: false,
+        };
+        Ok(pa)
+    }
+
+    #[inline(always)]
+    fn read_atomic<T, V: Value>(&self, env: &Env<'_, T>, va: u64, pa: u64) -> Result<u64, Trap> {
+        let fault = Trap {
+            cause: Exception::StoreAccessFault,
+            tval: va,
+        };
+        env.bus.ram.load(pa, V::SIZE as u8).ok_or(fault)
+    }
+}

@@ -1,0 +1,150 @@
+//! Runs: their limits, and what happens before the first and after the last instruction.
+
+use isa::{DecodedInst, InstClass, Op, TimingModel};
+
+use super::{Env, Hart, after};
+use crate::code_cache::CodePage;
+use crate::mmu_tlb::FetchPage;
+use crate::{Bus, Exit, RAM_BASE};
+
+/// How far to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Instructions to execute in this run, trapped ones included.
+    pub instructions: u64,
+    /// Cycle since reset at which to stop.
+    pub cycle: u64,
+}
+
+impl Limit {
+    /// Until the guest ends the run.
+    pub const NONE: Self = Self {
+        instructions: u64::MAX,
+        cycle: u64::MAX,
+    };
+
+    /// So many instructions.
+    pub const fn instructions(instructions: u64) -> Self {
+        Self {
+            instructions,
+            ..Self::NONE
+        }
+    }
+
+    /// Until a cycle since reset.
+    pub const fn cycle(cycle: u64) -> Self {
+        Self {
+            cycle,
+            ..Self::NONE
+        }
+    }
+}
+
+/// Why a run came back. The next run goes on where this one stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunExit {
+    /// The limit is reached.
+    Limit,
+    /// The guest ended it.
+    Exit(Exit),
+    /// The hart sleeps in `wfi` and nothing is scheduled that could wake it: only the host can.
+    Idle,
+}
+
+impl Hart {
+    /// Executes until the limit is reached or the guest ends the run. With [`isa::Untimed`] each
+    /// instruction takes one cycle, and cycles slept in `wfi` are skipped. Runs of both kinds can
+    /// follow each other; the cycle goes on counting.
+    ///
+    /// ```
+    /// use machine::{Bus, Clock, Hart, Limit, RAM_BASE, RunExit};
+    ///
+    /// let mut bus = Bus::new(1 << 20, 1, Clock::default())?;
+    /// bus.ram.store(RAM_BASE, 4, 0x0050_0513).unwrap(); // li a0, 5
+    /// let mut hart = Hart::new(0);
+    /// assert_eq!(hart.run(&mut bus, &mut isa::Untimed, Limit::instructions(1)), RunExit::Limit);
+    /// assert_eq!((hart.reg(10), hart.cycle()), (5, 1));
+    /// # Ok::<(), machine::RamError>(())
+    /// ```
+    pub fn run<T: TimingModel>(&mut self, bus: &mut Bus, timing: &mut T, limit: Limit) -> RunExit {
+        let mut env = Env { bus, timing };
+        self.enter(&mut env, limit);
+        let exit = if T::TIMED {
+            self.run_timed(&mut env)
+        } else {
+            self.run_untimed(&mut env)
+        };
+        self.sync_counters(&env, self.count);
+        self.cycle = self.now(&env, self.count);
+        exit
+    }
+
+    fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>, limit: Limit) {
+        // Host pointers in the TLBs are valid only while the bus is borrowed.
+        self.flush_translations();
+        self.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
+        self.timed = T::TIMED;
+        if T::TIMED {
+            env.timing.idle_until(self.cycle);
+            env.timing.privilege(self.privilege);
+        } else {
+            // `count` is the cycle again, as `Hart::count` says.
+            let ahead = self.cycle.wrapping_sub(self.count);
+            self.count = self.cycle;
+            self.not_retired = self.not_retired.wrapping_add(ahead);
+        }
+        self.stop_count = self.count.saturating_add(limit.instructions);
+        self.stop_cycle = limit.cycle;
+        self.rebase_counters(env);
+        // The world may have changed since the last run.
+        self.afterwards(after::DEVICE | after::INTERRUPTS);
+        if self.waiting {
+            self.afterwards(after::WAIT);
+        }
+    }
+}
+
+/// An address with this bit flipped lies in another page than the address.
+const ELSEWHERE: u64 = 1 << 63;
+
+impl FetchPage {
+    /// A page that does not hold `pc`.
+    pub fn elsewhere(pc: u64) -> Self {
+        Self {
+            vpage: pc ^ ELSEWHERE,
+            code: CodePage::unlisted(0),
+            ids: None,
+            space: 0,
+            translated: false,
+            strict: false,
+        }
+    }
+
+    /// The slot of `pc`; out of range if `pc` is not in this page.
+    #[inline(always)]
+    pub fn slot(&self, pc: u64) -> usize {
+        (pc.wrapping_sub(self.vpage) >> 1) as usize
+    }
+
+    /// Makes sure that the fetch of `pc` looks its page up again.
+    pub fn forget(&mut self, pc: u64) {
+        self.vpage = pc ^ ELSEWHERE;
+    }
+}
+
+/// The slot of a region trigger (`addi x0, x1, 0` starts, `addi x0, x2, 0` stops) holds an illegal
+/// operation of the ordinary class: its execution leads to the slow path, and no other `addi` has
+/// to look.
+pub(crate) fn mark_trigger(inst: &mut DecodedInst) {
+    const START: u32 = 0x0000_8013;
+    const STOP: u32 = 0x0001_0013;
+    if inst.raw == START || inst.raw == STOP {
+        inst.op = Op::Illegal;
+    }
+}
+
+/// `Some(true)` for the instruction that starts a region, `Some(false)` for the one that stops it.
+pub(crate) fn trigger(inst: &DecodedInst) -> Option<bool> {
+    let marked = inst.op == Op::Illegal && inst.class == InstClass::IntAlu;
+    marked.then_some(inst.rs1 == 1)
+}

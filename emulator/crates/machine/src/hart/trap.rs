@@ -1,0 +1,150 @@
+//! Traps and returns (Privileged ISA 1.13, sections 3.1.6 to 3.1.9 and 3.3.2).
+
+use isa::{Interrupt, Privilege, Trap};
+
+use super::{Hart, after};
+use crate::csr::{bit, status};
+
+const INTERRUPT: u64 = 1 << 63;
+
+/// Pending interrupts are taken in this order.
+const PRIORITY: [Interrupt; 7] = [
+    Interrupt::MachineExternal,
+    Interrupt::MachineSoftware,
+    Interrupt::MachineTimer,
+    Interrupt::SupervisorExternal,
+    Interrupt::SupervisorSoftware,
+    Interrupt::SupervisorTimer,
+    Interrupt::CounterOverflow,
+];
+
+impl Hart {
+    /// Takes an exception raised by the instruction at `pc`. Gives the handler's address.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn trap(&mut self, trap: Trap, pc: u64) -> u64 {
+        self.not_retired = self.not_retired.wrapping_add(1);
+        let code = trap.cause as u64;
+        let delegated = self.csrs.medeleg >> code & 1 != 0;
+        self.enter_handler(code, delegated, trap.tval, pc)
+    }
+
+    /// Takes an interrupt in place of the instruction at `pc`. Gives the handler's address.
+    pub(super) fn interrupt(&mut self, interrupt: Interrupt, pc: u64) -> u64 {
+        let delegated = self.csrs.mideleg & bit(interrupt) != 0;
+        self.enter_handler(INTERRUPT | interrupt as u64, delegated, 0, pc)
+    }
+
+    fn enter_handler(&mut self, cause: u64, delegated: bool, tval: u64, pc: u64) -> u64 {
+        let csrs = &mut self.csrs;
+        let from = self.privilege;
+        let vector = if delegated && from != Privilege::Machine {
+            csrs.sepc = pc;
+            csrs.scause = cause;
+            csrs.stval = tval;
+            let mut mstatus = csrs.mstatus & !(status::SPIE | status::SPP | status::SIE);
+            if csrs.mstatus & status::SIE != 0 {
+                mstatus |= status::SPIE;
+            }
+            if from == Privilege::Supervisor {
+                mstatus |= status::SPP;
+            }
+            csrs.mstatus = mstatus;
+            self.set_privilege(Privilege::Supervisor);
+            self.csrs.stvec
+        } else {
+            csrs.mepc = pc;
+            csrs.mcause = cause;
+            csrs.mtval = tval;
+            let mut mstatus = csrs.mstatus & !(status::MPIE | status::MPP | status::MIE);
+            if csrs.mstatus & status::MIE != 0 {
+                mstatus |= status::MPIE;
+            }
+            csrs.mstatus = mstatus | (from as u64) << status::MPP_SHIFT;
+            self.set_privilege(Privilege::Machine);
+            self.csrs.mtvec
+        };
+        let vectored = vector & 1 != 0 && cause & INTERRUPT != 0;
+        (vector & !3).wrapping_add(if vectored {
+            4 * (cause & !INTERRUPT)
+        } else {
+            0
+        })
+    }
+
+    /// `mret`: gives the address to return to.
+    pub(crate) fn return_from_machine(&mut self) -> u64 {
+        let mstatus = self.csrs.mstatus;
+        let to = self.csrs.mpp();
+        let mut new = mstatus & !(status::MIE | status::MPP) | status::MPIE;
+        if mstatus & status::MPIE != 0 {
+            new |= status::MIE;
+        }
+        if to != Privilege::Machine {
+            new &= !status::MPRV;
+        }
+        self.csrs.mstatus = new;
+        self.set_privilege(to);
+        self.csrs.mepc
+    }
+
+    /// `sret`: gives the address to return to.
+    pub(crate) fn return_from_supervisor(&mut self) -> u64 {
+        let mstatus = self.csrs.mstatus;
+        let supervisor = mstatus & status::SPP != 0;
+        let mut new = mstatus & !(status::SIE | status::SPP | status::MPRV) | status::SPIE;
+        if mstatus & status::SPIE != 0 {
+            new |= status::SIE;
+        }
+        self.csrs.mstatus = new;
+        self.set_privilege(if supervisor {
+            Privilege::Supervisor
+        } else {
+            Privilege::User
+        });
+        self.csrs.sepc
+    }
+
+    fn set_privilege(&mut self, privilege: Privilege) {
+        let changed = self.privilege != privilege;
+        self.privilege = privilege;
+        self.update_rights();
+        if changed && (self.timed || self.counters.filtered()) {
+            self.afterwards(after::PRIVILEGE);
+        }
+    }
+
+    /// The interrupt to take now, given `mip`.
+    pub(super) fn choose(&self, mip: u64) -> Option<Interrupt> {
+        let pending = mip & self.csrs.mie;
+        if pending == 0 {
+            return None;
+        }
+        let mstatus = self.csrs.mstatus;
+        let machine = self.privilege != Privilege::Machine || mstatus & status::MIE != 0;
+        let supervisor = match self.privilege {
+            Privilege::User => true,
+            Privilege::Supervisor => mstatus & status::SIE != 0,
+            Privilege::Machine => false,
+        };
+        let to_machine = if machine {
+            pending & !self.csrs.mideleg
+        } else {
+            0
+        };
+        let to_supervisor = if supervisor {
+            pending & self.csrs.mideleg
+        } else {
+            0
+        };
+        // All interrupts to a more privileged mode come before those to a less privileged one.
+        let taken = if to_machine != 0 {
+            to_machine
+        } else {
+            to_supervisor
+        };
+        PRIORITY
+            .into_iter()
+            .find(|&interrupt| taken & bit(interrupt) != 0)
+    }
+}

@@ -1,0 +1,211 @@
+//! Address translation: Sv39 and Sv48 page walks (Privileged ISA 1.13, sections 4.3 to 4.5).
+//!
+//! Accessed and dirty bits are never written by hardware (Svade): a clear bit is a page fault.
+
+use isa::{Exception, PageWalk, PageWalker};
+
+use crate::ram::Ram;
+
+/// What an access wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Read data.
+    Load,
+    /// Write data, or read and write it (atomics).
+    Store,
+    /// Fetch an instruction.
+    Fetch,
+}
+
+impl Access {
+    pub fn page_fault(self) -> Exception {
+        match self {
+            Self::Load => Exception::LoadPageFault,
+            Self::Store => Exception::StorePageFault,
+            Self::Fetch => Exception::InstPageFault,
+        }
+    }
+
+    pub fn access_fault(self) -> Exception {
+        match self {
+            Self::Load => Exception::LoadAccessFault,
+            Self::Store => Exception::StoreAccessFault,
+            Self::Fetch => Exception::InstAccessFault,
+        }
+    }
+}
+
+/// Page-table entry bits.
+pub(crate) mod pte {
+    pub const V: u64 = 1 << 0;
+    pub const R: u64 = 1 << 1;
+    pub const W: u64 = 1 << 2;
+    pub const X: u64 = 1 << 3;
+    pub const U: u64 = 1 << 4;
+    pub const G: u64 = 1 << 5;
+    pub const A: u64 = 1 << 6;
+    pub const D: u64 = 1 << 7;
+    /// Bits 60..54 are reserved, 62..61 belong to Svpbmt and 63 to Svnapot, neither of which is implemented.
+    pub const RESERVED: u64 = 0x3ff << 54;
+}
+
+/// The `satp` register, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Satp(pub u64);
+
+impl Satp {
+    const SV39: u64 = 8;
+    const SV48: u64 = 9;
+
+    /// The value that a write leaves: an unsupported mode makes the write void (`None`). No ASID bits exist.
+    pub fn legalize(value: u64) -> Option<Self> {
+        let mode = value >> 60;
+        let supported = matches!(mode, 0 | Self::SV39 | Self::SV48);
+        supported.then_some(Self(value & (0xf << 60 | ((1 << 44) - 1))))
+    }
+
+    /// Number of page-table levels; 0 if translation is off.
+    pub fn levels(self) -> u32 {
+        match self.0 >> 60 {
+            Self::SV39 => 3,
+            Self::SV48 => 4,
+            _ => 0,
+        }
+    }
+
+    /// Page number of the root table.
+    pub fn root(self) -> u64 {
+        self.0 & ((1 << 44) - 1)
+    }
+}
+
+/// The leaf that a walk ended at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaf {
+    /// Physical address that `va` maps to.
+    pub pa: u64,
+    /// Entry.
+    pub pte: u64,
+    /// log2 of the page size.
+    pub page_bits: u8,
+}
+
+/// Why a walk failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WalkFault {
+    /// No valid mapping.
+    Page,
+    /// A page-table entry could not be read.
+    Access,
+}
+
+/// The mapping when translation is off.
+pub(crate) fn bare(va: u64) -> Leaf {
+    Leaf {
+        pa: va,
+        pte: pte::V | pte::R | pte::W | pte::X,
+        page_bits: 12,
+    }
+}
+
+/// Walks the tables for `va` under a `satp` that has levels. `read` gets each entry's physical address; `None` is an access fault.
+pub(crate) fn walk(
+    satp: Satp,
+    va: u64,
+    mut read: impl FnMut(u64) -> Option<u64>,
+) -> Result<Leaf, WalkFault> {
+    let levels = satp.levels();
+    let unused = 64 - (12 + 9 * levels);
+    if ((va << unused) as i64 >> unused) as u64 != va {
+        return Err(WalkFault::Page);
+    }
+    let mut table = satp.root() << 12;
+    for level in (0..levels).rev() {
+        let page_bits = 12 + 9 * level;
+        let index = va >> page_bits & 0x1ff;
+        let entry = read(table + index * 8).ok_or(WalkFault::Access)?;
+        if entry & pte::V == 0 || entry & (pte::R | pte::W) == pte::W || entry & pte::RESERVED != 0
+        {
+            return Err(WalkFault::Page);
+        }
+        let target = (entry >> 10 & ((1 << 44) - 1)) << 12;
+        if entry & (pte::R | pte::X) != 0 {
+            let offset = (1u64 << page_bits) - 1;
+            if target & offset != 0 {
+                return Err(WalkFault::Page); // misaligned superpage
+            }
+            return Ok(Leaf {
+                pa: target | va & offset,
+                pte: entry,
+                page_bits: page_bits as u8,
+            });
+        }
+        // A, D and U are reserved in a pointer to the next level.
+        if entry & (pte::A | pte::D | pte::U) != 0 {
+            return Err(WalkFault::Page);
+        }
+        table = target;
+    }
+    Err(WalkFault::Page)
+}
+
+/// Who accesses, as far as the leaf's permission bits care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    /// User mode (else supervisor).
+    pub user: bool,
+    /// `mstatus.SUM`: the supervisor may touch user pages.
+    pub sum: bool,
+    /// `mstatus.MXR`: executable pages are readable.
+    pub mxr: bool,
+}
+
+/// True if the leaf permits the access (A and D included).
+pub(crate) fn permits(leaf_pte: u64, access: Access, rights: Rights) -> bool {
+    let user_page = leaf_pte & pte::U != 0;
+    let reach = match (rights.user, user_page) {
+        (true, user_page) => user_page,
+        (false, false) => true,
+        (false, true) => rights.sum && access != Access::Fetch,
+    };
+    let needed = match access {
+        Access::Load if rights.mxr => leaf_pte & (pte::R | pte::X) != 0,
+        Access::Load => leaf_pte & pte::R != 0,
+        Access::Store => leaf_pte & (pte::W | pte::D) == pte::W | pte::D,
+        Access::Fetch => leaf_pte & pte::X != 0,
+    };
+    reach && needed && leaf_pte & pte::A != 0
+}
+
+/// Repeats walks for a timing model.
+pub(crate) struct Walker<'a> {
+    pub ram: &'a Ram,
+    pub satp: Satp,
+}
+
+impl PageWalker for Walker<'_> {
+    fn walk(&self, va: u64) -> PageWalk {
+        let mut result = PageWalk {
+            page_bits: 12,
+            ..PageWalk::default()
+        };
+        if self.satp.levels() == 0 {
+            return result;
+        }
+        let leaf = walk(self.satp, va, |pa| {
+            if let Some(slot) = result.pte.get_mut(usize::from(result.levels)) {
+                *slot = pa;
+                result.levels += 1;
+            }
+            self.ram.load(pa, 8)
+        });
+        if let Ok(leaf) = leaf {
+            result.page_bits = leaf.page_bits;
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+#[path = "mmu_tests.rs"]
+mod tests;

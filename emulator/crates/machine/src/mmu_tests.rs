@@ -1,0 +1,101 @@
+use super::*;
+use std::collections::HashMap;
+
+fn table(entries: &[(u64, u64)]) -> impl FnMut(u64) -> Option<u64> + use<> {
+    let map: HashMap<u64, u64> = entries.iter().copied().collect();
+    move |pa| map.get(&pa).copied()
+}
+
+const SV39: Satp = Satp(8 << 60 | 0x80000);
+const LEAF: u64 = pte::V | pte::R | pte::W | pte::X | pte::A | pte::D;
+
+fn ppn(page: u64) -> u64 {
+    page >> 12 << 10
+}
+
+#[test]
+fn three_levels() {
+    let va = 1 << 30 | 2 << 21 | 3 << 12 | 0x123;
+    let read = table(&[
+        (0x8000_0008, ppn(0x8000_1000) | pte::V),
+        (0x8000_1010, ppn(0x8000_2000) | pte::V),
+        (0x8000_2018, ppn(0x8765_4000) | LEAF),
+    ]);
+    let leaf = walk(SV39, va, read).unwrap();
+    assert_eq!((leaf.pa, leaf.page_bits), (0x8765_4123, 12));
+}
+
+#[test]
+fn superpage_and_its_alignment() {
+    let va = 0xffff_ffff_c000_1234; // canonical: index 511
+    let good = table(&[(0x8000_0ff8, ppn(0x8000_0000) | LEAF)]);
+    assert_eq!(walk(SV39, va, good).unwrap().pa, 0x8000_1234);
+    let bad = table(&[(0x8000_0ff8, ppn(0x8000_1000) | LEAF)]);
+    assert_eq!(walk(SV39, va, bad).unwrap_err(), WalkFault::Page);
+}
+
+#[test]
+fn faults() {
+    assert_eq!(
+        walk(SV39, 1 << 38, table(&[])).unwrap_err(),
+        WalkFault::Page
+    );
+    assert_eq!(walk(SV39, 0, table(&[])).unwrap_err(), WalkFault::Access);
+    for bad in [
+        0,
+        pte::V | pte::W,
+        LEAF | 1 << 63,
+        LEAF | 1 << 54,
+        pte::V | pte::A,
+    ] {
+        assert_eq!(
+            walk(SV39, 0, table(&[(0x8000_0000, bad)])).unwrap_err(),
+            WalkFault::Page
+        );
+    }
+}
+
+#[test]
+fn permissions() {
+    let user = Rights {
+        user: true,
+        sum: false,
+        mxr: false,
+    };
+    let kernel = Rights {
+        user: false,
+        ..user
+    };
+    let sum = Rights {
+        sum: true,
+        ..kernel
+    };
+    assert!(permits(LEAF | pte::U, Access::Store, user));
+    assert!(!permits(LEAF, Access::Load, user));
+    assert!(!permits(LEAF | pte::U, Access::Load, kernel));
+    assert!(permits(LEAF | pte::U, Access::Load, sum));
+    assert!(!permits(LEAF | pte::U, Access::Fetch, sum));
+    assert!(!permits(LEAF & !pte::D, Access::Store, kernel));
+    assert!(permits(LEAF & !pte::D, Access::Load, kernel));
+    assert!(!permits(LEAF & !pte::A, Access::Load, kernel));
+    let exec_only = pte::V | pte::X | pte::A;
+    assert!(!permits(exec_only, Access::Load, kernel));
+    assert!(permits(
+        exec_only,
+        Access::Load,
+        Rights {
+            mxr: true,
+            ..kernel
+        }
+    ));
+}
+
+#[test]
+fn satp_modes() {
+    assert_eq!(Satp::legalize(10 << 60), None);
+    assert_eq!(
+        Satp::legalize(8 << 60 | 0xffff << 44 | 5),
+        Some(Satp(8 << 60 | 5))
+    );
+    assert_eq!(Satp(9 << 60).levels(), 4);
+}

@@ -1,0 +1,273 @@
+//! Translations that the hart has in its hands: host pointers for data pages, decoded pages for
+//! fetches. They make the machine fast and are no part of what is modelled; the timing core has
+//! TLBs of its own.
+
+use std::rc::Rc;
+
+use crate::code_cache::{CodePage, IdPage};
+
+const PAGE_MASK: u64 = !0xfff;
+/// Entries for each set of access rights.
+const WAYS: usize = 256;
+
+/// Under which rights a data access is made. Each has its own entries, so that a trap or return
+/// flushes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Rights {
+    User = 0,
+    Supervisor = 1,
+    /// Supervisor with `mstatus.SUM`.
+    SupervisorSum = 2,
+    Machine = 3,
+}
+const RIGHTS: usize = 4;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Page-aligned virtual address; a value that is not aligned matches nothing.
+    tag: u64,
+    /// Host address of the page minus `tag`.
+    host: *mut u8,
+}
+
+const EMPTY: Entry = Entry {
+    tag: 1,
+    host: std::ptr::null_mut(),
+};
+
+/// Direct-mapped translations of one kind of data access.
+pub(crate) struct DataTlb {
+    entries: Box<[Entry; WAYS * RIGHTS]>,
+}
+
+impl DataTlb {
+    pub fn new() -> Self {
+        Self {
+            entries: Box::new([EMPTY; WAYS * RIGHTS]),
+        }
+    }
+
+    /// Host address of `size` bytes at `va`, if all of them lie in a page that is present.
+    #[inline(always)]
+    pub fn lookup(&self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
+        let entry = &self.entries[slot(va, rights)];
+        // Indexed by the first byte and compared by the last: an access that crosses the page's
+        // end finds the first page and fails the comparison.
+        let hit = va.wrapping_add(size - 1) & PAGE_MASK == entry.tag;
+        hit.then(|| entry.host.wrapping_add(va as usize))
+    }
+
+    /// Maps the page of `va` to the host page at `host`.
+    pub fn insert(&mut self, va: u64, rights: Rights, host: *mut u8) {
+        let tag = va & PAGE_MASK;
+        let host = host.wrapping_sub(tag as usize);
+        self.entries[slot(va, rights)] = Entry { tag, host };
+    }
+
+    pub fn flush(&mut self) {
+        self.entries.fill(EMPTY);
+    }
+
+    /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
+    pub fn flush_region(&mut self, va: u64, bits: u32) {
+        if bits <= 12 {
+            for way in 0..RIGHTS {
+                let entry = &mut self.entries[way * WAYS + (va >> 12) as usize % WAYS];
+                if entry.tag == va & PAGE_MASK {
+                    *entry = EMPTY;
+                }
+            }
+        } else {
+            for entry in self
+                .entries
+                .iter_mut()
+                .filter(|e| (e.tag ^ va) >> bits == 0)
+            {
+                *entry = EMPTY;
+            }
+        }
+    }
+
+    /// Drops every page that maps to the host page at `host`.
+    pub fn flush_host(&mut self, host: *mut u8) {
+        for entry in self.entries.iter_mut() {
+            if entry.host.wrapping_add(entry.tag as usize) == host {
+                *entry = EMPTY;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn slot(va: u64, rights: Rights) -> usize {
+    ((va >> 12) as usize % WAYS) | (rights as usize * WAYS)
+}
+
+/// A page that instructions come from.
+#[derive(Clone)]
+pub(crate) struct FetchPage {
+    /// Page-aligned virtual address; one that is not aligned matches nothing.
+    pub vpage: u64,
+    pub code: Rc<CodePage>,
+    /// Static ids; `None` in an untimed run.
+    pub ids: Option<Rc<IdPage>>,
+    /// Address space, for static ids.
+    pub space: u32,
+    /// The address was translated.
+    pub translated: bool,
+    /// Physical memory protection differs within the page.
+    pub strict: bool,
+}
+
+/// Direct-mapped pages for each privilege.
+pub(crate) struct FetchTlb {
+    entries: Vec<Option<FetchPage>>,
+}
+
+const PRIVILEGES: usize = 4;
+
+impl FetchTlb {
+    pub fn new() -> Self {
+        Self {
+            entries: vec![None; WAYS * PRIVILEGES],
+        }
+    }
+
+    pub fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
+        let index = (va >> 12) as usize % WAYS + privilege as usize * WAYS;
+        self.entries[index]
+            .as_ref()
+            .filter(|page| page.vpage == va & PAGE_MASK)
+    }
+
+    pub fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
+        let index = (page.vpage >> 12) as usize % WAYS + privilege as usize * WAYS;
+        self.entries[index] = Some(page);
+    }
+
+    pub fn flush(&mut self) {
+        self.entries.fill(None);
+    }
+
+    /// Drops user pages only.
+    pub fn flush_user(&mut self) {
+        self.entries[..WAYS].fill(None);
+    }
+
+    /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
+    pub fn flush_region(&mut self, va: u64, bits: u32) {
+        let (first, step) = if bits <= 12 {
+            ((va >> 12) as usize % WAYS, WAYS)
+        } else {
+            (0, 1)
+        };
+        for entry in self.entries[first..].iter_mut().step_by(step) {
+            if entry
+                .as_ref()
+                .is_some_and(|page| (page.vpage ^ va) >> bits == 0)
+            {
+                *entry = None;
+            }
+        }
+    }
+}
+
+/// Which regions were mapped by superpages since the last full flush, so that a fence for one
+/// address knows how much it has to drop. May say yes too often.
+#[derive(Clone, Debug)]
+pub(crate) struct Superpages {
+    /// One bit per 2 MiB region, hashed.
+    mega: [u64; 64],
+    /// Some page of 1 GiB or more was seen.
+    larger: bool,
+}
+
+impl Superpages {
+    pub fn new() -> Self {
+        Self {
+            mega: [0; 64],
+            larger: false,
+        }
+    }
+
+    pub fn note(&mut self, va: u64, page_bits: u8) {
+        match page_bits {
+            12 => {}
+            21 => {
+                let (word, bit) = Self::place(va);
+                self.mega[word] |= bit;
+            }
+            _ => self.larger = true,
+        }
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// log2 of the region that a fence for `va` must drop; `None` for everything.
+    pub fn reach(&self, va: u64) -> Option<u32> {
+        let (word, bit) = Self::place(va);
+        match self.larger {
+            true => None,
+            false if self.mega[word] & bit != 0 => Some(21),
+            false => Some(12),
+        }
+    }
+
+    fn place(va: u64) -> (usize, u64) {
+        let hash = (va >> 21) ^ (va >> 33);
+        ((hash >> 6) as usize % 64, 1 << (hash % 64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_must_lie_in_the_page() {
+        let mut tlb = DataTlb::new();
+        let mut page = [0u8; 16];
+        tlb.insert(0x7000_1234, Rights::User, page.as_mut_ptr());
+        assert_eq!(
+            tlb.lookup(0x7000_1002, 8, Rights::User),
+            Some(page.as_mut_ptr().wrapping_add(2))
+        );
+        assert!(tlb.lookup(0x7000_1ff8, 8, Rights::User).is_some());
+        assert!(tlb.lookup(0x7000_1ff9, 8, Rights::User).is_none());
+        assert!(tlb.lookup(0x7000_0fff, 2, Rights::User).is_none());
+        assert!(tlb.lookup(0x7000_1000, 8, Rights::Supervisor).is_none());
+        assert!(tlb.lookup(0, 1, Rights::User).is_none());
+        assert!(tlb.lookup(u64::MAX, 8, Rights::User).is_none());
+    }
+
+    #[test]
+    fn flushes() {
+        let mut tlb = DataTlb::new();
+        let host = 0x10_0000 as *mut u8;
+        tlb.insert(0x1000, Rights::User, host);
+        tlb.insert(0x1000, Rights::Machine, host);
+        tlb.insert(0x20_0000, Rights::User, host.wrapping_add(0x1000));
+        tlb.flush_region(0x1fff, 12);
+        assert!(tlb.lookup(0x1000, 1, Rights::User).is_none());
+        assert!(tlb.lookup(0x20_0000, 1, Rights::User).is_some());
+        tlb.flush_host(host.wrapping_add(0x1000));
+        assert!(tlb.lookup(0x20_0000, 1, Rights::User).is_none());
+        tlb.insert(0x20_1000, Rights::User, host);
+        tlb.flush_region(0x3f_ffff, 21);
+        assert!(tlb.lookup(0x20_1000, 1, Rights::User).is_none());
+    }
+
+    #[test]
+    fn superpages_widen_a_fence() {
+        let mut seen = Superpages::new();
+        seen.note(0x1000, 12);
+        assert_eq!(seen.reach(0x1000), Some(12));
+        seen.note(0x4020_0000, 21);
+        assert_eq!(seen.reach(0x403f_f000), Some(21));
+        seen.note(0, 30);
+        assert_eq!(seen.reach(0x9999_0000), None);
+    }
+}
