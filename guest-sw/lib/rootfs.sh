@@ -32,7 +32,7 @@ build_rootfs() {
     cp "$perf/perf" debug/usr/bin/perf
     cp "$perf/perf.stripped" files/perf
     add_file usr/bin/perf files/perf 0755
-    for file in "$programs"/*; do
+    for file in "$programs"/bin/*; do
         name=$(basename "$file")
         cp "$file" "debug/usr/bin/$name"
         $strip --strip-debug -o "files/$name" "$file"
@@ -42,12 +42,18 @@ build_rootfs() {
     sed -i "s|files/quickstart |debug/usr/bin/quickstart |" spec
 
     while read -r name; do
-        cp -L "$sysroot/$lib/$name" "debug/$lib/$name"
-        add_file "$lib/$name" "debug/$lib/$name" 0755
+        if [ -e "$programs/lib/$name" ]; then
+            cp "$programs/lib/$name" "debug/$lib/$name"
+        else
+            cp -L "$sysroot/$lib/$name" "debug/$lib/$name"
+        fi
+        $strip -o "files/$name" "debug/$lib/$name"
+        add_file "$lib/$name" "files/$name" 0755
     done < <(needed_libraries "$sysroot" debug/usr/bin/*)
     echo "slink /usr/lib/ld-linux-riscv64-lp64d.so.1 riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1 0777 0 0" >> spec
 
     for name in passwd group profile; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
+    add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
     add_file init "$here/rootfs/init" 0755
 
     sed -i "s| files/| $PWD/files/|; s| debug/| $PWD/debug/|" spec
