@@ -321,7 +321,10 @@ impl VirtioMmio {
 
     /// Delivers the replies that are due.
     fn deliver(&mut self, cx: &mut Cx<'_>) -> Result<(), Broken> {
-        while let Some(reply) = self.replies.pop_front_if(|r| r.due <= cx.now) {
+        while self.replies.front().is_some_and(|r| r.due <= cx.now) {
+            let Some(reply) = self.replies.pop_front() else {
+                break;
+            };
             self.outstanding -= reply.bytes.len();
             let queue = &mut self.queues[reply.queue];
             // A queue that the driver disabled meanwhile no longer belongs to the device.

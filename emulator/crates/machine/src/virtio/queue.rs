@@ -54,7 +54,11 @@ impl Queue {
         if !self.size.is_power_of_two() || self.size > QUEUE_MAX {
             return Err(Broken("queue size is not a power of two up to 256"));
         }
-        if self.descriptors % 16 != 0 || self.driver % 2 != 0 || self.device % 4 != 0 {
+        let areas = [(self.descriptors, 16), (self.driver, 2), (self.device, 4)];
+        if areas
+            .iter()
+            .any(|&(at, alignment)| !at.is_multiple_of(alignment))
+        {
             return Err(Broken("queue area is misaligned"));
         }
         (self.next_available, self.next_used, self.ready) = (0, 0, true);

@@ -190,7 +190,7 @@ fn hostile_rings_stop_the_device() {
     assert!(driver.needs_reset(), "more under way than descriptors");
 
     for area in [0x80, 0x90, 0xa0] {
-        for at in [0, u64::MAX & !0xf, RAM_BASE + (2 << 20) - 16] {
+        for at in [0, !0xf, RAM_BASE + (2 << 20) - 16] {
             let mut driver = echo();
             driver.descriptor(0, 1, RAM_BASE, 1, 0, 0);
             driver.write(0x30, 0);

@@ -1,0 +1,146 @@
+//! The standard machine: a bus with its devices, and the tree that describes them.
+
+use std::ops::Range;
+
+use crate::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
+use crate::{Bus, Clock, Device, DeviceNode, DeviceTree, Input, Isa, Output, Overlap, Property};
+use crate::{RTC_SIZE, RamError, Rtc, SYSCON_SIZE, Syscon, UART_SIZE, Uart};
+
+const SYSCON_BASE: u64 = 0x10_0000;
+const RTC_BASE: u64 = 0x10_1000;
+const UART_BASE: u64 = 0x1000_0000;
+const VIRTIO_BASE: u64 = 0x1000_1000;
+
+/// Interrupt sources: the virtio devices have 1 to 8.
+const VIRTIO_MAX: usize = 8;
+const UART_IRQ: u32 = 10;
+const RTC_IRQ: u32 = 11;
+
+/// Why a board cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    /// No guest memory.
+    #[error(transparent)]
+    Ram(#[from] RamError),
+    /// A device in the way of another.
+    #[error(transparent)]
+    Overlap(#[from] Overlap),
+    /// A ninth virtio device.
+    #[error("more than {VIRTIO_MAX} virtio devices")]
+    VirtioSlots,
+}
+
+/// A machine with power switch and clock; other devices are added. The addresses are those of
+/// QEMU's `virt` machine, so that software that has them built in works.
+pub struct Board {
+    /// The bus.
+    pub bus: Bus,
+    harts: usize,
+    virtio: usize,
+    stdout: Option<String>,
+    devices: Vec<DeviceNode>,
+}
+
+impl Board {
+    /// A board with `ram_size` bytes of memory whose clock shows `epoch_seconds` (Unix time) at
+    /// reset.
+    pub fn new(
+        ram_size: u64,
+        harts: usize,
+        clock: Clock,
+        epoch_seconds: u64,
+    ) -> Result<Self, BoardError> {
+        let bus = Bus::new(ram_size, harts, clock)?;
+        let mut board = Self {
+            bus,
+            harts,
+            virtio: 0,
+            stdout: None,
+            devices: Vec::new(),
+        };
+        let syscon = ["sifive,test1", "sifive,test0", "syscon"];
+        board.add(
+            DeviceNode::new("test", &syscon, SYSCON_BASE, SYSCON_SIZE, None),
+            Box::new(Syscon),
+        )?;
+        board.add(
+            DeviceNode::new(
+                "rtc",
+                &["google,goldfish-rtc"],
+                RTC_BASE,
+                RTC_SIZE,
+                Some(RTC_IRQ),
+            ),
+            Box::new(Rtc::new(epoch_seconds)),
+        )?;
+        Ok(board)
+    }
+
+    /// Adds any device with its node.
+    pub fn add(&mut self, node: DeviceNode, device: Box<dyn Device>) -> Result<(), Overlap> {
+        self.bus
+            .add_device(node.base, node.size, node.irq, device)?;
+        self.devices.push(node);
+        Ok(())
+    }
+
+    /// Adds the serial port and makes it the console.
+    pub fn add_uart(&mut self, output: Output, input: Option<Input>) -> Result<(), Overlap> {
+        let node = DeviceNode::new(
+            "serial",
+            &["ns16550a"],
+            UART_BASE,
+            UART_SIZE,
+            Some(UART_IRQ),
+        )
+        .with("clock-frequency", Property::Cells(vec![3_686_400]))
+        .with("current-speed", Property::Cells(vec![115_200]));
+        let path = node.path();
+        self.add(node, Box::new(Uart::new(output, input)))?;
+        self.stdout = Some(path);
+        Ok(())
+    }
+
+    /// Adds a virtio device. The guest numbers disks in the order in which they are added.
+    pub fn add_virtio(
+        &mut self,
+        backend: Box<dyn Backend>,
+        latency: Latency,
+    ) -> Result<(), BoardError> {
+        if self.virtio == VIRTIO_MAX {
+            return Err(BoardError::VirtioSlots);
+        }
+        let base = VIRTIO_BASE + VIRTIO_SIZE * self.virtio as u64;
+        let irq = self.virtio as u32 + 1;
+        let node = DeviceNode::new(
+            "virtio_mmio",
+            &["virtio,mmio"],
+            base,
+            VIRTIO_SIZE,
+            Some(irq),
+        )
+        .with("dma-coherent", Property::Flag);
+        self.add(node, Box::new(VirtioMmio::new(backend, latency)))?;
+        self.virtio += 1;
+        Ok(())
+    }
+
+    /// The tree of this board, with performance counters and no caches; every part of it can
+    /// still be changed.
+    pub fn device_tree(&self, isa: Isa, bootargs: &str, initrd: Option<Range<u64>>) -> DeviceTree {
+        DeviceTree {
+            harts: self.harts,
+            ram_size: self.bus.ram.size(),
+            clock: self.bus.clock(),
+            isa,
+            caches: None,
+            bootargs: bootargs.to_owned(),
+            initrd,
+            stdout: self.stdout.clone(),
+            seed: 0,
+            pmu: true,
+            syscon: Some(SYSCON_BASE),
+            devices: self.devices.clone(),
+        }
+    }
+}
