@@ -40,6 +40,8 @@ mod record;
 mod recorder;
 mod sink;
 mod span;
+#[cfg(any(test, feature = "synthetic"))]
+pub mod synthetic;
 mod trace;
 
 pub use batch::{Batch, Event};

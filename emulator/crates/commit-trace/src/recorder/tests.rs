@@ -1,1 +1,159 @@
+use super::*;
+use crate::{CycleClass, InstId, Redirect, TeaEvents};
 
+fn commit(cycle: u64) -> Commit {
+    Commit {
+        inst: InstId(0),
+        decode: cycle.saturating_sub(8),
+        dispatch: cycle.saturating_sub(6),
+        commit: cycle,
+        redirect: Redirect::None,
+        first_of_row: false,
+        class: CycleClass::LoadL2,
+        tea: TeaEvents::ST_L1,
+    }
+}
+
+#[test]
+fn a_record_keeps_what_it_was_given() {
+    let (mut recorder, mut stream) = recording(HartId(3), 100, 1);
+    recorder.commit(&commit(110));
+    assert_eq!(recorder.finish(), Ok(Seq(1)));
+    let batch = stream.next().unwrap();
+    assert_eq!(
+        (batch.hart, batch.start_cycle, batch.first_seq),
+        (HartId(3), 100, Seq(0))
+    );
+    let record = batch.records[0];
+    assert_eq!(
+        (
+            record.commit_delta,
+            record.residence(),
+            record.decode_lead()
+        ),
+        (10, 6, 2)
+    );
+    assert_eq!((record.dispatch(110), record.decode(110)), (104, 102));
+    assert_eq!(
+        (record.class(), record.tea()),
+        (CycleClass::LoadL2, TeaEvents::ST_L1)
+    );
+    assert_eq!(batch.events, [(1, Event::End)]);
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn batches_follow_each_other_and_never_split_a_group() {
+    let (mut recorder, mut stream) = recording(HartId(0), 0, 2);
+    let total = 3 * BATCH_RECORDS as u64 + 100;
+    let producer = std::thread::spawn(move || {
+        for n in 0..total {
+            recorder.commit(&commit(10 + n / 3));
+        }
+        recorder.finish()
+    });
+    let (mut seq, mut cycle) = (0, 0);
+    while let Some(batch) = stream.next() {
+        assert_eq!((batch.first_seq, batch.start_cycle), (Seq(seq), cycle));
+        assert!(
+            batch
+                .records
+                .first()
+                .is_none_or(|record| record.commit_delta > 0)
+        );
+        seq += batch.records.len() as u64;
+        cycle = batch.end_cycle().unwrap();
+        stream.recycle(batch);
+    }
+    assert_eq!((seq, cycle), (total, 10 + (total - 1) / 3));
+    assert_eq!(producer.join().unwrap(), Ok(Seq(total)));
+}
+
+#[test]
+fn a_requested_flush_waits_for_the_end_of_the_group() {
+    let (mut recorder, stream) = recording(HartId(0), 0, 4);
+    recorder.commit(&commit(10));
+    recorder.flush();
+    recorder.commit(&commit(10));
+    recorder.commit(&commit(11));
+    recorder.finish().unwrap();
+    assert_eq!(
+        stream.map(|batch| batch.records.len()).collect::<Vec<_>>(),
+        [2, 1]
+    );
+}
+
+#[test]
+fn idle_time_moves_the_stream_on() {
+    let (mut recorder, mut stream) = recording(HartId(0), 0, 4);
+    recorder.commit(&commit(10));
+    recorder.event(10, Event::Idle { cycles: 1 << 40 });
+    recorder.event(10, Event::Idle { cycles: 0 });
+    recorder.commit(&commit(15 + (1 << 40)));
+    recorder.finish().unwrap();
+    let batch = stream.next().unwrap();
+    assert_eq!(batch.records[1].commit_delta, 5);
+    assert_eq!(
+        batch.events,
+        [(1, Event::Idle { cycles: 1 << 40 }), (2, Event::End)]
+    );
+}
+
+#[test]
+fn a_stall_beyond_32_bits_ends_the_recording_and_says_so() {
+    let (mut recorder, mut stream) = recording(HartId(0), 0, 4);
+    recorder.commit(&commit(10));
+    recorder.commit(&commit(10 + u64::from(u32::MAX)));
+    recorder.commit(&commit(11 + 2 * u64::from(u32::MAX)));
+    let error = RecordError::LongStall {
+        seq: Seq(2),
+        cycles: 1 + u64::from(u32::MAX),
+    };
+    assert_eq!(recorder.error(), Some(&error));
+    recorder.commit(&commit(u64::MAX));
+    recorder.event(0, Event::Region(true));
+    assert_eq!(recorder.finish(), Err(error));
+    let batch = stream.next().unwrap();
+    assert_eq!(batch.records.len(), 2);
+    assert_eq!(batch.events, [(2, Event::End)]);
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn a_commit_in_the_past_ends_the_recording() {
+    let mut trap = commit(10);
+    trap.redirect = Redirect::Exception;
+    for (first, second) in [(commit(10), 9), (trap, 10)] {
+        let (mut recorder, _stream) = recording(HartId(0), 0, 4);
+        recorder.commit(&first);
+        recorder.commit(&commit(second));
+        let error = RecordError::BackInTime {
+            seq: Seq(1),
+            commit: second,
+            reached: 10,
+        };
+        assert_eq!(recorder.finish(), Err(error));
+    }
+}
+
+#[test]
+fn without_a_reader_the_run_goes_on() {
+    let (mut recorder, stream) = recording(HartId(0), 0, 1);
+    drop(stream);
+    for n in 0..2 * BATCH_RECORDS as u64 {
+        recorder.commit(&commit(10 + n));
+    }
+    assert_eq!(
+        recorder.finish(),
+        Err(RecordError::ReaderGone { seq: Seq(0) })
+    );
+}
+
+#[test]
+fn a_dropped_recorder_delivers_what_it_has() {
+    let (mut recorder, mut stream) = recording(HartId(0), 0, 1);
+    recorder.commit(&commit(10));
+    drop(recorder);
+    let batch = stream.next().unwrap();
+    assert_eq!((batch.records.len(), batch.events.len()), (1, 0));
+}

@@ -137,7 +137,7 @@ impl<R: Read + Seek> TraceReader<R> {
     /// # Errors
     /// If there is no such chunk, or an earlier one is damaged.
     pub fn seek_cycle(&mut self, hart: HartId, cycle: u64) -> Result<(), TraceError> {
-        let holds = |chunk: &ChunkInfo| (chunk.start_cycle + 1..=chunk.end_cycle).contains(&cycle);
+        let holds = |chunk: &ChunkInfo| chunk.start_cycle < cycle && cycle <= chunk.end_cycle;
         self.seek(hart, "cycle", cycle, holds)
     }
 

@@ -1,1 +1,338 @@
+use std::io::{Cursor, ErrorKind, Write};
 
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Batch, CommitRecord, Event, HartId, InstId, Seq, SpanBuilder, SpanSink, synthetic};
+
+const METADATA: &str = r#"{"preset":"boom-4w"}"#;
+
+fn write(batches: &[Batch]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes, "test".into(), METADATA).unwrap();
+    for batch in batches {
+        writer.batch(batch).unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+fn open(bytes: &[u8]) -> Result<TraceReader<Cursor<&[u8]>>, TraceError> {
+    TraceReader::new(Cursor::new(bytes), "test".into())
+}
+
+/// Reads to the end or the first error.
+fn read(bytes: &[u8]) -> (Vec<Batch>, Option<TraceError>) {
+    let mut reader = match open(bytes) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let mut batches = Vec::new();
+    loop {
+        let mut batch = Batch::default();
+        match reader.next_batch(&mut batch) {
+            Ok(true) => batches.push(batch),
+            Ok(false) => return (batches, None),
+            Err(error) => return (batches, Some(error)),
+        }
+    }
+}
+
+/// A trace of several chunks.
+fn long() -> (Vec<Batch>, Vec<u8>) {
+    let mut state = 1u32;
+    let words: Vec<u32> = (0..600_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Few batches are cut short, so that chunks fill up by their records.
+            if state >> 24 == 251 {
+                state & 0x00ff_ffff
+            } else {
+                state ^ state >> 15
+            }
+        })
+        .collect();
+    let batches = synthetic::batches(&words, 4);
+    let bytes = write(&batches);
+    (batches, bytes)
+}
+
+#[test]
+fn a_long_trace_reads_back_equal_and_is_small() {
+    let (batches, bytes) = long();
+    let reader = open(&bytes).unwrap();
+    assert_eq!(reader.end(), TraceEnd::Complete);
+    assert_eq!(reader.metadata(), METADATA);
+    assert!(reader.chunks().len() > 2);
+    let (found, error) = read(&bytes);
+    assert!(error.is_none());
+    assert!(found == batches);
+    // This stream is noise; real ones take a fraction of it.
+    assert!(bytes.len() < 600_000 * 6, "{} bytes", bytes.len());
+}
+
+#[test]
+fn equal_runs_give_equal_files() {
+    let (batches, bytes) = long();
+    assert!(write(&batches) == bytes);
+}
+
+#[test]
+fn cut_anywhere_it_reads_up_to_the_last_whole_chunk() {
+    let (batches, bytes) = long();
+    let chunks = open(&bytes).unwrap().chunks().to_vec();
+    let cuts = chunks.iter().flat_map(|chunk| {
+        let at = chunk.offset as usize;
+        [at, at + 1, at + 60, at + 128, at + 1000]
+    });
+    for cut in cuts.chain([bytes.len() - 1, bytes.len() - 24, bytes.len() - 30]) {
+        let whole = chunks.iter().filter(|chunk| {
+            let next = chunks
+                .iter()
+                .map(|c| c.offset)
+                .find(|at| *at > chunk.offset);
+            next.is_some_and(|next| next as usize <= cut)
+        });
+        let mut records: u64 = whole.map(|chunk| u64::from(chunk.records)).sum();
+        if cut > bytes.len() - 100 {
+            records = chunks.iter().map(|chunk| u64::from(chunk.records)).sum();
+        }
+        let cut_bytes = &bytes[..cut];
+        assert!(
+            matches!(open(cut_bytes).unwrap().end(), TraceEnd::Cut { .. }),
+            "cut at {cut}"
+        );
+        let (found, error) = read(cut_bytes);
+        assert!(error.is_none(), "cut at {cut}: {error:?}");
+        assert_eq!(
+            found.iter().map(|b| b.records.len() as u64).sum::<u64>(),
+            records
+        );
+        assert!(batches.starts_with(&found));
+    }
+}
+
+#[test]
+fn damage_is_reported_where_it_is() {
+    let (_, mut bytes) = long();
+    let chunk = open(&bytes).unwrap().chunks()[1];
+    bytes[chunk.offset as usize + 5000] ^= 4;
+    let (found, error) = read(&bytes);
+    let Some(TraceError::Damaged { offset, .. }) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(offset, chunk.offset);
+    assert_eq!(
+        found.iter().map(|b| b.records.len()).sum::<usize>() as u64,
+        chunk.first_seq.0
+    );
+    // A reader that goes on finds the next chunk, and the spans notice the gap.
+    let mut reader = open(&bytes).unwrap();
+    let mut batch = Batch::default();
+    let mut errors = 0;
+    let mut records = 0;
+    loop {
+        match reader.next_batch(&mut batch) {
+            Ok(true) => records += batch.records.len(),
+            Ok(false) => break,
+            Err(_) => errors += 1,
+        }
+    }
+    assert_eq!((errors, records), (1, 600_000 - chunk.records as usize));
+}
+
+#[test]
+fn other_files_are_refused() {
+    assert!(matches!(
+        open(b"").err(),
+        Some(TraceError::NotATrace { .. })
+    ));
+    assert!(matches!(
+        open(b"\x7fELF and so on, for a while").err(),
+        Some(TraceError::NotATrace { .. })
+    ));
+    let mut bytes = write(&[]);
+    assert!(read(&bytes).0.is_empty());
+    bytes[8] = 9;
+    assert!(matches!(
+        open(&bytes).err(),
+        Some(TraceError::Version { found: 9, .. })
+    ));
+}
+
+#[test]
+fn seeking_brings_the_context_along() {
+    struct Nothing;
+    impl SpanSink for Nothing {
+        fn span(&mut self, _: &crate::Span<'_>) {}
+    }
+    let (batches, bytes) = long();
+    let mut reader = open(&bytes).unwrap();
+    let chunk = *reader.chunks().last().unwrap();
+    reader.seek_cycle(HartId(0), chunk.end_cycle).unwrap();
+    let mut batch = Batch::default();
+    assert!(reader.next_batch(&mut batch).unwrap());
+    assert_eq!(
+        (batch.first_seq, batch.start_cycle),
+        (chunk.first_seq, chunk.start_cycle)
+    );
+    SpanBuilder::new().batch(&batch, &mut Nothing).unwrap();
+    let switches = |batches: &[Batch]| {
+        let events = batches.iter().flat_map(|batch| &batch.events);
+        events
+            .filter(|(_, event)| matches!(event, Event::SideBand { .. }))
+            .count()
+    };
+    let until = batches
+        .iter()
+        .position(|b| b.first_seq == chunk.first_seq)
+        .unwrap();
+    assert_eq!(switches(&[batch]), switches(&batches[..=until]));
+
+    reader.seek_seq(HartId(0), Seq(0)).unwrap();
+    let mut first = Batch::default();
+    assert!(reader.next_batch(&mut first).unwrap());
+    assert!(first == batches[0]);
+    assert!(matches!(
+        reader.seek_cycle(HartId(1), 5),
+        Err(TraceError::OutOfRange { hart: 1, .. })
+    ));
+    assert!(reader.seek_seq(HartId(0), Seq(600_000)).is_err());
+}
+
+/// Accepts so many bytes and then is full.
+struct FullDisk {
+    written: Vec<u8>,
+    room: usize,
+}
+
+impl Write for FullDisk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = self.room - self.written.len();
+        if room == 0 {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        let taken = bytes.len().min(room);
+        self.written.extend(&bytes[..taken]);
+        Ok(taken)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_leaves_what_fitted() {
+    let (batches, bytes) = long();
+    let second = open(&bytes).unwrap().chunks()[1];
+    let mut disk = FullDisk {
+        written: Vec::new(),
+        room: second.offset as usize + 77,
+    };
+    let mut writer = TraceWriter::new(&mut disk, "full".into(), METADATA).unwrap();
+    let error = batches
+        .iter()
+        .find_map(|batch| writer.batch(batch).err())
+        .unwrap();
+    assert!(matches!(error, TraceError::Write { offset, .. } if offset == second.offset));
+    assert!(
+        error
+            .to_string()
+            .starts_with("full: cannot write at offset")
+    );
+    assert!(writer.batch(&batches[0]).is_ok());
+    writer.finish().unwrap();
+    let (found, error) = read(&disk.written);
+    assert!(error.is_none());
+    assert_eq!(
+        found.iter().map(|b| b.records.len() as u64).sum::<u64>(),
+        second.first_seq.0
+    );
+}
+
+#[test]
+fn a_writer_that_is_dropped_leaves_a_cut_trace() {
+    let batches = synthetic::batches(&[0; 100], 4);
+    let path = tempfile::tempdir().unwrap();
+    let path = path.path().join("run.trace");
+    let mut writer = TraceWriter::create(&path, METADATA).unwrap();
+    writer.batch(&batches[0]).unwrap();
+    drop(writer);
+    let mut reader = TraceReader::open(&path).unwrap();
+    assert!(matches!(reader.end(), TraceEnd::Cut { .. }));
+    let mut batch = Batch::default();
+    assert!(reader.next_batch(&mut batch).unwrap());
+    assert_eq!(batch, batches[0]);
+    assert!(!reader.next_batch(&mut batch).unwrap());
+}
+
+#[test]
+fn harts_have_chunks_of_their_own() {
+    let zero = synthetic::batches(&[0; 50], 4);
+    let mut one = synthetic::batches(&[7; 50], 2);
+    one.iter_mut().for_each(|batch| batch.hart = HartId(1));
+    let both: Vec<Batch> = [zero, one].concat();
+    let bytes = write(&both);
+    assert_eq!(open(&bytes).unwrap().chunks().len(), 2);
+    assert_eq!(read(&bytes).0, both);
+}
+
+fn any_record() -> impl Strategy<Value = CommitRecord> {
+    let small = prop_oneof![4 => 0..4u32, 1 => any::<u32>()];
+    (small.clone(), small.clone(), small, any::<u32>()).prop_map(|(inst, delta, lead, flags)| {
+        CommitRecord::from_packed(InstId(inst), delta, lead, flags)
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_stream_reads_back_equal(words in prop::collection::vec(any::<u32>(), 0..500), width in 1..=8usize) {
+        let batches = synthetic::batches(&words, width);
+        let bytes = write(&batches);
+        let (found, error) = read(&bytes);
+        prop_assert!(error.is_none());
+        prop_assert_eq!(found, batches);
+    }
+
+    /// The codec keeps every bit, whether or not a commit stage could have produced it.
+    #[test]
+    fn any_record_reads_back_equal(records in prop::collection::vec(any_record(), 0..200), first in any::<u64>(), start in 0..u64::MAX / 2) {
+        let batch = Batch { records, first_seq: Seq(first), start_cycle: start, ..Batch::default() };
+        let (found, error) = read(&write(std::slice::from_ref(&batch)));
+        prop_assert!(error.is_none());
+        prop_assert_eq!(found, vec![batch]);
+    }
+
+    #[test]
+    fn hostile_bytes_never_panic(
+        words in prop::collection::vec(any::<u32>(), 1..300),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = write(&synthetic::batches(&words, 4));
+        for (index, value) in &flips {
+            let at = index.index(bytes.len());
+            bytes[at] = *value;
+        }
+        read(&bytes);
+        bytes.truncate(cut.index(bytes.len()));
+        read(&bytes);
+    }
+
+    /// Checksums hide the parsers from random damage; this reaches them.
+    #[test]
+    fn hostile_columns_never_panic(columns in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 9), batches in 0..4u32) {
+        let mut compressor = chunk::compressor().unwrap();
+        let mut header = chunk::ChunkHeader { batches, ..Default::default() };
+        let mut payload = Vec::new();
+        for (column, sizes) in columns.iter().zip(&mut header.columns) {
+            let packed = compressor.compress(column).unwrap();
+            *sizes = (column.len() as u32, packed.len() as u32);
+            payload.extend(packed);
+        }
+        let mut decoder = chunk::ChunkDecoder::new();
+        decoder.start(&header, &payload, 9).unwrap();
+        let mut batch = Batch::default();
+        while !decoder.is_empty() && decoder.next(&mut batch, false).is_ok() {}
+    }
+}
