@@ -42,36 +42,31 @@ pub fn le<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
 /// IEEE 754-2019).
 #[inline]
 pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+    let (x, y) = (F::from_bits(a), F::from_bits(b));
+    if (x < y) | (x > y) {
+        return (x.host_min(y).to_bits(), 0);
+    }
     // Equal operands are the same but for zeros: either sign.
-    extremum::<F>(a, b, |x, y| x < y, |a, b| a | b)
+    special_extremum::<F>(a, b, a | b)
 }
 
 /// The larger operand; +0 is larger than -0; a number rather than a NaN (`maximumNumber`).
 #[inline]
 pub fn max<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
-    extremum::<F>(a, b, |x, y| x > y, |a, b| a & b)
+    let (x, y) = (F::from_bits(a), F::from_bits(b));
+    if (x < y) | (x > y) {
+        return (x.host_max(y).to_bits(), 0);
+    }
+    special_extremum::<F>(a, b, a & b)
 }
 
-#[inline]
-fn extremum<F: Format>(
-    a: F::Bits,
-    b: F::Bits,
-    wins: impl Fn(F, F) -> bool,
-    if_equal: impl Fn(F::Bits, F::Bits) -> F::Bits,
-) -> (F::Bits, Flags) {
+fn special_extremum<F: Format>(a: F::Bits, b: F::Bits, equal: F::Bits) -> (F::Bits, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
-    let result = if wins(x, y) {
-        a
-    } else if wins(y, x) {
-        b
-    } else if x == y {
-        if_equal(a, b)
-    } else if !is_nan(x) {
-        a
-    } else if !is_nan(y) {
-        b
-    } else {
-        F::CANONICAL_NAN
+    let result = match (is_nan(x), is_nan(y)) {
+        (false, false) => equal,
+        (false, true) => a,
+        (true, false) => b,
+        (true, true) => F::CANONICAL_NAN,
     };
     (result, invalid_if(is_signaling(x) || is_signaling(y)))
 }

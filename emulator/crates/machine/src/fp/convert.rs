@@ -21,13 +21,14 @@ fn round(value: f64, rounding: Rounding) -> Option<(i64, bool)> {
     let rest = value - truncated as f64;
     let away = match rounding {
         Rounding::Zero => false,
-        Rounding::NearestEven => rest.abs() > 0.5 || rest.abs() == 0.5 && truncated & 1 != 0,
+        Rounding::NearestEven => (rest.abs() > 0.5) | ((rest.abs() == 0.5) & (truncated & 1 != 0)),
         Rounding::Down => rest < 0.0,
         Rounding::Up => rest > 0.0,
         Rounding::NearestAway => rest.abs() >= 0.5,
     };
-    let step = if rest < 0.0 { -1 } else { 1 };
-    Some((if away { truncated + step } else { truncated }, rest != 0.0))
+    // Without branches: fractions are as good as random.
+    let step = i64::from(away) * (1 - 2 * i64::from(rest < 0.0));
+    Some((truncated + step, rest != 0.0))
 }
 
 macro_rules! to_integer {

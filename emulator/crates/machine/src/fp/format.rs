@@ -45,6 +45,10 @@ pub trait Format:
     fn host_sqrt(self) -> Self;
     /// The host's fused multiply-add.
     fn host_fma(self, factor: Self, addend: Self) -> Self;
+    /// The smaller of two numbers that are not equal.
+    fn host_min(self, other: Self) -> Self;
+    /// The larger of two numbers that are not equal.
+    fn host_max(self, other: Self) -> Self;
     /// Every `f32` and `f64` is an `f64`.
     fn widen(self) -> f64;
     /// The nearest value, ties to even.
@@ -101,6 +105,14 @@ macro_rules! format {
             #[inline]
             fn host_fma(self, factor: Self, addend: Self) -> Self {
                 self.mul_add(factor, addend)
+            }
+            #[inline]
+            fn host_min(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline]
+            fn host_max(self, other: Self) -> Self {
+                self.max(other)
             }
             #[inline]
             fn widen(self) -> f64 {
