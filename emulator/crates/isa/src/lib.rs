@@ -1,9 +1,17 @@
 //! The RISC-V instruction table and everything derived from it, plus the port
 //! ([`TimingModel`]) through which the machine drives a timing core.
 //!
-//! One row of the table gives an instruction's encoding, operands, class and
-//! assembly syntax; the decoder, the disassembler and the machine's dispatch
-//! are generated from it.
+//! ```
+//! let inst = isa::decode(0x852e); // c.mv
+//! assert_eq!((inst.op, inst.class, inst.len), (isa::Op::Add, isa::InstClass::IntAlu, 2));
+//! assert_eq!(isa::disasm(&inst, 0), "mv a0,a1");
+//! ```
+//!
+//! One row of the table gives an instruction's encoding, operands, class and mnemonic; the
+//! decoder, the disassembler and the machine's dispatch ([`for_each_op!`]) are generated from it.
+//! Compressed instructions have no rows: they decode to the operations that they expand to.
+//!
+//! The table has RV64GC with Zicsr and Zifencei, and the privileged instructions of M and S mode.
 
 mod alias;
 mod compressed;

@@ -6,7 +6,7 @@ use isa::{DecodedInst, InstClass, Op, decode, disasm};
 fn every_row_decodes_to_itself() {
     for &op in &Op::ALL[1..] {
         let (value, mask) = op.encoding();
-        // All fields zero, and all ones except a rounding mode, whose modes 5 and 6 are reserved.
+        // All fields zero, and all ones: both are legal rounding modes.
         for raw in [value, value | !mask] {
             let inst = decode(raw);
             assert_eq!(inst.op, op, "{raw:#010x}");
