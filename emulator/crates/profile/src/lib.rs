@@ -2,18 +2,40 @@
 //!
 //! An [`Evaluator`] reads one hart's stream, live or from a trace file, and yields an
 //! [`Evaluation`]: the Oracle's [`Profile`] and cycle stacks, and one profile per sampler.
+//!
+//! ```
+//! use commit_trace::{Batch, Event};
+//! use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
+//!
+//! let samplers = [Sampler::new(Profiler::Tip, Schedule::frequency(4_000, 3_200_000_000))];
+//! let mut evaluator = Evaluator::new(&samplers, Region::Whole);
+//! let batch = Batch { events: vec![(0, Event::End)], ..Batch::default() };
+//! evaluator.batch(&batch).unwrap();
+//! let evaluation = evaluator.finish();
+//! assert_eq!(evaluation.oracle.total(), (evaluation.cycles - evaluation.idle) * 840);
+//! ```
 
+mod clock;
+mod error;
+mod evaluate;
 mod evaluation;
 mod guest_context;
+mod oracle;
 mod paged;
+mod policy;
 mod process;
 mod profile;
 mod sampler;
 mod stack;
 pub mod symbolize;
 
+pub use clock::SamplingClock;
+pub use error::{profile_error, sampling_error};
+pub use evaluate::{Evaluator, Region};
 pub use evaluation::{CycleStacks, Evaluation, SamplerResult};
 pub use guest_context::GuestContext;
+pub use oracle::UNITS_PER_CYCLE;
+pub use policy::{Outcome, Policy, Trigger};
 pub use process::{Mapping, Process, ProcessId};
 pub use profile::Profile;
 pub use sampler::{Profiler, Sampler, Schedule};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A sampling profiler (FACTS: see each policy for its rule).
+/// A sampling profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profiler {
@@ -116,5 +116,20 @@ impl Sampler {
             profiler,
             schedule,
         }
+    }
+
+    /// Every profiler at 4 kHz, the rate of the published evaluation, and at 20 kHz, on a core of
+    /// `clock` Hz; named like `tip@4kHz`.
+    pub fn defaults(clock: u64) -> Vec<Self> {
+        let rates = [4, 20];
+        let all = rates
+            .into_iter()
+            .flat_map(|khz| Profiler::ALL.map(|profiler| (khz, profiler)));
+        all.map(|(khz, profiler)| Self {
+            name: format!("{profiler}@{khz}kHz"),
+            profiler,
+            schedule: Schedule::frequency(khz * 1000, clock),
+        })
+        .collect()
     }
 }

@@ -1,0 +1,249 @@
+use commit_trace::{Redirect, TraceReader, TraceWriter, synthetic};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Component, Profiler, profile_error, sampling_error};
+
+fn evaluate(batches: &[Batch], samplers: &[Sampler], region: Region) -> Evaluation {
+    let mut evaluator = Evaluator::new(samplers, region);
+    for batch in batches {
+        evaluator.batch(batch).unwrap();
+    }
+    evaluator.finish()
+}
+
+/// Every profiler on a few schedules.
+fn samplers(period: u64, seed: u64) -> Vec<Sampler> {
+    let schedules = [
+        Schedule::every(1),
+        Schedule::every(period),
+        Schedule {
+            offset: period / 2,
+            ..Schedule::every(period)
+        },
+        Schedule::every(period).randomised(seed),
+    ];
+    let all = schedules
+        .into_iter()
+        .flat_map(|s| Profiler::ALL.map(|p| Sampler::new(p, s)));
+    all.collect()
+}
+
+fn through_a_file(batches: &[Batch]) -> Vec<Batch> {
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes, "test".into(), "{}").unwrap();
+    batches
+        .iter()
+        .for_each(|batch| writer.batch(batch).unwrap());
+    writer.finish().unwrap();
+    let mut reader = TraceReader::new(std::io::Cursor::new(bytes), "test".into()).unwrap();
+    let mut found = Vec::new();
+    let mut batch = Batch::default();
+    while reader.next_batch(&mut batch).unwrap() {
+        found.push(batch.clone());
+    }
+    found
+}
+
+fn check(evaluation: &Evaluation) -> Result<(), TestCaseError> {
+    let profiled = evaluation.cycles - evaluation.idle;
+    prop_assert_eq!(evaluation.oracle.total(), profiled * UNITS_PER_CYCLE);
+    let stacked: u64 = evaluation
+        .stacks
+        .iter()
+        .map(|(_, _, stack)| stack.total())
+        .sum();
+    prop_assert_eq!(stacked, evaluation.oracle.total());
+    for (process, inst, stack) in evaluation.stacks.iter() {
+        prop_assert_eq!(stack.total(), evaluation.oracle.weight(process, inst));
+    }
+    for result in &evaluation.samplers {
+        let tail = result.tail_cycles * UNITS_PER_CYCLE;
+        prop_assert_eq!(result.profile.total() + tail, evaluation.oracle.total());
+        let name = &result.sampler;
+        prop_assert_eq!(
+            result.samples == 0,
+            result.profile.total() == 0,
+            "{:?}",
+            name
+        );
+        if result.sampler.profiler == Profiler::Tip && result.sampler.schedule.period == 1 {
+            prop_assert_eq!(&result.profile, &evaluation.oracle);
+        }
+    }
+    let id = |process, inst| (process, inst);
+    prop_assert_eq!(
+        profile_error(&evaluation.oracle, &evaluation.oracle, id),
+        0.0
+    );
+    let expected = sampling_error(&evaluation.oracle, 100, id);
+    prop_assert!((0.0..=1.0).contains(&expected));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn totals_are_exact_and_replay_is_equal(
+        words in prop::collection::vec(any::<u32>(), 0..600),
+        width in 1..=8usize,
+        period in 1..200u64,
+        seed in any::<u64>(),
+    ) {
+        let batches = synthetic::batches(&words, width);
+        let samplers = samplers(period, seed);
+        let live = evaluate(&batches, &samplers, Region::Whole);
+        check(&live)?;
+        prop_assert_eq!(live.cycles, live.stream_cycles);
+        prop_assert_eq!(live.instructions + live.traps, words.len() as u64);
+        let replayed = evaluate(&through_a_file(&batches), &samplers, Region::Whole);
+        prop_assert_eq!(replayed, live);
+    }
+
+    #[test]
+    fn regions_keep_the_totals_exact(
+        words in prop::collection::vec(any::<u32>(), 0..600),
+        width in 1..=8usize,
+        period in 1..200u64,
+        marks in prop::collection::vec(0..8u8, 600),
+    ) {
+        let mut words = words;
+        for (word, mark) in words.iter_mut().zip(marks) {
+            if mark == 0 {
+                *word = *word & 0x00ff_ffff | 252 << 24;
+            }
+        }
+        let batches = synthetic::batches(&words, width);
+        let evaluation = evaluate(&batches, &samplers(period, 1), Region::Marked);
+        check(&evaluation)?;
+        prop_assert!(evaluation.cycles <= evaluation.stream_cycles);
+    }
+}
+
+#[test]
+fn random_sampling_of_every_cycle_state_is_unbiased() {
+    let mut state = 9u32;
+    let words: Vec<u32> = (0..200_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state ^ state >> 13
+        })
+        .collect();
+    let batches = synthetic::batches(&words, 4);
+    let samplers = samplers(50, 3);
+    let evaluation = evaluate(&batches, &samplers, Region::Whole);
+    let component = |_, inst: InstId| inst.0 % 16;
+    for result in &evaluation.samplers {
+        let error = profile_error(&result.profile, &evaluation.oracle, component);
+        let expected = sampling_error(&evaluation.oracle, result.samples, component);
+        if result.sampler.profiler == Profiler::Tip {
+            assert!(
+                error < 3.0 * expected,
+                "{:?}: {error} {expected}",
+                result.sampler
+            );
+        }
+    }
+}
+
+#[test]
+fn time_goes_to_the_process_that_runs() {
+    let switch = |pid: u32| {
+        let bytes = [&pid.to_le_bytes()[..], &pid.to_le_bytes(), &[b'p'; 16]].concat();
+        Event::SideBand { kind: 1, bytes }
+    };
+    let mut batch = synthetic::batches(&[0; 30], 1).remove(0);
+    batch
+        .facts
+        .iter_mut()
+        .for_each(|facts| facts.space = if facts.id.0 < 15 { 2 } else { 3 });
+    batch.events = vec![
+        (5, switch(7)),
+        (15, switch(8)),
+        (20, switch(7)),
+        (30, Event::End),
+    ];
+    let evaluation = evaluate(&[batch], &samplers(3, 1), Region::Whole);
+    assert_eq!(evaluation.processes.len(), 3);
+    let instructions = |process| {
+        let of = evaluation
+            .stacks
+            .iter()
+            .filter(|(p, _, _)| *p == ProcessId(process));
+        of.filter(|(_, _, stack)| stack[Component::Execution] > 0)
+            .count()
+    };
+    assert_eq!([0, 1, 2].map(instructions), [5, 20, 5]);
+    assert_eq!(evaluation.spaces[&2], ProcessId(1));
+    assert_eq!(evaluation.spaces[&3], ProcessId(1));
+    check(&evaluation).unwrap();
+
+    let text = serde_json::to_string(&evaluation).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Evaluation>(&text).unwrap(),
+        evaluation
+    );
+}
+
+#[test]
+fn components_follow_the_records() {
+    use commit_trace::{CycleClass, HartId, TeaEvents};
+    let record = |n: u32, delta: u32, residence: u64, redirect, class, tea| {
+        CommitRecord::new(InstId(n), delta, residence, 0, redirect, true, class, tea)
+    };
+    let facts = synthetic::batches(&[0; 6], 1).remove(0).facts;
+    let none = TeaEvents::default();
+    let dram = CycleClass::LoadDram;
+    let records = vec![
+        record(0, 10, 4, Redirect::None, CycleClass::Alu, TeaEvents::DR_L1),
+        record(1, 10, 30, Redirect::Mispredict, dram, none),
+        record(2, 10, 2, Redirect::Flush, CycleClass::Serialize, none),
+        record(3, 10, 2, Redirect::Flush, dram, TeaEvents::FL_MO),
+        record(4, 10, 2, Redirect::Interrupt, CycleClass::Alu, none),
+        record(
+            5,
+            10,
+            2,
+            Redirect::None,
+            CycleClass::Store,
+            TeaEvents::DR_TLB,
+        ),
+    ];
+    let batch = Batch {
+        hart: HartId(0),
+        facts,
+        records,
+        ..Batch::default()
+    };
+    let evaluation = evaluate(&[batch], &[], Region::Whole);
+    let cycles = |inst, component| {
+        evaluation.stacks.get(ProcessId(0), InstId(inst))[component] / UNITS_PER_CYCLE
+    };
+    assert_eq!(cycles(0, Component::FrontEndCache), 5);
+    assert_eq!(cycles(0, Component::Alu), 4);
+    assert_eq!(cycles(1, Component::LoadDram), 9);
+    assert_eq!(cycles(1, Component::Mispredict), 7);
+    assert_eq!(cycles(2, Component::Serialize), 2);
+    assert_eq!(cycles(2, Component::Flush), 7);
+    assert_eq!(cycles(3, Component::MemoryOrdering), 7);
+    assert_eq!(cycles(4, Component::Execution), 0);
+    assert_eq!(cycles(4, Component::Interrupt), 8);
+    assert_eq!(cycles(5, Component::Store), 2);
+    assert_eq!(evaluation.instructions, 5);
+    assert_eq!(evaluation.traps, 1);
+}
+
+#[test]
+fn the_default_set_shares_two_clocks() {
+    let samplers = Sampler::defaults(3_200_000_000);
+    assert_eq!(samplers.len(), 16);
+    assert_eq!(samplers[0].name, "tip@4kHz");
+    let evaluator = Evaluator::new(&samplers, Region::Whole);
+    assert_eq!(evaluator.run.groups.len(), 2);
+    let names: Vec<_> = evaluator
+        .finish()
+        .samplers
+        .into_iter()
+        .map(|r| r.sampler)
+        .collect();
+    assert_eq!(names, samplers);
+}

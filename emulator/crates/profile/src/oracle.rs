@@ -1,0 +1,109 @@
+//! The golden reference: every cycle, charged exactly.
+
+use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents};
+
+use crate::evaluation::CycleStacks;
+use crate::paged::Paged;
+use crate::{Component, CycleStack, ProcessId, Profile};
+
+/// Units of weight in one cycle: lcm(1..=8), so that a cycle divides evenly among any number of
+/// instructions that commit in it. 64 bits hold 2 * 10^16 cycles of them.
+pub const UNITS_PER_CYCLE: u64 = 840;
+
+/// Units for each of `n` instructions that commit in one cycle.
+pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
+    let mut share = [0; MAX_COMMIT_WIDTH + 1];
+    let mut n = 1;
+    while n <= MAX_COMMIT_WIDTH {
+        assert!(UNITS_PER_CYCLE.is_multiple_of(n as u64));
+        share[n] = UNITS_PER_CYCLE / n as u64;
+        n += 1;
+    }
+    share
+};
+
+/// Counts units per process, instruction and component.
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    processes: Vec<Counts>,
+    /// The process that runs: always a valid index after [`Oracle::select`].
+    current: usize,
+}
+
+/// Execution is apart from the rest: it is what nearly every instruction adds to, and a cache line
+/// should hold eight of it.
+#[derive(Debug, Default)]
+struct Counts {
+    execution: Paged<u64>,
+    waiting: Paged<CycleStack>,
+}
+
+impl Oracle {
+    pub(crate) fn new() -> Self {
+        let mut oracle = Self::default();
+        oracle.select(ProcessId::BOOT);
+        oracle
+    }
+
+    /// A process runs from here on.
+    pub(crate) fn select(&mut self, process: ProcessId) {
+        self.current = process.0 as usize;
+        if self.processes.len() <= self.current {
+            self.processes
+                .resize_with(self.current + 1, Counts::default);
+        }
+    }
+
+    /// Charges a span that is not idle.
+    #[inline]
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        let counts = &mut self.processes[self.current];
+        if span.state == State::Computing {
+            let share = SHARE[span.records.len()];
+            for record in span.records {
+                *counts.execution.entry(record.inst.0) += share;
+            }
+        } else if let Some(record) = span.records.first() {
+            let component = component(span.state, record);
+            counts.waiting.entry(record.inst.0)[component] += span.cycles * UNITS_PER_CYCLE;
+        }
+    }
+
+    /// The result: the profile, and the same by component.
+    pub(crate) fn finish(self) -> (Profile, CycleStacks) {
+        let mut profile = Profile::new(UNITS_PER_CYCLE);
+        let mut stacks = Vec::new();
+        for (process, counts) in self.processes.into_iter().enumerate() {
+            let mut merged = counts.waiting;
+            for (inst, units) in counts.execution.iter() {
+                merged.entry(inst)[Component::Execution] += units;
+            }
+            let by_inst: Vec<_> = merged.iter().map(|(inst, s)| (InstId(inst), *s)).collect();
+            for (inst, stack) in &by_inst {
+                profile.add(ProcessId(process as u32), *inst, stack.total());
+            }
+            stacks.push(by_inst);
+        }
+        (profile, CycleStacks::new(stacks))
+    }
+}
+
+/// What the cycles of a span without a commit are spent on, from the record that they belong to.
+#[inline]
+fn component(state: State, record: &CommitRecord) -> Component {
+    let tea = record.tea();
+    match state {
+        State::Computing | State::Idle => Component::Execution,
+        State::Stalled => Component::stall(record.class()),
+        State::Drained if tea.contains(TeaEvents::DR_L1) => Component::FrontEndCache,
+        State::Drained if tea.contains(TeaEvents::DR_TLB) => Component::FrontEndTlb,
+        State::Drained => Component::FrontEnd,
+        State::Flushed => match record.redirect() {
+            Redirect::Mispredict => Component::Mispredict,
+            Redirect::Exception => Component::Exception,
+            Redirect::Interrupt => Component::Interrupt,
+            _ if tea.contains(TeaEvents::FL_MO) => Component::MemoryOrdering,
+            _ => Component::Flush,
+        },
+    }
+}

@@ -1,0 +1,71 @@
+//! The sampling rules. Each profiler decides which instructions a trigger's sample names; how the
+//! sample weighs, and when triggers fall, is the same for all and not decided here.
+
+mod dispatch;
+mod head;
+mod retired;
+mod software;
+
+use commit_trace::{CommitRecord, InstId, Span};
+
+use crate::Profiler;
+
+/// A trigger of the sampling clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Trigger<'a> {
+    /// The cycle in which it falls.
+    pub cycle: u64,
+    /// The span that holds the cycle.
+    pub span: &'a Span<'a>,
+    /// The youngest instruction of the last committing cycle before it.
+    pub last: Option<InstId>,
+}
+
+/// What became of a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The sample names one instruction.
+    One(InstId),
+    /// The sample is split evenly over the instructions of the span.
+    All,
+    /// Not known yet. Triggers that arrive meanwhile add their cycles to this sample.
+    Pending,
+    /// No sample; its cycles go into the next one.
+    Dropped,
+}
+
+/// A profiler's rule. After a trigger, and as long as it is [`Outcome::Pending`], the stream is
+/// shown to the policy, beginning with the span in which the trigger fell.
+pub trait Policy: Send {
+    /// The clock fires while no sample is pending.
+    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome;
+
+    /// A span passes.
+    fn span(&mut self, _span: &Span<'_>) -> Outcome {
+        Outcome::Pending
+    }
+
+    /// An instruction leaves the ROB in cycle `commit`, in program order, by commit or by a trap.
+    fn record(&mut self, _commit: u64, _record: &CommitRecord) -> Outcome {
+        Outcome::Pending
+    }
+}
+
+impl Profiler {
+    /// The rule of this profiler.
+    pub fn policy(self) -> Box<dyn Policy> {
+        match self {
+            Self::Tip => Box::new(head::Tip),
+            Self::TipIlp => Box::new(head::TipIlp),
+            Self::Nci => Box::new(retired::Nci),
+            Self::NciIlp => Box::new(retired::NciIlp),
+            Self::Lci => Box::new(retired::Lci),
+            Self::Dispatch => Box::new(dispatch::Dispatch::default()),
+            Self::DispatchOp => Box::new(dispatch::DispatchOp::default()),
+            Self::Software => Box::new(software::Software::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
