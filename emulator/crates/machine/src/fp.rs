@@ -61,6 +61,7 @@ pub enum Rounding {
 
 impl Rounding {
     /// All modes, in numeric order.
+    #[cfg(test)]
     pub const ALL: [Self; 5] = [
         Self::NearestEven,
         Self::Zero,
