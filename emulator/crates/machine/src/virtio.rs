@@ -8,7 +8,7 @@ mod backend;
 mod blk;
 mod console;
 mod mmio;
-//pub mod p9;
+mod p9;
 mod queue;
 mod rng;
 
@@ -16,6 +16,7 @@ pub use backend::{Backend, Latency, Request};
 pub use blk::{Blk, DiskError, DiskMode};
 pub use console::VirtioConsole;
 pub use mmio::{VIRTIO_SIZE, VirtioMmio};
+pub use p9::{FolderError, P9};
 pub use rng::{Rng, SplitMix64};
 
 #[cfg(test)]
