@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use isa::DecodedInst;
+use isa::{DecodedInst, Op, Reg};
 
 use crate::{RAM_BASE, Ram};
 
@@ -31,11 +31,68 @@ fn empty() -> DecodedInst {
     }
 }
 
+/// A place for one decoded instruction. Fields are read one by one as execution needs them, which is
+/// faster than to copy the whole.
+#[repr(transparent)]
+pub(crate) struct Slot(Cell<DecodedInst>);
+
+impl Slot {
+    pub fn new(inst: DecodedInst) -> Self {
+        Self(Cell::new(inst))
+    }
+
+    #[inline(always)]
+    pub fn get(&self) -> DecodedInst {
+        self.0.get()
+    }
+
+    #[inline(always)]
+    pub fn op(&self) -> Op {
+        self.0.get().op
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> u64 {
+        self.0.get().len.into()
+    }
+
+    #[inline(always)]
+    pub fn rd(&self) -> Reg {
+        self.0.get().rd
+    }
+
+    #[inline(always)]
+    pub fn rs1(&self) -> Reg {
+        self.0.get().rs1
+    }
+
+    #[inline(always)]
+    pub fn rs2(&self) -> Reg {
+        self.0.get().rs2
+    }
+
+    #[inline(always)]
+    pub fn rs3(&self) -> Reg {
+        self.0.get().rs3
+    }
+
+    /// Sign-extended immediate.
+    #[inline(always)]
+    pub fn imm(&self) -> u64 {
+        self.0.get().imm as i64 as u64
+    }
+
+    #[inline(always)]
+    pub fn raw(&self) -> u32 {
+        self.0.get().raw
+    }
+}
+
 /// The decoded instructions of one physical page.
 pub(crate) struct CodePage {
     /// Physical address of the page.
     pub pa: u64,
-    pub slots: Box<[Cell<DecodedInst>; SLOTS]>,
+    pub slots: Box<[Slot; SLOTS]>,
     /// Slow stores since something was decoded.
     stores: Cell<u32>,
     /// Id pages that lie over this page.
@@ -47,10 +104,10 @@ pub(crate) struct IdPage {
     pub ids: Box<[Cell<u32>; SLOTS]>,
 }
 
-fn boxed<T: Clone>(value: T) -> Box<[Cell<T>; SLOTS]> {
-    let cells: Vec<Cell<T>> = (0..SLOTS).map(|_| Cell::new(value.clone())).collect();
-    match cells.into_boxed_slice().try_into() {
-        Ok(cells) => cells,
+fn boxed<T>(new: impl Fn() -> T) -> Box<[T; SLOTS]> {
+    let items: Vec<T> = (0..SLOTS).map(|_| new()).collect();
+    match items.into_boxed_slice().try_into() {
+        Ok(items) => items,
         Err(_) => unreachable!("built with SLOTS elements"),
     }
 }
@@ -59,7 +116,7 @@ impl CodePage {
     fn new(pa: u64) -> Rc<Self> {
         Rc::new(Self {
             pa,
-            slots: boxed(empty()),
+            slots: boxed(|| Slot::new(empty())),
             stores: Cell::new(0),
             ids: RefCell::default(),
         })
@@ -74,7 +131,7 @@ impl CodePage {
     /// it holds the same again.
     pub fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
         self.stores.set(0);
-        self.slots[slot].set(inst);
+        self.slots[slot].0.set(inst);
         for page in self.ids.borrow().iter() {
             let id = page.ids[slot].get();
             if id != NO_ID && encodings.get(id as usize) != Some(&inst.raw) {
@@ -85,7 +142,7 @@ impl CodePage {
 
     fn clear(&self, from: usize, to: usize) {
         for slot in &self.slots[from..to] {
-            slot.set(empty());
+            slot.0.set(empty());
         }
     }
 }
@@ -149,7 +206,9 @@ impl CodeCache {
     /// The ids of a page as it appears at `vpage` in address space `space`.
     pub fn ids(&mut self, space: u32, vpage: u64, page: &CodePage) -> Rc<IdPage> {
         let new = || {
-            let ids = Rc::new(IdPage { ids: boxed(NO_ID) });
+            let ids = Rc::new(IdPage {
+                ids: boxed(|| Cell::new(NO_ID)),
+            });
             page.ids.borrow_mut().push(ids.clone());
             ids
         };

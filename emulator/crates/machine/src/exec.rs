@@ -1,6 +1,6 @@
 //! Execution: one method per row of the instruction table.
 //!
-//! Every method has the same shape, `fn(&mut self, &mut Env, DecodedInst, At) -> Next`, so that the
+//! Every method has the same shape, `fn(&mut self, &mut Env, &Slot, At) -> Next`, so that the
 //! dispatch can be generated from the table and a missing one does not compile.
 
 mod atomic;
@@ -11,8 +11,9 @@ mod memory;
 mod muldiv;
 mod system;
 
-use isa::{DecodedInst, Exception, Op, TimingModel, Trap};
+use isa::{Exception, Op, TimingModel, Trap};
 
+use crate::code_cache::Slot;
 use crate::hart::{At, Env, Hart};
 
 /// Address of the next instruction, or the exception that was raised.
@@ -20,27 +21,21 @@ pub(crate) type Next = Result<u64, Trap>;
 
 /// The instruction after this one.
 #[inline(always)]
-fn following(inst: DecodedInst, at: At) -> Next {
-    Ok(at.pc.wrapping_add(inst.len.into()))
-}
-
-/// Sign-extended immediate.
-#[inline(always)]
-fn imm(inst: DecodedInst) -> u64 {
-    inst.imm as i64 as u64
+fn following(inst: &Slot, at: At) -> Next {
+    Ok(at.pc.wrapping_add(inst.len()))
 }
 
 /// The exception of an instruction that may not be executed.
-fn illegal(inst: DecodedInst) -> Trap {
+fn illegal(inst: &Slot) -> Trap {
     Trap {
         cause: Exception::IllegalInst,
-        tval: inst.raw.into(),
+        tval: inst.raw().into(),
     }
 }
 
 macro_rules! dispatch {
     ($hart:ident, $env:ident, $inst:ident, $at:ident; $($variant:ident $method:ident,)*) => {
-        match $inst.op {
+        match $inst.op() {
             $(Op::$variant => $hart.$method($env, $inst, $at),)*
         }
     };
@@ -52,7 +47,7 @@ impl Hart {
     pub(crate) fn execute<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         let hart = self;
@@ -60,7 +55,12 @@ impl Hart {
     }
 
     /// A reserved encoding. Empty slots and region triggers come here, too: see `Hart::stumble`.
-    fn illegal<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: DecodedInst, _: At) -> Next {
+    pub(crate) fn illegal<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: &Slot,
+        _: At,
+    ) -> Next {
         Err(illegal(inst))
     }
 }

@@ -1,24 +1,25 @@
 //! A: atomics. One hart and a program-order model make `aq` and `rl` hold by themselves.
 
-use isa::{DecodedInst, TimingModel};
+use isa::TimingModel;
 
 use super::{Next, following};
+use crate::code_cache::Slot;
 use crate::hart::{At, Env, Hart};
 
 /// `name(memory, register: type, extension) new value`: rd gets what memory held.
 macro_rules! atomics {
     ($($name:ident($memory:ident, $register:ident: $type:ty, $signed:ty) $new:expr;)*) => {
         impl Hart {$(
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let $register = self.get(inst.rs2) as $type;
-                let va = self.get(inst.rs1);
+                let $register = self.get(inst.rs2()) as $type;
+                let va = self.get(inst.rs1());
                 let old = self.modify(env, va, |$memory: $type| $new)?;
-                self.put(inst.rd, old as $signed as u64);
+                self.put(inst.rd(), old as $signed as u64);
                 following(inst, at)
             }
         )*}
@@ -28,26 +29,26 @@ macro_rules! atomics {
 macro_rules! reservations {
     ($($load:ident $store:ident $type:ty, $signed:ty;)*) => {
         impl Hart {$(
-            pub(super) fn $load<T: TimingModel>(
+            pub(crate) fn $load<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let value: $type = self.load_reserved(env, self.get(inst.rs1))?;
-                self.put(inst.rd, value as $signed as u64);
+                let value: $type = self.load_reserved(env, self.get(inst.rs1()))?;
+                self.put(inst.rd(), value as $signed as u64);
                 following(inst, at)
             }
 
-            pub(super) fn $store<T: TimingModel>(
+            pub(crate) fn $store<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let value = self.get(inst.rs2) as $type;
-                let stored = self.store_conditional(env, self.get(inst.rs1), value)?;
-                self.put(inst.rd, (!stored).into());
+                let value = self.get(inst.rs2()) as $type;
+                let stored = self.store_conditional(env, self.get(inst.rs1()), value)?;
+                self.put(inst.rd(), (!stored).into());
                 following(inst, at)
             }
         )*}

@@ -1,8 +1,9 @@
 //! Jumps and branches. Targets are even by construction, so that none is misaligned.
 
-use isa::{DecodedInst, TimingModel};
+use isa::TimingModel;
 
-use super::{Next, following, imm};
+use super::{Next, following};
+use crate::code_cache::Slot;
 use crate::hart::{At, Env, Hart};
 
 /// `name(a, b) condition`.
@@ -10,14 +11,14 @@ macro_rules! branches {
     ($($name:ident($a:ident, $b:ident) $condition:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let ($a, $b) = (self.get(inst.rs1), self.get(inst.rs2));
-                if $condition { Ok(at.pc.wrapping_add(imm(inst))) } else { following(inst, at) }
+                let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
+                if $condition { Ok(at.pc.wrapping_add(inst.imm())) } else { following(inst, at) }
             }
         )*}
     };
@@ -34,25 +35,15 @@ branches! {
 
 impl Hart {
     #[inline(always)]
-    pub(super) fn jal<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: DecodedInst,
-        at: At,
-    ) -> Next {
-        self.put(inst.rd, at.pc.wrapping_add(inst.len.into()));
-        Ok(at.pc.wrapping_add(imm(inst)))
+    pub(crate) fn jal<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
+        self.put(inst.rd(), at.pc.wrapping_add(inst.len()));
+        Ok(at.pc.wrapping_add(inst.imm()))
     }
 
     #[inline(always)]
-    pub(super) fn jalr<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: DecodedInst,
-        at: At,
-    ) -> Next {
-        let target = self.get(inst.rs1).wrapping_add(imm(inst)) & !1;
-        self.put(inst.rd, at.pc.wrapping_add(inst.len.into()));
+    pub(crate) fn jalr<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
+        let target = self.get(inst.rs1()).wrapping_add(inst.imm()) & !1;
+        self.put(inst.rd(), at.pc.wrapping_add(inst.len()));
         Ok(target)
     }
 }

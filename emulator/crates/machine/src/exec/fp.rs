@@ -1,8 +1,9 @@
 //! F and D. The arithmetic is in [`crate::fp`]; here are registers, rounding modes and flags.
 
-use isa::{DecodedInst, TimingModel, Trap};
+use isa::{TimingModel, Trap};
 
 use super::{Next, following, illegal};
+use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp::{self, Flags, Format, Rounding, nan_box, unbox};
 use crate::hart::{At, Env, Hart};
@@ -38,7 +39,7 @@ impl InRegister for f64 {
 impl Hart {
     /// An FP instruction that changes no FP state: illegal while `mstatus.FS` is off.
     #[inline(always)]
-    pub(super) fn fp_reads(&self, inst: DecodedInst) -> Result<(), Trap> {
+    pub(crate) fn fp_reads(&self, inst: &Slot) -> Result<(), Trap> {
         if self.csrs.mstatus & status::FS == 0 {
             Err(illegal(inst))
         } else {
@@ -48,7 +49,7 @@ impl Hart {
 
     /// An FP instruction that changes FP registers or flags: makes `mstatus.FS` dirty.
     #[inline(always)]
-    pub(super) fn fp_writes(&mut self, inst: DecodedInst) -> Result<(), Trap> {
+    pub(crate) fn fp_writes(&mut self, inst: &Slot) -> Result<(), Trap> {
         self.fp_reads(inst)?;
         self.csrs.mstatus |= status::FS;
         Ok(())
@@ -56,9 +57,9 @@ impl Hart {
 
     /// The rounding mode that the instruction asks for.
     #[inline(always)]
-    fn rounding(&self, inst: DecodedInst) -> Result<Rounding, Trap> {
+    fn rounding(&self, inst: &Slot) -> Result<Rounding, Trap> {
         const DYNAMIC: u8 = 7;
-        let field = (inst.raw >> 12) as u8 & 7;
+        let field = (inst.raw() >> 12) as u8 & 7;
         let mode = if field == DYNAMIC {
             self.csrs.frm
         } else {
@@ -74,15 +75,15 @@ impl Hart {
 
     /// Writes an FP result and accrues its flags.
     #[inline(always)]
-    fn fp_put<F: InRegister>(&mut self, inst: DecodedInst, (bits, flags): (F::Bits, Flags)) {
-        self.put(inst.rd, F::to_register(bits));
+    fn fp_put<F: InRegister>(&mut self, inst: &Slot, (bits, flags): (F::Bits, Flags)) {
+        self.put(inst.rd(), F::to_register(bits));
         self.csrs.fflags |= flags;
     }
 
     /// Writes an integer result of an FP operation and accrues its flags.
     #[inline(always)]
-    fn fp_put_x(&mut self, inst: DecodedInst, (value, flags): (u64, Flags)) {
-        self.put(inst.rd, value);
+    fn fp_put_x(&mut self, inst: &Slot, (value, flags): (u64, Flags)) {
+        self.put(inst.rd(), value);
         self.csrs.fflags |= flags;
     }
 }
@@ -91,10 +92,10 @@ impl Hart {
 macro_rules! rows {
     ($shape:ident; $($name:ident $format:ty, $function:expr;)*) => {
         impl Hart {$(
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
                 self.fp_writes(inst)?;
@@ -110,8 +111,8 @@ macro_rules! two_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
         let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1),
-            $hart.fp_get::<$format>($inst.rs2),
+            $hart.fp_get::<$format>($inst.rs1()),
+            $hart.fp_get::<$format>($inst.rs2()),
         );
         let result = $function(a, b, rounding, $hart.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
@@ -123,10 +124,10 @@ macro_rules! three_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
         let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1),
-            $hart.fp_get::<$format>($inst.rs2),
+            $hart.fp_get::<$format>($inst.rs1()),
+            $hart.fp_get::<$format>($inst.rs2()),
         );
-        let c = $hart.fp_get::<$format>($inst.rs3);
+        let c = $hart.fp_get::<$format>($inst.rs3());
         let result = $function(a, b, c, rounding, $hart.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
     };
@@ -136,7 +137,7 @@ macro_rules! three_rounded {
 macro_rules! one_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
-        let a = $hart.fp_get::<$format>($inst.rs1);
+        let a = $hart.fp_get::<$format>($inst.rs1());
         $hart.fp_put::<$format>($inst, $function(a, rounding, $hart.csrs.fflags));
     };
 }
@@ -145,8 +146,8 @@ macro_rules! one_rounded {
 macro_rules! sign {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1),
-            $hart.fp_get::<$format>($inst.rs2),
+            $hart.fp_get::<$format>($inst.rs1()),
+            $hart.fp_get::<$format>($inst.rs2()),
         );
         $hart.fp_put::<$format>($inst, ($function(a, b), 0));
     };
@@ -156,8 +157,8 @@ macro_rules! sign {
 macro_rules! extremum {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1),
-            $hart.fp_get::<$format>($inst.rs2),
+            $hart.fp_get::<$format>($inst.rs1()),
+            $hart.fp_get::<$format>($inst.rs2()),
         );
         $hart.fp_put::<$format>($inst, $function(a, b));
     };
@@ -167,8 +168,8 @@ macro_rules! extremum {
 macro_rules! comparison {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1),
-            $hart.fp_get::<$format>($inst.rs2),
+            $hart.fp_get::<$format>($inst.rs1()),
+            $hart.fp_get::<$format>($inst.rs2()),
         );
         let (holds, flags) = $function(a, b);
         $hart.fp_put_x($inst, (u64::from(holds), flags));
@@ -179,7 +180,7 @@ macro_rules! comparison {
 macro_rules! to_integer {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
-        let a = $hart.fp_get::<$format>($inst.rs1);
+        let a = $hart.fp_get::<$format>($inst.rs1());
         $hart.fp_put_x($inst, $function(a, rounding));
     };
 }
@@ -188,7 +189,7 @@ macro_rules! to_integer {
 macro_rules! from_integer {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
-        let a = $hart.get($inst.rs1);
+        let a = $hart.get($inst.rs1());
         $hart.fp_put::<$format>($inst, $function(a, rounding));
     };
 }
@@ -196,8 +197,8 @@ macro_rules! from_integer {
 /// Destination register = function(source register), as 64 bits.
 macro_rules! moved {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
-        let a = $hart.get($inst.rs1);
-        $hart.put($inst.rd, $function(a));
+        let a = $hart.get($inst.rs1());
+        $hart.put($inst.rd(), $function(a));
     };
 }
 
@@ -285,28 +286,28 @@ rows! { moved;
 }
 
 impl Hart {
-    pub(super) fn fcvt_s_d<T: TimingModel>(
+    pub(crate) fn fcvt_s_d<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_writes(inst)?;
         let rounding = self.rounding(inst)?;
-        self.fp_put::<f32>(inst, fp::f64_to_f32(self.get(inst.rs1), rounding));
+        self.fp_put::<f32>(inst, fp::f64_to_f32(self.get(inst.rs1()), rounding));
         following(inst, at)
     }
 
-    pub(super) fn fcvt_d_s<T: TimingModel>(
+    pub(crate) fn fcvt_d_s<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_writes(inst)?;
         // Exact, but a reserved dynamic mode is still illegal.
         self.rounding(inst)?;
-        self.fp_put::<f64>(inst, fp::f32_to_f64(unbox(self.get(inst.rs1))));
+        self.fp_put::<f64>(inst, fp::f32_to_f64(unbox(self.get(inst.rs1()))));
         following(inst, at)
     }
 }

@@ -1,8 +1,9 @@
 //! Integer computation.
 
-use isa::{DecodedInst, TimingModel};
+use isa::TimingModel;
 
-use super::{Next, following, imm};
+use super::{Next, following};
+use crate::code_cache::Slot;
 use crate::hart::{At, Env, Hart};
 
 /// Result of a 32-bit operation.
@@ -16,14 +17,14 @@ macro_rules! registers {
     ($($name:ident($a:ident, $b:ident) $result:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let ($a, $b) = (self.get(inst.rs1), self.get(inst.rs2));
-                self.put(inst.rd, $result);
+                let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
+                self.put(inst.rd(), $result);
                 following(inst, at)
             }
         )*}
@@ -35,14 +36,14 @@ macro_rules! immediates {
     ($($name:ident($a:ident, $b:ident) $result:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let ($a, $b) = (self.get(inst.rs1), imm(inst));
-                self.put(inst.rd, $result);
+                let ($a, $b) = (self.get(inst.rs1()), inst.imm());
+                self.put(inst.rd(), $result);
                 following(inst, at)
             }
         )*}
@@ -86,13 +87,13 @@ immediates! {
 
 impl Hart {
     #[inline(always)]
-    pub(super) fn auipc<T: TimingModel>(
+    pub(crate) fn auipc<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
-        self.put(inst.rd, at.pc.wrapping_add(imm(inst)));
+        self.put(inst.rd(), at.pc.wrapping_add(inst.imm()));
         following(inst, at)
     }
 }

@@ -1,8 +1,9 @@
 //! Loads and stores, integer and FP.
 
-use isa::{DecodedInst, TimingModel};
+use isa::TimingModel;
 
-use super::{Next, following, imm};
+use super::{Next, following};
+use crate::code_cache::Slot;
 use crate::fp::nan_box;
 use crate::hart::{At, Env, Hart};
 
@@ -11,15 +12,15 @@ macro_rules! loads {
     ($($name:ident: $value:ident $type:ty => $extended:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let va = self.get(inst.rs1).wrapping_add(imm(inst));
+                let va = self.get(inst.rs1()).wrapping_add(inst.imm());
                 let $value = self.load::<T, $type>(env, va, at.count)?;
-                self.put(inst.rd, $extended);
+                self.put(inst.rd(), $extended);
                 following(inst, at)
             }
         )*}
@@ -30,14 +31,14 @@ macro_rules! stores {
     ($($name:ident: $type:ty;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let va = self.get(inst.rs1).wrapping_add(imm(inst));
-                let value = self.get(inst.rs2) as $type;
+                let va = self.get(inst.rs1()).wrapping_add(inst.imm());
+                let value = self.get(inst.rs2()) as $type;
                 self.store::<T, $type>(env, va, value, at.count)?;
                 following(inst, at)
             }
@@ -64,38 +65,38 @@ stores! {
 
 impl Hart {
     #[inline(always)]
-    pub(super) fn flw<T: TimingModel>(
+    pub(crate) fn flw<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_writes(inst)?;
-        let va = self.get(inst.rs1).wrapping_add(imm(inst));
+        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
         let value = self.load::<T, u32>(env, va, at.count)?;
-        self.put(inst.rd, nan_box(value));
+        self.put(inst.rd(), nan_box(value));
         following(inst, at)
     }
 
     #[inline(always)]
-    pub(super) fn fld<T: TimingModel>(
+    pub(crate) fn fld<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_writes(inst)?;
-        let va = self.get(inst.rs1).wrapping_add(imm(inst));
+        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
         let value = self.load::<T, u64>(env, va, at.count)?;
-        self.put(inst.rd, value);
+        self.put(inst.rd(), value);
         following(inst, at)
     }
 
     #[inline(always)]
-    pub(super) fn fsw<T: TimingModel>(
+    pub(crate) fn fsw<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_reads(inst)?;
@@ -103,10 +104,10 @@ impl Hart {
     }
 
     #[inline(always)]
-    pub(super) fn fsd<T: TimingModel>(
+    pub(crate) fn fsd<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.fp_reads(inst)?;

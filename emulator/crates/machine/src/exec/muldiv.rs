@@ -1,8 +1,9 @@
 //! M: multiplication and division.
 
-use isa::{DecodedInst, Operand, TimingModel};
+use isa::{Operand, TimingModel};
 
 use super::{Next, following};
+use crate::code_cache::Slot;
 use crate::hart::{At, Env, Hart};
 
 /// `name(a, b) result`.
@@ -10,14 +11,14 @@ macro_rules! multiplications {
     ($($name:ident($a:ident, $b:ident) $result:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let ($a, $b) = (self.get(inst.rs1), self.get(inst.rs2));
-                self.put(inst.rd, $result);
+                let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
+                self.put(inst.rd(), $result);
                 following(inst, at)
             }
         )*}
@@ -29,20 +30,20 @@ macro_rules! divisions {
     ($($name:ident($a:ident, $b:ident: $type:ty, $signed:ty) $result:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 _: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let ($a, $b) = (self.get(inst.rs1) as $type, self.get(inst.rs2) as $type);
+                let ($a, $b) = (self.get(inst.rs1()) as $type, self.get(inst.rs2()) as $type);
                 if T::TIMED {
                     self.operand = Operand {
                         dividend_bits: Significant::bits($a),
                         divisor_bits: Significant::bits($b),
                     };
                 }
-                self.put(inst.rd, ($result) as $signed as u64);
+                self.put(inst.rd(), ($result) as $signed as u64);
                 following(inst, at)
             }
         )*}

@@ -1,8 +1,9 @@
 //! CSR instructions, fences and the privileged instructions.
 
-use isa::{DecodedInst, Exception, Privilege, TimingModel, Trap};
+use isa::{Exception, Privilege, TimingModel, Trap};
 
 use super::{Next, following, illegal};
+use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::hart::{At, Env, Hart, after};
 
@@ -11,13 +12,13 @@ macro_rules! csr_instructions {
     ($($name:ident $source:ident($old:ident, $operand:ident) $new:expr;)*) => {
         impl Hart {$(
             #[cold]
-            pub(super) fn $name<T: TimingModel>(
+            pub(crate) fn $name<T: TimingModel>(
                 &mut self,
                 env: &mut Env<'_, T>,
-                inst: DecodedInst,
+                inst: &Slot,
                 at: At,
             ) -> Next {
-                let field = inst.raw >> 15 & 31;
+                let field = inst.raw() >> 15 & 31;
                 let operand = csr_instructions!(@$source self, inst, field);
                 let update = |$old: u64, $operand: u64| $new;
                 // Setting or clearing nothing by name does not count as a write.
@@ -26,7 +27,7 @@ macro_rules! csr_instructions {
             }
         )*}
     };
-    (@register $hart:ident, $inst:ident, $field:ident) => { $hart.get($inst.rs1) };
+    (@register $hart:ident, $inst:ident, $field:ident) => { $hart.get($inst.rs1()) };
     (@immediate $hart:ident, $inst:ident, $field:ident) => { u64::from($field) };
 }
 
@@ -43,49 +44,44 @@ impl Hart {
     fn csr_instruction<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
         write: bool,
         update: impl FnOnce(u64) -> u64,
     ) -> Next {
-        let number = inst.imm as u16 & 0xfff;
+        let number = inst.imm() as u16 & 0xfff;
         let old = self.read_csr(env, number, at.count).ok_or(illegal(inst))?;
         if write {
             let new = update(self.modified_csr(number, old));
             self.write_csr(env, number, new, at.count)
                 .ok_or(illegal(inst))?;
         }
-        self.put(inst.rd, old);
+        self.put(inst.rd(), old);
         following(inst, at)
     }
 
     /// Everything happens in program order: nothing to do.
     #[inline(always)]
-    pub(super) fn fence<T: TimingModel>(
+    pub(crate) fn fence<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         following(inst, at)
     }
 
     /// Stores drop the decoded instructions that they overwrite at once: nothing to do.
-    pub(super) fn fence_i<T: TimingModel>(
+    pub(crate) fn fence_i<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         following(inst, at)
     }
 
-    pub(super) fn ecall<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        _: DecodedInst,
-        _: At,
-    ) -> Next {
+    pub(crate) fn ecall<T: TimingModel>(&mut self, _: &mut Env<'_, T>, _: &Slot, _: At) -> Next {
         let cause = match self.privilege {
             Privilege::User => Exception::EcallU,
             Privilege::Supervisor => Exception::EcallS,
@@ -94,12 +90,7 @@ impl Hart {
         Err(Trap { cause, tval: 0 })
     }
 
-    pub(super) fn ebreak<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        _: DecodedInst,
-        at: At,
-    ) -> Next {
+    pub(crate) fn ebreak<T: TimingModel>(&mut self, _: &mut Env<'_, T>, _: &Slot, at: At) -> Next {
         Err(Trap {
             cause: Exception::Breakpoint,
             tval: at.pc,
@@ -107,10 +98,10 @@ impl Hart {
     }
 
     #[cold]
-    pub(super) fn sret<T: TimingModel>(
+    pub(crate) fn sret<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.supervisor_only(inst, status::TSR)?;
@@ -120,10 +111,10 @@ impl Hart {
     }
 
     #[cold]
-    pub(super) fn mret<T: TimingModel>(
+    pub(crate) fn mret<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         if self.privilege != Privilege::Machine {
@@ -141,12 +132,7 @@ impl Hart {
     }
 
     #[cold]
-    pub(super) fn wfi<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: DecodedInst,
-        at: At,
-    ) -> Next {
+    pub(crate) fn wfi<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
         // In user mode `wfi` is illegal whenever there is a supervisor mode.
         self.supervisor_only(inst, status::TW)?;
         self.afterwards(after::WAIT);
@@ -154,15 +140,15 @@ impl Hart {
     }
 
     #[cold]
-    pub(super) fn sfence_vma<T: TimingModel>(
+    pub(crate) fn sfence_vma<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
-        inst: DecodedInst,
+        inst: &Slot,
         at: At,
     ) -> Next {
         self.supervisor_only(inst, status::TVM)?;
-        let va = self.get(inst.rs1);
-        let reach = if inst.rs1 == 0 {
+        let va = self.get(inst.rs1());
+        let reach = if inst.rs1() == 0 {
             None
         } else {
             self.superpages.reach(va)
@@ -180,7 +166,7 @@ impl Hart {
     }
 
     /// Machine mode, or supervisor mode unless the `mstatus` bit `trapped` says otherwise.
-    fn supervisor_only(&self, inst: DecodedInst, trapped: u64) -> Result<(), Trap> {
+    fn supervisor_only(&self, inst: &Slot, trapped: u64) -> Result<(), Trap> {
         match self.privilege {
             Privilege::Machine => Ok(()),
             Privilege::Supervisor if self.csrs.mstatus & trapped == 0 => Ok(()),

@@ -83,10 +83,13 @@ impl Hart {
         // Host pointers in the TLBs are valid only while the bus is borrowed.
         self.flush_translations();
         self.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
-        self.timed = T::TIMED;
+        let was_timed = std::mem::replace(&mut self.timed, T::TIMED);
         if T::TIMED {
-            env.timing.idle_until(self.cycle);
-            env.timing.privilege(self.privilege);
+            // A timed run that goes on from a timed one leaves no trace in the timing.
+            if !was_timed {
+                env.timing.idle_until(self.cycle);
+                env.timing.privilege(self.privilege);
+            }
         } else {
             // `count` is the cycle again, as `Hart::count` says.
             let ahead = self.cycle.wrapping_sub(self.count);

@@ -9,7 +9,7 @@ use isa::{
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
-use crate::code_cache::NO_ID;
+use crate::code_cache::{NO_ID, Slot};
 use crate::mmu::Walker;
 use crate::mmu_tlb::FetchPage;
 
@@ -87,7 +87,7 @@ impl Hart {
             let result = match fetched.fault {
                 None => self.execute(
                     env,
-                    inst,
+                    &Slot::new(inst),
                     At {
                         pc,
                         count: self.count,

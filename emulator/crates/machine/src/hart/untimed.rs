@@ -1,47 +1,68 @@
 //! The untimed loop: an instruction is a cycle.
 
-use isa::{DecodedInst, TimingModel, Trap};
+use isa::{Op, TimingModel, Trap};
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
+use crate::code_cache::Slot;
 use crate::mmu_tlb::FetchPage;
+
+/// Expands to the execution of one instruction. The match is written out in the loop, so that each
+/// operation goes on to the next instruction by itself and no result has to be put together.
+macro_rules! step {
+    ($hart:ident, $env:ident, $slot:ident, $at:ident, $pc:ident, $count:ident, $exec:lifetime;
+        $($variant:ident $method:ident,)*) => {
+        match $slot.op() {
+            $(Op::$variant => match $hart.$method($env, $slot, $at) {
+                Ok(next) => {
+                    $pc = next;
+                    $count += 1;
+                    continue;
+                }
+                Err(trap) => break $exec trap,
+            },)*
+        }
+    };
+}
 
 impl Hart {
     pub(super) fn run_untimed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> RunExit {
-        let mut pc = self.pc;
-        let mut count = self.count;
+        let hart = self;
+        let mut pc = hart.pc;
+        let mut count = hart.count;
         let mut page = FetchPage::elsewhere(pc);
         loop {
-            if count >= self.check_at {
-                self.pc = pc;
-                self.count = count;
-                if let Some(exit) = self.pause(env) {
-                    return exit;
-                }
-                pc = self.pc;
-                count = self.count;
-                page.forget(pc);
-            }
-            let Some(slot) = page.code.slots.get(page.slot(pc)) else {
-                match self.fetch_page(env, pc) {
-                    Ok(found) => page = found,
-                    Err(trap) => {
-                        count += 1;
-                        pc = self.trap(trap, pc);
+            let trap = 'exec: {
+                loop {
+                    if count >= hart.check_at {
+                        hart.pc = pc;
+                        hart.count = count;
+                        if let Some(exit) = hart.pause(env) {
+                            return exit;
+                        }
+                        pc = hart.pc;
+                        count = hart.count;
                         page.forget(pc);
                     }
+                    let Some(slot) = page.code.slots.get(page.slot(pc)) else {
+                        match hart.fetch_page(env, pc) {
+                            Ok(found) => page = found,
+                            Err(trap) => {
+                                count += 1;
+                                pc = hart.trap(trap, pc);
+                                page.forget(pc);
+                            }
+                        }
+                        continue;
+                    };
+                    let at = At { pc, count };
+                    isa::for_each_op!(step, hart, env, slot, at, pc, count, 'exec)
                 }
-                continue;
             };
-            let inst = slot.get();
-            match self.execute(env, inst, At { pc, count }) {
-                Ok(next) => pc = next,
-                Err(trap) => match self.stumble(env, &mut page, inst, trap, At { pc, count }) {
-                    Some(next) => pc = next,
-                    None => continue,
-                },
+            if let Some(next) = hart.stumble(env, &mut page, trap, At { pc, count }) {
+                pc = next;
+                count += 1;
             }
-            count += 1;
         }
     }
 
@@ -74,16 +95,16 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         page: &mut FetchPage,
-        inst: DecodedInst,
         trap: Trap,
         at: At,
     ) -> Option<u64> {
+        let inst = page.code.slots[page.slot(at.pc)].get();
         let (inst, result) = if inst.len != 0 {
             (inst, Err(trap))
         } else {
             match self.decode_at(env, page, at.pc) {
                 Ok((_, true)) => return None,
-                Ok((uncached, false)) => (uncached, self.execute(env, uncached, at)),
+                Ok((uncached, false)) => (uncached, self.execute(env, &Slot::new(uncached), at)),
                 Err(trap) => (inst, Err(trap)),
             }
         };
