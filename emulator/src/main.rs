@@ -1,1 +1,44 @@
-fn main() {}
+//! `tipsim`: see `--help`, and ARCHITECTURE.md for the map.
+
+mod boot;
+mod cli;
+mod core_cmd;
+mod exec;
+mod failure;
+mod guest;
+mod report_cmd;
+mod run;
+mod spec;
+mod stream;
+mod system;
+mod terminal;
+mod tip_bus;
+mod trace_cmd;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("TIPSIM_LOG")
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
+        )
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
+    let status = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Boot(args) => boot::boot(&args),
+        Command::Exec(args) => exec::exec(&args),
+        Command::Report(args) => report_cmd::report(&args).map(|()| 0),
+        Command::Trace(command) => trace_cmd::trace(&command).map(|()| 0),
+        Command::Core(command) => core_cmd::core(&command).map(|()| 0),
+    };
+    status
+        .unwrap_or_else(|error| failure::report(&error))
+        .into()
+}

@@ -1,0 +1,100 @@
+//! `tipsim boot`: an interactive machine on this terminal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use machine::{Exit, Input, Limit, Output, RunExit};
+
+use crate::cli::BootArgs;
+use crate::failure::BadInput;
+use crate::guest::GuestFiles;
+use crate::spec::{Mode, parse_size};
+use crate::system::{Setup, System};
+use crate::terminal::Terminal;
+
+/// Instructions between two looks at the terminal.
+const SLICE: u64 = 1_000_000;
+/// The guest sleeps: the host does too, this long at a time.
+const NAP: Duration = Duration::from_millis(2);
+
+/// Boots; the exit status is the guest's.
+pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
+    let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
+    let preset = crate::core_cmd::load(&args.core, &[])?;
+    let files = GuestFiles::resolve(
+        args.guest_dir.as_deref(),
+        args.firmware.as_deref(),
+        args.kernel.as_deref(),
+        args.initrd.as_deref(),
+    )?;
+    let input = Input::default();
+    let mut system = System::new(Setup {
+        memory,
+        preset: &preset,
+        console: Output::new(Box::new(std::io::stdout())),
+        input: Some(input.clone()),
+        drives: &args.drive,
+        write_drives: true,
+        share: args.share.as_deref(),
+    })?;
+    system.load_guest(
+        &files,
+        &format!("console=ttyS0 earlycon=sbi {}", args.append),
+    )?;
+    let mut engine = system.engine(args.mode, &preset, None);
+
+    let leave = Arc::new(AtomicBool::new(false));
+    let terminal = Terminal::open(input, Arc::clone(&leave));
+    let start = Instant::now();
+    let mut asleep = Duration::ZERO;
+    let exit = loop {
+        if leave.load(Ordering::Relaxed) {
+            break None;
+        }
+        if args
+            .max_insts
+            .is_some_and(|most| system.hart.instructions() >= most)
+        {
+            break None;
+        }
+        let before = (system.hart.instructions(), system.hart.cycle());
+        match system.run(
+            &mut engine,
+            Limit {
+                instructions: SLICE,
+                cycle: before.1 + SLICE * 4,
+            },
+        ) {
+            RunExit::Exit(exit) => break Some(exit),
+            RunExit::Idle => {
+                std::thread::sleep(NAP);
+                asleep += NAP;
+            }
+            // An idle guest would race through its timers: time passes as on the wall.
+            RunExit::Limit if system.hart.instructions() - before.0 < SLICE / 100 => {
+                std::thread::sleep(NAP);
+                asleep += NAP;
+            }
+            RunExit::Limit => {}
+        }
+    };
+    drop(terminal);
+    let instructions = system.hart.instructions();
+    let awake = start.elapsed().saturating_sub(asleep).as_secs_f64();
+    let mode = if args.mode == Mode::Timing {
+        "timing"
+    } else {
+        "functional"
+    };
+    eprintln!(
+        "tipsim: {instructions} instructions, {} cycles, {:.1} MIPS ({mode})",
+        system.hart.cycle(),
+        instructions as f64 / awake.max(1e-9) / 1e6,
+    );
+    Ok(match exit {
+        Some(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
+        Some(Exit::Host(code)) => u8::try_from(code).unwrap_or(255),
+        Some(Exit::Reset) | None => 0,
+    })
+}

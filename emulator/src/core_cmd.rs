@@ -1,0 +1,77 @@
+//! `tipsim core`.
+
+use timing::Preset;
+
+use crate::cli::{CoreCommand, Format};
+use crate::failure::BadInput;
+
+/// Loads a preset and applies `KEY=VALUE` overrides.
+pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
+    let mut preset = Preset::load(name).map_err(|e| BadInput(e.to_string()))?;
+    for assignment in set {
+        let (key, value) = assignment.split_once('=').ok_or_else(|| {
+            BadInput(format!(
+                "--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"
+            ))
+        })?;
+        preset
+            .set(key, value)
+            .map_err(|e| BadInput(e.to_string()))?;
+    }
+    Ok(preset)
+}
+
+/// The `[core]` section of a spec.
+pub fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
+    let mut set = Vec::new();
+    for (key, value) in &core.set {
+        flatten(key, value, &mut set);
+    }
+    load(&core.preset, &set)
+}
+
+fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (k, v) in table {
+                flatten(&format!("{key}.{k}"), v, out);
+            }
+        }
+        value => out.push(format!("{key}={value}")),
+    }
+}
+
+/// `tipsim core list` and `show`.
+pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
+    match command {
+        CoreCommand::List { format } => {
+            let presets = timing::preset::names()
+                .map(|name| Preset::load(name).map(|p| p.describe()))
+                .collect::<Result<Vec<_>, _>>()?;
+            if *format == Format::Json {
+                let list: Vec<_> = presets
+                    .iter()
+                    .map(|p| serde_json::json!({"name": p.name, "summary": p.summary}))
+                    .collect();
+                println!("{}", serde_json::to_string_pretty(&list)?);
+            } else {
+                for preset in presets {
+                    println!("{:12} {}", preset.name, preset.summary);
+                }
+            }
+        }
+        CoreCommand::Show {
+            preset,
+            set,
+            format,
+        } => {
+            let description = load(preset, set)?.describe();
+            if *format == Format::Json {
+                println!("{}", serde_json::to_string_pretty(&description)?);
+            } else {
+                print!("{description}");
+            }
+        }
+    }
+    Ok(())
+}

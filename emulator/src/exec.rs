@@ -1,0 +1,91 @@
+//! `tipsim exec`: bare-metal ELFs under HTIF, as the public test suites expect it.
+
+use std::io::Write;
+use std::time::Instant;
+
+use machine::{Elf, Exit, Htif, Image, Limit, Output, RAM_BASE, ResetState, RunExit, signature};
+
+use crate::cli::ExecArgs;
+use crate::failure::{BadInput, bad_input};
+use crate::spec::parse_size;
+use crate::system::{Setup, System};
+
+/// Runs the ELF; the exit status is the test's.
+pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
+    let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
+    let preset = crate::core_cmd::load(&args.core, &[])?;
+    let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
+    let mut system = System::new(Setup {
+        memory,
+        preset: &preset,
+        console: Output::new(Box::new(std::io::stdout())),
+        input: None,
+        drives: &[],
+        write_drives: false,
+        share: None,
+    })?;
+    let name = args.elf.display().to_string();
+    let bus = &mut system.board.bus;
+    let elf = Elf::load(
+        Image {
+            name: &name,
+            bytes: &bytes,
+        },
+        RAM_BASE,
+        &mut bus.ram,
+    )
+    .map_err(|e| BadInput(e.to_string()))?;
+    let symbols = elf.symbols;
+    match symbols.tohost {
+        Some(tohost) => {
+            bus.attach_htif(Htif::new(
+                tohost,
+                symbols.fromhost,
+                Box::new(std::io::stdout()),
+            ));
+        }
+        None => tracing::warn!("{name}: no symbol `tohost`: the program cannot end by itself"),
+    }
+    system.reset(ResetState {
+        pc: elf.entry,
+        ..ResetState::default()
+    });
+
+    let mut engine = system.engine(args.mode, &preset, None);
+    let start = Instant::now();
+    let exit = system.run(&mut engine, Limit::instructions(args.max_insts));
+    std::io::stdout().flush()?;
+    if args.stats {
+        let (cycles, instructions) = (system.hart.cycle(), system.hart.instructions());
+        let mips = instructions as f64 / start.elapsed().as_secs_f64() / 1e6;
+        eprintln!("{instructions} instructions, {cycles} cycles, {mips:.1} MIPS");
+    }
+    let status = match exit {
+        RunExit::Exit(Exit::Host(code)) => u8::try_from(code).unwrap_or(255),
+        RunExit::Exit(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
+        RunExit::Exit(Exit::Reset) => 0,
+        RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
+        RunExit::Limit => anyhow::bail!("{name}: not done after {} instructions", args.max_insts),
+    };
+    if let Some(file) = &args.signature {
+        let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {
+            return Err(BadInput(format!(
+                "{name}: --signature: expected symbols begin_signature and end_signature"
+            ))
+            .into());
+        };
+        let text = signature(
+            &system.board.bus.ram,
+            begin,
+            end,
+            args.signature_granularity,
+        )
+        .ok_or_else(|| {
+            BadInput(format!(
+                "{name}: signature {begin:#x}..{end:#x} is not in memory"
+            ))
+        })?;
+        std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
+    }
+    Ok(status)
+}

@@ -1,0 +1,249 @@
+//! `tipsim run`: a whole experiment.
+
+mod host;
+mod outcome;
+mod progress;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use base64::Engine as _;
+use commit_trace::{HartId, recording};
+use machine::{Limit, Output, RunExit};
+use profile::{Profiler, Sampler, Schedule};
+use timing::Preset;
+
+use crate::cli::RunArgs;
+use crate::failure::{BadInput, bad_input};
+use crate::guest::GuestFiles;
+use crate::spec::{self, Mode, Spec};
+use crate::system::{Engine, Setup, System};
+
+use host::Host;
+use outcome::Outcome;
+use progress::Progress;
+
+/// Instructions between two looks at the outside world. Part of what makes runs equal: where the
+/// hart pauses must not depend on the host.
+const SLICE: u64 = 1 << 20;
+/// Batches that may wait for the host's side: 16 MiB.
+const IN_FLIGHT: usize = 64;
+/// Default sampling period, in cycles: a prime, so that loops do not beat against it.
+const DENSE_PERIOD: u64 = 9973;
+
+/// Everything that a run needs, checked before anything is written.
+struct Plan {
+    spec: Spec,
+    preset: Preset,
+    files: GuestFiles,
+    samplers: Vec<Sampler>,
+    bootargs: String,
+    memory: u64,
+}
+
+/// Runs the experiment; the exit status is that of the guest's command.
+pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    let plan = Plan::new(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_signal = Arc::clone(&stop);
+    ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
+
+    std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
+    let share = args.out.join("share");
+    let _ = std::fs::remove_dir_all(&share);
+    std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
+
+    let outcome = simulate(&plan, args, &share, &stop)?;
+    collect(&share, &args.out)?;
+    outcome.write(&plan, &args.out)?;
+    outcome.verdict(&plan, &args.out)
+}
+
+impl Plan {
+    fn new(args: &RunArgs) -> anyhow::Result<Self> {
+        let spec = Spec::load(&args.spec, &args.set)?;
+        let at = |e: BadInput| bad_input(&args.spec, e);
+        let preset = crate::core_cmd::of_spec(&spec.core).map_err(at)?;
+        let samplers = samplers(&spec, &preset).map_err(BadInput).map_err(at)?;
+        let guest = &spec.guest;
+        let files = GuestFiles::resolve(
+            args.guest_dir.as_deref(),
+            guest.firmware.as_deref(),
+            guest.kernel.as_deref(),
+            guest.initrd.as_deref(),
+        )?;
+        let parts = [
+            Some(&files.firmware),
+            files.kernel.as_ref(),
+            files.initrd.as_ref(),
+        ];
+        for file in parts.into_iter().flatten().chain(&guest.drive) {
+            std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
+        }
+        let mut bootargs = format!("console=ttyS0 earlycon=sbi {}", guest.append);
+        if let Some(command) = &spec.run.command {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(command);
+            bootargs = format!("{bootargs} tipsim.command={encoded}");
+        }
+        let memory = spec::parse_size(&guest.memory)
+            .map_err(BadInput)
+            .map_err(at)?;
+        Ok(Self {
+            spec,
+            preset,
+            files,
+            samplers,
+            bootargs,
+            memory,
+        })
+    }
+}
+
+/// The samplers of a spec; without any, every profiler at two rates.
+fn samplers(spec: &Spec, preset: &Preset) -> Result<Vec<Sampler>, String> {
+    let clock_hz = f64::from(preset.clock.mhz) * 1e6;
+    let every = |schedule| Profiler::ALL.map(|profiler| (profiler, schedule));
+    let mut wanted: Vec<(Profiler, Schedule)> = Vec::new();
+    for (n, s) in spec.sampler.iter().enumerate() {
+        let period = match (&s.frequency, s.period) {
+            (Some(f), _) => (clock_hz / spec::parse_frequency(f)?).round().max(1.0) as u64,
+            (None, period) => period.unwrap_or(DENSE_PERIOD),
+        };
+        let random = s.random.then_some(n as u64 + 1);
+        let schedule = Schedule {
+            period,
+            offset: s.offset,
+            random,
+        };
+        if s.profiler == "all" {
+            wanted.extend(every(schedule));
+            continue;
+        }
+        let names = || {
+            Profiler::ALL
+                .iter()
+                .map(|p| p.name())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let profiler = Profiler::ALL
+            .into_iter()
+            .find(|p| p.name() == s.profiler)
+            .ok_or_else(|| {
+                let (names, found) = (names(), &s.profiler);
+                format!("sampler[{n}].profiler: expected all or one of {names}; found \"{found}\"")
+            })?;
+        wanted.push((profiler, schedule));
+    }
+    if wanted.is_empty() {
+        wanted.extend(every(Schedule::every(DENSE_PERIOD)));
+        wanted.extend(every(Schedule::frequency(4000, clock_hz as u64)));
+    }
+    // The first sampler of a profiler carries its plain name; the others say how they differ.
+    let mut named: Vec<Sampler> = Vec::new();
+    for (profiler, schedule) in wanted {
+        let mut sampler = Sampler::new(profiler, schedule);
+        if named.iter().any(|s| s.name == sampler.name) {
+            let random = if schedule.random.is_some() { "r" } else { "" };
+            sampler.name = format!("{profiler}@{}{random}", schedule.period);
+        }
+        let same = named
+            .iter()
+            .filter(|s| s.name.starts_with(&sampler.name))
+            .count();
+        if named.iter().any(|s| s.name == sampler.name) {
+            sampler.name = format!("{}#{}", sampler.name, same + 1);
+        }
+        named.push(sampler);
+    }
+    Ok(named)
+}
+
+/// Boots and runs to the end, with the host's side on a thread of its own.
+fn simulate(
+    plan: &Plan,
+    args: &RunArgs,
+    share: &Path,
+    stop: &AtomicBool,
+) -> anyhow::Result<Outcome> {
+    let console = progress::Console::create(&args.out.join("console.log"), args.console)?;
+    let mut system = System::new(Setup {
+        memory: plan.memory,
+        preset: &plan.preset,
+        console: Output::new(Box::new(console)),
+        input: None,
+        drives: &plan.spec.guest.drive,
+        write_drives: false,
+        share: Some(share),
+    })?;
+    system.load_guest(&plan.files, &plan.bootargs)?;
+
+    let mode = plan.spec.run.boot;
+    let record = &plan.spec.record;
+    let recorded = mode == Mode::Timing && (record.trace || record.profilers);
+    let (recorder, host) = if recorded {
+        let (recorder, stream) = recording(HartId(0), 0, IN_FLIGHT);
+        (Some(recorder), Some(Host::start(plan, &args.out, stream)?))
+    } else {
+        (None, None)
+    };
+    let mut engine = system.engine(mode, &plan.preset, recorder);
+
+    let start = Instant::now();
+    let mut progress = Progress::new(start);
+    let exit = loop {
+        let exit = system.run(&mut engine, Limit::instructions(SLICE));
+        progress.show(system.hart.cycle(), system.hart.instructions());
+        match exit {
+            RunExit::Exit(exit) => break outcome::End::Guest(exit),
+            RunExit::Idle => break outcome::End::Asleep,
+            RunExit::Limit if stop.load(Ordering::Relaxed) => break outcome::End::Interrupted,
+            RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
+                break outcome::End::RecordingFailed;
+            }
+            RunExit::Limit => {
+                let most = plan.spec.run.max_cycles;
+                if most != 0 && system.hart.cycle() >= most {
+                    break outcome::End::TooLong(most);
+                }
+            }
+        }
+    };
+    progress.end();
+
+    let (mut cycles, mut stats) = (system.hart.cycle(), None);
+    if let Engine::Timing(core) = &mut engine {
+        cycles = core.cycle();
+        stats = Some(core.stats());
+        if let Some(recorder) = core.sink_mut().take_recorder() {
+            recorder.finish().map_err(|e| tracing::error!("{e}")).ok();
+        }
+    }
+    let simulated = start.elapsed();
+    let host = host.map(Host::finish).transpose()?;
+    Ok(Outcome {
+        end: exit,
+        cycles,
+        instructions: system.hart.instructions(),
+        simulated,
+        host_seconds: start.elapsed(),
+        stats,
+        host,
+    })
+}
+
+/// Moves what the guest left in its shared folder to the output directory.
+fn collect(share: &Path, out: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(share)? {
+        let entry = entry?;
+        let to = out.join(entry.file_name());
+        if to.exists() {
+            let _ = std::fs::remove_file(&to);
+        }
+        std::fs::rename(entry.path(), &to).map_err(|e| bad_input(&to, e))?;
+    }
+    std::fs::remove_dir(share)?;
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! What a user sees while a run goes on.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::failure::bad_input;
+
+/// The guest's console: a file, and the terminal if asked for.
+pub struct Console {
+    file: File,
+    echo: bool,
+}
+
+impl Console {
+    /// Creates the file.
+    pub fn create(path: &Path, echo: bool) -> anyhow::Result<Self> {
+        let file = File::create(path).map_err(|e| bad_input(path, e))?;
+        Ok(Self { file, echo })
+    }
+}
+
+impl Write for Console {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write_all(bytes)?;
+        if self.echo {
+            std::io::stderr().write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// One line that is written anew, on a terminal only.
+pub struct Progress {
+    start: Instant,
+    shown: Instant,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Progress of a run that starts now.
+    pub fn new(start: Instant) -> Self {
+        Self {
+            start,
+            shown: start,
+            terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Shows where the run is, at most five times a second.
+    pub fn show(&mut self, cycles: u64, instructions: u64) {
+        if !self.terminal || self.shown.elapsed() < Duration::from_millis(200) {
+            return;
+        }
+        self.shown = Instant::now();
+        let seconds = self.start.elapsed().as_secs_f64();
+        eprint!(
+            "\r{seconds:6.1} s  {:9.1} M instructions  {:9.1} M cycles  {:5.1} MIPS ",
+            instructions as f64 / 1e6,
+            cycles as f64 / 1e6,
+            instructions as f64 / 1e6 / seconds,
+        );
+    }
+
+    /// Clears the line.
+    pub fn end(&self) {
+        if self.terminal {
+            eprint!("\r{:70}\r", "");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Run specs: what boots, on which core, what is run and recorded, and which profilers judge it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{BadInput, bad_input};
+
+/// A run spec. Every key has a default; an unknown key is an error.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Spec {
+    /// Name of the run.
+    pub name: String,
+    /// What boots.
+    pub guest: Guest,
+    /// The core: a preset and single parameters, e.g. `rob.entries = 128`.
+    pub core: Core,
+    /// What is run.
+    pub run: Run,
+    /// What is recorded.
+    pub record: Record,
+    /// The profilers. None: the default set.
+    pub sampler: Vec<Sampler>,
+}
+
+/// What boots.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Guest {
+    /// A guest-sw target; `kernel` and the others replace single parts of it.
+    pub image: String,
+    /// Kernel Image.
+    pub kernel: Option<PathBuf>,
+    /// Firmware (OpenSBI `fw_dynamic`), ELF or raw.
+    pub firmware: Option<PathBuf>,
+    /// Initial RAM file system.
+    pub initrd: Option<PathBuf>,
+    /// Disk images, writes are dropped at the end.
+    pub drive: Vec<PathBuf>,
+    /// Added to the kernel command line.
+    pub append: String,
+    /// Memory, e.g. "512M".
+    pub memory: String,
+    /// Number of harts.
+    pub harts: u32,
+    /// Folders searched for the guest's ELF files, at their guest paths.
+    pub symbols: Vec<PathBuf>,
+}
+
+impl Default for Guest {
+    fn default() -> Self {
+        Self {
+            image: "minimal".into(),
+            kernel: None,
+            firmware: None,
+            initrd: None,
+            drive: Vec::new(),
+            append: String::new(),
+            memory: "512M".into(),
+            harts: 1,
+            symbols: Vec::new(),
+        }
+    }
+}
+
+/// The core: a preset and single parameters.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Core {
+    /// A preset's name or file.
+    pub preset: String,
+    /// Single parameters of the preset.
+    #[serde(flatten)]
+    pub set: toml::Table,
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self {
+            preset: "boom-4w".into(),
+            set: toml::Table::new(),
+        }
+    }
+}
+
+/// Which machine boots the guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Under the timing core.
+    #[default]
+    Timing,
+    /// Functional: one cycle per instruction, no profilers.
+    Functional,
+}
+
+/// What is profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Region {
+    /// From reset to the end.
+    #[default]
+    Run,
+    /// While the command runs.
+    Command,
+}
+
+/// What is run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// How the guest boots.
+    pub boot: Mode,
+    /// Shell command that the guest runs; none: the guest's own init decides.
+    pub command: Option<String>,
+    /// What is profiled.
+    pub region: Region,
+    /// The run fails after this many cycles (0: no limit).
+    pub max_cycles: u64,
+}
+
+/// What is recorded.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Write the trace.
+    pub trace: bool,
+    /// Evaluate the profilers.
+    pub profilers: bool,
+    /// zstd level of the trace.
+    pub level: i32,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self {
+            trace: true,
+            profilers: true,
+            level: 1,
+        }
+    }
+}
+
+/// One sampler.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampler {
+    /// Profiler: tip, tip-ilp, nci, nci-ilp, lci, dispatch, dispatch-op, software; "all" for every one.
+    pub profiler: String,
+    /// Sampling frequency, e.g. "4kHz".
+    pub frequency: Option<String>,
+    /// Period in cycles.
+    pub period: Option<u64>,
+    /// Each trigger falls on a random cycle of its period.
+    #[serde(default)]
+    pub random: bool,
+    /// First trigger, in cycles.
+    #[serde(default)]
+    pub offset: u64,
+}
+
+impl Spec {
+    /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
+    pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
+        let mut table: toml::Table =
+            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+        for assignment in set {
+            apply(&mut table, assignment)?;
+        }
+        // Round trip through text, so that messages carry the offending line.
+        let text = toml::to_string(&table).map_err(|e| bad_input(path, e))?;
+        let mut spec: Spec =
+            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+        if spec.name.is_empty() {
+            spec.name = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+        }
+        spec.validate().map_err(|e| bad_input(path, e))?;
+        // Files named in a spec are relative to it.
+        let base = path.parent().unwrap_or(Path::new("."));
+        let anchor = |p: &mut PathBuf| *p = base.join(&*p);
+        spec.guest.kernel.iter_mut().for_each(anchor);
+        spec.guest.firmware.iter_mut().for_each(anchor);
+        spec.guest.initrd.iter_mut().for_each(anchor);
+        spec.guest.drive.iter_mut().for_each(anchor);
+        spec.guest.symbols.iter_mut().for_each(anchor);
+        Ok(spec)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        parse_size(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
+        if self.guest.harts != 1 {
+            return Err(format!(
+                "guest.harts: expected 1 (more is not supported yet), found {}",
+                self.guest.harts
+            ));
+        }
+        if self.guest.image != "minimal" {
+            return Err(format!(
+                "guest.image: expected \"minimal\", found \"{}\"",
+                self.guest.image
+            ));
+        }
+        for (i, s) in self.sampler.iter().enumerate() {
+            if s.period.is_some() == s.frequency.is_some() {
+                return Err(format!(
+                    "sampler[{i}]: expected one of `period` and `frequency`"
+                ));
+            }
+            if let Some(f) = &s.frequency {
+                parse_frequency(f).map_err(|e| format!("sampler[{i}].frequency: {e}"))?;
+            }
+            if s.period == Some(0) {
+                return Err(format!(
+                    "sampler[{i}].period: expected at least 1 cycle, found 0"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets one dotted key of a table. The value is TOML, or a bare string.
+fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), BadInput> {
+    let (key, value) = assignment.split_once('=').ok_or_else(|| {
+        BadInput(format!(
+            "--set {assignment}: expected KEY=VALUE, e.g. core.rob.entries=128"
+        ))
+    })?;
+    let value = toml::from_str::<toml::Table>(&format!("v = {value}"))
+        .ok()
+        .and_then(|mut t| t.remove("v"))
+        .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut at = table;
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            at.insert(part.to_owned(), value);
+            return Ok(());
+        }
+        at = at
+            .entry(part)
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()))
+            .as_table_mut()
+            .ok_or_else(|| BadInput(format!("--set {assignment}: {part} is not a table")))?;
+    }
+    Ok(())
+}
+
+/// One line for a TOML error: line number, message, nearest known key.
+pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().replace('\n', " ");
+    let line = error
+        .span()
+        .map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let nearest = message.starts_with("unknown").then(|| {
+        let unknown = quoted.next()?;
+        quoted.max_by(|a, b| {
+            strsim::jaro_winkler(a, unknown).total_cmp(&strsim::jaro_winkler(b, unknown))
+        })
+    });
+    let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
+    match nearest.flatten() {
+        Some(known) => format!("{at}{message}; did you mean `{known}`?"),
+        None => format!("{at}{message}"),
+    }
+}
+
+/// Bytes of a size such as "512M", "2G".
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a size such as 512M or 2G, found \"{text}\"");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err(expected()),
+    };
+    let n: u64 = digits.parse().map_err(|_| expected())?;
+    n.checked_mul(1 << shift)
+        .filter(|&b| b > 0)
+        .ok_or_else(expected)
+}
+
+/// Hertz of a frequency such as "4kHz".
+pub fn parse_frequency(text: &str) -> Result<f64, String> {
+    let expected = || format!("expected a frequency such as 4kHz, found \"{text}\"");
+    let number = text.strip_suffix("Hz").ok_or_else(expected)?;
+    let (number, factor) = match number.as_bytes().last() {
+        Some(b'k') => (&number[..number.len() - 1], 1e3),
+        Some(b'M') => (&number[..number.len() - 1], 1e6),
+        _ => (number, 1.0),
+    };
+    let n: f64 = number.trim().parse().map_err(|_| expected())?;
+    if n.is_finite() && n > 0.0 {
+        Ok(n * factor)
+    } else {
+        Err(expected())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_frequencies() {
+        assert_eq!(parse_size("512M"), Ok(512 << 20));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        assert!(parse_size("12Q").is_err());
+        assert!(parse_size("0M").is_err());
+        assert!(parse_size("99999999999G").is_err());
+        assert_eq!(parse_frequency("4kHz"), Ok(4000.0));
+        assert!(parse_frequency("4k").is_err());
+        assert!(parse_frequency("-1Hz").is_err());
+    }
+
+    #[test]
+    fn overrides_reach_nested_keys() {
+        let mut table = toml::Table::new();
+        apply(&mut table, "core.rob.entries=96").unwrap();
+        apply(&mut table, "core.preset=mega-boom").unwrap();
+        let text = toml::to_string(&table).unwrap();
+        let spec: Spec = toml::from_str(&text).unwrap();
+        assert_eq!(spec.core.preset, "mega-boom");
+        assert_eq!(spec.core.set["rob"]["entries"].as_integer(), Some(96));
+        assert!(apply(&mut table, "core.preset.x=1").is_err());
+        assert!(apply(&mut table, "nothing").is_err());
+    }
+
+    #[test]
+    fn unknown_key_names_the_nearest() {
+        let text = "[guest]\nmemroy = \"1G\"\n";
+        let error = toml::from_str::<Spec>(text).unwrap_err();
+        let message = toml_message(&error, text);
+        assert!(
+            message.contains("line 2") && message.contains("did you mean `memory`?"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! The TIP unit on the bus: offsets become register names, side-band records become guest context.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use machine::{AccessFault, Cx, Device};
+use tip_device::{Reg, SideBandRecord, WriteEffect, regs};
+
+use crate::stream::TipPort;
+
+/// Address of the unit.
+pub const TIP_BASE: u64 = 0x1004_0000;
+/// Size of its page.
+pub const TIP_SIZE: u64 = 0x1000;
+/// PLIC source of its interrupt line.
+pub const TIP_IRQ: u32 = 32;
+
+/// The unit as a device.
+#[derive(Debug)]
+pub struct TipBus {
+    port: Rc<RefCell<TipPort>>,
+    tag: GuestTag,
+}
+
+impl TipBus {
+    /// Puts the unit of `port` on a bus whose hart watches `guest_tag`.
+    pub fn new(port: Rc<RefCell<TipPort>>, guest_tag: Rc<Cell<u64>>) -> Self {
+        Self {
+            port,
+            tag: GuestTag {
+                cell: guest_tag,
+                programs: HashMap::new(),
+                started: 0,
+            },
+        }
+    }
+}
+
+impl Device for TipBus {
+    fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
+        let reg = (size == 8)
+            .then(|| Reg::at(offset))
+            .flatten()
+            .ok_or(AccessFault)?;
+        Ok(self.port.borrow().unit.read(reg, cx.now))
+    }
+
+    fn write(
+        &mut self,
+        offset: u64,
+        size: u8,
+        value: u64,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), AccessFault> {
+        let reg = (size == 8)
+            .then(|| Reg::at(offset))
+            .flatten()
+            .ok_or(AccessFault)?;
+        let mut port = self.port.borrow_mut();
+        if let WriteEffect::SideBand(record) = port.unit.write(reg, value, cx.now) {
+            self.tag.follow(&record);
+            port.side_band.push(record);
+        }
+        Ok(())
+    }
+
+    fn irq_level(&self) -> bool {
+        self.port.borrow().unit.irq()
+    }
+}
+
+/// Tells the hart which program runs: (programs started when it was, process). Two programs of one
+/// process, before and after `exec`, are different address spaces to the profilers.
+#[derive(Debug)]
+struct GuestTag {
+    cell: Rc<Cell<u64>>,
+    programs: HashMap<u32, u32>,
+    started: u32,
+}
+
+impl GuestTag {
+    fn follow(&mut self, record: &SideBandRecord) {
+        let Some(pid) = record.bytes.first_chunk().map(|b| u32::from_le_bytes(*b)) else {
+            return;
+        };
+        match record.kind {
+            regs::SB_EXEC => {
+                self.started += 1;
+                self.programs.insert(pid, self.started);
+            }
+            regs::SB_FORK => {
+                // A process number that is used again starts a new life; a thread does not.
+                let parent = record.bytes.get(8..12).map(|b| [b[0], b[1], b[2], b[3]]);
+                if parent.map(u32::from_le_bytes) != Some(pid) {
+                    self.programs.remove(&pid);
+                }
+                return;
+            }
+            regs::SB_SWITCH => {}
+            _ => return,
+        }
+        let program = self.programs.get(&pid).copied().unwrap_or(0);
+        self.cell.set(u64::from(program) << 32 | u64::from(pid));
+    }
+}

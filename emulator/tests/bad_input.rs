@@ -1,0 +1,146 @@
+//! Bad input gives one clear line, the right exit status, and loses nothing.
+
+mod common;
+
+use common::{assert_error, scratch, tipsim};
+
+#[test]
+fn missing_files_are_named() {
+    let dir = scratch("bad-missing");
+    let spec = dir.join("absent.toml");
+    let out = tipsim()
+        .arg("run")
+        .arg(&spec)
+        .arg("--out")
+        .arg(&dir)
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["absent.toml", "No such file"]);
+
+    let out = tipsim().args(["exec", "absent.elf"]).output().unwrap();
+    assert_error(&out, 2, &["absent.elf", "No such file"]);
+
+    let out = tipsim()
+        .args(["trace", "info", "absent.tip"])
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["absent.tip", "No such file"]);
+
+    let out = tipsim()
+        .arg("boot")
+        .args(["--firmware", "fw", "--kernel", "absent-kernel"]);
+    let _ = out;
+    let out = tipsim()
+        .args([
+            "boot",
+            "--firmware",
+            "absent-fw",
+            "--kernel",
+            "absent-kernel",
+        ])
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["absent-", "No such file"]);
+}
+
+#[test]
+fn missing_kernel_of_a_spec_is_named() {
+    let dir = scratch("bad-kernel");
+    let spec = dir.join("spec.toml");
+    std::fs::write(
+        &spec,
+        "[guest]\nkernel = \"gone/Image\"\nfirmware = \"gone/fw\"\n",
+    )
+    .unwrap();
+    let out = tipsim()
+        .arg("run")
+        .arg(&spec)
+        .arg("--out")
+        .arg(dir.join("out"))
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["gone/", "No such file"]);
+}
+
+#[test]
+fn hostile_elfs_are_refused() {
+    let dir = scratch("bad-elf");
+    let elf = common::assemble(&dir, "good", ".globl _start\n_start: j _start\n");
+    let whole = std::fs::read(elf).unwrap();
+    for (name, bytes) in [
+        ("empty", Vec::new()),
+        ("text", b"#!/bin/sh\n".to_vec()),
+        ("cut-header", whole[..40].to_vec()),
+        ("cut-segment", whole[..0x1001.min(whole.len() / 2)].to_vec()),
+    ] {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let out = tipsim().arg("exec").arg(&path).output().unwrap();
+        assert_error(&out, 2, &[name]);
+    }
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    let dir = scratch("bad-keys");
+    let spec = dir.join("spec.toml");
+    for (text, words) in [
+        ("[guest]\nmemroy = \"1G\"\n", ["memroy", "memory"]),
+        ("[core.rob]\nentires = 64\n", ["entires", "entries"]),
+        ("[core]\npreset = \"boom-5w\"\n", ["boom-5w", "boom-4w"]),
+        ("[core.rob]\nentries = 63\n", ["rob.entries", "63"]),
+        (
+            "[[sampler]]\nprofiler = \"tipp\"\nperiod = 10\n",
+            ["tipp", "tip"],
+        ),
+        (
+            "[[sampler]]\nprofiler = \"tip\"\n",
+            ["sampler[0]", "period"],
+        ),
+        ("[guest]\nmemory = \"lots\"\n", ["guest.memory", "lots"]),
+        ("[guest\n", ["spec.toml", "line 1"]),
+    ] {
+        std::fs::write(&spec, text).unwrap();
+        let out = tipsim()
+            .arg("run")
+            .arg(&spec)
+            .arg("--out")
+            .arg(dir.join("o"))
+            .output()
+            .unwrap();
+        assert_error(&out, 2, &words);
+        assert!(
+            !dir.join("o/trace.tip").exists(),
+            "nothing may be written for: {text}"
+        );
+    }
+}
+
+#[test]
+fn bad_presets_name_file_and_field() {
+    let dir = scratch("bad-preset");
+    let preset = dir.join("mine.toml");
+    std::fs::write(&preset, "[rob]\nentires = 64\n").unwrap();
+    let out = tipsim()
+        .args(["core", "show"])
+        .arg(&preset)
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["mine.toml", "entires"]);
+    let out = tipsim()
+        .args(["core", "show", "boom-4w", "--set", "l1d.sets=63"])
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["l1d.sets", "63"]);
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_refused() {
+    let dir = scratch("bad-trace");
+    let path = dir.join("noise.tip");
+    std::fs::write(&path, vec![0x5a; 4096]).unwrap();
+    for verb in ["info", "verify", "evaluate"] {
+        let out = tipsim().args(["trace", verb]).arg(&path).output().unwrap();
+        assert_error(&out, 2, &["noise.tip"]);
+    }
+}

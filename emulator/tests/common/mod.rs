@@ -1,0 +1,87 @@
+//! Runs the built `tipsim` and reads what it left.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The simulator: the release build that `scripts/test` made, or this profile's.
+pub fn tipsim() -> Command {
+    let built = env!("CARGO_BIN_EXE_tipsim").into();
+    Command::new(std::env::var_os("TIPSIM").unwrap_or(built))
+}
+
+/// Directory of the built guest. The end-to-end tests cannot do without.
+pub fn guest() -> PathBuf {
+    let guest = std::env::var_os("TIPSIM_GUEST");
+    PathBuf::from(guest.expect("TIPSIM_GUEST is not set: run scripts/test, which builds the guest"))
+}
+
+/// The repository.
+pub fn repo() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate lies in the repository")
+}
+
+/// A directory of this test's own, empty.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("make a scratch directory");
+    dir
+}
+
+/// What a command wrote to standard error.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a command wrote to standard output.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Checks that a command failed with `status` and one line on standard error that holds all `words`.
+#[track_caller]
+pub fn assert_error(output: &Output, status: i32, words: &[&str]) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert_eq!(
+        text.trim_end().lines().count(),
+        1,
+        "one line expected: {text}"
+    );
+    for word in words {
+        assert!(text.contains(word), "no \"{word}\" in: {text}");
+    }
+}
+
+/// Assembles a bare-metal program at the start of RAM.
+pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
+    let (s, elf) = (
+        dir.join(format!("{name}.S")),
+        dir.join(format!("{name}.elf")),
+    );
+    std::fs::write(&s, source).expect("write source");
+    let status = Command::new("riscv64-linux-gnu-gcc")
+        .args([
+            "-nostdlib",
+            "-static",
+            "-no-pie",
+            "-march=rv64gc",
+            "-mabi=lp64d",
+        ])
+        .args(["-Wl,-Ttext=0x80000000", "-Wl,--build-id=none", "-o"])
+        .args([&elf, &s])
+        .status()
+        .expect("run riscv64-linux-gnu-gcc");
+    assert!(status.success(), "{name} does not assemble");
+    elf
+}
+
+/// Reads a JSON file of a run.
+pub fn json(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}

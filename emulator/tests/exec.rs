@@ -1,0 +1,113 @@
+//! Bare-metal programs under HTIF, as a test suite would run them.
+
+mod common;
+
+use common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
+
+/// A program with the HTIF symbols around `body`, which ends with an exit code in a0.
+fn htif(body: &str) -> String {
+    format!(
+        ".globl _start\n_start:\n{body}\n  slli a0, a0, 1\n  ori a0, a0, 1\n  la t0, tohost\n\
+         1: sd a0, 0(t0)\n  j 1b\n\
+         .section .tohost, \"aw\", @progbits\n.align 6\n.globl tohost\ntohost: .dword 0\n\
+         .align 6\n.globl fromhost\nfromhost: .dword 0\n\
+         .data\n.align 4\n.globl begin_signature\nbegin_signature:\n.word 0x11223344, 0x55667788\n\
+         .dword 0\n.globl end_signature\nend_signature:\n"
+    )
+}
+
+#[test]
+fn exit_status_is_the_tests() {
+    let dir = scratch("exec-status");
+    for code in [0, 7] {
+        let elf = assemble(&dir, "status", &htif(&format!("li a0, {code}")));
+        for mode in ["functional", "timing"] {
+            let out = tipsim()
+                .arg("exec")
+                .arg(&elf)
+                .args(["--mode", mode])
+                .output()
+                .unwrap();
+            assert_eq!(out.status.code(), Some(code), "{mode}: {}", stderr(&out));
+        }
+    }
+}
+
+#[test]
+fn signature_is_the_memory_between_the_symbols() {
+    let dir = scratch("exec-signature");
+    let body = "la t0, begin_signature\n li t1, 0x0102030405060708\n sd t1, 8(t0)\n li a0, 0";
+    let elf = assemble(&dir, "signature", &htif(body));
+    let file = dir.join("out.sig");
+    let out = tipsim()
+        .arg("exec")
+        .arg(&elf)
+        .arg("--signature")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    let text = std::fs::read_to_string(file).unwrap();
+    assert_eq!(text, "11223344\n55667788\n05060708\n01020304\n");
+}
+
+#[test]
+fn console_output_reaches_the_host() {
+    let dir = scratch("exec-console");
+    // HTIF device 1, command 1: a character.
+    let body = "la t0, tohost\n li t1, 0x0101000000000041\n sd t1, 0(t0)\n li a0, 0";
+    let elf = assemble(&dir, "console", &htif(body));
+    let out = tipsim().arg("exec").arg(&elf).output().unwrap();
+    assert_eq!(stdout(&out), "A");
+}
+
+#[test]
+fn endless_program_ends_at_the_limit() {
+    let dir = scratch("exec-limit");
+    let elf = assemble(&dir, "endless", &htif("2: j 2b"));
+    let out = tipsim()
+        .arg("exec")
+        .arg(&elf)
+        .args(["--max-insts", "1000"])
+        .output()
+        .unwrap();
+    assert_error(&out, 1, &["1000 instructions"]);
+}
+
+/// Runs `body` under the timing core and returns the cycles between two `csrr mcycle`, by exit
+/// status: (cycles / 16).
+fn cycles(dir: &std::path::Path, name: &str, body: &str) -> i32 {
+    let source = format!(
+        "li a4, 20\n3: csrr a1, mcycle\n{body}\n csrr a2, mcycle\n addi a4, a4, -1\n bnez a4, 3b\n\
+         sub a0, a2, a1\n srli a0, a0, 4"
+    );
+    let elf = assemble(dir, name, &htif(&source));
+    let out = tipsim()
+        .arg("exec")
+        .arg(&elf)
+        .args(["--mode", "timing"])
+        .output()
+        .unwrap();
+    out.status.code().expect("an exit status")
+}
+
+#[test]
+fn dependent_and_independent_adds_take_what_the_width_says() {
+    let dir = scratch("exec-adds");
+    let dependent = cycles(&dir, "dependent", ".rept 1024\n addi a3, a3, 1\n .endr");
+    let independent = cycles(
+        &dir,
+        "independent",
+        ".rept 256\n addi t1, t1, 1\n addi t2, t2, 1\n addi t3, t3, 1\n addi t4, t4, 1\n .endr",
+    );
+    assert!(
+        (64..=68).contains(&dependent),
+        "1024 dependent adds: {} cycles",
+        dependent * 16
+    );
+    assert!(
+        (16..=20).contains(&independent),
+        "1024 adds, 4-wide: {} cycles",
+        independent * 16
+    );
+}
