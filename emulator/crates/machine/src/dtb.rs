@@ -123,7 +123,7 @@ impl DeviceTree {
             fdt.property_u32("#address-cells", 2)?;
             fdt.property_u32("#size-cells", 2)?;
             fdt.property_string("compatible", "tipsim")?;
-            fdt.property_string("model", "tipsim")?;
+            fdt.property_string("model", "tipsim board")?;
             self.chosen(fdt)?;
             within(fdt, &format!("memory@{RAM_BASE:x}"), |fdt| {
                 fdt.property_string("device_type", "memory")?;

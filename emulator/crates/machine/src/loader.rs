@@ -6,7 +6,7 @@ mod elf;
 
 use std::ops::Range;
 
-pub use boot::{Boot, BootImages, ResetState};
+pub use boot::{Boot, BootImages, KERNEL_BASE, ResetState};
 pub use elf::{Elf, ElfSymbols};
 
 use crate::Ram;

@@ -9,7 +9,8 @@ use crate::{DeviceTreeError, RAM_BASE, Ram};
 use super::elf::FIRMWARE_BASE;
 use super::{Elf, Image, LoadError, load_raw, overlap};
 
-const KERNEL_BASE: u64 = RAM_BASE + (2 << 20);
+/// Where a kernel `Image` is loaded.
+pub const KERNEL_BASE: u64 = RAM_BASE + (2 << 20);
 /// Room at the end of RAM for the device tree and what OpenSBI adds to it in place, then a page
 /// for `fw_dynamic_info`.
 const TREE_ROOM: u64 = 2 << 20;
