@@ -196,6 +196,7 @@ impl DeviceTree {
             }
         }
         within(fdt, "interrupt-controller", |fdt| {
+            fdt.property_u32("#address-cells", 0)?;
             fdt.property_u32("#interrupt-cells", 1)?;
             fdt.property_null("interrupt-controller")?;
             fdt.property_string("compatible", "riscv,cpu-intc")?;

@@ -48,7 +48,9 @@ pub use device::{AccessFault, Cx, Device};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
 pub use hart::{Hart, Limit, RunExit};
 pub use htif::{Htif, signature};
-pub use loader::{Boot, BootImages, Elf, ElfSymbols, Image, LoadError, ResetState, load_raw};
+pub use loader::{
+    Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw,
+};
 pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
 pub use ram::{RAM_BASE, Ram, RamError};
 pub use rtc::{RTC_SIZE, Rtc};
