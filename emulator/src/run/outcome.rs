@@ -12,6 +12,7 @@ use super::host::HostOutcome;
 use crate::failure::bad_input;
 use crate::report_cmd;
 use crate::spec::Mode;
+use crate::trace_cmd::fingerprint;
 
 /// Why the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,10 @@ impl Outcome {
                 "chunks": t.chunks,
                 "bytes_per_record": t.bytes as f64 / t.records.max(1) as f64,
             })),
+            "fingerprint": self.host.as_ref().and_then(|h| h.evaluation.as_ref()).map(fingerprint),
+            "oracle_cycles": self.host.as_ref().and_then(|h| h.evaluation.as_ref())
+                .map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
+            "idle_cycles": self.host.as_ref().and_then(|h| h.evaluation.as_ref()).map(|e| e.idle),
             "guest": manifest,
         })
     }
