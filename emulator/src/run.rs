@@ -221,13 +221,11 @@ fn simulate(
             recorder.finish().map_err(|e| tracing::error!("{e}")).ok();
         }
     }
-    let simulated = start.elapsed();
     let host = host.map(Host::finish).transpose()?;
     Ok(Outcome {
         end: exit,
         cycles,
         instructions: system.hart.instructions(),
-        simulated,
         host_seconds: start.elapsed(),
         stats,
         host,

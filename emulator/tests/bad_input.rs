@@ -27,10 +27,6 @@ fn missing_files_are_named() {
     assert_error(&out, 2, &["absent.tip", "No such file"]);
 
     let out = tipsim()
-        .arg("boot")
-        .args(["--firmware", "fw", "--kernel", "absent-kernel"]);
-    let _ = out;
-    let out = tipsim()
         .args([
             "boot",
             "--firmware",
@@ -128,10 +124,10 @@ fn bad_presets_name_file_and_field() {
         .unwrap();
     assert_error(&out, 2, &["mine.toml", "entires"]);
     let out = tipsim()
-        .args(["core", "show", "boom-4w", "--set", "l1d.sets=63"])
+        .args(["core", "show", "boom-4w", "--set", "l1d.kib=63"])
         .output()
         .unwrap();
-    assert_error(&out, 2, &["l1d.sets", "63"]);
+    assert_error(&out, 2, &["l1d.kib", "63"]);
 }
 
 #[test]

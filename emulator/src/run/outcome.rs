@@ -37,8 +37,6 @@ pub struct Outcome {
     pub cycles: u64,
     /// Instructions retired.
     pub instructions: u64,
-    /// Host time until the guest ended.
-    pub simulated: Duration,
     /// Host time until the profilers had read everything.
     pub host_seconds: Duration,
     /// Counters of the timing core.

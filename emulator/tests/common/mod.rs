@@ -72,7 +72,12 @@ pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
             "-march=rv64gc",
             "-mabi=lp64d",
         ])
-        .args(["-Wl,-Ttext=0x80000000", "-Wl,--build-id=none", "-o"])
+        .args([
+            "-Wl,-N",
+            "-Wl,-Ttext=0x80000000",
+            "-Wl,--build-id=none",
+            "-o",
+        ])
         .args([&elf, &s])
         .status()
         .expect("run riscv64-linux-gnu-gcc");

@@ -1,0 +1,235 @@
+//! Properties of runs: equal inputs give equal results, recording is invisible, nothing is lost.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
+use serde_json::Value;
+
+/// A spec that boots and runs a short command.
+fn spec(dir: &Path, extra: &str) -> PathBuf {
+    let path = dir.join("spec.toml");
+    let text = format!("[run]\ncommand = \"echo hello; uname -r\"\n{extra}");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn run(spec: &Path, out: &Path) -> Command {
+    let mut command = tipsim();
+    command
+        .arg("run")
+        .arg(spec)
+        .arg("--guest-dir")
+        .arg(guest())
+        .arg("--out")
+        .arg(out);
+    command
+}
+
+fn finished(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    output
+}
+
+#[test]
+fn equal_runs_are_equal_and_recording_is_invisible() {
+    let dir = scratch("runs-equal");
+    let spec = spec(&dir, "");
+    let (a, b, bare) = (dir.join("a"), dir.join("b"), dir.join("bare"));
+    finished(run(&spec, &a));
+    finished(run(&spec, &b));
+    let mut unrecorded = run(&spec, &bare);
+    unrecorded.args([
+        "--set",
+        "record.trace=false",
+        "--set",
+        "record.profilers=false",
+    ]);
+    finished(unrecorded);
+
+    let [run_a, run_b, run_bare] = [&a, &b, &bare].map(|out| json(&out.join("run.json")));
+    for key in ["cycles", "instructions", "stats"] {
+        assert_eq!(run_a[key], run_b[key], "two equal runs differ in {key}");
+        assert_eq!(run_a[key], run_bare[key], "recording changed {key}");
+    }
+    let trace = |out: &Path| std::fs::read(out.join("trace.tip")).unwrap();
+    assert!(
+        trace(&a) == trace(&b),
+        "two equal runs left different traces"
+    );
+    assert!(!bare.join("trace.tip").exists());
+    let console = |out: &Path| std::fs::read_to_string(out.join("console.log")).unwrap();
+    assert_eq!(
+        console(&a),
+        console(&bare),
+        "recording changed what the guest printed"
+    );
+    assert!(console(&a).contains("hello"));
+}
+
+#[test]
+fn the_guests_status_is_the_runs() {
+    let dir = scratch("runs-status");
+    let spec = spec(&dir, "");
+    let mut command = run(&spec, &dir.join("out"));
+    command.args([
+        "--set",
+        "run.command=exit 42",
+        "--set",
+        "record.trace=false",
+    ]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(42), "{}", stderr(&output));
+}
+
+#[test]
+fn functional_mode_runs_the_same_command() {
+    let dir = scratch("runs-functional");
+    let spec = spec(&dir, "boot = \"functional\"\n");
+    let output = finished(run(&spec, &dir.join("out")));
+    assert!(stdout(&output).contains("functional"));
+    let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
+    assert!(console.contains("hello"), "{console}");
+}
+
+/// Starts a run and waits until its trace has grown to some chunks.
+fn started(spec: &Path, out: &Path) -> Child {
+    let child = run(spec, out)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let size = || std::fs::metadata(out.join("trace.tip")).map_or(0, |m| m.len());
+    while size() < 1 << 20 {
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "no trace after two minutes"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+fn info(trace: &Path) -> Value {
+    let out = tipsim()
+        .args(["trace", "info", "--format", "json"])
+        .arg(trace)
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn interrupted_run_leaves_a_whole_trace() {
+    let dir = scratch("runs-interrupted");
+    let out = dir.join("out");
+    let child = started(&spec(&dir, ""), &out);
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_error(&output, 1, &["interrupted"]);
+    let info = info(&out.join("trace.tip"));
+    assert_eq!(info["end"], "complete");
+    assert_eq!(info["cycles"], json(&out.join("run.json"))["cycles"]);
+}
+
+#[test]
+fn killed_run_leaves_a_readable_trace() {
+    let dir = scratch("runs-killed");
+    let out = dir.join("out");
+    let mut child = started(&spec(&dir, ""), &out);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let trace = out.join("trace.tip");
+    let info = info(&trace);
+    assert!(
+        info["end"].as_str().unwrap().starts_with("cut at offset"),
+        "{info}"
+    );
+    assert!(info["chunks"].as_u64().unwrap() > 0);
+    let dump = tipsim()
+        .args(["trace", "dump", "--count", "10"])
+        .arg(&trace)
+        .output()
+        .unwrap();
+    assert_eq!(
+        stdout(&dump).lines().filter(|l| l.contains("0x")).count(),
+        10,
+        "{}",
+        stderr(&dump)
+    );
+}
+
+#[test]
+fn cut_and_damaged_traces_are_reported_with_the_offset() {
+    let dir = scratch("runs-cut");
+    let out = dir.join("out");
+    finished(run(&spec(&dir, ""), &out));
+    let whole = std::fs::read(out.join("trace.tip")).unwrap();
+
+    let cut = dir.join("cut.tip");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    assert!(
+        info(&cut)["end"]
+            .as_str()
+            .unwrap()
+            .starts_with("cut at offset")
+    );
+    let verify = tipsim()
+        .args(["trace", "verify"])
+        .arg(&cut)
+        .output()
+        .unwrap();
+    assert_error(&verify, 2, &["cut.tip", "cut at offset"]);
+
+    let damaged = dir.join("damaged.tip");
+    let mut bytes = whole;
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xa5);
+    std::fs::write(&damaged, bytes).unwrap();
+    let verify = tipsim()
+        .args(["trace", "verify"])
+        .arg(&damaged)
+        .output()
+        .unwrap();
+    assert_error(&verify, 2, &["damaged.tip", "damaged at offset"]);
+}
+
+#[test]
+fn full_disk_keeps_what_was_recorded() {
+    let dir = scratch("runs-full");
+    let (spec, out) = (spec(&dir, ""), dir.join("out"));
+    // A limit on file sizes (in 512-byte blocks) stands for the full disk.
+    let simulator = run(&spec, &out);
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 4096; exec \"$0\" \"$@\"")
+        .arg(simulator.get_program())
+        .args(simulator.get_args())
+        .output()
+        .unwrap();
+    assert_error(&output, 1, &["trace.tip", "cannot write at offset"]);
+    let info = info(&out.join("trace.tip"));
+    assert!(
+        info["end"].as_str().unwrap().starts_with("cut at offset"),
+        "{info}"
+    );
+    assert!(info["records"].as_u64().unwrap() > 0);
+}
