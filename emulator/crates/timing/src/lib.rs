@@ -1,1 +1,38 @@
-//! See Cargo.toml.
+//! The one-pass out-of-order timing core: BOOM's pipeline as a scoreboard of timestamps.
+//!
+//! [`Core`] implements [`isa::TimingModel`]. Each instruction passes through once, in program order, and
+//! gets its decode, dispatch, issue, completion and commit cycle from the state that the older ones left:
+//! every structure maps the earliest cycle to the actual one, nothing ticks. One record per instruction goes
+//! to a [`commit_trace::CommitSink`]. The machine is described by a [`Preset`]; README.md says what is
+//! modelled from which source, and what is not.
+//!
+//! ```
+//! use timing::{Core, Preset};
+//!
+//! let mut preset = Preset::load("mega-boom")?;
+//! preset.set("rob.entries", "96")?;
+//! let core = Core::new(&preset, commit_trace::NullSink);
+//! assert_eq!(core.stats().instructions, 0);
+//! # Ok::<(), timing::PresetError>(())
+//! ```
+
+mod commit;
+mod core;
+mod execute;
+mod facts;
+mod front;
+mod lsu;
+mod mem;
+mod ports;
+mod predict;
+pub mod preset;
+mod ring;
+mod serialize;
+mod stats;
+mod trap;
+mod wheel;
+mod window;
+
+pub use crate::core::Core;
+pub use preset::{Preset, PresetError};
+pub use stats::{Stalls, Stats};

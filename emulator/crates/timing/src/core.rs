@@ -1,0 +1,252 @@
+//! The core: its parts, and the order in which an instruction passes them.
+
+use commit_trace::{CommitSink, Event, InstId};
+use isa::{
+    DecodedInst, Executed, PageWalker, PerfEvent, Privilege, StaticId, StaticInst, TimingModel,
+};
+
+use crate::Preset;
+use crate::commit::Retired;
+use crate::execute::Units;
+use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
+use crate::front::{Below, Decoded, Fetched, FrontEnd};
+use crate::lsu::Lsu;
+use crate::ports::Ports;
+use crate::stats::Stats;
+use crate::window::Window;
+
+/// Registers that the scoreboard knows, and one for results that go nowhere.
+const REGISTERS: usize = 128;
+
+/// The timing model of one hart.
+pub struct Core<S> {
+    pub(crate) sink: S,
+    preset: Preset,
+    port_map: PortMap,
+    facts: Vec<Fact>,
+    pub(crate) front: FrontEnd,
+    pub(crate) decoded: Decoded,
+    pub(crate) window: Window,
+    /// By register: the first cycle in which an instruction that reads it can issue.
+    pub(crate) registers: [u64; REGISTERS],
+    pub(crate) ports: Ports,
+    pub(crate) units: Units,
+    pub(crate) lsu: Lsu,
+    pub(crate) stats: Stats,
+}
+
+impl<S> Core<S> {
+    /// A core after reset.
+    pub fn new(preset: &Preset, sink: S) -> Self {
+        let port_map = PortMap::new(preset);
+        Self {
+            sink,
+            preset: preset.clone(),
+            facts: Vec::new(),
+            front: FrontEnd::new(preset),
+            decoded: Decoded::default(),
+            window: Window::new(preset),
+            registers: [0; REGISTERS],
+            ports: Ports::new(),
+            units: Units::new(preset, &port_map),
+            lsu: Lsu::new(preset),
+            stats: Stats::default(),
+            port_map,
+        }
+    }
+
+    /// Where the records go.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// Where the records go.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Gives the sink back.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// The parameters.
+    pub fn preset(&self) -> &Preset {
+        &self.preset
+    }
+
+    /// Cycle of the last commit or trap, or in which the hart woke up last.
+    pub fn cycle(&self) -> u64 {
+        self.window.committed
+    }
+
+    /// Everything counted since reset.
+    pub fn stats(&self) -> Stats {
+        let (front, lsu) = (&self.front, &self.lsu);
+        let (dram_accesses, dram_row_hits) = lsu.lower.dram.counts();
+        Stats {
+            cycles: self.window.committed,
+            fetch_packets: front.counts.packets,
+            redirects_f2: front.counts.redirects_f2,
+            redirects_f3: front.counts.redirects_f3,
+            loads: lsu.counts.loads,
+            stores: lsu.counts.stores,
+            forwards: lsu.counts.forwards,
+            bank_conflicts: lsu.counts.bank_conflicts,
+            mmio: lsu.counts.mmio,
+            l1i_accesses: front.counts.l1i_accesses,
+            l1i_misses: front.counts.l1i_misses,
+            l1d_misses: lsu.l1d.misses,
+            l1d_load_misses: lsu.l1d.load_misses,
+            l1d_prefetches: lsu.l1d.prefetches,
+            l2_accesses: lsu.lower.counts.l2_accesses,
+            l2_misses: lsu.lower.counts.l2_misses,
+            llc_accesses: lsu.lower.counts.llc_accesses,
+            llc_misses: lsu.lower.counts.llc_misses,
+            writebacks: lsu.lower.counts.writebacks,
+            dram_accesses,
+            dram_row_hits,
+            itlb_misses: front.itlb.misses,
+            dtlb_misses: lsu.dtlb.misses,
+            l2tlb_hits: lsu.walk.l2_hits,
+            page_walks: lsu.walk.walks,
+            ..self.stats.clone()
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn fact(&self, id: StaticId) -> Fact {
+        self.facts.get(id.0 as usize).copied().unwrap_or(Fact::UNKNOWN)
+    }
+
+    /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
+    #[inline(always)]
+    pub(crate) fn sources(&self, fact: &Fact, dispatch: u64) -> u64 {
+        let [a, b, c] = fact.src.map(|r| self.registers[usize::from(r) % REGISTERS]);
+        (dispatch + 1).max(a).max(b).max(c)
+    }
+
+    #[inline(always)]
+    pub(crate) fn write_register(&mut self, fact: &Fact, wake: u64) {
+        self.registers[usize::from(fact.dst) % REGISTERS] = wake;
+    }
+}
+
+impl<S: CommitSink> TimingModel for Core<S> {
+    const TIMED: bool = true;
+
+    fn define(&mut self, inst: &StaticInst) {
+        let fact = Fact::new(inst, &self.preset, &self.port_map);
+        let index = inst.id.0 as usize;
+        if index >= self.facts.len() {
+            self.facts.resize(index + 1, Fact::UNKNOWN);
+        }
+        self.facts[index] = fact;
+        self.sink.define(&facts::for_stream(inst));
+    }
+
+    #[inline]
+    fn fetch(
+        &mut self,
+        _id: StaticId,
+        inst: &DecodedInst,
+        pc: u64,
+        pa: u64,
+        translated: bool,
+        walker: &impl PageWalker,
+    ) -> u64 {
+        let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
+        let fetched = Fetched { pc, pa, len: u64::from(inst.len), translated };
+        let below = Below { walk, l1d, lower };
+        self.decoded = self.front.fetch(&fetched, self.window.dispatched, below, walker);
+        self.decoded.cycle
+    }
+
+    #[inline]
+    fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
+        let fact = self.fact(executed.id);
+        if executed.trap.is_some() || matches!(fact.kind, Kind::Unique | Kind::Trap) {
+            return self.retire_alone(&fact, executed, walker);
+        }
+        let decoded = self.decoded;
+        let dispatch = self.window.dispatch(&fact, &decoded, &mut self.stats.dispatch_stalls);
+        let answer = match fact.kind {
+            Kind::Load => self.load(&fact, executed, dispatch, walker),
+            Kind::Store => return self.store(&fact, executed, dispatch, walker),
+            Kind::Control => return self.control(&fact, executed, dispatch),
+            Kind::Divide | Kind::FpDivide => self.divide(&fact, executed, dispatch),
+            Kind::Simple | Kind::Unique | Kind::Trap => self.simple(&fact, dispatch),
+        };
+        if let Some(known) = answer.failed {
+            return self.order_failure(&fact, executed, known, walker);
+        }
+        self.write_register(&fact, answer.wake);
+        let retired = Retired::of(&answer, dispatch);
+        let commit = self.commit(&fact, executed.id, &retired);
+        self.window.leave_queue(fact.queue, commit + 1);
+    }
+
+    fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {
+        self.take_interrupt(id);
+    }
+
+    fn idle_until(&mut self, cycle: u64) {
+        let from = self.window.committed;
+        if cycle <= from {
+            return;
+        }
+        self.stats.cycles_idle += cycle - from;
+        self.window.committed = cycle;
+        self.front.flush(cycle + 1);
+        self.sink.event(from, Event::Idle { cycles: cycle - from });
+    }
+
+    /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into
+    /// the empty ROB, write-back 4 cycles later.
+    #[inline]
+    fn now(&self) -> u64 {
+        (self.decoded.cycle + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
+    }
+
+    fn count(&self, event: PerfEvent) -> u64 {
+        let (stats, lsu) = (&self.stats, &self.lsu);
+        match event {
+            PerfEvent::Cycles => self.now(),
+            PerfEvent::Instructions => stats.instructions,
+            PerfEvent::CacheReferences => lsu.counts.loads + lsu.counts.stores,
+            PerfEvent::CacheMisses => match self.preset.llc.kib {
+                0 => lsu.lower.counts.l2_misses,
+                _ => lsu.lower.counts.llc_misses,
+            },
+            PerfEvent::Branches => stats.branches + stats.jumps,
+            PerfEvent::BranchMisses => stats.branch_misses + stats.jump_misses,
+            PerfEvent::FrontendStalls => stats.cycles_drained,
+            PerfEvent::BackendStalls => stats.cycles_stalled,
+            PerfEvent::L1dMisses => lsu.l1d.load_misses,
+            PerfEvent::L1iMisses => self.front.counts.l1i_misses,
+            PerfEvent::DtlbMisses => lsu.dtlb.misses,
+            PerfEvent::ItlbMisses => self.front.itlb.misses,
+        }
+    }
+
+    fn flush_tlb(&mut self) {
+        self.front.flush_tlb();
+        self.lsu.flush_tlb();
+    }
+
+    fn region(&mut self, start: bool) {
+        self.sink.event(self.window.committed, Event::Region(start));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.sink.event(self.window.committed, Event::Privilege(privilege as u8));
+    }
+}
+
+/// The stream's number of a static instruction.
+#[inline(always)]
+pub(crate) fn stream_id(id: StaticId) -> InstId {
+    InstId(id.0)
+}
+
+const _: () = assert!((NO_REG as usize) < REGISTERS);

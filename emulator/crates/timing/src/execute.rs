@@ -1,0 +1,185 @@
+//! Issue and execution of everything but memory accesses and serialising instructions.
+
+use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
+use isa::{Executed, InstClass, PageWalker};
+
+use crate::Preset;
+use crate::commit::Retired;
+use crate::core::Core;
+use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
+use crate::front::Jump;
+use crate::lsu::Answer;
+use crate::wheel::lane;
+
+/// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
+const RESOLVE: u64 = 4;
+/// A division's cycles beside its quotient bits: to the unit 2, early-out 1, result and wake-up 4.
+const DIVIDE_FIXED: u64 = 7;
+/// A division that finds no leading zeros to skip.
+const DIVIDE_LONGEST: u64 = 69;
+/// FP division: the next operands wait in the unit's input buffer while a result is made, and skip these
+/// cycles of its latency (`exu/execution-units/fdiv.scala`).
+const FDIV_OVERLAP: u64 = 3;
+
+/// The unpipelined units.
+pub(crate) struct Units {
+    divider_free: u64,
+    fp_divider_free: u64,
+    /// The port whose ALU writes back with the multiplier.
+    mul_port: u32,
+    /// Latency and port of FP data on its way to the store queue.
+    pub fp_data: (u64, u32),
+}
+
+impl Units {
+    pub fn new(preset: &Preset, ports: &PortMap) -> Self {
+        Self {
+            divider_free: 0,
+            fp_divider_free: 0,
+            mul_port: ports.mul,
+            fp_data: (u64::from(preset.execute.fp), ports.fp0),
+        }
+    }
+}
+
+/// Cycles from a division's issue to its dependent's: one per quotient bit, found from the leading zeros of
+/// both magnitudes (Rocket's `MulDiv` with `divEarlyOut`, one bit a cycle). A dividend shorter than the
+/// divisor wraps around and finds nothing to skip. Not modelled: a cycle each to negate inputs and result.
+fn divide_cycles(dividend_bits: u8, divisor_bits: u8) -> u64 {
+    if divisor_bits == 0 {
+        return DIVIDE_LONGEST;
+    }
+    let top = |bits: u8| u64::from(bits.min(64).saturating_sub(1));
+    let skipped_from = top(dividend_bits).wrapping_sub(top(divisor_bits)) % 64;
+    (DIVIDE_FIXED + skipped_from).min(DIVIDE_LONGEST)
+}
+
+impl<S: CommitSink> Core<S> {
+    /// One issue, one latency.
+    #[inline(always)]
+    pub(crate) fn simple(&mut self, fact: &Fact, dispatch: u64) -> Answer {
+        let ready = self.sources(fact, dispatch);
+        let (issue, port) = self.ports.book(ready, fact.ports);
+        self.window.wheel.release(issue + 1, fact.lanes);
+        let behind = fact.class == InstClass::IntAlu && port == self.units.mul_port;
+        let done = issue + u64::from(fact.done) + u64::from(behind) * ALU_BEHIND_MUL;
+        let wake = issue + u64::from(fact.wake);
+        Answer { wake, done, class: fact.waits, tea: TeaEvents::default(), failed: None }
+    }
+
+    /// Integer and FP division.
+    pub(crate) fn divide(&mut self, fact: &Fact, executed: &Executed, dispatch: u64) -> Answer {
+        let ready = self.sources(fact, dispatch);
+        let (free, cycles, overlap) = if fact.kind == Kind::Divide {
+            let operand = &executed.operand;
+            let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
+            (&mut self.units.divider_free, cycles, 0)
+        } else {
+            (&mut self.units.fp_divider_free, u64::from(fact.done), FDIV_OVERLAP)
+        };
+        let (issue, _) = self.ports.book(ready.max(*free), fact.ports);
+        *free = issue + cycles - overlap;
+        self.window.wheel.release(issue + 1, fact.lanes);
+        let done = issue + cycles;
+        Answer { wake: done, done, class: fact.waits, tea: TeaEvents::default(), failed: None }
+    }
+
+    /// A branch or jump, up to commit.
+    #[inline(always)]
+    pub(crate) fn control(&mut self, fact: &Fact, executed: &Executed, dispatch: u64) {
+        let ready = self.sources(fact, dispatch);
+        let (issue, port) = self.ports.book(ready, fact.ports);
+        self.window.wheel.release(issue + 1, fact.lanes & !lane::TAG);
+        self.window.wheel.release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
+        self.write_register(fact, issue + 1);
+        let jump = Jump {
+            pc: executed.pc,
+            len: u64::from(fact.len),
+            class: fact.class,
+            link: fact.link,
+            next: executed.next_pc,
+            target: executed.pc.wrapping_add(executed.inst.imm as i64 as u64),
+        };
+        let missed = self.front.control(&jump, issue + RESOLVE);
+        let branch = fact.class == InstClass::Branch;
+        self.stats.branches += u64::from(branch);
+        self.stats.jumps += u64::from(!branch);
+        self.stats.branch_misses += u64::from(branch & missed);
+        self.stats.jump_misses += u64::from(!branch & missed);
+        let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
+        let retired = Retired {
+            dispatch,
+            done: issue + u64::from(ALU_DONE) + behind,
+            redirect: if missed { Redirect::Mispredict } else { Redirect::None },
+            class: CycleClass::Alu,
+            tea: if missed { TeaEvents::FL_MB } else { TeaEvents::default() },
+        };
+        self.commit(fact, executed.id, &retired);
+        self.window.flushed = missed;
+    }
+
+    /// A load.
+    #[inline(always)]
+    pub(crate) fn load(
+        &mut self,
+        fact: &Fact,
+        executed: &Executed,
+        dispatch: u64,
+        walker: &impl PageWalker,
+    ) -> Answer {
+        let ready = self.sources(fact, dispatch);
+        let head = self.window.empty();
+        let (issue, answer) =
+            self.lsu.load(fact, executed, ready, head, &mut self.ports, walker);
+        self.window.wheel.release(issue + 1, fact.lanes);
+        answer
+    }
+
+    /// A store, up to its write.
+    #[inline(always)]
+    pub(crate) fn store(
+        &mut self,
+        fact: &Fact,
+        executed: &Executed,
+        dispatch: u64,
+        walker: &impl PageWalker,
+    ) {
+        let enters = dispatch + 1;
+        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r) & 127]));
+        let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
+        let full = self.window.store_queue_full;
+        let times = self.lsu.store(fact, executed, (base, data), fp, &mut self.ports, walker);
+        // FP data waits in the FP queue, its address in the memory queue; an integer store keeps its one
+        // slot until both have issued.
+        let wheel = &mut self.window.wheel;
+        if fp.is_some() {
+            wheel.release(times.address + 1, lane::MEM);
+            wheel.release(times.data + 1, lane::FP);
+        } else {
+            wheel.release(times.address.max(times.data) + 1, lane::MEM);
+        }
+        let mut retired = Retired::of(&times.answer, dispatch);
+        if full {
+            retired.tea |= TeaEvents::DR_SQ;
+        }
+        let commit = self.commit(fact, executed.id, &retired);
+        let free = self.lsu.write(executed, &times, commit, &mut self.ports);
+        self.window.leave_queue(fact.queue, free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divide_cycles;
+
+    #[test]
+    fn division_takes_a_cycle_per_quotient_bit() {
+        // Measured on the RTL: 100 / 1, 1,000,000 / 1, (2^63 - 1) / 1.
+        assert_eq!(divide_cycles(7, 1), 13);
+        assert_eq!(divide_cycles(20, 1), 26);
+        assert_eq!(divide_cycles(63, 1), 69);
+        assert_eq!(divide_cycles(63, 0), 69, "by zero");
+        assert!(divide_cycles(3, 5) > 60, "nothing to skip");
+        assert!(divide_cycles(255, 255) <= 69);
+    }
+}

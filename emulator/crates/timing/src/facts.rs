@@ -1,0 +1,268 @@
+//! What is known about a static instruction before it runs, in the form in which the stages want it.
+
+use commit_trace::{Class, CycleClass, InstFacts, InstId};
+use isa::{InstClass, StaticInst};
+
+use crate::Preset;
+use crate::wheel::lane;
+
+/// How an instruction goes through the back end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One issue, one latency.
+    Simple,
+    /// Unpipelined integer division.
+    Divide,
+    /// Unpipelined FP division or square root.
+    FpDivide,
+    /// Conditional branch or jump.
+    Control,
+    /// Load.
+    Load,
+    /// Store.
+    Store,
+    /// Dispatches into an empty ROB and flushes on commit.
+    Unique,
+    /// Always traps.
+    Trap,
+}
+
+/// Port bits of [`crate::ports::Ports`].
+pub(crate) mod port {
+    /// Integer ports are the bits from here up.
+    pub const INT: u32 = 0;
+    /// Memory ports.
+    pub const MEM: u32 = 5;
+    /// Floating-point ports.
+    pub const FP: u32 = 7;
+}
+
+/// Which of the register files' and queues' rings an instruction takes an entry of.
+pub(crate) mod ring {
+    /// None: always free.
+    pub const NONE: u8 = 0;
+    /// Integer registers.
+    pub const INT: u8 = 1;
+    /// Floating-point registers.
+    pub const FP: u8 = 2;
+    /// Load queue.
+    pub const LOAD: u8 = 1;
+    /// Store queue.
+    pub const STORE: u8 = 2;
+}
+
+/// Destination index of an instruction that writes no register.
+pub(crate) const NO_REG: u8 = 64;
+
+/// Call and return marks of a jump (`BranchDecode`, `exu/decode.scala`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// Neither.
+    None,
+    /// Writes the return address register.
+    Call,
+    /// Jumps to a link register and writes none.
+    Return,
+}
+
+/// The facts of one static instruction; 32 bytes, two to a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Fact {
+    /// Ports that it can issue to.
+    pub ports: u32,
+    /// Issue-queue slots and tags that it takes.
+    pub lanes: u32,
+    /// Full lanes that stop it.
+    pub stops: u32,
+    /// Path through the back end.
+    pub kind: Kind,
+    /// Class of the table.
+    pub class: InstClass,
+    /// What it waits for, unless the memory system says otherwise.
+    pub waits: CycleClass,
+    /// Sources (0: none).
+    pub src: [u8; 3],
+    /// Destination, or [`NO_REG`].
+    pub dst: u8,
+    /// Register file of the destination: [`ring::NONE`], `INT`, `FP`.
+    pub file: u8,
+    /// Queue: [`ring::NONE`], `LOAD`, `STORE`.
+    pub queue: u8,
+    /// Issue to the dependents' issue, cycles.
+    pub wake: u8,
+    /// Issue to the first cycle in which it can commit, cycles.
+    pub done: u8,
+    /// Length in bytes.
+    pub len: u8,
+    /// Call or return.
+    pub link: Link,
+}
+
+/// Issue to commit of an ALU instruction: register read, execute, write back, commit.
+pub(crate) const ALU_DONE: u8 = 4;
+/// An ALU behind the multiplier's pipeline writes back this much later (`execution-unit.scala:212`).
+pub(crate) const ALU_BEHIND_MUL: u64 = 2;
+
+/// The ports of a preset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortMap {
+    /// Every integer port.
+    pub alu: u32,
+    /// Jumps and `auipc`.
+    pub jump: u32,
+    /// CSR accesses.
+    pub csr: u32,
+    /// Multiplier.
+    pub mul: u32,
+    /// Divider.
+    pub div: u32,
+    /// Integer to FP.
+    pub int_to_fp: u32,
+    /// Memory.
+    pub mem: u32,
+    /// FP arithmetic.
+    pub fp: u32,
+    /// FP division, and FP to integer (and FP store data): port 0 only.
+    pub fp0: u32,
+}
+
+impl PortMap {
+    /// Distributes the functions as `ExecutionUnits` does (`execution-units.scala:115-133`).
+    pub fn new(preset: &Preset) -> Self {
+        let issue = &preset.issue;
+        let nth = |n: u32| 1 << (port::INT + n % issue.int_width);
+        Self {
+            alu: ((1 << issue.int_width) - 1) << port::INT,
+            jump: nth(0),
+            csr: nth(1),
+            mul: nth(2),
+            div: nth(3),
+            int_to_fp: nth(4),
+            mem: ((1 << issue.mem_width) - 1) << port::MEM,
+            fp: ((1 << issue.fp_width) - 1) << port::FP,
+            fp0: 1 << port::FP,
+        }
+    }
+}
+
+impl Fact {
+    /// Stands for a number that was never defined: an ALU instruction without operands.
+    pub const UNKNOWN: Self = Self {
+        ports: 1,
+        lanes: lane::INT,
+        stops: lane::STOPS_ANY,
+        kind: Kind::Simple,
+        class: InstClass::IntAlu,
+        waits: CycleClass::Alu,
+        src: [0; 3],
+        dst: NO_REG,
+        file: ring::NONE,
+        queue: ring::NONE,
+        wake: 1,
+        done: ALU_DONE,
+        len: 4,
+        link: Link::None,
+    };
+
+    /// Derives the facts.
+    pub fn new(inst: &StaticInst, preset: &Preset, ports: &PortMap) -> Self {
+        use InstClass as C;
+        let d = &inst.inst;
+        let exec = &preset.execute;
+        let auipc = d.class == C::IntAlu && d.len == 4 && d.raw & 0x7f == 0x17;
+        let (kind, port, lanes, waits) = match d.class {
+            C::IntAlu if auipc => (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu),
+            C::IntAlu => (Kind::Simple, ports.alu, lane::INT, CycleClass::Alu),
+            C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
+            C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
+            C::Branch => (Kind::Control, ports.alu, lane::INT | lane::TAG, CycleClass::Alu),
+            C::Jal => (Kind::Control, ports.jump, lane::INT, CycleClass::Alu),
+            C::Jalr => (Kind::Control, ports.jump, lane::INT | lane::TAG, CycleClass::Alu),
+            C::Load | C::FpLoad => (Kind::Load, ports.mem, lane::MEM, CycleClass::LoadL1),
+            C::Store => (Kind::Store, ports.mem, lane::MEM, CycleClass::Store),
+            C::FpStore => (Kind::Store, ports.mem, lane::MEM | lane::FP, CycleClass::Store),
+            C::FpArith => (Kind::Simple, ports.fp, lane::FP, CycleClass::Alu),
+            C::FpToInt => (Kind::Simple, ports.fp0, lane::FP, CycleClass::Alu),
+            C::FpDivSqrt => (Kind::FpDivide, ports.fp0, lane::FP, CycleClass::Divider),
+            C::IntToFp => (Kind::Simple, ports.int_to_fp, lane::INT, CycleClass::Alu),
+            C::Amo | C::LoadReserved | C::StoreConditional | C::SfenceVma => {
+                (Kind::Unique, ports.mem, 0, CycleClass::Serialize)
+            }
+            C::Csr | C::Fence | C::FenceI | C::Ecall | C::Xret | C::Wfi => {
+                (Kind::Unique, ports.csr, 0, CycleClass::Serialize)
+            }
+            C::Illegal => (Kind::Trap, ports.alu, 0, CycleClass::Alu),
+        };
+        // FP results wake dependents when they are written back: they can issue in the cycle in
+        // which the instruction itself can first commit.
+        let (wake, done) = match d.class {
+            C::IntMul => (exec.mul, exec.mul),
+            C::FpArith | C::FpToInt => (exec.fp, exec.fp),
+            C::IntToFp => (exec.int_to_fp, exec.int_to_fp),
+            // FSQRT has funct5 01011 in the OP-FP major opcode.
+            C::FpDivSqrt if d.raw >> 27 == 0b01011 => (exec.fsqrt, exec.fsqrt),
+            C::FpDivSqrt => (exec.fdiv, exec.fdiv),
+            _ => (1, u32::from(ALU_DONE)),
+        };
+        let queue = match kind {
+            Kind::Load => ring::LOAD,
+            Kind::Store => ring::STORE,
+            _ => ring::NONE,
+        };
+        let register = |r: u8| if r < 64 { r } else { 0 };
+        let rd = register(d.rd);
+        Self {
+            ports: port,
+            lanes,
+            stops: if lanes & lane::TAG != 0 { lane::STOPS_BRANCH } else { lane::STOPS_ANY },
+            kind,
+            class: d.class,
+            waits,
+            src: [register(d.rs1), register(d.rs2), register(d.rs3)],
+            dst: if rd == 0 { NO_REG } else { rd },
+            file: [ring::NONE, ring::INT, ring::FP][usize::from(rd > 0) + usize::from(rd > 31)],
+            queue,
+            wake: wake as u8,
+            done: done as u8,
+            len: d.len,
+            link: link(d.class, rd, register(d.rs1)),
+        }
+    }
+}
+
+fn link(class: InstClass, rd: u8, rs1: u8) -> Link {
+    match class {
+        InstClass::Jal | InstClass::Jalr if rd == 1 => Link::Call,
+        InstClass::Jalr if rd == 0 && (rs1 == 1 || rs1 == 5) => Link::Return,
+        _ => Link::None,
+    }
+}
+
+/// The facts that go into the stream.
+pub(crate) fn for_stream(inst: &StaticInst) -> InstFacts {
+    use InstClass as C;
+    let class = match inst.inst.class {
+        C::Load | C::FpLoad => Class::Load,
+        C::Store | C::FpStore => Class::Store,
+        C::FpArith | C::FpDivSqrt | C::FpToInt | C::IntToFp => Class::Fp,
+        C::Branch => Class::Branch,
+        C::Jal => Class::Jump,
+        C::Jalr => Class::IndirectJump,
+        C::Amo | C::LoadReserved | C::StoreConditional => Class::Atomic,
+        C::Csr | C::Fence | C::FenceI | C::SfenceVma | C::Ecall | C::Xret | C::Wfi | C::Illegal => {
+            Class::System
+        }
+        C::IntAlu | C::IntMul | C::IntDiv => Class::Int,
+    };
+    InstFacts {
+        id: InstId(inst.id.0),
+        space: inst.space,
+        pc: inst.pc,
+        raw: inst.inst.raw,
+        len: inst.inst.len,
+        privilege: inst.privilege as u8,
+        class,
+        target: inst.direct_target(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Branches and jumps: what the front end made of them, and where fetch goes on.
+
+use isa::InstClass;
+
+use super::FrontEnd;
+use crate::facts::Link;
+use crate::predict::{Guess, Known, Outcome, Place};
+
+/// An executed branch or jump.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jump {
+    pub pc: u64,
+    pub len: u64,
+    pub class: InstClass,
+    pub link: Link,
+    /// Where it went.
+    pub next: u64,
+    /// Where a direct one goes if taken.
+    pub target: u64,
+}
+
+impl FrontEnd {
+    /// Predicts the instruction fetched last, and trains. If it was mispredicted fetch restarts in cycle
+    /// `resolved`.
+    #[inline(always)]
+    pub fn control(&mut self, jump: &Jump, resolved: u64) -> bool {
+        let place = Place::new(jump.pc.max(self.start));
+        let second = usize::from(jump.pc & !(self.packet_bytes / 2 - 1) > self.start);
+        let after = jump.pc.wrapping_add(jump.len);
+        if jump.class == InstClass::Branch {
+            let taken = jump.next != after;
+            let history = self.history.seen(second);
+            let guess = self.predictor.branch(place, history, taken, jump.target);
+            if guess.f3_taken != taken {
+                self.close(second, if taken { Outcome::Taken } else { Outcome::NotTaken });
+                self.redirect(resolved);
+                return true;
+            }
+            if taken {
+                self.leave(&guess, jump.target, true);
+                self.close(second, Outcome::Taken);
+            } else {
+                self.pass(&guess, second);
+            }
+            return false;
+        }
+        let guess = self.predictor.jump(place, jump.next);
+        // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
+        let right = match (jump.class, jump.link) {
+            (InstClass::Jal, _) => true,
+            (_, Link::Return) => self.returns.ret() == jump.next,
+            _ => guess.f2.is_some_and(|k| k.target == jump.next as u32),
+        };
+        if jump.link == Link::Call {
+            self.returns.call(after);
+        }
+        if right {
+            self.leave(&guess, jump.next, false);
+        }
+        self.close(second, Outcome::None);
+        if !right {
+            self.redirect(resolved);
+        }
+        !right
+    }
+
+    /// A taken branch or jump ends the packet; how soon the next one starts depends on which stage knew.
+    #[inline(always)]
+    fn leave(&mut self, guess: &Guess, target: u64, conditional: bool) {
+        // A stage that knows nothing fetches on, which is right for a jump to the next packet.
+        let falls = target == self.end && !conditional;
+        let agrees = |known: Option<Known>, taken: bool| match known {
+            Some(k) if taken => k.target == target as u32 && k.conditional == conditional,
+            _ => falls,
+        };
+        let distance = self
+            .view
+            .distance(agrees(guess.f1, guess.f1_taken), agrees(guess.f2, guess.f2_taken));
+        self.counts.redirects_f2 += u64::from(distance == 2);
+        self.counts.redirects_f3 += u64::from(distance == 3);
+        self.open = false;
+        self.next_f0 = self.f0 + distance;
+    }
+
+    /// A branch that is not taken.
+    #[inline(always)]
+    fn pass(&mut self, guess: &Guess, bank: usize) {
+        let bit = 1 << bank;
+        let view = &mut self.view;
+        view.seen3 |= bit;
+        if guess.f1.is_some_and(|k| k.conditional) {
+            view.seen1 |= bit;
+        }
+        if guess.f2.is_some_and(|k| k.conditional) {
+            view.seen2 |= bit;
+        }
+        view.left1 |= guess.f1_taken;
+        view.left2 |= guess.f2_taken;
+    }
+
+    /// The packet's history, with what its last instruction did.
+    #[inline(always)]
+    fn close(&mut self, bank: usize, last: Outcome) {
+        let earlier = |b: u8| match self.view.seen3 >> b & 1 {
+            0 => Outcome::None,
+            _ => Outcome::NotTaken,
+        };
+        let in_bank = |b: u8| if last == Outcome::None { earlier(b) } else { last };
+        let single = bank == 0;
+        let (first, second) = if single { (in_bank(0), Outcome::None) } else { (earlier(0), in_bank(1)) };
+        self.history = self.history.after(first, second, single);
+        self.open = false;
+    }
+}

@@ -1,0 +1,169 @@
+//! The load/store unit (`lsu/lsu.scala`).
+//!
+//! An access that issues in cycle *i* has its address in *i* + 2 (S0: TLB, request to the data cache),
+//! searches the queues in *i* + 3 and answers in *i* + 4 (S2).
+
+mod load;
+mod queue;
+mod store;
+
+use isa::{MemAccess, PageWalker};
+
+use crate::Preset;
+use crate::mem::{L1d, Level, Lower, Tlb, Walk};
+use crate::ports::Ports;
+use commit_trace::{CycleClass, TeaEvents};
+use queue::Stores;
+
+/// Issue to S0.
+pub(crate) const S0: u64 = 2;
+/// S0 to the first commit of a load, and to the issue of dependents that were not woken early.
+const ANSWER: u64 = 3;
+/// Between two tries of a load that waits for a store, and between a refused and a repeated access.
+const RETRY: u64 = 3;
+/// The data cache port that stores share with the first memory port, as a bit of [`Ports`].
+pub(crate) const STORE_PORT: u32 = 1 << 9;
+
+/// Entries that remember which row of the data cache was read in a cycle.
+const BANKS: usize = 256;
+
+/// How a memory access came out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// First cycle in which a dependent can issue.
+    pub wake: u64,
+    /// First cycle in which it can commit.
+    pub done: u64,
+    /// What it waited for.
+    pub class: CycleClass,
+    /// Events.
+    pub tea: TeaEvents,
+    /// Its order failed: cycle in which the ROB knows.
+    pub failed: Option<u64>,
+}
+
+/// Counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LsuCounts {
+    pub loads: u64,
+    pub stores: u64,
+    pub forwards: u64,
+    pub bank_conflicts: u64,
+    pub mmio: u64,
+}
+
+/// Load/store unit with its TLB, and what it shares with the front end.
+pub(crate) struct Lsu {
+    pub dtlb: Tlb,
+    pub walk: Walk,
+    pub l1d: L1d,
+    pub lower: Lower,
+    stores: Stores,
+    /// By cycle: the 16-byte row that the first load of it reads.
+    rows: Box<[(u64, u64); BANKS]>,
+    banked: bool,
+    /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
+    retried: u64,
+    /// S0 of the last store written.
+    written: u64,
+    mmio_latency: u64,
+    /// A device register access is under way until then.
+    mmio_busy: u64,
+    load_ports: LoadPorts,
+    pub counts: LsuCounts,
+}
+
+impl Lsu {
+    pub fn new(preset: &Preset) -> Self {
+        Self {
+            dtlb: Tlb::new(preset.dtlb.entries),
+            walk: Walk::new(preset),
+            l1d: L1d::new(preset),
+            lower: Lower::new(preset),
+            stores: Stores::new(),
+            rows: Box::new([(0, 0); BANKS]),
+            banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
+            retried: 0,
+            written: 0,
+            mmio_latency: u64::from(preset.mmio.latency),
+            mmio_busy: 0,
+            load_ports: LoadPorts::default(),
+            counts: LsuCounts::default(),
+        }
+    }
+
+    /// Cycle from which the unit is drained: no store waits, no miss is outstanding.
+    #[inline]
+    pub fn drained(&self) -> u64 {
+        self.stores.empty().max(self.l1d.idle()).max(self.mmio_busy)
+    }
+
+    /// Drops cached translations.
+    pub fn flush_tlb(&mut self) {
+        self.dtlb.clear();
+        self.walk.clear();
+    }
+
+    /// S0 of an access, after a walk if its page is not in the TLB.
+    #[inline(always)]
+    fn translate(
+        &mut self,
+        access: &MemAccess,
+        s0: u64,
+        translated: bool,
+        walker: &impl PageWalker,
+    ) -> u64 {
+        if translated && !self.dtlb.hit(access.va) {
+            return self.walk_for(access.va, s0, walker);
+        }
+        s0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn walk_for(&mut self, va: u64, s0: u64, walker: &impl PageWalker) -> u64 {
+        let (ready, bits) =
+            self.walk.translate(va, s0 + 1, walker, &mut self.l1d, &mut self.lower);
+        self.dtlb.fill(va, bits);
+        // The queue's retry: selected in the cycle after the refill, fired in the next.
+        ready + 2
+    }
+}
+
+/// What a load that was answered by `level` waited for.
+fn class_of(level: Level) -> (CycleClass, TeaEvents) {
+    match level {
+        Level::L2 => (CycleClass::LoadL2, TeaEvents::ST_L1),
+        Level::Llc => (CycleClass::LoadLlc, TeaEvents::ST_L1),
+        Level::Memory => (CycleClass::LoadDram, TeaEvents::ST_L1 | TeaEvents::ST_LLC),
+    }
+}
+
+/// Issue of loads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LoadPorts {
+    /// The last cycle in which one issued to the first port, and in how many it did so without a break.
+    last: u64,
+    run: u32,
+}
+
+/// After so many cycles in which loads took the first port, memory pauses for one cycle, so that a store gets
+/// through (`exu/core.scala:895`).
+const SATURATED: u32 = 31;
+
+impl LoadPorts {
+    /// Books the memory port of a load; one on the first port keeps stores from the data cache.
+    #[inline(always)]
+    fn issue(&mut self, ports: &mut Ports, ready: u64, allowed: u32) -> u64 {
+        let (cycle, port) = ports.book(ready, allowed);
+        if port == 1 << crate::facts::port::MEM {
+            ports.mark(cycle, STORE_PORT);
+            self.run = if cycle == self.last + 1 { self.run + 1 } else { 0 };
+            self.last = cycle;
+            if self.run == SATURATED {
+                ports.mark(cycle + 1, allowed);
+            }
+        }
+        cycle
+    }
+}

@@ -1,0 +1,126 @@
+//! Stores: address and data, each when it is ready; then the write after commit.
+
+use commit_trace::{CycleClass, TeaEvents};
+use isa::{Executed, PageWalker};
+
+use super::{Answer, Lsu, S0, STORE_PORT};
+use crate::facts::Fact;
+use crate::mem::LINE_BITS;
+use crate::ports::Ports;
+
+/// Issue to the first commit: S0, search, the ROB's busy bit.
+const STORE_DONE: u64 = 5;
+/// Issue to the cycle in which address or data are in the queue.
+const IN_QUEUE: u64 = 3;
+/// FP data in the queue to the first commit.
+const FP_DATA_DONE: u64 = 2;
+/// S0 of the write to the entry's reuse.
+const WRITTEN: u64 = 4;
+
+/// A store that was executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreTimes {
+    /// Issue of the address, which is all for an integer store whose data was ready.
+    pub address: u64,
+    /// Issue of the data.
+    pub data: u64,
+    /// Cycles in which address and data are in the queue.
+    address_in: u64,
+    data_in: u64,
+    pub answer: Answer,
+}
+
+impl Lsu {
+    /// A store whose address and data are ready in the cycles given. `fp`: latency of the FP pipeline and
+    /// its port, for FP data.
+    #[inline(always)]
+    pub fn store(
+        &mut self,
+        fact: &Fact,
+        executed: &Executed,
+        (address_ready, data_ready): (u64, u64),
+        fp: Option<(u64, u32)>,
+        ports: &mut Ports,
+        walker: &impl PageWalker,
+    ) -> StoreTimes {
+        self.counts.stores += 1;
+        let (address, data, data_in, data_done) = match fp {
+            None => {
+                let (address, data) = issue(fact, address_ready, data_ready, ports);
+                (address, data, data + IN_QUEUE, data + STORE_DONE)
+            }
+            Some((latency, port)) => {
+                let (address, _) = ports.book(address_ready, fact.ports);
+                let (data, _) = ports.book(data_ready, port);
+                // FP data goes through the FP pipeline's port 0.
+                let data_in = data + latency;
+                (address, data, data_in, data_in + FP_DATA_DONE)
+            }
+        };
+        let first = address + S0;
+        let s0 = match executed.mem.mmio {
+            true => first,
+            false => self.translate(&executed.mem, first, executed.translated, walker),
+        };
+        let tea = if s0 == first { TeaEvents::default() } else { TeaEvents::ST_TLB };
+        let done = (s0 - S0 + STORE_DONE).max(data_done);
+        StoreTimes {
+            address,
+            data,
+            address_in: s0 - S0 + IN_QUEUE,
+            data_in,
+            answer: Answer { wake: done, done, class: CycleClass::Store, tea, failed: None },
+        }
+    }
+
+    /// The write of a store that committed in `cycle`; when its queue entry is free again. Stores are
+    /// written in order, one a cycle, when no load wants the port. A miss does not hold the queue up, unless
+    /// no MSHR takes it.
+    #[inline(always)]
+    pub fn write(
+        &mut self,
+        executed: &Executed,
+        times: &StoreTimes,
+        cycle: u64,
+        ports: &mut Ports,
+    ) -> u64 {
+        let access = &executed.mem;
+        let gone = if access.mmio {
+            self.write_device(cycle)
+        } else {
+            let ready = (cycle + 1).max(self.written + 1);
+            let (slot, _) = ports.book(ready - S0, STORE_PORT);
+            let line = access.pa >> LINE_BITS;
+            let s2 = self.l1d.accepts(line, slot + S0 + 2);
+            // The data is merged into the line whenever that arrives.
+            let _ = self.l1d.access(line, s2, true, &mut self.lower);
+            self.written = s2 - 2;
+            s2 - 2 + WRITTEN
+        };
+        self.stores.push(access.pa, access.size, times.address_in, times.data_in, gone);
+        gone
+    }
+
+    /// Writes of device registers go out one at a time, after the stores before them.
+    #[cold]
+    fn write_device(&mut self, cycle: u64) -> u64 {
+        self.counts.mmio += 1;
+        let start = (cycle + 1).max(self.written + 1).max(self.mmio_busy);
+        let end = start + self.mmio_latency;
+        self.mmio_busy = end;
+        self.written = end;
+        end + 1
+    }
+}
+
+/// Issues an integer store: at once when both parts are ready, else each when it is.
+#[inline(always)]
+fn issue(fact: &Fact, address_ready: u64, data_ready: u64, ports: &mut Ports) -> (u64, u64) {
+    let (first, _) = ports.book(address_ready.min(data_ready), fact.ports);
+    let later = address_ready.max(data_ready);
+    if later <= first {
+        return (first, first);
+    }
+    let (second, _) = ports.book(later, fact.ports);
+    if address_ready < data_ready { (first, second) } else { (second, first) }
+}

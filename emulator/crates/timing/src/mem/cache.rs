@@ -1,0 +1,138 @@
+//! A set-associative tag array with random replacement, as all of BOOM's caches have.
+
+use super::Lfsr;
+
+/// A line that a fill pushed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Victim {
+    pub line: u64,
+    pub dirty: bool,
+}
+
+/// Tags, dirty bits and, while a line is being filled, the cycle from which it is there.
+pub(crate) struct Cache {
+    ways: usize,
+    set_bits: u32,
+    set_mask: u64,
+    /// Per set and way the line's number above the set index, plus one; 0: invalid.
+    tags: Box<[u32]>,
+    /// Per set the way that hit last.
+    recent: Box<[u8]>,
+    dirty: Box<[u16]>,
+    filled: Box<[u64]>,
+    /// No line is filled after this cycle: lets a hit skip `filled`.
+    last_fill: u64,
+    random: Lfsr,
+}
+
+impl Cache {
+    /// A cache of `kib` KiB; sizes are powers of two.
+    pub fn new(kib: u32, ways: u32, seed: u16) -> Self {
+        let lines = (kib as usize * 1024) >> super::LINE_BITS;
+        let sets = lines / ways as usize;
+        Self {
+            ways: ways as usize,
+            set_bits: sets.trailing_zeros(),
+            set_mask: sets as u64 - 1,
+            tags: vec![0; lines].into(),
+            recent: vec![0; sets].into(),
+            dirty: vec![0; sets].into(),
+            filled: vec![0; lines].into(),
+            last_fill: 0,
+            random: Lfsr::new(seed),
+        }
+    }
+
+    #[inline(always)]
+    fn tag(&self, line: u64) -> u32 {
+        // 32 bits of tag cover 2^(32+6+set bits) bytes of physical memory, at least 2^38.
+        ((line >> self.set_bits) as u32).wrapping_add(1)
+    }
+
+    /// The cycle from which the line is there (0: long ago), or `None` if it is absent.
+    #[inline(always)]
+    pub fn hit(&mut self, line: u64, cycle: u64, write: bool) -> Option<u64> {
+        let set = (line & self.set_mask) as usize;
+        let tag = self.tag(line);
+        let mut way = usize::from(self.recent[set]);
+        if self.tags[set * self.ways + way] != tag {
+            way = self.find(set, tag)?;
+            self.recent[set] = way as u8;
+        }
+        if write {
+            self.dirty[set] |= 1 << way;
+        }
+        if cycle >= self.last_fill { Some(0) } else { Some(self.filled[set * self.ways + way]) }
+    }
+
+    fn find(&self, set: usize, tag: u32) -> Option<usize> {
+        let ways = &self.tags[set * self.ways..][..self.ways];
+        ways.iter().position(|&t| t == tag)
+    }
+
+    /// True if the line is there or on its way.
+    pub fn contains(&self, line: u64) -> bool {
+        self.find((line & self.set_mask) as usize, self.tag(line)).is_some()
+    }
+
+    /// Puts an absent line in a random way, there from `cycle` on.
+    pub fn fill(&mut self, line: u64, cycle: u64, dirty: bool) -> Option<Victim> {
+        let set = (line & self.set_mask) as usize;
+        let way = self.random.next() as usize & (self.ways - 1);
+        let at = set * self.ways + way;
+        let tag = self.tag(line);
+        let old = std::mem::replace(&mut self.tags[at], tag);
+        let victim = (old != 0).then(|| Victim {
+            line: u64::from(old - 1) << self.set_bits | set as u64,
+            dirty: self.dirty[set] >> way & 1 != 0,
+        });
+        self.dirty[set] = self.dirty[set] & !(1 << way) | u16::from(dirty) << way;
+        self.filled[at] = cycle;
+        self.last_fill = self.last_fill.max(cycle);
+        self.recent[set] = way as u8;
+        victim
+    }
+
+    /// Drops a line; true if it was dirty.
+    pub fn invalidate(&mut self, line: u64) -> bool {
+        let set = (line & self.set_mask) as usize;
+        let Some(way) = self.find(set, self.tag(line)) else { return false };
+        self.tags[set * self.ways + way] = 0;
+        let dirty = self.dirty[set] >> way & 1 != 0;
+        self.dirty[set] &= !(1 << way);
+        dirty
+    }
+
+    /// Drops everything, as `fence.i` does to the instruction cache.
+    pub fn clear(&mut self) {
+        self.tags.fill(0);
+        self.dirty.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_then_hit_then_evict() {
+        let mut cache = Cache::new(1, 1, 7);
+        assert_eq!(cache.hit(3, 0, false), None);
+        assert_eq!(cache.fill(3, 50, false), None);
+        assert_eq!(cache.hit(3, 10, true), Some(50), "still on its way");
+        assert_eq!(cache.hit(3, 60, false), Some(0));
+        assert_eq!(cache.fill(3 + 16, 70, false), Some(Victim { line: 3, dirty: true }));
+        assert!(!cache.contains(3));
+    }
+
+    #[test]
+    fn a_set_holds_as_many_lines_as_ways() {
+        let mut cache = Cache::new(32, 8, 1);
+        let mut victims = 0;
+        for i in 0..8 {
+            victims += usize::from(cache.fill(i * 64, 0, false).is_some());
+        }
+        let present = (0..8).filter(|i| cache.contains(i * 64)).count();
+        assert_eq!(present + victims, 8);
+    }
+}

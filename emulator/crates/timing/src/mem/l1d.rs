@@ -1,0 +1,157 @@
+//! The L1 data cache with its MSHRs, line buffer and next-line prefetcher (`lsu/dcache.scala`, `mshrs.scala`).
+
+use super::cache::Cache;
+use super::lower::{Level, Lower};
+use super::mshr::Mshrs;
+use super::slot::Slot;
+use crate::Preset;
+
+/// Miss in S2 to the request on the bus: the MSHR's allocation.
+const ALLOCATE: u64 = 1;
+/// A prefetched line moves from the line buffer into the array, then the load replays: meta read and
+/// response 3, line 4, replay through S0 to S2 and write back 5.
+const FROM_LINE_BUFFER: u64 = 12;
+/// A load's answer to the prefetch of the next line: the prefetcher's register, S0 to S2 of the tag check,
+/// less the three cycles between the line's arrival and the answer.
+const PREFETCH: u64 = 2;
+/// Cycles of the line buffer's port when a prefetched line is only written.
+const LINE_WRITE: u64 = 4;
+/// Prefetches that can be waiting for their time; more than there are MSHRs to cause them.
+const WANTED: usize = 16;
+
+/// L1 data cache.
+pub(crate) struct L1d {
+    tags: Cache,
+    mshrs: Mshrs,
+    /// The line buffer has one port: a refill writes four rows, reads four, and answers its loads.
+    line_buffer: Slot,
+    line_port: u64,
+    refill: u64,
+    release: u64,
+    writeback: u64,
+    prefetch: bool,
+    /// Lines to prefetch, and when; never: a slot not in use.
+    wanted: [(u64, u64); WANTED],
+    next_wanted: usize,
+    pub misses: u64,
+    pub load_misses: u64,
+    pub prefetches: u64,
+}
+
+impl L1d {
+    pub fn new(preset: &Preset) -> Self {
+        let p = &preset.l1d;
+        Self {
+            tags: Cache::new(p.kib, p.ways, 1),
+            mshrs: Mshrs::new(p.mshrs),
+            line_buffer: Slot::default(),
+            line_port: u64::from(p.line_port),
+            refill: u64::from(p.refill),
+            release: u64::from(p.release),
+            writeback: u64::from(p.writeback),
+            prefetch: p.prefetch,
+            wanted: [(0, u64::MAX); WANTED],
+            next_wanted: 0,
+            misses: 0,
+            load_misses: 0,
+            prefetches: 0,
+        }
+    }
+
+    /// An access whose tags are compared in cycle `s2`. `None`: a hit. Otherwise the first cycle in which
+    /// a dependent of the load can issue, and who had the line; a store or atomic is merged into the line
+    /// when it arrives.
+    #[inline(always)]
+    pub fn access(
+        &mut self,
+        line: u64,
+        s2: u64,
+        write: bool,
+        lower: &mut Lower,
+    ) -> Option<(u64, Level)> {
+        match self.tags.hit(line, s2, write) {
+            // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
+            Some(filled) if filled > s2 => Some((filled + 1, Level::L2)),
+            Some(_) => None,
+            None => Some(self.miss(line, s2, write, lower)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, line: u64, s2: u64, write: bool, lower: &mut Lower) -> (u64, Level) {
+        self.misses += 1;
+        self.load_misses += u64::from(!write);
+        self.prefetch_until(s2, lower);
+        if let Some((register, there)) = self.mshrs.prefetched(line) {
+            let ready = s2.max(there) + FROM_LINE_BUFFER;
+            let tail = self.install(line, ready, write, lower);
+            self.mshrs.take(register, line, s2, ready + tail);
+            return (ready, Level::L2);
+        }
+        let (register, start) = self.mshrs.choose(s2);
+        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, lower);
+        // `refill` spans both ends; the allocation is the part before the request.
+        let ready = arrives + self.refill - ALLOCATE;
+        let tail = self.install(line, ready, write, lower);
+        self.mshrs.take(register, line, start, ready + self.release + tail);
+        if self.prefetch {
+            self.wanted[self.next_wanted % WANTED] = (line + 1, ready + PREFETCH);
+            self.next_wanted += 1;
+        }
+        (ready, level)
+    }
+
+    /// Reads a line from below into the line buffer, whose port it needs for `port` cycles.
+    fn fetch(&mut self, line: u64, cycle: u64, port: u64, lower: &mut Lower) -> (u64, Level) {
+        let tags = &mut self.tags;
+        let (arrives, level) = lower.read(line, cycle, |evicted| tags.invalidate(evicted));
+        (self.line_buffer.serve(arrives, port), level)
+    }
+
+    /// Puts a line into the array; how much longer the MSHR is busy writing back its victim.
+    fn install(&mut self, line: u64, ready: u64, dirty: bool, lower: &mut Lower) -> u64 {
+        match self.tags.fill(line, ready, dirty).filter(|v| v.dirty) {
+            Some(victim) => {
+                lower.write_back(victim.line, ready);
+                self.writeback
+            }
+            None => 0,
+        }
+    }
+
+    /// Prefetches whatever the prefetcher asked for up to `cycle`: not at once, since misses that come later
+    /// in program order may come earlier in time, and for the same line.
+    fn prefetch_until(&mut self, cycle: u64, lower: &mut Lower) {
+        for i in 0..WANTED {
+            let (line, at) = self.wanted[i];
+            if at <= cycle {
+                self.wanted[i].1 = u64::MAX;
+                self.prefetch_line(line, at, lower);
+            }
+        }
+    }
+
+    /// The prefetcher asks for the line after one that was just acquired, if an MSHR is free; the line
+    /// stays in the MSHR's line buffer (`prefetcher.scala`).
+    fn prefetch_line(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
+        let (register, start) = self.mshrs.choose(cycle);
+        if start > cycle || self.tags.contains(line) || self.mshrs.prefetched(line).is_some() {
+            return;
+        }
+        self.prefetches += 1;
+        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, lower);
+        self.mshrs.take(register, line, start, arrives + 1);
+        self.mshrs.keep(register, line);
+    }
+
+    /// Cycle in which an MSHR can take a store's miss.
+    pub fn accepts(&self, line: u64, cycle: u64) -> u64 {
+        if self.tags.contains(line) { cycle } else { self.mshrs.choose(cycle).1 }
+    }
+
+    /// Cycle from which no miss is outstanding: what a fence waits for.
+    pub fn idle(&self) -> u64 {
+        self.mshrs.idle()
+    }
+}

@@ -1,0 +1,38 @@
+//! The memory system: caches, TLBs, memory. Every access takes a cycle and returns one.
+
+mod cache;
+mod dram;
+mod l1d;
+mod lower;
+mod mshr;
+mod slot;
+mod tlb;
+mod walk;
+
+pub(crate) use cache::Cache;
+pub(crate) use l1d::L1d;
+pub(crate) use lower::{Level, Lower};
+pub(crate) use tlb::Tlb;
+pub(crate) use walk::Walk;
+
+/// log2 of a cache line.
+pub(crate) const LINE_BITS: u32 = 6;
+
+/// A 16-bit linear-feedback shift register: replacement is as random as in the hardware, which takes the
+/// low bits and so shifts from one victim to the next.
+#[derive(Clone)]
+pub(crate) struct Lfsr(u16);
+
+impl Lfsr {
+    pub fn new(seed: u16) -> Self {
+        Self(seed | 1)
+    }
+
+    /// Steps once (taps 16, 15, 13, 4); the register.
+    #[inline]
+    pub fn next(&mut self) -> u32 {
+        let bit = (self.0 >> 15 ^ self.0 >> 14 ^ self.0 >> 12 ^ self.0 >> 3) & 1;
+        self.0 = self.0 << 1 | bit;
+        u32::from(self.0)
+    }
+}

@@ -1,0 +1,106 @@
+//! Miss-status registers: how many lines can be in flight.
+
+/// Limit of registers in one file.
+const MAX: usize = 16;
+/// A gap before a register's last line is used only if it is at least this long, cycles: about a miss.
+const GAP: u64 = 64;
+
+#[derive(Clone, Copy, Default)]
+struct Register {
+    line: u64,
+    /// The last line is in flight from `start` to `free`; the one before left in `gap`.
+    gap: u64,
+    start: u64,
+    free: u64,
+}
+
+/// One register file. A register also keeps a line that was prefetched until something needs it.
+pub(crate) struct Mshrs {
+    registers: [Register; MAX],
+    prefetched: u32,
+    count: usize,
+    /// No register is busy from this cycle on.
+    idle: u64,
+}
+
+impl Mshrs {
+    pub fn new(count: u32) -> Self {
+        Self {
+            registers: [Register::default(); MAX],
+            prefetched: 0,
+            count: (count as usize).clamp(1, MAX),
+            idle: 0,
+        }
+    }
+
+    /// The register for a miss at `cycle`, and the cycle in which it can take it: one that is free, or
+    /// was so for long enough (requests come in program order, not in order of time), or else the first
+    /// to become free.
+    pub fn choose(&self, cycle: u64) -> (usize, u64) {
+        let registers = &self.registers[..self.count];
+        if let Some(i) = registers.iter().position(|r| r.free <= cycle) {
+            return (i, cycle);
+        }
+        if let Some(i) = registers.iter().position(|r| r.gap <= cycle && cycle + GAP <= r.start) {
+            return (i, cycle);
+        }
+        let first = (0..self.count).min_by_key(|&i| registers[i].free).unwrap_or(0);
+        (first, registers[first].free)
+    }
+
+    /// Marks a register taken.
+    pub fn take(&mut self, index: usize, line: u64, start: u64, free: u64) {
+        let register = &mut self.registers[index];
+        self.idle = self.idle.max(free);
+        if start < register.start {
+            register.gap = free;
+            return;
+        }
+        *register = Register { line, gap: register.free, start, free };
+        self.prefetched &= !(1 << index);
+    }
+
+    /// Marks the line of a register as prefetched.
+    pub fn keep(&mut self, index: usize, line: u64) {
+        if self.registers[index].line == line {
+            self.prefetched |= 1 << index;
+        }
+    }
+
+    /// The register that holds `line` as a prefetch, and from when.
+    pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
+        let held = |i: &usize| self.prefetched >> i & 1 != 0 && self.registers[*i].line == line;
+        (0..self.count).find(held).map(|i| (i, self.registers[i].free))
+    }
+
+    /// Cycle from which no register is busy.
+    pub fn idle(&self) -> u64 {
+        self.idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_free_one_else_the_earliest() {
+        let mut mshrs = Mshrs::new(2);
+        assert_eq!(mshrs.choose(10), (0, 10));
+        mshrs.take(0, 1, 10, 100);
+        assert_eq!(mshrs.choose(11), (1, 11));
+        mshrs.take(1, 2, 11, 60);
+        assert_eq!(mshrs.choose(12), (1, 60));
+        assert_eq!(mshrs.choose(70), (1, 70));
+        assert_eq!(mshrs.idle(), 100);
+    }
+
+    #[test]
+    fn a_register_was_free_before_its_line() {
+        let mut mshrs = Mshrs::new(1);
+        mshrs.take(0, 1, 500, 600);
+        assert_eq!(mshrs.choose(400), (0, 400));
+        mshrs.take(0, 2, 400, 480);
+        assert_eq!(mshrs.choose(410), (0, 600), "the gap is used up");
+    }
+}

@@ -1,0 +1,114 @@
+//! A first-level TLB: fully associative, superpages, not-recently-used replacement (Rocket's is
+//! pseudo-LRU, close to it).
+
+/// Limit of entries: one bit each in a word.
+const MAX: usize = 64;
+const FILTER: usize = 128;
+
+/// A TLB.
+pub(crate) struct Tlb {
+    count: usize,
+    /// Address bits above the page offset, plus one; 0: invalid.
+    page: [u64; MAX],
+    bits: [u8; MAX],
+    used: u64,
+    hand: u32,
+    /// By the low bits of the 4 KiB page number: the entry that held it last.
+    filter: [u8; FILTER],
+    pub misses: u64,
+}
+
+impl Tlb {
+    pub fn new(entries: u32) -> Self {
+        Self {
+            count: (entries as usize).clamp(1, MAX),
+            page: [0; MAX],
+            bits: [12; MAX],
+            used: 0,
+            hand: 0,
+            filter: [0; FILTER],
+            misses: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn holds(&self, entry: usize, va: u64) -> bool {
+        (va >> self.bits[entry]) + 1 == self.page[entry]
+    }
+
+    /// True if the translation of `va` is there.
+    #[inline(always)]
+    pub fn hit(&mut self, va: u64) -> bool {
+        let entry = usize::from(self.filter[(va >> 12) as usize % FILTER]) % MAX;
+        if self.holds(entry, va) {
+            self.used |= 1 << entry;
+            return true;
+        }
+        self.search(va)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, va: u64) -> bool {
+        let found = (0..self.count).find(|&i| self.holds(i, va));
+        match found {
+            Some(entry) => {
+                self.used |= 1 << entry;
+                self.filter[(va >> 12) as usize % FILTER] = entry as u8;
+            }
+            None => self.misses += 1,
+        }
+        found.is_some()
+    }
+
+    /// Adds a translation of a page of 2^`bits` bytes.
+    pub fn fill(&mut self, va: u64, bits: u8) {
+        let all = u64::MAX >> (64 - self.count);
+        if self.used & all == all {
+            self.used = 0;
+        }
+        // The first entry at or after the hand that was not used since the bits were last cleared.
+        let free = !self.used & all;
+        let after = free & (u64::MAX << self.hand);
+        let entry = if after != 0 { after } else { free }.trailing_zeros();
+        self.hand = (entry + 1) % self.count as u32;
+        self.used |= 1 << entry;
+        let bits = bits.clamp(12, 63);
+        self.page[entry as usize] = (va >> bits) + 1;
+        self.bits[entry as usize] = bits;
+        self.filter[(va >> 12) as usize % FILTER] = entry as u8;
+    }
+
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.page = [0; MAX];
+        self.used = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_as_many_pages_as_entries() {
+        let mut tlb = Tlb::new(4);
+        for page in 0..4u64 {
+            assert!(!tlb.hit(page << 12));
+            tlb.fill(page << 12, 12);
+        }
+        assert!((0..4u64).all(|page| tlb.hit(page << 12 | 0xabc)));
+        tlb.fill(9 << 12, 12);
+        assert_eq!((0..4u64).filter(|page| tlb.hit(page << 12)).count(), 3);
+        tlb.clear();
+        assert!(!tlb.hit(9 << 12));
+    }
+
+    #[test]
+    fn a_superpage_covers_its_pages() {
+        let mut tlb = Tlb::new(2);
+        tlb.fill(0x8020_0000, 21);
+        assert!(tlb.hit(0x803f_ffff));
+        assert!(!tlb.hit(0x8040_0000));
+    }
+}

@@ -1,0 +1,92 @@
+//! Page-table walks: second-level TLB, page-table-entry cache, and reads through the L1 data cache
+//! (Rocket's PTW).
+
+use isa::PageWalker;
+
+use super::{L1d, LINE_BITS, Lower};
+use crate::Preset;
+
+/// Entries of the cache of non-leaf page-table entries.
+const PTE_ENTRIES: usize = 8;
+/// A walker's cached entry is found in the cycle of the lookup.
+const PTE_HIT: u64 = 1;
+
+/// The walker. One walk at a time.
+pub(crate) struct Walk {
+    l2: Box<[u64]>,
+    latency: u64,
+    step: u64,
+    pte: [u64; PTE_ENTRIES],
+    next: usize,
+    free: u64,
+    pub l2_hits: u64,
+    pub walks: u64,
+}
+
+impl Walk {
+    pub fn new(preset: &Preset) -> Self {
+        let p = &preset.l2tlb;
+        Self {
+            l2: vec![0; p.entries as usize].into(),
+            latency: u64::from(p.latency),
+            step: u64::from(p.step),
+            pte: [u64::MAX; PTE_ENTRIES],
+            next: 0,
+            free: 0,
+            l2_hits: 0,
+            walks: 0,
+        }
+    }
+
+    /// Translates `va` after a first-level miss in `cycle`: when the translation is there, and log2 of
+    /// the page's size.
+    #[cold]
+    #[inline(never)]
+    pub fn translate(
+        &mut self,
+        va: u64,
+        cycle: u64,
+        walker: &impl PageWalker,
+        l1d: &mut L1d,
+        lower: &mut Lower,
+    ) -> (u64, u8) {
+        let page = va >> 12;
+        let mut at = cycle.max(self.free) + self.latency;
+        let index = if self.l2.is_empty() { 0 } else { page as usize & (self.l2.len() - 1) };
+        if self.l2.get(index) == Some(&(page + 1)) {
+            self.l2_hits += 1;
+            self.free = at;
+            return (at, 12);
+        }
+        self.walks += 1;
+        let walk = walker.walk(va);
+        let levels = usize::from(walk.levels).min(walk.pte.len());
+        for (level, &pte) in walk.pte[..levels].iter().enumerate() {
+            let leaf = level + 1 == levels;
+            if !leaf && self.pte.contains(&pte) {
+                at += PTE_HIT;
+                continue;
+            }
+            at = match l1d.access(pte >> LINE_BITS, at, false, lower) {
+                None => at + self.step,
+                Some((ready, _)) => ready,
+            };
+            if !leaf {
+                self.pte[self.next] = pte;
+                self.next = (self.next + 1) % PTE_ENTRIES;
+            }
+        }
+        self.free = at;
+        // Rocket's second-level TLB keeps 4 KiB pages only.
+        if walk.page_bits == 12 && let Some(entry) = self.l2.get_mut(index) {
+            *entry = page + 1;
+        }
+        (at, walk.page_bits)
+    }
+
+    /// Drops every cached translation and entry.
+    pub fn clear(&mut self) {
+        self.l2.fill(0);
+        self.pte = [u64::MAX; PTE_ENTRIES];
+    }
+}

@@ -1,0 +1,64 @@
+//! Global history (`ifu/frontend.scala:40-120`): one bit per bank of a packet that held a branch, not
+//! one per branch.
+
+/// The history that the next packet starts with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct History {
+    old: u64,
+    /// What the previous packet's last bank adds; its own bank does not see it yet.
+    pending: Outcome,
+}
+
+/// What a bank of a packet did to the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No branch.
+    #[default]
+    None,
+    /// Only branches that were not taken.
+    NotTaken,
+    /// A taken one.
+    Taken,
+}
+
+impl History {
+    fn push(old: u64, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::None => old,
+            Outcome::NotTaken => old << 1,
+            Outcome::Taken => old << 1 | 1,
+        }
+    }
+
+    /// What the packet's first (0) or second (1) bank sees.
+    #[inline(always)]
+    pub fn seen(self, bank: usize) -> u64 {
+        if bank == 0 { self.old } else { Self::push(self.old, self.pending) }
+    }
+
+    /// The history after a packet. `single`: it ended in, or had only, its first bank.
+    #[inline]
+    pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
+        let old = Self::push(self.old, self.pending);
+        if single {
+            Self { old, pending: first }
+        } else {
+            Self { old: Self::push(old, first), pending: second }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_adds_a_bit_per_bank_with_a_branch() {
+        let h = History::default().after(Outcome::NotTaken, Outcome::Taken, false);
+        assert_eq!((h.seen(0), h.seen(1)), (0b0, 0b01));
+        let h = h.after(Outcome::Taken, Outcome::None, true);
+        assert_eq!((h.seen(0), h.seen(1)), (0b01, 0b011));
+        let h = h.after(Outcome::None, Outcome::None, false);
+        assert_eq!((h.seen(0), h.seen(1)), (0b011, 0b011));
+    }
+}

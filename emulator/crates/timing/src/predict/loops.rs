@@ -1,0 +1,105 @@
+//! The loop predictor (`ifu/bpd/loop.scala`): flips the prediction in the iteration in which a loop left
+//! the last times.
+
+use super::Place;
+
+const SETS: usize = 16;
+const TAG_MASK: u32 = 0x3ff;
+const CONFIDENT: u8 = 7;
+const COUNT_MASK: u16 = 0x3ff;
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    tag: u16,
+    confidence: u8,
+    age: u8,
+    /// Iterations of the last time, and so far.
+    past: u16,
+    so_far: u16,
+}
+
+/// Both banks.
+pub(super) struct Loops {
+    entries: Box<[[[Entry; 4]; SETS]; 2]>,
+}
+
+impl Loops {
+    pub fn new() -> Self {
+        Self { entries: Box::new([[[Entry::default(); 4]; SETS]; 2]) }
+    }
+
+    /// The direction, given what TAGE says; then trains.
+    #[inline(always)]
+    pub fn branch(&mut self, at: Place, predicted: bool, taken: bool) -> bool {
+        let entry = &mut self.entries[at.bank][at.block as usize % SETS][at.slot];
+        let tag = (at.block / SETS as u32 & TAG_MASK) as u16;
+        let count = entry.so_far;
+        let mut direction = predicted;
+        if entry.tag == tag {
+            if count == entry.past && entry.confidence == CONFIDENT {
+                direction = !predicted;
+                entry.age = CONFIDENT;
+                entry.so_far = 0;
+            } else {
+                entry.so_far = (count + 1) & COUNT_MASK;
+                entry.age = (entry.age + 1).min(CONFIDENT);
+            }
+        }
+        if direction != taken {
+            entry.mispredicted(tag, count);
+        }
+        direction
+    }
+}
+
+impl Entry {
+    /// `count` is how far the loop had come when it was predicted.
+    #[cold]
+    fn mispredicted(&mut self, tag: u16, count: u16) {
+        let same = self.tag == tag;
+        let (known, matches) = (self.confidence != 0, self.past == count);
+        if self.confidence == CONFIDENT {
+            if same {
+                self.so_far = 0;
+                self.confidence = 0;
+            }
+        } else if same {
+            self.so_far = 0;
+            if matches {
+                self.confidence += 1;
+            } else {
+                self.confidence = 0;
+                self.past = count;
+            }
+            if !known {
+                self.age = CONFIDENT;
+            }
+        } else if known && self.age != 0 {
+            self.age -= 1;
+        } else {
+            let age = if known { self.age } else { CONFIDENT };
+            *self = Self { tag, confidence: 1, age, past: count, so_far: 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn learns_a_fixed_trip_count() {
+        let mut loops = Loops::new();
+        let at = Place::new(0x8000_1230);
+        let mut wrong_late = 0;
+        for round in 0..40 {
+            for i in 0..25 {
+                let taken = i != 24;
+                if loops.branch(at, true, taken) != taken && round >= 20 {
+                    wrong_late += 1;
+                }
+            }
+        }
+        assert_eq!(wrong_late, 0);
+    }
+}

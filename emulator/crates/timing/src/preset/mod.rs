@@ -1,0 +1,15 @@
+//! Core presets: TOML files, each stating what differs from its base.
+
+mod check;
+mod describe;
+mod error;
+mod load;
+mod schema;
+
+pub use describe::{Description, Parameter};
+pub use error::PresetError;
+pub use load::names;
+pub use schema::{
+    Clock, Decode, Dram, DramModel, Execute, Fetch, Issue, L1d, L1i, L2, L2Tlb, Llc, Lsu, Mmio,
+    Predictor, Preset, Rename, Rob, Tlb,
+};

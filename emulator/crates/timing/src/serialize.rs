@@ -1,0 +1,77 @@
+//! Instructions that have the machine to themselves (`is_unique`): they are dispatched when the ROB is
+//! empty and the load/store unit drained, nothing is dispatched until they commit, and they flush on
+//! commit (`exu/core.scala:676-698`).
+
+use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
+use isa::{Executed, InstClass, MemKind, PageWalker};
+
+use crate::commit::Retired;
+use crate::core::Core;
+use crate::facts::Fact;
+use crate::lsu::S0;
+
+/// Dispatch to the CSR file's access: issue, register read, execute, write back.
+pub(crate) const CSR_ACCESS: u64 = 4;
+/// Dispatch to commit of an instruction that goes through the CSR unit.
+const CSR_DONE: u64 = 5;
+/// Dispatch to commit of a fence, which does not execute: the ROB never holds it busy.
+const FENCE_DONE: u64 = 1;
+/// Dispatch to commit of `sfence.vma`, which goes down the memory pipeline like a store.
+const SFENCE_DONE: u64 = 6;
+/// Dispatch to S0 of a load-reserved, like any load.
+const LOAD_S0: u64 = 1 + S0;
+/// Dispatch to S0 of an atomic: its address and data go into the store queue first.
+const ATOMIC_S0: u64 = 2 + S0;
+
+impl<S: CommitSink> Core<S> {
+    /// A serialising instruction, or any that raises an exception.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn retire_alone(
+        &mut self,
+        fact: &Fact,
+        executed: &Executed,
+        walker: &impl PageWalker,
+    ) {
+        if executed.trap.is_some() || fact.class == InstClass::Illegal {
+            return self.raise(fact, executed);
+        }
+        let dispatch = self.dispatch_alone();
+        let mut tea = TeaEvents::FL_EX;
+        let done = match fact.class {
+            InstClass::Fence | InstClass::FenceI => dispatch + FENCE_DONE,
+            InstClass::SfenceVma => dispatch + SFENCE_DONE,
+            InstClass::LoadReserved | InstClass::Amo | InstClass::StoreConditional => {
+                let load = fact.class == InstClass::LoadReserved;
+                let s0 = dispatch + if load { LOAD_S0 } else { ATOMIC_S0 };
+                let answer = match executed.mem.kind {
+                    // A store-conditional that failed: the cache answers as fast.
+                    MemKind::None => None,
+                    _ => Some(self.lsu.atomic(executed, s0, walker)),
+                };
+                tea |= answer.map_or(TeaEvents::default(), |a| a.tea);
+                answer.map_or(s0 + 3, |a| a.done)
+            }
+            _ => dispatch + CSR_DONE,
+        };
+        if fact.class == InstClass::FenceI {
+            self.front.clear_l1i();
+        }
+        let redirect = Redirect::Flush;
+        let retired = Retired { dispatch, done, redirect, class: CycleClass::Serialize, tea };
+        let cycle = self.commit(fact, executed.id, &retired);
+        self.write_register(fact, cycle);
+        self.stats.flushes += 1;
+        self.window.flushed = true;
+        self.front.flush(cycle + 1);
+    }
+
+    /// Dispatch into an empty machine.
+    pub(crate) fn dispatch_alone(&mut self) -> u64 {
+        let want = (self.decoded.cycle + 1).max(self.window.floor);
+        let cycle = want.max(self.window.empty()).max(self.lsu.drained());
+        self.stats.dispatch_stalls.serialize += cycle - want;
+        self.window.dispatch_alone(cycle, &self.decoded);
+        cycle
+    }
+}

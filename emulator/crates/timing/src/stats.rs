@@ -1,0 +1,126 @@
+//! Counters of a run.
+
+use serde::Serialize;
+
+/// Everything counted since reset; `run.json` carries it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Stats {
+    /// Cycle of the last commit.
+    pub cycles: u64,
+    /// Instructions that committed.
+    pub instructions: u64,
+    /// Cycles in which the ROB held instructions and none committed.
+    pub cycles_stalled: u64,
+    /// Cycles with an empty ROB after a misprediction, flush or trap.
+    pub cycles_flushed: u64,
+    /// Cycles with an empty ROB otherwise.
+    pub cycles_drained: u64,
+    /// Cycles asleep in `wfi`.
+    pub cycles_idle: u64,
+    /// Conditional branches.
+    pub branches: u64,
+    /// Mispredicted ones.
+    pub branch_misses: u64,
+    /// Jumps, calls and returns.
+    pub jumps: u64,
+    /// Those whose target was mispredicted.
+    pub jump_misses: u64,
+    /// Exceptions taken.
+    pub exceptions: u64,
+    /// Interrupts taken.
+    pub interrupts: u64,
+    /// Flushes at commit (CSR accesses, fences, atomics, returns from traps).
+    pub flushes: u64,
+    /// Loads flushed because they had run ahead of an older store to the same bytes.
+    pub order_failures: u64,
+    /// Fetch packets.
+    pub fetch_packets: u64,
+    /// Packets after which F2 restarted fetch (one bubble).
+    pub redirects_f2: u64,
+    /// Packets after which F3 restarted fetch (two bubbles).
+    pub redirects_f3: u64,
+    /// Loads, also atomics.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Loads answered by the store queue.
+    pub forwards: u64,
+    /// Loads of data banks taken by the other port.
+    pub bank_conflicts: u64,
+    /// Accesses to device registers.
+    pub mmio: u64,
+    /// Lookups of the instruction cache: packets of another line.
+    pub l1i_accesses: u64,
+    /// Misses.
+    pub l1i_misses: u64,
+    /// Misses of the data cache.
+    pub l1d_misses: u64,
+    /// Those by loads and page-table reads.
+    pub l1d_load_misses: u64,
+    /// Lines prefetched into the data cache.
+    pub l1d_prefetches: u64,
+    /// Lines read from the L2.
+    pub l2_accesses: u64,
+    /// Misses.
+    pub l2_misses: u64,
+    /// Lines read from the last-level cache.
+    pub llc_accesses: u64,
+    /// Misses.
+    pub llc_misses: u64,
+    /// Dirty lines written back by the data cache.
+    pub writebacks: u64,
+    /// Lines read from and written to memory.
+    pub dram_accesses: u64,
+    /// Those that found their row open.
+    pub dram_row_hits: u64,
+    /// Misses of the instruction TLB.
+    pub itlb_misses: u64,
+    /// Misses of the data TLB.
+    pub dtlb_misses: u64,
+    /// First-level misses that the second level answered.
+    pub l2tlb_hits: u64,
+    /// Page-table walks.
+    pub page_walks: u64,
+    /// Cycles by which dispatch was late, by the resource that was last to be free.
+    pub dispatch_stalls: Stalls,
+}
+
+/// Cycles by which dispatch was late.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Stalls {
+    /// No ROB row.
+    pub rob: u64,
+    /// No physical register.
+    pub registers: u64,
+    /// No load queue entry.
+    pub load_queue: u64,
+    /// No store queue entry.
+    pub store_queue: u64,
+    /// No issue-queue slot, or no branch tag.
+    pub issue_queue: u64,
+    /// The ROB rolled back.
+    pub rollback: u64,
+    /// A serialising instruction waited for an empty ROB and the memory system.
+    pub serialize: u64,
+}
+
+impl Stalls {
+    /// Books the cycles from `want` to `cycle`: `free` are the cycles in which row, register, queue entry
+    /// and rollback let go; what comes after is the issue queues'.
+    #[cold]
+    pub(crate) fn note(&mut self, want: u64, free: [u64; 4], cycle: u64, queue: u8) {
+        let last = free.into_iter().max().unwrap_or(0).max(want);
+        self.issue_queue += cycle - last;
+        let reason = match free {
+            _ if last == want => return,
+            [row, ..] if row == last => &mut self.rob,
+            [_, register, ..] if register == last => &mut self.registers,
+            [_, _, entry, _] if entry == last && queue == crate::facts::ring::LOAD => {
+                &mut self.load_queue
+            }
+            [_, _, entry, _] if entry == last => &mut self.store_queue,
+            _ => &mut self.rollback,
+        };
+        *reason += last - want;
+    }
+}

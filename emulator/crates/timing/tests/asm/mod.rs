@@ -1,0 +1,119 @@
+//! A small assembler and interpreter for tests: enough of RV64 to feed a core with the instruction
+//! streams of microkernels, without the machine.
+#![allow(dead_code, reason = "each test uses a part")]
+
+mod exec;
+mod parse;
+
+use std::collections::HashMap;
+
+use commit_trace::CommitSink;
+use isa::{DecodedInst, InstClass, Op, PageWalk, PageWalker, Privilege, StaticId, StaticInst};
+use isa::TimingModel as _;
+use timing::Core;
+
+/// Address of the first instruction.
+pub const TEXT: u64 = 0x8000_0000;
+/// Where `ecall` goes, if the program has this label.
+pub const HANDLER: &str = "trap_entry";
+
+/// What an instruction does; registers are in the unified numbering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    AddI, Add, Sub, Sll, Srl, Xor, And, Lui, Mul, Div,
+    Load, Store, Branch { if_zero: bool }, Jump, JumpReg,
+    Fp, FpFromInt, IntFromFp, FpDiv, FpSqrt, FpLoad, FpStore,
+    Csr(&'static str), Fence, FenceI, Amo, Ecall, Mret,
+}
+
+/// One assembled instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    pub pc: u64,
+    pub action: Action,
+    pub decoded: DecodedInst,
+    /// Target of a direct branch or jump.
+    pub target: u64,
+}
+
+/// An assembled program.
+#[derive(Debug)]
+pub struct Program {
+    pub insts: Vec<Inst>,
+    pub labels: HashMap<String, u64>,
+    by_pc: HashMap<u64, usize>,
+}
+
+/// A program's architectural state.
+pub struct State {
+    pub x: [u64; 32],
+    pub pc: u64,
+    memory: HashMap<u64, u64>,
+    epc: u64,
+}
+
+/// No translation.
+pub struct Bare;
+
+impl PageWalker for Bare {
+    fn walk(&self, _: u64) -> PageWalk {
+        PageWalk::default()
+    }
+}
+
+impl Program {
+    /// Assembles.
+    pub fn new(source: &str) -> Self {
+        let (insts, labels) = parse::assemble(source);
+        let by_pc = insts.iter().enumerate().map(|(i, inst)| (inst.pc, i)).collect();
+        Self { insts, labels, by_pc }
+    }
+
+    /// Announces all instructions.
+    pub fn define<S: CommitSink>(&self, core: &mut Core<S>) {
+        for (i, inst) in self.insts.iter().enumerate() {
+            core.define(&StaticInst {
+                id: StaticId(i as u32),
+                space: 0,
+                pc: inst.pc,
+                inst: inst.decoded,
+                privilege: Privilege::Machine,
+            });
+        }
+    }
+
+    /// Index of the instruction at `pc`.
+    pub fn at(&self, pc: u64) -> Option<usize> {
+        self.by_pc.get(&pc).copied()
+    }
+
+    /// Runs from `state.pc` until an instruction outside the program would run.
+    pub fn run<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State) {
+        for _ in 0..100_000_000u64 {
+            let Some(index) = self.at(state.pc) else { return };
+            self.step(core, state, index);
+        }
+        panic!("the program does not end");
+    }
+}
+
+impl State {
+    /// Registers zero.
+    pub fn new() -> Self {
+        Self { x: [0; 32], pc: TEXT, memory: HashMap::new(), epc: 0 }
+    }
+
+    /// Writes a word.
+    pub fn poke(&mut self, address: u64, value: u64) {
+        self.memory.insert(address >> 3, value);
+    }
+
+    fn peek(&self, address: u64) -> u64 {
+        self.memory.get(&(address >> 3)).copied().unwrap_or(0)
+    }
+}
+
+fn decoded(class: InstClass, rd: u8, sources: [u8; 3], raw: u32) -> DecodedInst {
+    let [rs1, rs2, rs3] = sources;
+    DecodedInst { op: Op::Illegal, class, len: 4, rd, rs1, rs2, rs3, imm: 0, raw }
+}

@@ -1,0 +1,205 @@
+//! The microkernels measured on BOOM's RTL, run on the model.
+#![allow(dead_code, reason = "the example uses more than the test")]
+
+use commit_trace::{Commit, CommitSink, Redirect};
+use timing::{Core, Preset, Stats};
+
+use crate::asm::{Program, State, TEXT};
+
+const SOURCE: &str = include_str!("../rtl/kernels.S");
+const KERNELS: &str = include_str!("../rtl/kernels.csv");
+const STATES: &str = include_str!("../rtl/states.csv");
+
+/// Calls a kernel as the measured programs did: counters read right before and after.
+const DRIVER: &str = "
+FN(driver) csrr s4,mcycle; csrr s5,minstret; mv a0,s0; mv a1,s1; jalr ra,s2; csrr s6,minstret; csrr s7,mcycle
+ j end
+FN(touch) 1: ld a2,0(a1); addi a1,a1,64; addi a0,a0,-1; bnez a0,1b; ret
+";
+/// Where the program ends.
+const END: u64 = 0x1000;
+const BUFFER: u64 = 0x8100_0000;
+const OTHER: u64 = 0x8200_0000;
+
+/// One row of `kernels.csv`.
+#[derive(Debug)]
+pub struct Measured {
+    pub kernel: String,
+    pub memory: String,
+    pub core: String,
+    pub iterations: u64,
+    pub cycles: u64,
+}
+
+/// What the model made of it.
+pub struct Modelled {
+    pub cycles: u64,
+    pub states: States,
+    pub stats: Stats,
+}
+
+/// Cycles of the kernel alone by how many instructions commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct States {
+    pub cycles: u64,
+    pub instructions: u64,
+    pub mispredicts: u64,
+    pub flushes: u64,
+    pub empty: u64,
+    pub commit: [u64; 5],
+}
+
+impl std::fmt::Display for States {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "cycles {} insts {} mispredicts {} flushes {} empty {} commit {:?}",
+            self.cycles, self.instructions, self.mispredicts, self.flushes, self.empty, self.commit
+        )
+    }
+}
+
+/// Splits a CSV row with quoted fields.
+fn fields(line: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(String::new()),
+            c => out.last_mut().unwrap().push(c),
+        }
+    }
+    out
+}
+
+impl Measured {
+    /// All rows.
+    pub fn all() -> Vec<Self> {
+        let row = |line: &str| {
+            let f = fields(line);
+            Self {
+                kernel: f[0].clone(),
+                memory: f[1].clone(),
+                core: f[2].clone(),
+                iterations: f[3].parse().unwrap(),
+                cycles: f[4].parse().unwrap(),
+            }
+        };
+        KERNELS.lines().skip(1).map(row).collect()
+    }
+
+    /// The row of `states.csv`, for kernels that run warm.
+    pub fn states(&self) -> Option<States> {
+        let line = STATES.lines().find(|l| l.starts_with(&format!("{},{},", self.kernel, self.core)))?;
+        if self.memory.contains('L') && self.memory != "one line in L1" {
+            return None;
+        }
+        let f = fields(line);
+        let n = |i: usize| f[i].parse().unwrap();
+        let commit = [n(8), n(9), n(10), n(11), n(12)];
+        Some(States {
+            cycles: n(2),
+            instructions: n(3),
+            mispredicts: n(4),
+            flushes: n(5),
+            empty: n(7),
+            commit,
+        })
+    }
+}
+
+/// Collects the commit stream between two program counters' calls.
+#[derive(Default)]
+pub struct Watch {
+    pub commits: Vec<Commit>,
+}
+
+impl CommitSink for Watch {
+    fn commit(&mut self, commit: &Commit) {
+        self.commits.push(*commit);
+    }
+}
+
+impl Watch {
+    /// Over the records [`from`, `to`).
+    fn states(&self, from: usize, to: usize) -> States {
+        let mut s = States::default();
+        let Some(before) = from.checked_sub(1) else { return s };
+        let start = self.commits[before].commit;
+        let end = self.commits[to - 1].commit;
+        s.cycles = end - start;
+        let mut per_cycle = std::collections::BTreeMap::new();
+        let mut last = start;
+        for c in &self.commits[from..to] {
+            s.instructions += 1;
+            s.mispredicts += u64::from(c.redirect == Redirect::Mispredict);
+            s.flushes += u64::from(!matches!(c.redirect, Redirect::None | Redirect::Mispredict));
+            s.empty += c.dispatch.saturating_sub(last + 1);
+            last = c.commit;
+            *per_cycle.entry(c.commit).or_insert(0usize) += 1;
+        }
+        for n in per_cycle.values() {
+            s.commit[(*n).min(4)] += 1;
+        }
+        s.commit[0] = s.cycles.saturating_sub(s.commit[1..].iter().sum());
+        s
+    }
+}
+
+/// Runs one measurement.
+pub fn run(row: &Measured) -> Modelled {
+    let source = format!("{SOURCE}\n{DRIVER}");
+    let source = source.replace(" j end", " jalr zero,s3");
+    let program = Program::new(&source);
+    let preset = Preset::load(&format!("rtl-{}", row.core)).unwrap();
+    let mut core = Core::new(&preset, Watch::default());
+    program.define(&mut core);
+    let mut state = State::new();
+    let call = |core: &mut Core<Watch>, state: &mut State, kernel: &str, n: u64, at: u64| {
+        state.x[8] = n;
+        state.x[9] = at;
+        state.x[18] = program.labels[kernel];
+        state.x[19] = END;
+        state.pc = program.labels["driver"];
+        let first = core.sink().commits.len() + 5;
+        program.run(core, state);
+        // The records between the driver's jump and its next CSR read.
+        let to = core.sink().commits.len() - 3;
+        (state.x[23] - state.x[20], core.sink().states(first, to))
+    };
+    let ring = |state: &mut State, lines: u64, apart: u64| {
+        for i in 0..lines {
+            state.poke(BUFFER + i * apart, BUFFER + (i + 1) % lines * apart);
+        }
+    };
+    let m = row.memory.as_str();
+    let n = row.iterations;
+    if m.starts_with("ring") {
+        ring(&mut state, 1024, 128);
+    } else if m.starts_with("cold ring") {
+        ring(&mut state, 4096, 8384);
+    } else {
+        state.poke(BUFFER, BUFFER);
+    }
+    if m.contains("not in L1") || m.contains("long") {
+        let lines = n * 4;
+        // Replacement is random: it takes some rounds until the L2 has it all. The L1 ends with the rest.
+        for _ in 0..6 {
+            call(&mut core, &mut state, "touch", lines, BUFFER);
+            call(&mut core, &mut state, "touch", 1024, OTHER);
+        }
+        // Instructions warm, data elsewhere.
+        call(&mut core, &mut state, &row.kernel, 4, OTHER);
+    } else if m.starts_with("cold") {
+        state.poke(OTHER, OTHER);
+        call(&mut core, &mut state, &row.kernel, 4, OTHER);
+        call(&mut core, &mut state, &row.kernel, 4, OTHER);
+    } else {
+        call(&mut core, &mut state, &row.kernel, n, BUFFER);
+        call(&mut core, &mut state, &row.kernel, n, BUFFER);
+    }
+    assert!(TEXT < BUFFER);
+    let (cycles, states) = call(&mut core, &mut state, &row.kernel, n, BUFFER);
+    Modelled { cycles, states, stats: core.stats() }
+}
