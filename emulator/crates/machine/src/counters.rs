@@ -86,10 +86,10 @@ pub(crate) struct Counters {
     cycle: Fixed,
     instret: Fixed,
     programmable: [Programmable; PROGRAMMABLE],
-    /// Some running or filtered counter depends on the privilege.
+    /// Which counters run depends on the privilege.
     filtered: bool,
-    /// Some counter is running.
-    any: bool,
+    /// Some counter is running, or would in another privilege.
+    enabled: bool,
 }
 
 /// Where raw totals since reset come from.
@@ -111,7 +111,7 @@ impl Counters {
             instret: Fixed::default(),
             programmable: std::array::from_fn(|_| Programmable::default()),
             filtered: false,
-            any: false,
+            enabled: false,
         }
     }
 
@@ -181,9 +181,9 @@ impl Counters {
         self.filtered
     }
 
-    /// True if any programmable counter counts.
-    pub fn any_running(&self) -> bool {
-        self.any
+    /// True if some programmable counter counts, at least in some privilege.
+    pub fn any_enabled(&self) -> bool {
+        self.enabled
     }
 
     /// Brings running counters up to date. True if one of them overflowed with OF clear, which sets
@@ -225,13 +225,13 @@ impl Counters {
             Privilege::User => UINH,
         };
         self.filtered = false;
-        self.any = false;
+        self.enabled = false;
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             let enabled =
                 event(counter.event & SELECTOR).is_some() && self.inhibit >> (i + 3) & 1 == 0;
             counter.running = enabled && counter.event & filter == 0;
             self.filtered |= enabled && counter.event & (MINH | SINH | UINH) != 0;
-            self.any |= counter.running;
+            self.enabled |= enabled;
         }
     }
 

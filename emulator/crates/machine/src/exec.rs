@@ -64,6 +64,3 @@ impl Hart {
         Err(illegal(inst))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -251,3 +251,6 @@ impl Hart {
         self.superpages.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,7 +69,7 @@ impl Hart {
 
     /// Brings programmable counters up to date, and requests the interrupt if one overflowed.
     pub(crate) fn sync_counters<T: TimingModel>(&mut self, env: &Env<'_, T>, count: u64) {
-        if !self.counters.any_running() {
+        if !self.counters.any_enabled() {
             self.counters_due = u64::MAX;
             return;
         }

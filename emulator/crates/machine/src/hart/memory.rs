@@ -13,8 +13,8 @@ pub(crate) trait Value: Copy {
     fn from_u64(value: u64) -> Self;
     /// Zero-extended.
     fn to_u64(self) -> u64;
-    fn from_memory(self) -> Self;
-    fn to_memory(self) -> Self;
+    /// Between the host's byte order and memory's; the same both ways.
+    fn little_endian(self) -> Self;
 }
 
 macro_rules! values {
@@ -29,11 +29,7 @@ macro_rules! values {
                 self.into()
             }
             #[inline(always)]
-            fn from_memory(self) -> Self {
-                Self::from_le(self)
-            }
-            #[inline(always)]
-            fn to_memory(self) -> Self {
+            fn little_endian(self) -> Self {
                 self.to_le()
             }
         }
@@ -64,7 +60,7 @@ impl Hart {
                 // SAFETY: the TLB holds pointers into RAM only, is flushed when a run begins, and
                 // the bus that owns RAM stays borrowed for the run; `lookup` checked that all
                 // bytes lie in the page that the entry was made for.
-                Ok(unsafe { host.cast::<V>().read_unaligned() }.from_memory())
+                Ok(unsafe { host.cast::<V>().read_unaligned() }.little_endian())
             }
             None => self
                 .load_slow(env, va, V::SIZE as u8, count)
@@ -87,7 +83,7 @@ impl Hart {
                 }
                 // SAFETY: as in `load`. RAM is borrowed mutably for the run, and no reference
                 // into it lives across the execution of an instruction.
-                unsafe { host.cast::<V>().write_unaligned(value.to_memory()) };
+                unsafe { host.cast::<V>().write_unaligned(value.little_endian()) };
                 Ok(())
             }
             None => self.store_slow(env, va, V::SIZE as u8, value.to_u64(), count),

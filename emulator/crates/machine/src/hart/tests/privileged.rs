@@ -1,0 +1,178 @@
+//! Traps, returns, interrupts and sleep.
+
+use isa::{Exception, Interrupt, Privilege};
+
+use super::Machine;
+use super::asm::*;
+use crate::csr::{bit, number, status};
+use crate::{CLINT_BASE, RAM_BASE, RunExit};
+
+const HANDLER: u64 = RAM_BASE + 0x1000;
+
+fn machine(privilege: Privilege, program: &[u32]) -> Machine {
+    let mut machine = Machine::new(program);
+    let hart = &mut machine.hart;
+    hart.csrs.mtvec = HANDLER;
+    hart.csrs.stvec = HANDLER + 0x100;
+    hart.pmp.set_address(0, u64::MAX);
+    hart.pmp.set_config(0, 0x1f);
+    hart.privilege = privilege;
+    hart.update_rights();
+    machine.write(HANDLER, &[addi(9, 9, 1), MRET]);
+    machine
+}
+
+#[test]
+fn ecall_and_return() {
+    let mut machine = machine(Privilege::User, &[ECALL]);
+    machine.steps(1);
+    let hart = &machine.hart;
+    assert_eq!(
+        (hart.csrs.mcause, hart.csrs.mepc),
+        (Exception::EcallU as u64, RAM_BASE)
+    );
+    assert_eq!((hart.pc(), hart.privilege()), (HANDLER, Privilege::Machine));
+    assert_eq!(hart.instructions(), 0, "ecall does not retire");
+    machine.steps(2);
+    assert_eq!(
+        (machine.hart.pc(), machine.hart.privilege()),
+        (RAM_BASE, Privilege::User)
+    );
+}
+
+#[test]
+fn delegation_goes_to_the_supervisor_but_never_down() {
+    for (from, to) in [
+        (Privilege::User, Privilege::Supervisor),
+        (Privilege::Supervisor, Privilege::Supervisor),
+        (Privilege::Machine, Privilege::Machine),
+    ] {
+        let mut machine = machine(from, &[0]);
+        machine.hart.csrs.medeleg = 1 << Exception::IllegalInst as u64;
+        machine.steps(1);
+        assert_eq!(machine.hart.privilege(), to);
+    }
+}
+
+#[test]
+fn privileged_instructions_are_illegal_where_they_should_be() {
+    use Privilege::{Supervisor, User};
+    let cases = [
+        (User, WFI, 0),
+        (User, SRET, 0),
+        (User, SFENCE_VMA, 0),
+        (Supervisor, MRET, 0),
+        (Supervisor, WFI, status::TW),
+        (Supervisor, SRET, status::TSR),
+        (Supervisor, SFENCE_VMA, status::TVM),
+        (Supervisor, csrr(1, number::SATP), status::TVM),
+        (Supervisor, csrr(1, number::MSTATUS), 0),
+        (Supervisor, csrr(1, number::STIMECMP), 0),
+        (User, csrr(1, number::CYCLE), 0),
+        (Privilege::Machine, csrrw(0, number::MHARTID, 1), 0),
+        (Privilege::Machine, csrr(1, number::FCSR), 0),
+    ];
+    for (privilege, instruction, mstatus) in cases {
+        let mut machine = machine(privilege, &[instruction]);
+        machine.hart.csrs.mstatus |= mstatus;
+        machine.steps(1);
+        let csrs = &machine.hart.csrs;
+        assert_eq!(
+            csrs.mcause,
+            Exception::IllegalInst as u64,
+            "{instruction:#x}"
+        );
+        assert_eq!(csrs.mtval, instruction.into());
+        assert_eq!(machine.hart.pc(), HANDLER);
+    }
+}
+
+#[test]
+fn the_machine_timer_interrupts() {
+    let mut machine = machine(Privilege::Machine, &[addi(1, 1, 1), jal(0, -4)]);
+    machine.bus.store(CLINT_BASE + 0x4000, 8, 2).unwrap(); // due at cycle 640
+    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.csrs.mstatus |= status::MIE;
+    machine.steps(640);
+    assert_eq!(machine.hart.pc(), RAM_BASE);
+    machine.steps(1);
+    assert_eq!((machine.x(9), machine.hart.cycle()), (1, 641));
+    assert_eq!(
+        machine.hart.csrs.mcause,
+        1 << 63 | Interrupt::MachineTimer as u64
+    );
+}
+
+#[test]
+fn the_supervisor_timer_needs_no_help() {
+    let program = [csrrw(0, number::STIMECMP, 2), addi(1, 1, 1), jal(0, -4)];
+    let mut machine = machine(Privilege::Supervisor, &program);
+    machine.write(HANDLER + 0x100, &[csrr(8, number::SIP), jal(0, 0)]);
+    let csrs = &mut machine.hart.csrs;
+    csrs.menvcfg = 1 << 63;
+    csrs.mcounteren = 2;
+    csrs.mideleg = bit(Interrupt::SupervisorTimer);
+    csrs.mie = bit(Interrupt::SupervisorTimer);
+    csrs.mstatus |= status::SIE;
+    machine.hart.set_reg(2, 1);
+    machine.steps(320);
+    assert_eq!(machine.hart.csrs.scause, 0);
+    machine.steps(2);
+    assert_eq!(
+        machine.hart.csrs.scause,
+        1 << 63 | Interrupt::SupervisorTimer as u64
+    );
+    assert_eq!(machine.x(8), bit(Interrupt::SupervisorTimer));
+}
+
+#[test]
+fn wfi_skips_to_the_timer_even_if_interrupts_are_masked() {
+    let mut machine = machine(Privilege::Machine, &[WFI, addi(1, 0, 1)]);
+    machine.bus.store(CLINT_BASE + 0x4000, 8, 1000).unwrap();
+    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.steps(2);
+    assert_eq!((machine.x(1), machine.hart.cycle()), (1, 320_001));
+    assert_eq!(machine.hart.instructions(), 2);
+}
+
+#[test]
+fn wfi_with_nothing_to_wait_for_is_idle_until_the_host_acts() {
+    let mut machine = machine(Privilege::Machine, &[WFI, addi(1, 0, 1)]);
+    machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+    assert_eq!(machine.steps(2), RunExit::Idle);
+    assert_eq!(machine.steps(2), RunExit::Idle);
+    machine.bus.store(CLINT_BASE, 4, 1).unwrap();
+    machine.steps(1);
+    assert_eq!(machine.x(1), 1);
+}
+
+#[test]
+fn setting_a_bit_of_mip_does_not_latch_lines() {
+    let program = [csrrs(1, number::MIP, 2), csrr(3, number::MIP)];
+    let mut machine = machine(Privilege::Machine, &program);
+    machine.bus.store(CLINT_BASE, 4, 1).unwrap();
+    machine.hart.set_reg(2, bit(Interrupt::SupervisorSoftware));
+    machine.steps(2);
+    let msip = bit(Interrupt::MachineSoftware);
+    assert_eq!(machine.x(3), msip | bit(Interrupt::SupervisorSoftware));
+    assert_eq!(
+        machine.hart.csrs.mip_soft,
+        bit(Interrupt::SupervisorSoftware)
+    );
+}
+
+#[test]
+fn mprv_accesses_with_the_previous_privilege() {
+    let mut machine = machine(Privilege::Machine, &[ld(2, 1, 0), sd(2, 1, 0)]);
+    let hart = &mut machine.hart;
+    // User mode may read the first 2 KiB of the page, machine mode everything.
+    hart.pmp.set_config(0, 0);
+    hart.pmp.set_address(0, (RAM_BASE + 0x8000) >> 2 | 0xff);
+    hart.pmp.set_config(0, 0x19);
+    hart.csrs.mstatus |= status::MPRV;
+    hart.update_rights();
+    hart.set_reg(1, RAM_BASE + 0x8000);
+    machine.steps(2);
+    assert_eq!(machine.hart.csrs.mcause, Exception::StoreAccessFault as u64);
+    assert_eq!(machine.hart.csrs.mepc, RAM_BASE + 4);
+}

@@ -1,0 +1,208 @@
+//! The timed loop against a model that checks the contract.
+
+use isa::{Exception, Interrupt, MemKind, Privilege, Untimed};
+
+use super::Machine;
+use super::asm::*;
+use super::model::Model;
+use crate::csr::{bit, number, status};
+use crate::{CLINT_BASE, Limit, RAM_BASE, RunExit};
+
+impl Machine {
+    fn timed(&mut self, model: &mut Model, instructions: u64) -> RunExit {
+        self.hart
+            .run(&mut self.bus, model, Limit::instructions(instructions))
+    }
+}
+
+#[test]
+fn what_retires_is_described() {
+    let program = [
+        auipc(1, 0),
+        sd(1, 1, 64),
+        ld(2, 1, 64),
+        divu(3, 1, 2),
+        lr_d(4, 1),
+        sc_d(5, 0, 2),
+        0,
+    ];
+    let (mut machine, mut model) = (Machine::new(&program), Model::new());
+    machine.timed(&mut model, 7);
+    let kinds: Vec<_> = model
+        .retired
+        .iter()
+        .map(|e| (e.mem.kind, e.mem.size))
+        .collect();
+    let expected = [
+        (MemKind::None, 0),
+        (MemKind::Store, 8),
+        (MemKind::Load, 8),
+        (MemKind::None, 8),
+        (MemKind::Load, 8),
+        (MemKind::Store, 8),
+    ];
+    assert_eq!(kinds[..5], expected[..5]);
+    assert_eq!(model.retired[1].mem.pa, RAM_BASE + 64);
+    assert_eq!(model.retired[3].operand.dividend_bits, 32);
+    assert_eq!(model.retired[4].next_pc, RAM_BASE + 20);
+    assert_eq!(
+        kinds[5], expected[5],
+        "the reservation was for the same word"
+    );
+    assert_eq!(model.retired[6].trap.unwrap().cause, Exception::IllegalInst);
+    assert_eq!(model.retired[6].next_pc, 0);
+    assert_eq!((machine.hart.instructions(), machine.hart.cycle()), (6, 7));
+}
+
+#[test]
+fn ids_are_defined_once_and_again_when_code_changes() {
+    let mut machine = Machine::new(&[addi(3, 3, 1), jal(0, -4)]);
+    let mut model = Model::new();
+    machine.timed(&mut model, 10);
+    assert_eq!(model.defined.len(), 2);
+    // The same bytes again: the id stays. Others: a new one.
+    machine.write(RAM_BASE, &[addi(3, 3, 1)]);
+    machine.timed(&mut model, 2);
+    assert_eq!(model.defined.len(), 2);
+    machine.write(RAM_BASE, &[addi(3, 3, 2)]);
+    machine.timed(&mut model, 2);
+    assert_eq!(model.defined.len(), 3);
+    assert_eq!(model.retired.last().unwrap().id.0, 1);
+}
+
+#[test]
+fn a_straddling_instruction_keeps_its_id_until_it_changes() {
+    let mut machine = Machine::new(&[]);
+    machine.write(RAM_BASE + 0xffe, &[addi(3, 3, 1), jal(0, -4)]);
+    machine.hart.set_pc(RAM_BASE + 0xffe);
+    let mut model = Model::new();
+    machine.timed(&mut model, 6);
+    assert_eq!((model.defined.len(), machine.x(3)), (2, 3));
+    machine.bus.ram.store(RAM_BASE + 0x1000, 2, 0x0021).unwrap(); // immediate 2
+    machine.timed(&mut model, 6);
+    assert_eq!((model.defined.len(), machine.x(3)), (3, 9));
+}
+
+#[test]
+fn fetch_faults_have_one_id_for_each_address() {
+    let mut machine = Machine::new(&[jalr(0, 1, 0)]);
+    machine.hart.csrs.mtvec = RAM_BASE;
+    machine.hart.set_reg(1, 0x1234_0000);
+    let mut model = Model::new();
+    machine.timed(&mut model, 8);
+    assert_eq!(model.defined.len(), 2);
+    let fault = model.retired[7].trap.unwrap();
+    assert_eq!(
+        (fault.cause, fault.tval),
+        (Exception::InstAccessFault, 0x1234_0000)
+    );
+}
+
+#[test]
+fn region_triggers_retire_like_any_addi() {
+    let program = [REGION_START, addi(1, 0, 1), REGION_STOP, addi(0, 0, 0)];
+    let (mut machine, mut model) = (Machine::new(&program), Model::new());
+    machine.timed(&mut model, 4);
+    assert_eq!(model.regions, [true, false]);
+    assert!(model.retired.iter().all(|e| e.trap.is_none()));
+    assert_eq!(model.defined[0].inst.op, isa::Op::Addi);
+    assert_eq!(
+        (machine.hart.pc(), machine.hart.instructions()),
+        (RAM_BASE + 16, 4)
+    );
+    let mut machine = Machine::new(&program);
+    machine.steps(4);
+    assert_eq!(
+        (machine.hart.pc(), machine.hart.instructions()),
+        (RAM_BASE + 16, 4)
+    );
+}
+
+#[test]
+fn an_interrupt_drops_the_instruction_that_decodes_too_late() {
+    let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
+    machine.write(RAM_BASE + 0x100, &[jal(0, 0)]);
+    machine.hart.csrs.mtvec = RAM_BASE + 0x100;
+    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.csrs.mstatus |= status::MIE;
+    machine.bus.store(CLINT_BASE + 0x4000, 8, 1).unwrap(); // cycle 320
+    let mut model = Model::with_latency(10);
+    machine.timed(&mut model, 40);
+    assert_eq!(model.interrupts, [(RAM_BASE, RAM_BASE + 0x100)]);
+    // Instructions decode in cycles 1, 11, …, 311; the one in 321 is dropped.
+    let before = model
+        .retired
+        .iter()
+        .take_while(|e| e.pc < RAM_BASE + 0x100)
+        .count();
+    assert_eq!(before, 32);
+    assert_eq!(machine.hart.csrs.mepc, RAM_BASE);
+}
+
+#[test]
+fn an_external_unit_can_interrupt_between_events() {
+    let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
+    machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+    let mut model = Model::new();
+    machine.timed(&mut model, 10);
+    machine.bus.irq_at.set(15);
+    machine.timed(&mut model, 10);
+    assert_eq!(machine.bus.irq_at.get(), u64::MAX, "it was looked at");
+}
+
+#[test]
+fn user_spaces_are_told_apart_by_tag() {
+    let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
+    let mut model = Model::new();
+    machine.timed(&mut model, 4);
+    machine.hart.set_guest_tag(7);
+    machine.timed(&mut model, 4);
+    assert_eq!(model.defined.len(), 2, "machine mode is always space 0");
+    assert!(model.defined.iter().all(|inst| inst.space == 0));
+}
+
+#[test]
+fn privilege_changes_and_fences_are_reported() {
+    let program = [csrrw(0, number::MEPC, 1), MRET];
+    let mut machine = Machine::new(&program);
+    machine.write(RAM_BASE + 0x1000, &[SFENCE_VMA, ECALL]);
+    machine.hart.set_reg(1, RAM_BASE + 0x1000);
+    machine.hart.csrs.mstatus |= 1 << status::MPP_SHIFT;
+    machine.hart.pmp.set_address(0, u64::MAX);
+    machine.hart.pmp.set_config(0, 0x1f);
+    let mut model = Model::new();
+    machine.timed(&mut model, 5); // the last one is a fetch fault at address 0, in machine mode
+    assert_eq!(model.flushes, 1);
+    let privileges: Vec<_> = model.retired.iter().map(|e| e.privilege).collect();
+    use Privilege::{Machine as M, Supervisor as S};
+    assert_eq!(privileges, [M, M, S, S, M]);
+}
+
+#[test]
+fn runs_of_both_kinds_continue_each_other() {
+    let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
+    machine.steps(100);
+    let mut model = Model::with_latency(3);
+    machine.timed(&mut model, 10);
+    assert_eq!(
+        (machine.hart.cycle(), machine.hart.instructions()),
+        (130, 110)
+    );
+    machine.steps(10);
+    assert_eq!(
+        (machine.hart.cycle(), machine.hart.instructions()),
+        (140, 120)
+    );
+    let limit = Limit::cycle(200);
+    assert_eq!(
+        machine.hart.run(&mut machine.bus, &mut model, limit),
+        RunExit::Limit
+    );
+    // The last one decodes in cycle 201.
+    assert_eq!((model.now, machine.hart.instructions()), (203, 141));
+    assert_eq!(
+        machine.hart.run(&mut machine.bus, &mut Untimed, limit),
+        RunExit::Limit
+    );
+    assert_eq!(machine.hart.cycle(), 203);
+}
