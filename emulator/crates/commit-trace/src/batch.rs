@@ -25,6 +25,16 @@ pub enum Event {
     End,
 }
 
+impl Event {
+    /// Cycles that pass in the event.
+    pub const fn idle(&self) -> u64 {
+        match self {
+            Self::Idle { cycles } => *cycles,
+            _ => 0,
+        }
+    }
+}
+
 /// An owned piece of one hart's stream. A batch never splits a commit group: its first record, if it
 /// has one, commits in a cycle of its own (`commit_delta` is not 0).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,16 +70,14 @@ impl Batch {
 
     /// Last cycle of the stream after this batch; `None` if that does not fit into 64 bits.
     pub fn end_cycle(&self) -> Option<u64> {
+        // Fewer than 2^32 records of 32 bits each: this sum cannot overflow.
         let commits = self
             .records
             .iter()
-            .map(|record| u64::from(record.commit_delta));
-        let idle = self.events.iter().map(|(_, event)| match event {
-            Event::Idle { cycles } => *cycles,
-            _ => 0,
-        });
-        commits
-            .chain(idle)
+            .map(|record| u64::from(record.commit_delta))
+            .sum();
+        let idle = self.events.iter().map(|(_, event)| event.idle());
+        idle.chain([commits])
             .try_fold(self.start_cycle, u64::checked_add)
     }
 }

@@ -51,4 +51,4 @@ pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEve
 pub use recorder::{BATCH_RECORDS, BatchStream, RecordError, Recorder, recording};
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State};
-pub use trace::{ChunkInfo, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};
+pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};

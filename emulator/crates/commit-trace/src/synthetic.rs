@@ -171,3 +171,94 @@ pub fn batches(words: &[u32], width: usize) -> Vec<Batch> {
     recorder.finish().expect("a synthetic stream is valid");
     stream.collect()
 }
+
+/// A program in caricature: nested loops over straight code, with the rhythm of a 4-wide core whose
+/// ROB holds 64. For benchmarks: unlike a [`SyntheticCore`]'s, its stream repeats itself as code does.
+///
+/// # Panics
+/// As [`batches`].
+pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
+    const STATIC: u32 = 20_000;
+    const ROB: usize = 64;
+    let (mut recorder, stream) = recording(HartId(0), 0, instructions / crate::BATCH_RECORDS + 2);
+    let mut state = seed;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u32
+    };
+    (0..STATIC).for_each(|inst| recorder.define(&facts(inst)));
+    let mut commits = [0u64; ROB];
+    let (mut dispatch, mut slot, mut commit, mut width) = (4u64, 0, 0u64, 0);
+    let (mut start, mut len, mut trips) = (0u32, 16, 10);
+    let mut at = 0;
+    for n in 0..instructions {
+        let inst = start + at;
+        let kind = inst.wrapping_mul(2_654_435_761) >> 24;
+        at += 1;
+        let mut redirect = Redirect::None;
+        if at == len {
+            at = 0;
+            trips -= 1;
+            if trips == 0 {
+                redirect = Redirect::Mispredict;
+                start = if random().is_multiple_of(8) {
+                    random() % (STATIC - 64)
+                } else {
+                    (start + 64) % (STATIC - 64)
+                };
+                len = 4 + random() % 60;
+                trips = 1 + random() % 60;
+            }
+        }
+        // Kinds of loads by place, misses by chance.
+        let (latency, class) = match kind {
+            0..60 if random().is_multiple_of(32) => (30, CycleClass::LoadL2),
+            0..60 => (4, CycleClass::LoadL1),
+            60..63 => (90, CycleClass::LoadDram),
+            63..80 => (7, CycleClass::Alu),
+            80..100 => (1, CycleClass::Store),
+            _ => (1, CycleClass::Alu),
+        };
+        let row = slot == 0 || slot == 4 || commits[n % ROB] >= dispatch;
+        if row {
+            dispatch = (dispatch + 1).max(commits[n % ROB] + 1);
+            slot = 0;
+        }
+        slot += 1;
+        let done = (dispatch + 4 + latency).max(commit);
+        width = if done == commit && width < 4 {
+            width + 1
+        } else {
+            1
+        };
+        commit = if width == 1 {
+            done.max(commit + 1)
+        } else {
+            done
+        };
+        commits[n % ROB] = commit;
+        let tea = if latency == 30 {
+            TeaEvents::ST_L1
+        } else {
+            TeaEvents::default()
+        };
+        recorder.commit(&Commit {
+            inst: InstId(inst),
+            decode: dispatch - 2,
+            dispatch,
+            commit,
+            redirect,
+            first_of_row: row,
+            class,
+            tea,
+        });
+        if redirect == Redirect::Mispredict {
+            dispatch = commit + 5;
+            slot = 0;
+        }
+    }
+    recorder.finish().expect("a synthetic stream is valid");
+    stream.collect()
+}

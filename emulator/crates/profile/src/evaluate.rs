@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use commit_trace::{
     Batch, CommitRecord, Event, InstFacts, InstId, Span, SpanBuilder, SpanSink, State, StreamError,
+    TeaEvents,
 };
 
 use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
@@ -255,7 +256,7 @@ impl SpanSink for Run {
         if !self.profiling {
             return;
         }
-        self.traps += 1;
+        self.traps += u64::from(!record.tea().contains(TeaEvents::FL_MO));
         if self.pending {
             for sampler in self.groups.iter_mut().flat_map(|group| &mut group.samplers) {
                 sampler.record(commit, record, self.process);

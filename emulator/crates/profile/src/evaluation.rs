@@ -34,7 +34,7 @@ pub struct Evaluation {
     pub idle: u64,
     /// Instructions that committed in the region.
     pub instructions: u64,
-    /// Exceptions and interrupts taken in the region.
+    /// Exceptions and interrupts taken in the region (not the replays of memory-ordering failures).
     pub traps: u64,
     /// Cycles in the whole stream, region or not.
     pub stream_cycles: u64,

@@ -97,13 +97,15 @@ fn component(state: State, record: &CommitRecord) -> Component {
         State::Stalled => Component::stall(record.class()),
         State::Drained if tea.contains(TeaEvents::DR_L1) => Component::FrontEndCache,
         State::Drained if tea.contains(TeaEvents::DR_TLB) => Component::FrontEndTlb,
+        State::Drained if tea.contains(TeaEvents::DR_SQ) => Component::FrontEndStores,
         State::Drained => Component::FrontEnd,
+        // A load that is replayed leaves the ROB by a trap of its own.
+        State::Flushed if tea.contains(TeaEvents::FL_MO) => Component::MemoryOrdering,
         State::Flushed => match record.redirect() {
             Redirect::Mispredict => Component::Mispredict,
             Redirect::Exception => Component::Exception,
             Redirect::Interrupt => Component::Interrupt,
-            _ if tea.contains(TeaEvents::FL_MO) => Component::MemoryOrdering,
-            _ => Component::Flush,
+            Redirect::None | Redirect::Flush => Component::Flush,
         },
     }
 }

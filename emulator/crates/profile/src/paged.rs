@@ -8,12 +8,17 @@ const PAGE: usize = 1 << PAGE_BITS;
 /// Indexed by instruction number; an entry that was never written reads as `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct Paged<T> {
-    pages: Vec<Option<Box<[T; PAGE]>>>,
+    /// Per page, its place in `pages` plus 1, or 0 if it was never touched.
+    places: Vec<u32>,
+    pages: Vec<[T; PAGE]>,
 }
 
 impl<T> Default for Paged<T> {
     fn default() -> Self {
-        Self { pages: Vec::new() }
+        Self {
+            places: Vec::new(),
+            pages: Vec::new(),
+        }
     }
 }
 
@@ -21,41 +26,44 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
     /// The entry at `index`, if its page exists.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        let page = self.pages.get((index >> PAGE_BITS) as usize)?.as_ref()?;
-        Some(&page[index as usize % PAGE])
+        let place = *self.places.get((index >> PAGE_BITS) as usize)?;
+        Some(&self.pages.get((place as usize).wrapping_sub(1))?[index as usize % PAGE])
     }
 
     /// The entry at `index`, made if need be.
     #[inline]
     pub(crate) fn entry(&mut self, index: u32) -> &mut T {
         let page = (index >> PAGE_BITS) as usize;
-        if !matches!(self.pages.get(page), Some(Some(_))) {
-            self.allocate(page);
-        }
-        let page = self.pages[page].as_mut().expect("allocated above");
-        &mut page[index as usize % PAGE]
+        let place = match self.places.get(page) {
+            Some(place) if *place != 0 => *place,
+            _ => self.allocate(page),
+        };
+        &mut self.pages[place as usize - 1][index as usize % PAGE]
     }
 
     #[cold]
-    fn allocate(&mut self, page: usize) {
-        if self.pages.len() <= page {
-            self.pages.resize_with(page + 1, || None);
+    fn allocate(&mut self, page: usize) -> u32 {
+        if self.places.len() <= page {
+            self.places.resize(page + 1, 0);
         }
-        self.pages[page] = Some(Box::new([T::default(); PAGE]));
+        self.pages.push([T::default(); PAGE]);
+        self.places[page] = self.pages.len() as u32;
+        self.places[page]
     }
 
     /// Entries that differ from the default, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.pages
+        let touched = self
+            .places
             .iter()
             .enumerate()
-            .filter_map(|(n, page)| page.as_ref().map(|p| (n, p)))
-            .flat_map(|(n, page)| {
-                page.iter()
-                    .enumerate()
-                    .filter(|(_, value)| **value != T::default())
-                    .map(move |(slot, value)| ((n << PAGE_BITS | slot) as u32, value))
-            })
+            .filter(|(_, place)| **place != 0);
+        touched.flat_map(|(page, place)| {
+            let entries = self.pages[*place as usize - 1].iter().enumerate();
+            entries
+                .filter(|(_, value)| **value != T::default())
+                .map(move |(slot, value)| ((page << PAGE_BITS | slot) as u32, value))
+        })
     }
 }
 

@@ -34,6 +34,9 @@ pub enum Component {
     FrontEndCache,
     /// Drained by an instruction TLB miss.
     FrontEndTlb,
+    /// Drained because a full store queue holds up dispatch (TEA's DR-SQ): the instructions are
+    /// there, and the front end is not at fault.
+    FrontEndStores,
     /// The ROB is empty after a mispredicted branch.
     Mispredict,
     /// The ROB is empty after a pipeline flush at commit.
@@ -68,7 +71,7 @@ pub enum Category {
 
 impl Component {
     /// How many there are.
-    pub const COUNT: usize = 18;
+    pub const COUNT: usize = 19;
 
     /// All components, in numeric order.
     pub const ALL: [Self; Self::COUNT] = {
@@ -87,6 +90,7 @@ impl Component {
             FrontEnd,
             FrontEndCache,
             FrontEndTlb,
+            FrontEndStores,
             Mispredict,
             Flush,
             MemoryOrdering,
@@ -124,7 +128,9 @@ impl Component {
                 Class::Store => Category::StoreStall,
                 _ => Category::AluStall,
             },
-            Self::FrontEnd | Self::FrontEndCache | Self::FrontEndTlb => Category::FrontEnd,
+            Self::FrontEnd | Self::FrontEndCache | Self::FrontEndTlb | Self::FrontEndStores => {
+                Category::FrontEnd
+            }
             Self::Mispredict => Category::Mispredict,
             Self::Flush | Self::MemoryOrdering | Self::Exception | Self::Interrupt => {
                 Category::MiscFlush

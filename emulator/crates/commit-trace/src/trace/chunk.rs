@@ -311,7 +311,8 @@ impl ChunkDecoder {
             .context(batch)
             .ok_or("the chunk's facts and events do not parse")?;
         if !context_only {
-            self.records
+            let cycles = self
+                .records
                 .decode(
                     records,
                     &self.columns,
@@ -319,7 +320,11 @@ impl ChunkDecoder {
                     &mut batch.records,
                 )
                 .ok_or("the chunk's records do not parse")?;
-            self.cycle = batch.end_cycle().ok_or("cycle numbers overflow")?;
+            let idle = batch.events.iter().map(|(_, event)| event.idle());
+            self.cycle = idle
+                .chain([cycles])
+                .try_fold(batch.start_cycle, u64::checked_add)
+                .ok_or("cycle numbers overflow")?;
         }
         Ok(())
     }

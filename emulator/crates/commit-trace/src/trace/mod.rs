@@ -18,11 +18,13 @@ mod context;
 mod error;
 mod reader;
 mod records;
+mod replay;
 mod varint;
 mod writer;
 
 pub use error::TraceError;
 pub use reader::{ChunkInfo, TraceEnd, TraceReader};
+pub use replay::Replay;
 pub use writer::{TraceSummary, TraceWriter};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";

@@ -21,10 +21,12 @@ const FIRST_OF_ROW: u8 = 1 << 7;
 /// In a token's two-bit delta: the delta is in its own column.
 const ESCAPE: u8 = 3;
 
-const FIRST_OF_ROW_FLAG: u32 = 1 << 3;
+const FIRST_OF_ROW_BIT: u32 = 3;
+const FIRST_OF_ROW_FLAG: u32 = 1 << FIRST_OF_ROW_BIT;
 const RESIDENCE_BITS: u32 = CommitRecord::MAX_RESIDENCE.trailing_ones();
 
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(16))]
 struct Entry {
     /// Number of the instruction that followed, less that of the next in order.
     next: u32,
@@ -174,14 +176,15 @@ impl RecordDecoder {
         self.0.clear();
     }
 
-    /// Appends `count` records to `out`; `None` if the columns do not hold them.
+    /// Appends `count` records to `out` and returns the sum of their commit deltas; `None` if the
+    /// columns do not hold them, or hold what no encoder writes.
     pub(super) fn decode(
         &mut self,
         count: usize,
         columns: &Columns,
         progress: &mut Progress,
         out: &mut Vec<CommitRecord>,
-    ) -> Option<()> {
+    ) -> Option<u64> {
         let rest = |column: Column, at: usize| Some(Cursor(columns[column].get(at..)?));
         let tokens = columns[Column::Tokens]
             .get(progress.tokens..)?
@@ -192,11 +195,11 @@ impl RecordDecoder {
             commits: rest(Column::Commits, progress.commits)?,
             dispatches: rest(Column::Dispatches, progress.dispatches)?,
             leads: rest(Column::Leads, progress.leads)?,
+            damaged: false,
+            cycles: 0,
         };
-        out.reserve(count);
-        for token in tokens {
-            out.push(self.record(*token, &mut fields)?);
-        }
+        // An iterator of known length spares a check for room per record.
+        out.extend(tokens.iter().map(|token| self.record(*token, &mut fields)));
         let read = |column: Column, cursor: &Cursor<'_>| columns[column].len() - cursor.0.len();
         *progress = Progress {
             tokens: progress.tokens + count,
@@ -206,65 +209,101 @@ impl RecordDecoder {
             dispatches: read(Column::Dispatches, &fields.dispatches),
             leads: read(Column::Leads, &fields.leads),
         };
-        Some(())
+        (!fields.damaged).then_some(fields.cycles)
     }
 
     #[inline]
-    fn record(&mut self, stored: u8, fields: &mut Fields<'_>) -> Option<CommitRecord> {
+    fn record(&mut self, stored: u8, fields: &mut Fields<'_>) -> CommitRecord {
         let state = &mut self.0;
         let before = state.inst;
         let entry = state.entry(before);
         let token = stored ^ entry.token;
         entry.token = token;
         if token & INST_PREDICTED == 0 {
-            entry.next = fields.insts.signed()? as u32;
+            entry.next = fields.inst();
         }
         let inst = before.wrapping_add(1).wrapping_add(entry.next);
+        state.inst = inst;
 
         let entry = state.entry(inst);
         if token & FLAGS_PREDICTED == 0 {
-            entry.flags = fields.flags.narrow()?;
+            entry.flags = fields.flags();
         }
-        let row = if token & FIRST_OF_ROW != 0 {
-            FIRST_OF_ROW_FLAG
-        } else {
-            0
-        };
-        let flags = entry.flags | row;
+        let flags = entry.flags | u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
 
         let mut commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
         if commit == u32::from(ESCAPE) {
-            commit =
-                u32::try_from(fields.commits.number()?.checked_add(u64::from(ESCAPE))?).ok()?;
+            commit = fields.commit();
         }
-
+        fields.cycles += u64::from(commit);
         let mut dispatch = i64::from(token >> DISPATCH_SHIFT & ESCAPE);
         if dispatch == i64::from(ESCAPE) {
-            dispatch = fields.dispatches.signed()?;
+            dispatch = fields.dispatch();
         }
         let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_add(state.dispatch));
-        let residence = u32::try_from(residence).ok()?;
-        if residence > CommitRecord::MAX_RESIDENCE {
-            return None;
-        }
-        state.dispatch = -i64::from(residence);
+        fields.damaged |= residence as u64 > u64::from(CommitRecord::MAX_RESIDENCE);
+        let residence = residence & i64::from(CommitRecord::MAX_RESIDENCE);
+        state.dispatch = -residence;
 
         if token & LEAD_PREDICTED == 0 {
-            state.lead = fields.leads.narrow()?;
-            if state.lead > u32::MAX >> RESIDENCE_BITS {
-                return None;
-            }
+            state.lead = fields.lead();
         }
-        state.inst = inst;
-        let lead = residence | state.lead << RESIDENCE_BITS;
-        Some(CommitRecord::from_packed(InstId(inst), commit, lead, flags))
+        let lead = residence as u32 | state.lead << RESIDENCE_BITS;
+        CommitRecord::from_packed(InstId(inst), commit, lead, flags)
     }
 }
 
+/// The columns that few records need. What is missing or out of range reads as 0 and sets `damaged`,
+/// which is looked at once per batch.
 struct Fields<'a> {
     insts: Cursor<'a>,
     flags: Cursor<'a>,
     commits: Cursor<'a>,
     dispatches: Cursor<'a>,
     leads: Cursor<'a>,
+    damaged: bool,
+    /// Sum of the commit deltas.
+    cycles: u64,
+}
+
+impl Fields<'_> {
+    fn inst(&mut self) -> u32 {
+        self.insts
+            .signed()
+            .unwrap_or_else(|| damaged(&mut self.damaged)) as u32
+    }
+
+    fn flags(&mut self) -> u32 {
+        self.flags
+            .narrow()
+            .unwrap_or_else(|| damaged(&mut self.damaged))
+    }
+
+    fn commit(&mut self) -> u32 {
+        let delta = self
+            .commits
+            .narrow::<u32>()
+            .and_then(|n| n.checked_add(u32::from(ESCAPE)));
+        delta.unwrap_or_else(|| damaged(&mut self.damaged))
+    }
+
+    fn dispatch(&mut self) -> i64 {
+        self.dispatches
+            .signed()
+            .unwrap_or_else(|| damaged(&mut self.damaged))
+    }
+
+    fn lead(&mut self) -> u32 {
+        let lead = self
+            .leads
+            .narrow()
+            .filter(|lead| *lead <= u32::MAX >> RESIDENCE_BITS);
+        lead.unwrap_or_else(|| damaged(&mut self.damaged))
+    }
+}
+
+#[cold]
+fn damaged<T: Default>(flag: &mut bool) -> T {
+    *flag = true;
+    T::default()
 }

@@ -72,6 +72,30 @@ fn a_long_trace_reads_back_equal_and_is_small() {
 }
 
 #[test]
+fn reading_ahead_gives_the_same_batches_and_the_error() {
+    let (batches, mut bytes) = long();
+    let replay = |bytes: Vec<u8>| {
+        TraceReader::new(Cursor::new(bytes), "test".into())
+            .unwrap()
+            .replay(3)
+    };
+    let mut found = Vec::new();
+    let mut stream = replay(bytes.clone());
+    while let Some(batch) = stream.next() {
+        let batch = batch.unwrap();
+        found.push(batch.clone());
+        stream.recycle(batch);
+    }
+    assert!(found == batches);
+    drop(replay(bytes.clone()));
+    let chunk = open(&bytes).unwrap().chunks()[1];
+    bytes[chunk.offset as usize + 5000] ^= 4;
+    let mut stream = replay(bytes);
+    assert!(stream.find_map(Result::err).is_some());
+    assert!(stream.next().is_none());
+}
+
+#[test]
 fn equal_runs_give_equal_files() {
     let (batches, bytes) = long();
     assert!(write(&batches) == bytes);

@@ -37,6 +37,11 @@ enum Place {
     Squashed,
 }
 
+/// The cycle that dispatches an instruction: the ROB holds it from the next one on.
+fn dispatch_cycle(commit: u64, record: &CommitRecord) -> u64 {
+    record.dispatch(commit).saturating_sub(1)
+}
+
 impl Tail {
     fn start(&mut self, trigger: u64) {
         *self = Self {
@@ -46,7 +51,7 @@ impl Tail {
     }
 
     fn place(&mut self, commit: u64, record: &CommitRecord) -> Place {
-        let dispatch = record.dispatch(commit);
+        let dispatch = dispatch_cycle(commit, record);
         if dispatch < self.trigger {
             self.older = Some(Older {
                 commit,
@@ -130,14 +135,14 @@ impl Policy for DispatchOp {
                 Place::Older => {}
                 Place::Squashed => return Outcome::Dropped,
                 Place::Tagged => {
-                    self.group = Some(record.dispatch(commit));
+                    self.group = Some(dispatch_cycle(commit, record));
                     self.len = 0;
                     self.push(record);
                 }
             }
             return Outcome::Pending;
         };
-        if record.dispatch(commit) == group {
+        if dispatch_cycle(commit, record) == group {
             self.push(record);
             return Outcome::Pending;
         }

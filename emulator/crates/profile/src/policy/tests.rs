@@ -133,18 +133,19 @@ fn nci_takes_the_next_commit_and_lci_the_last() {
 #[test]
 fn dispatch_tags_at_the_tail() {
     use Profiler::{Dispatch, DispatchOp};
-    // Long before it stalls, the load is tagged on entry; the cycles of its stall go elsewhere.
+    // The load is tagged as it is dispatched, in the cycle before the ROB holds it; the cycles of
+    // its stall go elsewhere.
     assert_eq!(sampled(Dispatch, FIGURE, 1), [(0, ALL)]);
-    assert_eq!(sampled(Dispatch, FIGURE, 5), [(4, ALL)]);
-    assert_eq!(sampled(Dispatch, FIGURE, 6), [(7, ALL)]);
-    assert_eq!(sampled(DispatchOp, FIGURE, 5), [(4, ALL)]);
+    assert_eq!(sampled(Dispatch, FIGURE, 4), [(4, ALL)]);
+    assert_eq!(sampled(Dispatch, FIGURE, 5), [(7, ALL)]);
+    assert_eq!(sampled(DispatchOp, FIGURE, 4), [(4, ALL)]);
     // Behind the branch the wrong path dispatches, and is squashed with its tags.
     assert_eq!(sampled(Dispatch, FIGURE, 30), []);
     assert_eq!(sampled(DispatchOp, FIGURE, 30), []);
     // After the redirect nothing dispatches until the right path does.
     assert_eq!(sampled(Dispatch, FIGURE, 54), [(8, ALL)]);
-    // Nothing shows where the group ends that the last instruction may be part of.
     assert_eq!(sampled(Dispatch, FIGURE, 70), [(10, ALL)]);
+    // Nothing shows where the group ends that the last instruction may be part of.
     assert_eq!(sampled(DispatchOp, FIGURE, 70), []);
 }
 
@@ -170,7 +171,7 @@ fn a_tagged_row_that_traps_is_dropped() {
     ];
     // Tagged itself; tagged behind it, on what the exception squashes; after it.
     for profiler in [Profiler::Dispatch, Profiler::DispatchOp] {
-        assert_eq!(sampled(profiler, &rows, 5), []);
+        assert_eq!(sampled(profiler, &rows, 4), []);
         assert_eq!(sampled(profiler, &rows, 15), []);
     }
     assert_eq!(sampled(Profiler::Dispatch, &rows, 21), [(2, ALL)]);

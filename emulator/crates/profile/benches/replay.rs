@@ -1,0 +1,139 @@
+//! How fast a stream is recorded, written, read and evaluated; and what an instruction costs on disk.
+//!
+//! `cargo bench -p profile --bench replay [-- TRACE]`
+
+use std::hint::black_box;
+use std::io::Cursor;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use commit_trace::{Batch, SpanBuilder, SpanSink, TraceReader, TraceWriter, synthetic};
+use profile::{Evaluator, Region, Sampler};
+
+/// The best of a few runs. Where the system tells, time on the processor: others use it too.
+fn best(mut run: impl FnMut()) -> Duration {
+    let times = (0..5).map(|_| {
+        let (start, busy) = (Instant::now(), on_processor());
+        run();
+        match (busy, on_processor()) {
+            (Some(before), Some(after)) => after - before,
+            _ => start.elapsed(),
+        }
+    });
+    times.min().unwrap_or_default()
+}
+
+/// This thread's time so far (Linux: the first field of `schedstat`, in nanoseconds).
+fn on_processor() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
+}
+
+fn report(what: &str, instructions: u64, time: Duration) {
+    let rate = instructions as f64 / time.as_secs_f64() / 1e6;
+    println!("{what:24} {rate:8.1} M instructions/s");
+}
+
+struct Count(u64);
+
+impl SpanSink for Count {
+    fn span(&mut self, span: &commit_trace::Span<'_>) {
+        self.0 += span.cycles;
+    }
+}
+
+fn batches() -> Vec<Batch> {
+    // Cargo passes `--bench`.
+    let Some(path) = std::env::args().skip(1).find(|arg| !arg.starts_with('-')) else {
+        return synthetic::program(20_000_000, 1);
+    };
+    let mut reader = TraceReader::open(Path::new(&path)).expect("a trace");
+    let mut batches = Vec::new();
+    let mut batch = Batch::default();
+    // 400 MB of them.
+    while batches.len() < 1500 && reader.next_batch(&mut batch).expect("a whole trace") {
+        batches.push(std::mem::take(&mut batch));
+    }
+    batches
+}
+
+fn main() {
+    let batches = batches();
+    let instructions: u64 = batches.iter().map(|batch| batch.records.len() as u64).sum();
+    let mut bytes = Vec::new();
+    let time = best(|| {
+        bytes.clear();
+        let mut writer = TraceWriter::new(&mut bytes, "bench".into(), "{}").expect("memory");
+        batches
+            .iter()
+            .for_each(|batch| writer.batch(batch).expect("memory"));
+        writer.finish().expect("memory");
+    });
+    report("write", instructions, time);
+    println!(
+        "{:24} {:8.3} bytes/instruction",
+        "",
+        bytes.len() as f64 / instructions as f64
+    );
+
+    let mut batch = Batch::default();
+    let time = best(|| {
+        let mut reader = TraceReader::new(Cursor::new(&bytes), "bench".into()).expect("a trace");
+        while reader.next_batch(&mut batch).expect("a whole trace") {}
+    });
+    report("read", instructions, time);
+
+    let time = best(|| {
+        let mut count = Count(0);
+        let mut spans = SpanBuilder::new();
+        batches
+            .iter()
+            .for_each(|batch| spans.batch(batch, &mut count).expect("valid"));
+        black_box(count.0);
+    });
+    report("spans", instructions, time);
+
+    for (what, samplers) in [
+        ("oracle", Vec::new()),
+        ("oracle, 16 samplers", Sampler::defaults(3_200_000_000)),
+    ] {
+        let time = best(|| {
+            let mut evaluator = Evaluator::new(&samplers, Region::Whole);
+            batches
+                .iter()
+                .for_each(|batch| evaluator.batch(batch).expect("valid"));
+            black_box(evaluator.finish());
+        });
+        report(what, instructions, time);
+    }
+
+    let time = best(|| {
+        let mut reader = TraceReader::new(Cursor::new(&bytes), "bench".into()).expect("a trace");
+        let mut evaluator = Evaluator::new(&Sampler::defaults(3_200_000_000), Region::Whole);
+        while reader.next_batch(&mut batch).expect("a whole trace") {
+            evaluator.batch(&batch).expect("valid");
+        }
+        black_box(evaluator.finish());
+    });
+    report("read and evaluate", instructions, time);
+
+    // Two threads: the clock on the wall.
+    let times = (0..5).map(|_| {
+        let start = Instant::now();
+        let reader = TraceReader::new(Cursor::new(bytes.clone()), "bench".into()).expect("a trace");
+        let mut evaluator = Evaluator::new(&Sampler::defaults(3_200_000_000), Region::Whole);
+        let mut replay = reader.replay(8);
+        while let Some(batch) = replay.next() {
+            let batch = batch.expect("a whole trace");
+            evaluator.batch(&batch).expect("valid");
+            replay.recycle(batch);
+        }
+        black_box(evaluator.finish());
+        start.elapsed()
+    });
+    report(
+        "the same, reading ahead",
+        instructions,
+        times.min().unwrap_or_default(),
+    );
+}
