@@ -11,7 +11,7 @@ mod untimed;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use isa::{MemAccess, Operand, Privilege, Reg};
+use isa::{Executed, MemAccess, Operand, Privilege, Reg, StaticId};
 
 use crate::code_cache::CodeCache;
 use crate::counters::Counters;
@@ -65,9 +65,10 @@ pub struct Hart {
     /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
     pub(crate) due: u64,
     pub(crate) after: u8,
-    /// The access of the instruction that is executing, for a timing model.
-    pub(crate) mem: MemAccess,
-    pub(crate) operand: Operand,
+    /// What a timing model gets of the instruction that is executing.
+    pub(crate) executed: Executed,
+    /// Cycle in which it was decoded.
+    pub(crate) decoded_at: u64,
     /// Physical address minus host address of RAM.
     pub(crate) host_to_pa: u64,
 
@@ -120,8 +121,19 @@ impl Hart {
             check_at: 0,
             due: 0,
             after: 0,
-            mem: MemAccess::default(),
-            operand: Operand::default(),
+            executed: Executed {
+                id: StaticId(0),
+                inst: isa::decode(0),
+                pc: 0,
+                fetch_pa: 0,
+                next_pc: 0,
+                mem: MemAccess::default(),
+                operand: Operand::default(),
+                privilege: Privilege::Machine,
+                trap: None,
+                translated: false,
+            },
+            decoded_at: 0,
             host_to_pa: 0,
             pc: RAM_BASE,
             privilege: Privilege::Machine,

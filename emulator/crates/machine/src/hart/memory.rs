@@ -94,7 +94,7 @@ impl Hart {
     #[inline(always)]
     fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
         let pa = (host as u64).wrapping_add(self.host_to_pa);
-        self.mem = MemAccess {
+        self.executed.mem = MemAccess {
             va,
             pa,
             kind,
@@ -114,7 +114,7 @@ impl Hart {
         count: u64,
     ) -> Result<u64, Trap> {
         let (place, second) = self.places(env, va, size, Access::Load)?;
-        self.mem = MemAccess {
+        self.executed.mem = MemAccess {
             va,
             pa: place.pa,
             kind: MemKind::Load,
@@ -153,7 +153,7 @@ impl Hart {
         count: u64,
     ) -> Result<(), Trap> {
         let (place, second) = self.places(env, va, size, Access::Store)?;
-        self.mem = MemAccess {
+        self.executed.mem = MemAccess {
             va,
             pa: place.pa,
             kind: MemKind::Store,
@@ -344,7 +344,7 @@ impl Hart {
         if success {
             self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
         } else {
-            self.mem.kind = MemKind::None;
+            self.executed.mem.kind = MemKind::None;
         }
         Ok(success)
     }
@@ -386,7 +386,7 @@ impl Hart {
                 place.pa
             }
         };
-        self.mem = MemAccess {
+        self.executed.mem = MemAccess {
             va,
             pa,
             kind,

@@ -1,11 +1,9 @@
 //! The timed loop: the timing model says when an instruction decodes, and gets what it did.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
-use isa::{
-    DecodedInst, Executed, Interrupt, MemAccess, MemKind, Operand, StaticId, StaticInst,
-    TimingModel, Trap,
-};
+use isa::{DecodedInst, Interrupt, MemKind, Op, Operand, StaticId, StaticInst, TimingModel, Trap};
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
@@ -13,10 +11,25 @@ use crate::code_cache::{NO_ID, Slot};
 use crate::mmu::Walker;
 use crate::mmu_tlb::FetchPage;
 
-/// What the fetch of an instruction gave.
-struct Fetched {
-    inst: DecodedInst,
+/// Expands to a match that breaks out with the next pc, or with the trap.
+macro_rules! dispatch {
+    ($hart:ident, $env:ident, $slot:ident, $at:ident, $done:lifetime, $trapped:lifetime;
+        $($variant:ident $method:ident,)*) => {
+        match $slot.op() {
+            $(Op::$variant => match $hart.$method($env, $slot, $at) {
+                Ok(next) => break $done next,
+                Err(trap) => break $trapped trap,
+            },)*
+        }
+    };
+}
+
+/// An instruction as the fetch delivers it.
+struct Fetched<'a> {
+    slot: &'a Slot,
     id: StaticId,
+    pa: u64,
+    translated: bool,
     /// It could not be fetched.
     fault: Option<Trap>,
 }
@@ -26,20 +39,9 @@ impl Hart {
         let irq_at = Rc::clone(&env.bus.irq_at);
         let mut pc = self.pc;
         let mut page = FetchPage::elsewhere(pc);
-        let mut decode = 0;
-        let mut executed = Executed {
-            id: StaticId(0),
-            inst: isa::decode(0),
-            pc,
-            fetch_pa: 0,
-            next_pc: pc,
-            mem: MemAccess::default(),
-            operand: Operand::default(),
-            privilege: self.privilege,
-            trap: None,
-            translated: false,
-        };
+        self.decoded_at = 0;
         loop {
+            // Every change of privilege or translation comes by here, so that the page stays right.
             if self.after != 0 {
                 self.pc = pc;
                 if let Some(exit) = self.settle(env) {
@@ -48,177 +50,193 @@ impl Hart {
                 self.arm();
                 page.forget(pc);
             }
-            if self.count >= self.stop_count || decode >= self.stop_cycle {
+            if self.count >= self.stop_count || self.decoded_at >= self.stop_cycle {
                 self.pc = pc;
                 return RunExit::Limit;
             }
-
-            let fetched = match Self::fetch_quick(&page, pc) {
-                Some(fetched) => fetched,
-                None => self.fetch_slowly(env, &mut page, pc),
+            pc = match Self::fetch_quickly(&page, pc) {
+                Some(fetched) => self.step(env, &irq_at, fetched, pc),
+                None => self.step_slowly(env, &irq_at, &mut page, pc),
             };
-            let (inst, id) = (fetched.inst, fetched.id);
-            let pa = page.code.pa | pc & 0xfff;
-            let walker = Walker {
-                ram: &env.bus.ram,
-                satp: self.csrs.satp,
-            };
-            decode = env
-                .timing
-                .fetch(id, &inst, pc, pa, page.translated, &walker);
-            if decode >= self.check_at.min(irq_at.get())
-                && let Some(interrupt) = self.check_timed(env, decode)
-            {
-                let handler = self.interrupt(interrupt, pc);
-                env.timing.interrupt(id, pc, handler);
-                pc = handler;
-                page.forget(pc);
-                continue;
-            }
-
-            executed.id = id;
-            executed.inst = inst;
-            executed.pc = pc;
-            executed.fetch_pa = pa;
-            executed.privilege = self.privilege;
-            executed.translated = page.translated;
-            executed.trap = None;
-            self.mem.kind = MemKind::None;
-            let result = match fetched.fault {
-                None => self.execute(
-                    env,
-                    &Slot::new(inst),
-                    At {
-                        pc,
-                        count: self.count,
-                    },
-                ),
-                Some(trap) => Err(trap),
-            };
-            let mut region = None;
-            match result {
-                Ok(next) => pc = next,
-                Err(trap) => {
-                    region = trigger(&inst);
-                    pc = if region.is_some() {
-                        pc.wrapping_add(4)
-                    } else {
-                        executed.trap = Some(trap);
-                        self.trap(trap, pc)
-                    };
-                    page.forget(pc);
-                }
-            }
-            executed.next_pc = pc;
-            executed.mem = self.mem;
-            executed.operand = self.operand;
-            let walker = Walker {
-                ram: &env.bus.ram,
-                satp: self.csrs.satp,
-            };
-            env.timing.retire(&executed, &walker);
-            self.count += 1;
-            if let Some(start) = region {
-                env.timing.region(start);
-            }
         }
+    }
+
+    /// Times and executes one instruction. Gives the next pc.
+    #[inline(always)]
+    fn step<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        irq_at: &Cell<u64>,
+        fetched: Fetched<'_>,
+        pc: u64,
+    ) -> u64 {
+        let Fetched {
+            slot,
+            id,
+            pa,
+            translated,
+            fault,
+        } = fetched;
+        let hart = self;
+        hart.executed.inst = slot.get();
+        let walker = Walker {
+            ram: &env.bus.ram,
+            satp: hart.csrs.satp,
+        };
+        let inst = &hart.executed.inst;
+        hart.decoded_at = env.timing.fetch(id, inst, pc, pa, translated, &walker);
+        if hart.decoded_at >= hart.check_at.min(irq_at.get())
+            && let Some(interrupt) = hart.check_timed(env)
+        {
+            let handler = hart.interrupt(interrupt, pc);
+            env.timing.interrupt(id, pc, handler);
+            return handler;
+        }
+
+        hart.executed.id = id;
+        hart.executed.pc = pc;
+        hart.executed.fetch_pa = pa;
+        hart.executed.privilege = hart.privilege;
+        hart.executed.translated = translated;
+        hart.executed.trap = None;
+        hart.executed.mem.kind = MemKind::None;
+        hart.executed.operand = Operand::default();
+        let mut region = None;
+        let next = 'done: {
+            let trap = 'trapped: {
+                if let Some(trap) = fault {
+                    break 'trapped trap;
+                }
+                let at = At {
+                    pc,
+                    count: hart.count,
+                };
+                isa::for_each_op!(dispatch, hart, env, slot, at, 'done, 'trapped)
+            };
+            region = trigger(&hart.executed.inst);
+            if region.is_some() {
+                break 'done pc.wrapping_add(4);
+            }
+            hart.executed.trap = Some(trap);
+            hart.trap(trap, pc)
+        };
+        hart.executed.next_pc = next;
+        let walker = Walker {
+            ram: &env.bus.ram,
+            satp: hart.csrs.satp,
+        };
+        env.timing.retire(&hart.executed, &walker);
+        hart.count += 1;
+        if let Some(start) = region {
+            env.timing.region(start);
+        }
+        next
     }
 
     #[cold]
     #[inline(never)]
-    fn check_timed<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        decode: u64,
-    ) -> Option<Interrupt> {
-        let interrupt = self.check(env, decode);
+    fn check_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<Interrupt> {
+        let interrupt = self.check(env, self.decoded_at);
         self.arm();
         interrupt
     }
 
     #[inline(always)]
-    fn fetch_quick(page: &FetchPage, pc: u64) -> Option<Fetched> {
-        let slot = page.slot(pc);
-        let inst = page.code.slots.get(slot)?.get();
-        let id = page.ids.as_ref()?.ids[slot].get();
-        let known = inst.len != 0 && id != NO_ID;
+    fn fetch_quickly(page: &FetchPage, pc: u64) -> Option<Fetched<'_>> {
+        let index = page.slot(pc);
+        let slot = page.code.slots.get(index)?;
+        let id = page.ids.as_ref()?.ids[index].get();
+        let known = slot.len() != 0 && id != NO_ID;
         known.then_some(Fetched {
-            inst,
+            slot,
             id: StaticId(id),
+            pa: page.code.pa | pc & 0xfff,
+            translated: page.translated,
             fault: None,
         })
     }
 
-    /// Looks the page up, decodes and numbers the instruction, as far as needed.
+    /// Looks the page up, decodes and numbers the instruction, as far as needed. Executes it only
+    /// if it cannot stay in the page.
     #[cold]
     #[inline(never)]
+    fn step_slowly<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        irq_at: &Cell<u64>,
+        page: &mut FetchPage,
+        pc: u64,
+    ) -> u64 {
+        let (inst, id, fault) = match self.fetch_slowly(env, page, pc) {
+            Ok((_, _, true)) => return pc,
+            Ok((inst, id, false)) => (inst, id, None),
+            Err(trap) => {
+                let (inst, id) = self.fault_id(env, pc);
+                (inst, id, Some(trap))
+            }
+        };
+        let slot = &Slot::new(inst);
+        let pa = page.code.pa | pc & 0xfff;
+        let translated = page.translated;
+        page.forget(pc);
+        self.step(
+            env,
+            irq_at,
+            Fetched {
+                slot,
+                id,
+                pa,
+                translated,
+                fault,
+            },
+            pc,
+        )
+    }
+
+    /// The third value is false if the instruction is not kept in its slot.
     fn fetch_slowly<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         page: &mut FetchPage,
         pc: u64,
-    ) -> Fetched {
+    ) -> Result<(DecodedInst, StaticId, bool), Trap> {
         if page.slot(pc) >= page.code.slots.len() {
-            match self.fetch_page(env, pc) {
-                Ok(found) => *page = found,
-                Err(trap) => return self.fetch_fault(env, page, pc, trap),
-            }
+            *page = self.fetch_page(env, pc)?;
         }
-        let slot = page.slot(pc);
-        let mut inst = page.code.slots[slot].get();
+        let index = page.slot(pc);
+        let mut inst = page.code.slots[index].get();
         let mut cached = true;
         if inst.len == 0 {
-            match self.decode_at(env, page, pc) {
-                Ok(decoded) => (inst, cached) = decoded,
-                Err(trap) => return self.fetch_fault(env, page, pc, trap),
-            }
+            (inst, cached) = self.decode_at(env, page, pc)?;
         }
-        let known = page.ids.as_ref().map_or(NO_ID, |page| page.ids[slot].get());
+        let known = page
+            .ids
+            .as_ref()
+            .map_or(NO_ID, |page| page.ids[index].get());
         // The id of an instruction that is not cached may be that of an earlier one in its place.
         let same = cached || self.code.encodings.get(known as usize) == Some(&inst.raw);
-        let id = if known != NO_ID && same {
-            StaticId(known)
-        } else {
-            let id = self.define(env, page.space, pc, inst);
-            if let Some(page) = &page.ids {
-                page.ids[slot].set(id.0);
-            }
-            id
-        };
-        if !cached {
-            page.forget(pc);
+        if known != NO_ID && same {
+            return Ok((inst, StaticId(known), cached));
         }
-        Fetched {
-            inst,
-            id,
-            fault: None,
+        let id = self.define(env, page.space, pc, inst);
+        if let Some(page) = &page.ids {
+            page.ids[index].set(id.0);
         }
+        Ok((inst, id, cached))
     }
 
     /// An instruction that cannot be fetched is timed like an illegal one, and has an id of its own.
-    fn fetch_fault<T: TimingModel>(
+    fn fault_id<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        page: &mut FetchPage,
         pc: u64,
-        trap: Trap,
-    ) -> Fetched {
-        page.forget(pc);
+    ) -> (DecodedInst, StaticId) {
         let inst = isa::decode(0);
         let space = self.space_of_privilege();
-        let id = match self.spaces.fault(space, pc) {
-            Some(id) => id,
-            None => {
-                let id = self.define(env, space, pc, inst);
-                self.spaces.set_fault(space, pc, id);
-                id
-            }
-        };
-        Fetched {
-            inst,
-            id,
-            fault: Some(trap),
-        }
+        let known = self.spaces.fault(space, pc);
+        let id = known.unwrap_or_else(|| self.define(env, space, pc, inst));
+        self.spaces.set_fault(space, pc, id);
+        (inst, id)
     }
 
     /// Gives an instruction the next number and announces it.
