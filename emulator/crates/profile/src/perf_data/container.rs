@@ -1,0 +1,220 @@
+//! The file around the records (Linux: tools/perf/Documentation/perf.data-file-format.txt).
+
+use std::collections::HashMap;
+
+use super::PerfDataError;
+use super::cursor::Cursor;
+
+const HEADER_BYTES: u64 = 104;
+const PIPE_HEADER_BYTES: u64 = 16;
+/// Feature bit of the section that has the events' names.
+const FEATURE_EVENT_DESC: usize = 12;
+
+/// A parsed header.
+pub(super) struct Container<'a> {
+    pub attrs: Vec<Attr>,
+    by_id: HashMap<u64, usize>,
+    data: &'a [u8],
+}
+
+/// What is needed of a `perf_event_attr`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attr {
+    pub name: String,
+    pub period: u64,
+    pub is_frequency: bool,
+    pub exclude_user: bool,
+    pub exclude_kernel: bool,
+    pub exclude_machine: bool,
+    /// `PERF_SAMPLE_…` bits.
+    pub sample_type: u64,
+    /// `PERF_FORMAT_…` bits.
+    pub read_format: u64,
+    ids: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RecordType {
+    Sample,
+    Comm,
+    Lost,
+    LostSamples,
+    Other,
+}
+
+/// A record without its header.
+pub(super) struct Record<'a> {
+    pub kind: RecordType,
+    pub body: &'a [u8],
+}
+
+impl<'a> Container<'a> {
+    pub fn parse(file: &'a [u8]) -> Result<Self, PerfDataError> {
+        let mut header = Cursor(file);
+        if header.bytes(8) != Some(b"PERFILE2") {
+            return Err(PerfDataError::NotPerfData);
+        }
+        let mut word = || header.u64().ok_or(PerfDataError::Damaged("header"));
+        let size = word()?;
+        if size == PIPE_HEADER_BYTES {
+            return Err(PerfDataError::Pipe);
+        }
+        if size < HEADER_BYTES {
+            return Err(PerfDataError::Damaged("header size"));
+        }
+        let attr_size = word()?;
+        let attrs = (word()?, word()?);
+        let data = (word()?, word()?);
+        let _event_types = (word()?, word()?);
+        let features = [word()?, word()?, word()?, word()?];
+
+        let mut attrs =
+            read_attrs(file, attrs, attr_size).ok_or(PerfDataError::Damaged("events"))?;
+        // A recorder that was killed leaves the length at 0: the records go to the end of the file.
+        let (start, length) = data;
+        let length = if length == 0 {
+            (file.len() as u64).saturating_sub(start)
+        } else {
+            length
+        };
+        let records =
+            section(file, (start, length)).ok_or(PerfDataError::Damaged("data section"))?;
+        if let Some(names) = feature(file, start.saturating_add(length), features) {
+            name_events(&mut attrs, names);
+        }
+        let by_id = attrs
+            .iter()
+            .enumerate()
+            .flat_map(|(index, attr)| attr.ids.iter().map(move |id| (*id, index)))
+            .collect();
+        Ok(Self {
+            attrs,
+            by_id,
+            data: records,
+        })
+    }
+
+    /// The index of the event with this name, modifiers aside.
+    pub fn event(&self, wanted: &str) -> Result<usize, PerfDataError> {
+        let plain = |name: &str| name.split([':', '/']).next().unwrap_or("") == wanted;
+        self.attrs
+            .iter()
+            .position(|attr| plain(&attr.name))
+            .ok_or_else(|| PerfDataError::NoEvent {
+                wanted: wanted.to_owned(),
+                found: self.attrs.iter().map(|attr| attr.name.clone()).collect(),
+            })
+    }
+
+    /// The event that a sample record belongs to.
+    pub fn attr_of(&self, body: &[u8]) -> Option<usize> {
+        if self.attrs.len() == 1 {
+            return Some(0);
+        }
+        // perf gives all events of a session the same place for the id.
+        let id = super::sample::id(body, self.attrs.first()?.sample_type)?;
+        self.by_id.get(&id).copied()
+    }
+
+    pub fn records(&self) -> impl Iterator<Item = Result<Record<'a>, PerfDataError>> + use<'a> {
+        let mut rest = Cursor(self.data);
+        std::iter::from_fn(move || {
+            if rest.0.is_empty() {
+                return None;
+            }
+            let record = next_record(&mut rest);
+            if record.is_err() {
+                rest = Cursor(&[]);
+            }
+            Some(record)
+        })
+    }
+}
+
+fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
+    let mut read = || {
+        let (kind, _misc, size) = (rest.u32()?, rest.u16()?, rest.u16()?);
+        Some((kind, rest.bytes(usize::from(size).checked_sub(8)?)?))
+    };
+    let (kind, body) = read().ok_or(PerfDataError::Damaged("a record reaches beyond the file"))?;
+    let kind = match kind {
+        2 => RecordType::Lost,
+        3 => RecordType::Comm,
+        9 => RecordType::Sample,
+        13 => RecordType::LostSamples,
+        // AUXTRACE: data that the record's size does not cover follows it.
+        71 => {
+            let size = super::sample::word(body, 0).unwrap_or(0);
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            rest.bytes(size)
+                .ok_or(PerfDataError::Damaged("auxiliary trace"))?;
+            RecordType::Other
+        }
+        81 | 83 => return Err(PerfDataError::Compressed),
+        _ => RecordType::Other,
+    };
+    Ok(Record { kind, body })
+}
+
+fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<&[u8]> {
+    let offset = usize::try_from(offset).ok()?;
+    file.get(offset..offset.checked_add(usize::try_from(size).ok()?)?)
+}
+
+/// Each entry is a `perf_event_attr`, whose size grew over the years, and the section of its ids.
+fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr>> {
+    let entry = usize::try_from(attr_size)
+        .ok()
+        .filter(|size| *size >= 16 + 64)?;
+    let mut attrs = Vec::new();
+    for bytes in section(file, place)?.chunks_exact(entry) {
+        let (attr, ids) = bytes.split_at(entry - 16);
+        let mut fields = Cursor(attr);
+        let (kind, _size, _config) = (fields.u32()?, fields.u32()?, fields.u64()?);
+        let period = fields.u64()?;
+        let (sample_type, read_format, flags) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let mut ids = Cursor(ids);
+        let mut ids = Cursor(section(file, (ids.u64()?, ids.u64()?))?);
+        attrs.push(Attr {
+            name: format!("type {kind}"),
+            period,
+            is_frequency: flags >> 10 & 1 != 0,
+            exclude_user: flags >> 4 & 1 != 0,
+            exclude_kernel: flags >> 5 & 1 != 0,
+            exclude_machine: flags >> 6 & 1 != 0,
+            sample_type,
+            read_format,
+            ids: std::iter::from_fn(|| ids.u64()).collect(),
+        });
+    }
+    (!attrs.is_empty()).then_some(attrs)
+}
+
+/// The bytes of the event description: the sections of the features that are present follow the
+/// data, in order of their bits.
+fn feature(file: &[u8], table: u64, features: [u64; 4]) -> Option<&[u8]> {
+    let present = |bit: usize| features[bit / 64] >> (bit % 64) & 1 != 0;
+    if !present(FEATURE_EVENT_DESC) {
+        return None;
+    }
+    let before = (0..FEATURE_EVENT_DESC).filter(|bit| present(*bit)).count() as u64;
+    let mut entry = Cursor(section(file, (table.checked_add(16 * before)?, 16))?);
+    section(file, (entry.u64()?, entry.u64()?))
+}
+
+/// Names events in order; what cannot be read stays unnamed.
+fn name_events(attrs: &mut [Attr], description: &[u8]) {
+    let mut rest = Cursor(description);
+    let mut read = || {
+        let (count, attr_size) = (rest.u32()?, rest.u32()?);
+        for attr in attrs.iter_mut().take(count as usize) {
+            rest.bytes(attr_size as usize)?;
+            let ids = rest.u32()?;
+            let length = rest.u32()?;
+            attr.name = super::sample::text(rest.bytes(length as usize)?);
+            rest.skip_words(ids.into())?;
+        }
+        Some(())
+    };
+    let _ = read();
+}

@@ -1,0 +1,179 @@
+//! What `perf record -e tip` wrote inside the guest: the measured counterpart of the `tip` sampler.
+//!
+//! A reader for the few records that a profile needs. `linux-perf-data` reads all of the format, but
+//! it allocates what a file's length fields claim and asserts on a record's, and this file comes from
+//! the guest: here every length is checked against the bytes that are there.
+//!
+//! ```
+//! use profile::perf_data::{GuestProfile, PerfDataError};
+//!
+//! let error = GuestProfile::parse(b"something else", "tip").unwrap_err();
+//! assert!(matches!(error, PerfDataError::NotPerfData));
+//! ```
+
+mod container;
+mod cursor;
+mod sample;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use container::{Container, RecordType};
+
+/// The samples of one event of a `perf.data` file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestProfile {
+    /// The event as it was asked for, such as `tip` or `tip:u`.
+    pub event: String,
+    /// The samples, in the file's order.
+    pub samples: Vec<GuestSample>,
+    /// Samples that the kernel dropped (`PERF_RECORD_LOST` and `PERF_RECORD_LOST_SAMPLES`).
+    pub lost: u64,
+    /// Sample records of the event that could not be read.
+    pub malformed: u64,
+    /// Cycles between samples, or samples per second if [`Self::is_frequency`].
+    pub period: u64,
+    /// True if `period` is a frequency in Hz.
+    pub is_frequency: bool,
+    /// User mode was not sampled.
+    pub exclude_user: bool,
+    /// The kernel was not sampled.
+    pub exclude_kernel: bool,
+    /// The firmware was not sampled (perf's `exclude_hv`).
+    pub exclude_machine: bool,
+    /// Last command name of each process id.
+    pub commands: BTreeMap<u32, String>,
+}
+
+/// One sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestSample {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Cycles that it stands for.
+    pub period: u64,
+    /// The sampled cycle, if the event is TIP's.
+    pub cycle: Option<u64>,
+    /// Privilege in that cycle (0 U, 1 S, 3 M), if the event is TIP's.
+    pub privilege: Option<u8>,
+    /// The instructions that share it, oldest first: one, or up to the commit width for TIP.
+    pub addresses: Vec<u64>,
+}
+
+/// Why a `perf.data` file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfDataError {
+    /// The host could not read it.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The host's error.
+        source: std::io::Error,
+    },
+    /// No such magic number.
+    #[error("not a perf.data file (expected it to begin with PERFILE2)")]
+    NotPerfData,
+    /// The streamed form.
+    #[error("perf.data in pipe format (written with `-o -`): record into a file")]
+    Pipe,
+    /// `perf record -z`.
+    #[error("perf.data with compressed records: record without `-z`")]
+    Compressed,
+    /// A section or record reaches beyond the file.
+    #[error("perf.data is damaged: {0}")]
+    Damaged(&'static str),
+    /// The file has other events only.
+    #[error("perf.data has no event {wanted:?}, only {found:?}")]
+    NoEvent {
+        /// The event asked for.
+        wanted: String,
+        /// The events of the file.
+        found: Vec<String>,
+    },
+}
+
+impl GuestProfile {
+    /// Reads the samples of `event` (a PMU's or an event's name, without modifiers).
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a `perf.data` file, or has no such event.
+    pub fn read(path: &Path, event: &str) -> Result<Self, PerfDataError> {
+        let bytes = std::fs::read(path).map_err(|source| PerfDataError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&bytes, event)
+    }
+
+    /// Reads the samples of `event` from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(bytes: &[u8], event: &str) -> Result<Self, PerfDataError> {
+        let container = Container::parse(bytes)?;
+        let index = container.event(event)?;
+        let attr = &container.attrs[index];
+        let mut profile = Self {
+            event: attr.name.clone(),
+            period: attr.period,
+            is_frequency: attr.is_frequency,
+            exclude_user: attr.exclude_user,
+            exclude_kernel: attr.exclude_kernel,
+            exclude_machine: attr.exclude_machine,
+            ..Self::default()
+        };
+        for record in container.records() {
+            let record = record?;
+            match record.kind {
+                RecordType::Sample => {
+                    if container.attr_of(record.body) == Some(index) {
+                        match sample::parse(record.body, attr) {
+                            Some(sample) => profile.samples.push(sample),
+                            None => profile.malformed += 1,
+                        }
+                    }
+                }
+                RecordType::Comm => {
+                    if let Some((pid, name)) = sample::command(record.body) {
+                        profile.commands.insert(pid, name);
+                    }
+                }
+                RecordType::Lost | RecordType::LostSamples => {
+                    let at = if record.kind == RecordType::Lost {
+                        8
+                    } else {
+                        0
+                    };
+                    let lost = sample::word(record.body, at).unwrap_or(0);
+                    profile.lost = profile.lost.saturating_add(lost);
+                }
+                RecordType::Other => {}
+            }
+        }
+        Ok(profile)
+    }
+
+    /// True if instructions of this privilege (0 U, 1 S, 3 M) could be sampled.
+    pub fn covers(&self, privilege: u8) -> bool {
+        !match privilege {
+            0 => self.exclude_user,
+            1 => self.exclude_kernel,
+            _ => self.exclude_machine,
+        }
+    }
+
+    /// Cycles that all samples stand for.
+    pub fn total_cycles(&self) -> u64 {
+        self.samples
+            .iter()
+            .fold(0, |sum, sample| sum.saturating_add(sample.period))
+    }
+}
+
+#[cfg(test)]
+mod tests;

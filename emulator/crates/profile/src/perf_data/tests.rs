@@ -1,0 +1,167 @@
+use super::*;
+
+/// Two events, `cycles` and `tip:u`, as `perf record` lays a file out.
+struct File {
+    records: Vec<u8>,
+}
+
+const SAMPLE_TYPE: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 8 | 1 << 10 | 1 << 16; // IP TID TIME PERIOD RAW IDENTIFIER
+const CYCLES: u64 = 7;
+const TIP: u64 = 8;
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+impl File {
+    fn record(&mut self, kind: u32, body: &[u8]) {
+        self.records.extend(kind.to_le_bytes());
+        self.records.extend(0u16.to_le_bytes());
+        self.records.extend((body.len() as u16 + 8).to_le_bytes());
+        self.records.extend(body);
+    }
+
+    fn sample(&mut self, event: u64, pid: u64, ip: u64, period: u64, raw: &[u8]) {
+        let mut body = words(&[event, ip, pid | pid << 32, 99, period]);
+        body.extend((raw.len() as u32).to_le_bytes());
+        body.extend(raw);
+        self.record(9, &body);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let (attr_size, ids) = (144, 104);
+        let attrs = ids + 16;
+        let data = attrs + 2 * attr_size;
+        let description = data + self.records.len() as u64 + 16;
+        let mut out = b"PERFILE2".to_vec();
+        out.extend(words(&[
+            104,
+            attr_size,
+            attrs,
+            2 * attr_size,
+            data,
+            self.records.len() as u64,
+        ]));
+        out.extend(words(&[0, 0, 1 << 12, 0, 0, 0]));
+        out.extend(words(&[CYCLES, TIP]));
+        for index in 0..2 {
+            let flags = 1 << 10 | if index == 1 { 1 << 5 } else { 0 };
+            let mut attr = words(&[0, 0, 4000, SAMPLE_TYPE, 0, flags]);
+            attr.resize(attr_size as usize - 16, 0);
+            out.extend(attr);
+            out.extend(words(&[ids + 8 * index, 8]));
+        }
+        out.extend(&self.records);
+        let mut names = words(&[2 | 8 << 32]);
+        for (name, id) in [("cycles", CYCLES), ("tip:u", TIP)] {
+            names.extend(words(&[0, 1 | 8 << 32]));
+            let mut text = name.as_bytes().to_vec();
+            text.resize(8, 0);
+            names.extend(text);
+            names.extend(words(&[id]));
+        }
+        out.extend(words(&[description, names.len() as u64]));
+        out.extend(names);
+        out
+    }
+}
+
+fn raw(privilege: u16, cycle: u64, addresses: &[u64]) -> Vec<u8> {
+    let mut raw = vec![1, addresses.len() as u8];
+    raw.extend((privilege << 8 | 1).to_le_bytes());
+    raw.extend(words(&[cycle]));
+    raw.extend(words(addresses));
+    raw
+}
+
+fn file() -> File {
+    let mut file = File {
+        records: Vec::new(),
+    };
+    let mut command = (42u32 as u64 | 42 << 32).to_le_bytes().to_vec();
+    command.extend(b"quickstart\0\0\0\0\0\0");
+    file.record(3, &command);
+    file.sample(
+        TIP,
+        42,
+        0x1000,
+        800,
+        &raw(0, 123_456, &[0x1000, 0x1004, 0x1006]),
+    );
+    file.sample(CYCLES, 42, 0x2000, 900, &[]);
+    file.sample(TIP, 42, 0x1008, 700, &raw(0, 123_999, &[0x1008]));
+    file.record(2, &words(&[TIP, 3]));
+    file
+}
+
+#[test]
+fn samples_of_one_event() {
+    let profile = GuestProfile::parse(&file().bytes(), "tip").unwrap();
+    assert_eq!(profile.event, "tip:u");
+    assert!(profile.exclude_kernel && !profile.exclude_user);
+    assert!(profile.is_frequency);
+    assert_eq!(
+        (profile.period, profile.lost, profile.malformed),
+        (4000, 3, 0)
+    );
+    assert_eq!(profile.commands[&42], "quickstart");
+    assert_eq!(profile.total_cycles(), 1500);
+    let first = GuestSample {
+        pid: 42,
+        tid: 42,
+        period: 800,
+        cycle: Some(123_456),
+        privilege: Some(0),
+        addresses: vec![0x1000, 0x1004, 0x1006],
+    };
+    assert_eq!(profile.samples[0], first);
+    assert_eq!(profile.samples[1].addresses, [0x1008]);
+}
+
+#[test]
+fn an_ordinary_event_has_its_instruction_pointer() {
+    let profile = GuestProfile::parse(&file().bytes(), "cycles").unwrap();
+    assert_eq!(profile.samples.len(), 1);
+    assert_eq!(profile.samples[0].addresses, [0x2000]);
+    assert_eq!(profile.samples[0].cycle, None);
+}
+
+#[test]
+fn errors_say_what_is_there() {
+    let error = GuestProfile::parse(&file().bytes(), "branches").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"perf.data has no event "branches", only ["cycles", "tip:u"]"#
+    );
+    let mut compressed = file();
+    compressed.record(81, &[0; 8]);
+    let error = GuestProfile::parse(&compressed.bytes(), "tip").unwrap_err();
+    assert!(matches!(error, PerfDataError::Compressed));
+    let mut pipe = b"PERFILE2".to_vec();
+    pipe.extend(words(&[16]));
+    assert!(matches!(
+        GuestProfile::parse(&pipe, "tip"),
+        Err(PerfDataError::Pipe)
+    ));
+}
+
+#[test]
+fn damaged_files_do_no_harm() {
+    let whole = file().bytes();
+    for length in 0..whole.len() {
+        let _ = GuestProfile::parse(&whole[..length], "tip");
+    }
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let _ = GuestProfile::parse(&bytes, "tip");
+            bytes
+                .iter_mut()
+                .skip(at & !7)
+                .take(8)
+                .for_each(|byte| *byte = value);
+            let _ = GuestProfile::parse(&bytes, "tip");
+        }
+    }
+}

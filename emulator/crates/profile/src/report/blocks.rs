@@ -1,0 +1,107 @@
+//! Basic blocks of the code that was executed.
+
+use std::collections::BTreeMap;
+
+use commit_trace::{Class, InstFacts};
+
+/// For every static instruction the address of the first one of its block, by instruction number.
+///
+/// A block begins at a direct branch's target, after an instruction that leaves the straight line, and
+/// wherever the executed code is not contiguous. Not modelled: the targets of indirect jumps into
+/// the middle of a straight line (the stream's facts do not name them), and code that was never
+/// executed. Functions' starts are added by the caller, who has the symbols.
+pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
+    let mut spaces: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, fact) in facts.iter().enumerate() {
+        spaces.entry(fact.space).or_default().push(index);
+    }
+    let mut leaders = vec![0; facts.len()];
+    for mut members in spaces.into_values() {
+        members.sort_by_key(|&index| facts[index].pc);
+        let mut targets: Vec<u64> = members
+            .iter()
+            .filter_map(|&index| facts[index].target)
+            .collect();
+        targets.sort_unstable();
+        // Where straight-line code would go on, and the block that it is in.
+        let mut next: Option<u64> = None;
+        let mut leader = 0;
+        let mut before: Option<u64> = None;
+        for index in members {
+            let fact = &facts[index];
+            // An address that held different instructions over time stays in one block.
+            let again = before == Some(fact.pc);
+            if !again && (next != Some(fact.pc) || targets.binary_search(&fact.pc).is_ok()) {
+                leader = fact.pc;
+            }
+            leaders[index] = leader;
+            before = Some(fact.pc);
+            next = (!ends_block(fact)).then(|| fact.pc.wrapping_add(fact.len.into()));
+        }
+    }
+    leaders
+}
+
+/// True if the next instruction begins a block: branches, jumps, and what leaves for another
+/// privilege (`ecall`, `ebreak`, `sret`, `mret`).
+fn ends_block(fact: &InstFacts) -> bool {
+    match fact.class {
+        Class::Branch | Class::Jump | Class::IndirectJump => true,
+        Class::System => {
+            matches!(
+                fact.raw,
+                0x73 | 0x0010_0073 | 0x9002 | 0x1020_0073 | 0x3020_0073
+            )
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use commit_trace::InstId;
+
+    fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>) -> InstFacts {
+        InstFacts {
+            id: InstId(id),
+            space,
+            pc,
+            raw: 0x13,
+            len,
+            privilege: 0,
+            class,
+            target,
+        }
+    }
+
+    #[test]
+    fn blocks_begin_at_targets_after_branches_and_after_gaps() {
+        let mut facts = vec![
+            fact(0, 2, 0x100, 4, Class::Int, None),
+            fact(1, 2, 0x104, 2, Class::Load, None),
+            fact(2, 2, 0x106, 4, Class::Branch, Some(0x104)),
+            fact(3, 2, 0x10a, 4, Class::Int, None),
+            fact(4, 2, 0x200, 4, Class::Int, None),
+            fact(5, 2, 0x204, 4, Class::System, None),
+            fact(6, 2, 0x208, 4, Class::Int, None),
+            fact(7, 3, 0x104, 4, Class::Int, None),
+            fact(8, 3, 0x108, 4, Class::Int, None),
+        ];
+        facts[5].raw = 0x73; // ecall
+        let expected = [
+            0x100, 0x104, 0x104, 0x10a, 0x200, 0x200, 0x208, 0x104, 0x104,
+        ];
+        assert_eq!(leaders(&facts), expected);
+    }
+
+    #[test]
+    fn an_address_with_two_encodings_is_one_block() {
+        let facts = [
+            fact(0, 1, 0x10, 4, Class::Int, None),
+            fact(1, 1, 0x14, 4, Class::Jump, Some(0x40)),
+            fact(2, 1, 0x14, 4, Class::Int, None),
+        ];
+        assert_eq!(leaders(&facts), [0x10, 0x10, 0x10]);
+    }
+}

@@ -1,0 +1,472 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const text = (number) => data.strings[number];
+const byId = (id) => document.getElementById(id);
+// Fields of the row arrays (html.rs).
+const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6 };
+const I = {
+  process: 0, pc: 1, label: 2, function: 3, inlined: 4, source: 5, text: 6, cycles: 7, share: 8, stack: 9, shares: 10,
+};
+// `index` counts all columns, `at` those whose shares the rows have.
+const primary = data.columns.map((column, index) => ({ ...column, index })).filter((column) => column.primary)
+  .map((column, at) => ({ ...column, at }));
+const LEVELS = ["Instruction", "Basic block", "Function"];
+let process = data.processes.length > 1 ? 1 : 0;
+
+// Everything from the guest goes through textContent or setAttribute, never through markup.
+function make(tag, attributes = {}, ...children) {
+  const svg = ["svg", "rect", "line", "text", "path", "g", "title"].includes(tag);
+  const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+const number = (value) => Math.round(value).toLocaleString("en-US");
+const percent = (share) => (share === 0 ? "·" : (100 * share).toFixed(1));
+function compact(value) {
+  for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+    if (value >= 10 * size) return (value / size).toFixed(value >= 100 * size ? 0 : 1) + " " + unit;
+  }
+  return number(value);
+}
+
+function header() {
+  const { cycles, idle, instructions, ipc, traps } = data.totals;
+  const tiles = [
+    [compact(cycles), "cycles", number(cycles)],
+    [compact(instructions), "instructions", number(instructions)],
+    [ipc.toFixed(2), "instructions per cycle", ""],
+    [cycles ? (100 * idle / cycles).toFixed(1) + " %" : "0 %", "idle, not profiled", number(idle) + " cycles"],
+    [compact(traps), "traps", number(traps)],
+    [number(data.processes.length - 1), "processes", ""],
+  ];
+  byId("tiles").append(...tiles.map(([value, name, title]) =>
+    make("div", { class: "tile", title: title || null }, make("b", {}, value), make("span", {}, name))));
+  const about = data.meta && (data.meta.description || data.meta.command);
+  if (typeof about === "string") byId("subtitle").textContent = about;
+  byId("process").append(...data.processes.map((entry, index) =>
+    make("option", { value: index }, `${entry.name} (${percent(entry.share)} %)`)));
+  byId("process").value = process;
+}
+
+/* Errors */
+
+function chart(level, chosen) {
+  const shown = primary.filter((column) => chosen.errors[column.index]);
+  const [left, right, height, width] = [92, 52, 24, 420];
+  const error = (column) => chosen.errors[column.index][level];
+  const marks = shown.flatMap((column) =>
+    [error(column)[0], error(column)[1], column.published[level] ? column.published[level][0] : 0]);
+  const limit = Math.max(0.02, ...marks);
+  const step = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25].find((size) => limit / size <= 4.5) || 0.25;
+  const x = (value) => left + (width - left - right) * value / limit;
+  const bottom = shown.length * height + 4;
+  const svg = make("svg", {
+    viewBox: `0 0 ${width} ${bottom + 18}`, role: "img",
+    "aria-label": `${LEVELS[level]} errors: ` +
+      shown.map((column) => `${column.label} ${percent(error(column)[0])} %`).join(", "),
+  });
+  for (let value = 0; value <= limit; value += step) {
+    svg.append(make("line", { class: "grid", x1: x(value), x2: x(value), y1: 0, y2: bottom }),
+      make("text", { class: "axis", x: x(value), y: bottom + 14, "text-anchor": "middle" },
+        +(100 * value).toFixed(1) + " %"));
+  }
+  shown.forEach((column, row) => {
+    const [measured, sampling] = error(column);
+    const published = column.published[level];
+    const middle = row * height + height / 2 + 1;
+    const group = make("g", {}, make("title", {},
+      `${column.label}: ${(100 * measured).toFixed(2)} % at the ${LEVELS[level].toLowerCase()} level, ` +
+      `${(100 * sampling).toFixed(2)} % from sampling alone` +
+      (published ? `, published mean ${published[1]} %` : "")));
+    const tip = column.label.startsWith("tip") || column.profiler === null ? " tip" : "";
+    group.append(
+      make("text", { x: left - 8, y: middle + 4.5, "text-anchor": "end" }, column.label),
+      make("rect", { class: "bar" + tip, x: left, y: middle - 7, rx: 2, height: 14,
+        width: Math.max(1, x(measured) - left) }),
+      make("line", { class: "sampling", x1: x(sampling), x2: x(sampling), y1: middle - 10, y2: middle + 10 }));
+    if (published) {
+      const at = x(published[0]);
+      group.append(make("path", { class: "published",
+        d: `M${at} ${middle - 5}L${at + 5} ${middle}L${at} ${middle + 5}L${at - 5} ${middle}Z` }));
+    }
+    const end = Math.max(x(measured), x(sampling) + 2, published ? x(published[0]) + 5 : 0);
+    group.append(make("text", { class: "value", x: end + 7, y: middle + 4.5 }, percent(measured)));
+    svg.append(group);
+  });
+  return make("div", { class: "chart" }, make("h3", {}, LEVELS[level], make("span", { class: "muted" }, "error, %")), svg);
+}
+function errors() {
+  const chosen = data.processes[process];
+  byId("charts").replaceChildren(...LEVELS.map((_, level) => chart(level, chosen)));
+  const head = ["Sampler", "every, cycles", "samples"].map((name, index) =>
+    make("th", { rowspan: 2, scope: "col", class: index ? "number" : null }, name));
+  const levels = LEVELS.map((name) => make("th", { colspan: 3, scope: "colgroup" }, name + ", %"));
+  const sub = LEVELS.flatMap(() => ["error", "sampling", "published"].map((name) =>
+    make("th", { class: "number", scope: "col" }, name)));
+  const body = data.columns.flatMap((column, index) => {
+    const error = chosen.errors[index];
+    if (!error) return [];
+    const every = column.period === null ? "in the guest" : (column.random ? "~" : "") + number(column.period);
+    return [make("tr", {}, make("th", { scope: "row" }, column.name),
+      make("td", { class: "number" }, every),
+      make("td", { class: "number" }, number(chosen.samples[index])),
+      ...LEVELS.flatMap((_, level) => [
+        make("td", { class: "number" }, percent(error[level][0])),
+        make("td", { class: "number zero" }, percent(error[level][1])),
+        make("td", { class: "number zero" }, column.published[level] ? column.published[level][1] : "–"),
+      ]))];
+  });
+  byId("error-table").replaceChildren(make("table", {},
+    make("thead", {}, make("tr", {}, ...head, ...levels), make("tr", { class: "second" }, ...sub)),
+    make("tbody", {}, ...body)));
+}
+
+function errorLegend() {
+  const entry = (name, ...shapes) =>
+    make("span", {}, make("svg", { viewBox: "0 0 18 12", "aria-hidden": "true" }, ...shapes), name);
+  byId("error-legend").append(
+    entry("measured here", make("rect", { class: "bar", x: 0, y: 1, width: 18, height: 10, rx: 2 })),
+    entry("left by sampling alone: random samples of the truth, as many",
+      make("line", { class: "sampling", x1: 9, x2: 9, y1: 0, y2: 12 })),
+    entry("published mean, 27 programs at 4 kHz (TIP, MICRO'21)",
+      make("path", { class: "published", d: "M9 1L14 6L9 11L4 6Z" })));
+}
+
+/* Cycle stacks */
+
+function stackTitle(stack, total) {
+  return data.categories.map((name, index) => [name, stack[index]]).filter(([, share]) => share > 0)
+    .map(([name, share]) => `${name} ${percent(share / total)} %`).join("\n");
+}
+
+function stackBar(stack) {
+  const total = stack.reduce((sum, share) => sum + share, 0) || 1;
+  return make("div", { class: "stack", role: "img", title: stackTitle(stack, total),
+    "aria-label": stackTitle(stack, total).replaceAll("\n", ", ") },
+  ...stack.map((share, index) => share > 0 ? make("i", {
+    style: `width:${(100 * share / total).toFixed(3)}%;background:var(--c${index})`,
+  }) : null));
+}
+
+function miniStack(stack) {
+  const total = stack.reduce((sum, share) => sum + share, 0);
+  if (!total) return make("span", { class: "mini" });
+  let at = 0;
+  const stops = stack.flatMap((share, index) => {
+    const from = at;
+    at += 100 * share / total;
+    return share > 0 ? [`var(--c${index}) ${from.toFixed(2)}% ${at.toFixed(2)}%`] : [];
+  });
+  const style = `background:linear-gradient(90deg,${stops.join(",")})`;
+  return make("span", { class: "mini", style, title: stackTitle(stack, total) });
+}
+
+function functionsOf() {
+  return data.functions.filter((row) => process === 0 || row[F.process] === process);
+}
+
+function owner(row, index) {
+  return process === 0 ? data.processes[row[index]].name + ": " : "";
+}
+
+function stacks() {
+  const chosen = data.processes[process];
+  const row = (name, share, stack) => make("div", { class: "stack-row" },
+    make("div", { class: "name", title: name }, name),
+    make("div", { class: "number" }, percent(share) + " %"), stackBar(stack));
+  byId("stack-bars").replaceChildren(
+    row(`${chosen.name} (${chosen.class} bound)`, chosen.share, chosen.stack),
+    ...functionsOf().slice(0, 14).filter((f) => f[F.cycles] > 0)
+      .map((f) => row(owner(f, F.process) + text(f[F.name]), f[F.share], f[F.stack])));
+}
+
+/* Tables */
+
+function profilerCells(row, fields) {
+  return primary.map((column) => {
+    const share = row[fields.shares][column.at];
+    const points = 100 * (share - row[fields.share]);
+    const strength = Math.min(60, 14 * Math.sqrt(Math.abs(points)));
+    return make("td", {
+      class: "number " + (Math.abs(points) < 0.05 ? (share ? "" : "zero") : points > 0 ? "over" : "under"),
+      style: Math.abs(points) < 0.05 ? null : `--d:${strength.toFixed(0)}`,
+      title: `${column.label}: ${(100 * share).toFixed(3)} %, ${points >= 0 ? "+" : ""}${points.toFixed(3)} points`,
+    }, percent(share));
+  });
+}
+
+function oracleCell(share, largest) {
+  return make("td", { class: "number oracle", style: `--w:${(100 * share / (largest || 1)).toFixed(1)}%` }, percent(share));
+}
+
+const CHUNK = 120;
+
+// A table that is sorted by its column titles and grows as it is scrolled.
+function table(host, columns, rowOf) {
+  let rows = [];
+  let shown = 0;
+  let sort = { column: columns.findIndex((column) => column.sorted), down: true };
+  const heads = columns.map((column, index) => {
+    const inner = column.key ? make("button", { type: "button" }, column.name) : column.name;
+    const head = make("th", { scope: "col", class: column.number ? "number" : null, title: column.title }, inner);
+    if (column.key) inner.addEventListener("click", () => {
+      sort = { column: index, down: sort.column === index ? !sort.down : Boolean(column.number) };
+      order();
+    });
+    return head;
+  });
+  const body = make("tbody");
+  host.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
+  const more = () => {
+    const next = rows.slice(shown, shown + CHUNK);
+    shown += next.length;
+    body.append(...next.map((row) => {
+      const line = rowOf(row);
+      line.tabIndex = -1;
+      return line;
+    }));
+  };
+  const order = () => {
+    const { key, number: numeric } = columns[sort.column];
+    heads.forEach((head, index) => {
+      if (index === sort.column) head.setAttribute("aria-sort", sort.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    const sign = sort.down ? -1 : 1;
+    rows = rows.map((row) => [key(row), row])
+      .sort((a, b) => sign * (numeric ? a[0] - b[0] : a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)).map(([, row]) => row);
+    body.replaceChildren();
+    shown = 0;
+    more();
+    if (body.firstChild) body.firstChild.tabIndex = 0;
+    host.scrollTop = 0;
+  };
+  host.onscroll = () => {
+    if (shown < rows.length && host.scrollTop + 2 * host.clientHeight > host.scrollHeight) more();
+  };
+  body.addEventListener("keydown", (event) => {
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9 };
+    const line = event.target.closest("tr");
+    if (!(event.key in steps) || !line || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const index = [...body.children].indexOf(line) + steps[event.key];
+    while (index >= shown && shown < rows.length) more();
+    const target = body.children[Math.max(0, Math.min(index, body.children.length - 1))];
+    line.tabIndex = -1;
+    target.tabIndex = 0;
+    target.focus();
+    target.scrollIntoView({ block: "nearest" });
+  });
+  return { show(list) { rows = list; order(); } };
+}
+
+function profilerColumns(fields) {
+  return primary.map((column) => ({
+    name: column.label, number: true, key: (row) => row[fields.shares][column.at],
+    title: `Share of the process by ${column.label}`,
+  }));
+}
+
+function functionTable() {
+  const rows = functionsOf();
+  const largest = Math.max(0, ...rows.map((row) => row[F.share]));
+  const columns = [
+    { name: "Function", key: (row) => text(row[F.name]) },
+    { name: "Module", key: (row) => data.modules[row[F.module]].path },
+    { name: "Cycles", number: true, key: (row) => row[F.cycles], sorted: true },
+    { name: "Oracle, %", number: true, key: (row) => row[F.share] },
+    { name: "Cycle stack" },
+    ...profilerColumns(F),
+  ];
+  const path = (row) => data.modules[row[F.module]].path;
+  table(byId("function-table"), columns, (row) => {
+    const name = owner(row, F.process) + text(row[F.name]);
+    const link = make("button", { type: "button", class: "link", title: name }, name);
+    link.addEventListener("click", () => open(data.functions.indexOf(row), null));
+    return make("tr", {}, make("td", { class: "wide" }, link),
+      make("td", { class: "path", title: path(row) }, make("bdi", {}, path(row))),
+      make("td", { class: "number" }, number(row[F.cycles])),
+      oracleCell(row[F.share], largest),
+      make("td", {}, miniStack(row[F.stack])),
+      ...profilerCells(row, F));
+  }).show(rows);
+}
+
+let instructionTable = null;
+let needles = null;
+
+function showInstructions() {
+  const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const all = data.instructions.filter((row) => process === 0 || row[I.process] === process);
+  needles ??= new Map(data.instructions.map((row) => [row, [
+    row[I.pc], text(row[I.label]), ...row[I.inlined].map(text), row[I.source] === null ? "" : text(row[I.source]),
+    text(row[I.text]), data.processes[row[I.process]].name,
+  ].join(" ").toLowerCase()]));
+  const rows = words.length ? all.filter((row) => words.every((word) => needles.get(row).includes(word))) : all;
+  const sum = rows.reduce((total, row) => total + row[I.share], 0);
+  byId("matches").textContent = `${number(rows.length)} of ${number(all.length)} instructions` +
+    (process ? `, ${percent(sum)} % of the cycles` : "");
+  instructionTable.show(rows);
+}
+
+const file = (source) => source.slice(source.lastIndexOf("/") + 1);
+
+function sourceCell(row) {
+  const source = row[I.source] === null ? "" : text(row[I.source]);
+  return make("td", { class: "path", title: source }, make("bdi", {}, file(source)));
+}
+
+function labelTitle(row) {
+  return [...row[I.inlined].map((name) => text(name) + " (inlined)"), text(row[I.label])].join("\nin ");
+}
+
+function instructions() {
+  const largest = Math.max(0, ...data.instructions
+    .filter((row) => process === 0 || row[I.process] === process).map((row) => row[I.share]));
+  const columns = [
+    { name: "Instruction", key: (row) => owner(row, I.process) + text(row[I.function]) + row[I.pc].padStart(16, "0") },
+    { name: "Disassembly", key: (row) => text(row[I.text]) },
+    { name: "Source", key: (row) => (row[I.source] === null ? "" : file(text(row[I.source]))) },
+    { name: "Cycles", number: true, key: (row) => row[I.cycles], sorted: true },
+    { name: "Oracle, %", number: true, key: (row) => row[I.share] },
+    { name: "Cycle stack" },
+    ...profilerColumns(I),
+  ];
+  instructionTable = table(byId("instruction-table"), columns, (row) => {
+    const line = make("tr", {},
+      make("td", { class: "wide", title: "0x" + row[I.pc] + "\n" + labelTitle(row) },
+        owner(row, I.process) + text(row[I.label])),
+      make("td", { class: "code" }, text(row[I.text]).replace("\t", " ")),
+      sourceCell(row),
+      make("td", { class: "number" }, number(row[I.cycles])),
+      oracleCell(row[I.share], largest),
+      make("td", {}, miniStack(row[I.stack])),
+      ...profilerCells(row, I));
+    const go = () => open(data.functions.findIndex((f) =>
+      f[F.process] === row[I.process] && f[F.name] === row[I.function]), row[I.pc]);
+    line.addEventListener("dblclick", go);
+    line.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
+    return line;
+  });
+  showInstructions();
+}
+
+/* Disassembly */
+
+function listings() {
+  const wanted = data.listings.map((listing, index) => [listing, index])
+    .filter(([listing]) => process === 0 || data.functions[listing.function][F.process] === process);
+  byId("listed").replaceChildren(...wanted.map(([listing, index]) => {
+    const row = data.functions[listing.function];
+    return make("option", { value: index }, `${owner(row, F.process)}${text(row[F.name])} (${percent(row[F.share])} %)`);
+  }));
+  showListing(null);
+}
+
+function showListing(chosen) {
+  const listing = data.listings[byId("listed").value];
+  const host = byId("listing-table");
+  if (!listing) return host.replaceChildren(make("p", { class: "muted", style: "padding:0 1rem" }, "No listing for this choice."));
+  const largest = Math.max(0, ...listing.rows.map(([, row]) => row[I.share]));
+  const heads = ["Address", "Disassembly", "Source", "Cycles", "Oracle, %", "Cycle stack", ...primary.map((c) => c.label)];
+  const numbers = new Set([3, 4, ...primary.map((_, index) => index + 6)]);
+  let inside = null;
+  let focus = null;
+  const body = make("tbody");
+  for (const [flags, row] of listing.rows) {
+    if (flags & 2) body.append(make("tr", { class: "gap" }, make("td", { colspan: heads.length }, "⋯")));
+    const inlined = row[I.inlined].map(text).join(" in ");
+    if (inlined && inlined !== inside) {
+      body.append(make("tr", {}, make("td", {}), make("td", { class: "inline", colspan: heads.length - 1 }, "inlined " + inlined)));
+    }
+    inside = inlined;
+    const line = make("tr", { tabindex: -1, class: (flags & 1 ? "leader" : "") + (row[I.pc] === chosen ? " chosen" : "") },
+      make("td", { class: "code", title: labelTitle(row) }, row[I.pc]),
+      make("td", { class: "code" }, text(row[I.text]).replace("\t", " ")),
+      sourceCell(row),
+      make("td", { class: "number" }, number(row[I.cycles])),
+      oracleCell(row[I.share], largest),
+      make("td", {}, row[I.cycles] > 0 ? miniStack(row[I.stack]) : null),
+      ...profilerCells(row, I));
+    if (row[I.pc] === chosen) focus = line;
+    body.append(line);
+  }
+  host.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((name, index) =>
+    make("th", { scope: "col", class: numbers.has(index) ? "number" : null }, name)))), body));
+  host.scrollTop = 0;
+  if (focus) {
+    focus.focus({ preventScroll: true });
+    host.scrollTop = focus.offsetTop - host.clientHeight / 2;
+  }
+}
+
+// Opens a function's listing; one without a listing filters the instructions instead.
+function open(index, pc) {
+  const listing = data.listings.findIndex((entry) => entry.function === index);
+  const row = data.functions[index];
+  if (listing < 0) {
+    if (!row) return;
+    byId("filter").value = text(row[F.name]);
+    showInstructions();
+    byId("instructions").scrollIntoView();
+    return;
+  }
+  byId("listed").value = listing;
+  showListing(pc);
+  byId("listing").scrollIntoView();
+}
+
+/* Run */
+
+function describe(value) {
+  if (value === null || typeof value !== "object") return String(value);
+  if (Array.isArray(value) && value.every((entry) => entry === null || typeof entry !== "object")) return value.join(", ");
+  return make("dl", {}, ...Object.entries(value).flatMap(([name, entry]) =>
+    [make("dt", {}, name), make("dd", {}, describe(entry))]));
+}
+
+function run() {
+  byId("meta").append(describe(data.meta ?? {}));
+  if (data.warnings.length) {
+    byId("warnings").append(make("h3", {}, "Warnings"), make("ul", {}, ...data.warnings.map((line) => make("li", {}, line))));
+  }
+  const rows = [...data.modules].sort((a, b) => b.share - a.share).map((module) => make("tr", {},
+    make("td", { title: module.file, class: "wide" }, module.path),
+    make("td", { class: "number" }, percent(module.share)),
+    make("td", { class: module.file ? "" : "zero" }, module.file ? "found" : "no file"),
+    make("td", { class: "code zero", title: module.build_id }, (module.build_id || "").slice(0, 12))));
+  byId("modules").append(make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "Module"),
+    make("th", { class: "number" }, "cycles, %"), make("th", {}, "Symbols"), make("th", {}, "Build ID"))), make("tbody", {}, ...rows)));
+}
+
+function stackLegend() {
+  byId("stack-legend").append(...data.categories.map((name, index) =>
+    make("span", {}, make("i", { class: "swatch", style: `background:var(--c${index})` }), name)));
+}
+
+function refresh() {
+  errors();
+  stacks();
+  functionTable();
+  instructions();
+  listings();
+}
+
+header();
+errorLegend();
+stackLegend();
+run();
+refresh();
+byId("process").addEventListener("change", (event) => { process = Number(event.target.value); refresh(); });
+let pending = 0;
+byId("filter").addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(showInstructions, 120); });
+byId("listed").addEventListener("change", () => showListing(null));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+    event.preventDefault();
+    byId("filter").focus();
+  }
+});

@@ -1,0 +1,54 @@
+//! Every executed instruction of the hottest functions, in order of address.
+
+use super::gather::Rows;
+use super::model::{Listing, ListingRow};
+use super::rows::{Function, Maker, Selection};
+
+/// Functions with a listing.
+const MAX_LISTINGS: usize = 40;
+/// Lines of all listings together.
+const MAX_LINES: usize = 12_000;
+
+pub(super) fn listings(
+    selection: &Selection<'_>,
+    gathered: &[Rows],
+    functions: &[Function],
+) -> Vec<Listing> {
+    let mut maker = Maker::new(selection);
+    let mut lines = 0;
+    let mut out = Vec::new();
+    for (index, function) in functions.iter().enumerate().take(MAX_LISTINGS) {
+        let rows = &gathered[function.process];
+        let fact = |row: usize| &selection.evaluation.facts[rows.insts[row].0 as usize];
+        let mut members: Vec<usize> = (0..rows.insts.len())
+            .filter(|row| {
+                let at = &selection.symbols.locations[rows.places[*row] as usize];
+                at.function == function.id
+            })
+            .collect();
+        members.sort_by_key(|row| (fact(*row).space, fact(*row).pc, rows.insts[*row]));
+        lines += members.len();
+        if lines > MAX_LINES {
+            break;
+        }
+        let mut next = None;
+        let rows = members
+            .iter()
+            .map(|&row| {
+                let here = (fact(row).space, fact(row).pc);
+                let gap = next.is_some_and(|next| next != here);
+                next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
+                ListingRow {
+                    leader: rows.leaders[row] == here.1,
+                    gap,
+                    instruction: maker.instruction(rows, function.process, row),
+                }
+            })
+            .collect();
+        out.push(Listing {
+            function: index,
+            rows,
+        });
+    }
+    out
+}

@@ -1,0 +1,44 @@
+//! An evaluation as people read it: errors of every profiler at three levels, where the time went,
+//! and where each profiler says it went. As text, as JSON, and as one HTML page.
+//!
+//! ```no_run
+//! # fn example(evaluation: &profile::Evaluation) {
+//! use profile::report::{Options, Report};
+//! use profile::symbolize::{SymbolFiles, Symbolizer};
+//!
+//! let symbolizer = Symbolizer::new(SymbolFiles::default());
+//! let disassemble = |raw: u32, _pc: u64| format!("{raw:08x}");
+//! let report =
+//!     Report::build(evaluation, &symbolizer, None, &disassemble, serde_json::json!({"name": "demo"}));
+//! print!("{}", report.text(&Options::default()));
+//! # }
+//! ```
+//!
+//! Levels: an *instruction* is a (process, address); a *basic block* a (process, address of its
+//! first instruction); a *function* a (process, symbol). Kernel code is shared by all processes but
+//! counted per process. Every profiler's time is scaled to the Oracle's total of the same process
+//! before the two are compared, so that an error is about where the time goes inside the process.
+
+mod blocks;
+mod build;
+mod error;
+mod gather;
+mod guest;
+mod html;
+mod json;
+mod listing;
+mod model;
+mod place;
+mod published;
+mod rows;
+mod text;
+
+pub use model::{
+    CATEGORIES, Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow,
+    ModuleRow, ProcessReport, Report, Totals,
+};
+pub use published::{Level, Published, published};
+pub use text::Options;
+
+#[cfg(test)]
+mod tests;

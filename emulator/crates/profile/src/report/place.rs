@@ -1,0 +1,58 @@
+//! What backs an instruction's address: from the guest's mappings to a place that can be named.
+
+use commit_trace::InstFacts;
+
+use crate::symbolize::{BuildId, Place};
+use crate::{Evaluation, Process, ProcessId};
+
+/// `InstFacts::space` of untranslated and of global (kernel) addresses.
+pub(super) const BARE: u32 = 0;
+pub(super) const KERNEL: u32 = 1;
+const SUPERVISOR: u8 = 1;
+/// Addresses from here up are the kernel's (Sv39, Sv48 and Sv57 alike).
+const KERNEL_HALF: u64 = 1 << 63;
+
+/// True if the place is the same for every process.
+pub(super) fn is_shared(fact: &InstFacts) -> bool {
+    fact.space == BARE || fact.space == KERNEL
+}
+
+/// The place of an instruction as `process` executed it.
+pub(super) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFacts) -> Place {
+    let pc = fact.pc;
+    if fact.space == BARE {
+        return if fact.privilege == SUPERVISOR {
+            Place::KernelPhysical(pc)
+        } else {
+            Place::Firmware(pc)
+        };
+    }
+    // Before the kernel's own page tables are complete its mappings are not global.
+    if fact.space == KERNEL || fact.privilege == SUPERVISOR && pc >= KERNEL_HALF {
+        return Place::Kernel(pc);
+    }
+    let cycle = evaluation
+        .first_use
+        .get(fact.id.0 as usize)
+        .copied()
+        .unwrap_or(0);
+    let of =
+        |process: &ProcessId| -> Option<&Process> { evaluation.processes.get(process.0 as usize) };
+    // A child of vfork runs in its parent's space: what it does not know, the owner does.
+    let owner = evaluation.spaces.get(&fact.space);
+    let mapping = [Some(&process), owner]
+        .into_iter()
+        .flatten()
+        .filter_map(of)
+        .find_map(|process| process.mapping_at(pc, cycle));
+    match mapping {
+        Some(mapping) => Place::File {
+            path: mapping.path.as_str().into(),
+            build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
+            offset: pc
+                .wrapping_sub(mapping.start)
+                .wrapping_add(mapping.file_offset),
+        },
+        None => Place::Unknown(pc),
+    }
+}

@@ -1,0 +1,148 @@
+//! The report as text: tables of at most 120 columns.
+
+mod errors;
+mod fit;
+mod hot;
+
+use std::fmt::Write;
+
+use super::model::{CATEGORIES, Report};
+use fit::{count, fit, percent};
+
+/// How much of a report the text shows.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Functions per process.
+    pub functions: usize,
+    /// Instructions per process.
+    pub instructions: usize,
+    /// Disagreements per profiler.
+    pub disagreements: usize,
+    /// Share of all cycles from which on a process gets tables of its own.
+    pub min_share: f64,
+    /// Show only this process.
+    pub process: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            functions: 12,
+            instructions: 16,
+            disagreements: 2,
+            min_share: 0.02,
+            process: None,
+        }
+    }
+}
+
+impl Report {
+    /// The report as text.
+    pub fn text(&self, options: &Options) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_text(&mut out, options);
+        out
+    }
+
+    fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {
+        if let Some(name) = self.meta.get("name").and_then(|name| name.as_str()) {
+            writeln!(out, "{}", fit(name, 120))?;
+            writeln!(out)?;
+        }
+        let totals = &self.totals;
+        writeln!(
+            out,
+            "{} cycles ({} idle), {} instructions, {:.2} per cycle, {} traps",
+            count(totals.cycles as f64),
+            count(totals.idle as f64),
+            count(totals.instructions as f64),
+            totals.ipc,
+            count(totals.traps as f64),
+        )?;
+        writeln!(out)?;
+        self.write_processes(out, options)?;
+        for (index, process) in self.processes.iter().enumerate() {
+            let wanted = match &options.process {
+                Some(name) => process.name == *name,
+                // One process is the same as all.
+                None => {
+                    (index == 0 || process.share >= options.min_share)
+                        && !(index == 0 && self.processes.len() == 2)
+                }
+            };
+            if wanted {
+                writeln!(out)?;
+                errors::write(out, self, index)?;
+                hot::write(out, self, index, options)?;
+            }
+        }
+        if !self.warnings.is_empty() {
+            writeln!(out, "\nWarnings")?;
+            for warning in &self.warnings {
+                for line in fit::wrap(warning, 116) {
+                    writeln!(out, "  {line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_processes(&self, out: &mut String, options: &Options) -> std::fmt::Result {
+        write!(
+            out,
+            "{:<24}{:>15}{:>8}  {:<8}",
+            "Process", "cycles", "share", "class"
+        )?;
+        for category in CATEGORIES {
+            write!(out, "{:>9}", fit(short(category), 8))?;
+        }
+        writeln!(
+            out,
+            "\n{:<47}  {:<8}{:>9}",
+            "", "", "% of the process's cycles"
+        )?;
+        let mut hidden = 0;
+        for process in &self.processes {
+            if process.share < options.min_share / 10.0
+                && options.process.as_ref() != Some(&process.name)
+            {
+                hidden += 1;
+                continue;
+            }
+            write!(
+                out,
+                "{:<24}{:>15}{:>8}  {:<8}",
+                fit(&process.name, 23),
+                count(process.cycles),
+                percent(process.share),
+                process.class
+            )?;
+            for share in process.stack {
+                write!(out, "{:>9}", percent(share))?;
+            }
+            writeln!(out)?;
+        }
+        if hidden > 0 {
+            writeln!(
+                out,
+                "and {hidden} more below {} %",
+                percent(options.min_share / 10.0)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Column titles of at most eight characters.
+fn short(category: &str) -> &str {
+    match category {
+        "Execution" => "execute",
+        "ALU stall" => "ALU",
+        "Load stall" => "load",
+        "Store stall" => "store",
+        "Front-end" => "frontend",
+        "Mispredict" => "mispred.",
+        _ => "flush",
+    }
+}

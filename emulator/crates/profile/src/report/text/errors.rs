@@ -1,0 +1,59 @@
+//! Errors per profiler and level.
+
+use std::fmt::Write;
+
+use super::fit::{count, fit, percent};
+use crate::report::model::{Column, Report};
+use crate::report::published::Level;
+
+pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
+    let process = &report.processes[process];
+    writeln!(
+        out,
+        "Profile error, {} ({} cycles). sampling: what random samples of the truth would leave.",
+        fit(&process.name, 24),
+        count(process.cycles)
+    )?;
+    writeln!(
+        out,
+        "{:<18}{:>12}{:>9} |{:^25} |{:^25} |{:^25}",
+        "", "every", "", "instruction, %", "basic block, %", "function, %"
+    )?;
+    write!(out, "{:<18}{:>12}{:>9}", "Profiler", "cycles", "samples")?;
+    for _ in Level::ALL {
+        write!(out, " |{:>7}{:>9}{:>9}", "error", "sampling", "publ.")?;
+    }
+    writeln!(out)?;
+    for (index, column) in report.columns.iter().enumerate() {
+        let Some(errors) = &process.errors[index] else {
+            continue;
+        };
+        write!(out, "{:<18}{:>12}", fit(&column.name, 17), every(column))?;
+        write!(out, "{:>9}", count(process.samples[index]))?;
+        for level in Level::ALL {
+            let error = errors.get(level);
+            let published = column.published.get(level);
+            let published = published.map_or("–".to_owned(), |p| p.to_string());
+            write!(
+                out,
+                " |{:>7}{:>9}",
+                percent(error.error),
+                percent(error.sampling)
+            )?;
+            write!(out, "{published:>9}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The period, `~` before it if each sample falls on a random cycle of it.
+fn every(column: &Column) -> String {
+    match column.schedule {
+        Some(schedule) => {
+            let random = if schedule.random.is_some() { "~" } else { "" };
+            format!("{random}{}", count(schedule.period as f64))
+        }
+        None => "in guest".to_owned(),
+    }
+}
