@@ -1,8 +1,7 @@
 //! Host time of the core per simulated instruction, on synthetic instruction streams.
 //!
-//! `cargo run --release -p timing --example speed [-- PRESET [STREAM]]`; profile it with `perf record`.
-
-use std::time::Instant;
+//! `cargo run --release -p timing --example speed [-- PRESET [STREAM [INSTRUCTIONS]]]`; the time is this process's on
+//! the CPU (Linux), and includes making the stream. Profile it with `perf record` or callgrind.
 
 use commit_trace::{Commit, CommitSink};
 use isa::{
@@ -12,7 +11,6 @@ use isa::{
 use timing::{Core, Preset};
 
 const TEXT: u64 = 0xffff_ffff_8020_0000;
-const INSTRUCTIONS: u64 = 20_000_000;
 
 /// Keeps what a profiler would compare.
 #[derive(Default)]
@@ -119,7 +117,13 @@ fn generate(stream: &Stream, random: &mut Random) -> Vec<Inst> {
     code
 }
 
-fn run(preset: &Preset, stream: &Stream) {
+/// Seconds on the CPU so far.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or_default() / 1e9
+}
+
+fn run(preset: &Preset, stream: &Stream, instructions: u64) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut code = generate(stream, &mut random);
     let mut pcs = vec![TEXT];
@@ -139,11 +143,11 @@ fn run(preset: &Preset, stream: &Stream) {
             privilege: Privilege::Supervisor,
         });
     }
-    let start = Instant::now();
+    let start = cpu_seconds();
     let mut at = 0;
     // Addresses: mostly near one of a few moving pointers.
     let mut pointers = [0u64; 8];
-    for n in 0..INSTRUCTIONS {
+    for n in 0..instructions {
         let (inst, pc) = (&code[at], pcs[at]);
         let id = StaticId(at as u32);
         let pa = pc & 0x3fff_ffff | 0x8000_0000;
@@ -187,9 +191,9 @@ fn run(preset: &Preset, stream: &Stream) {
         );
         at = next;
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = cpu_seconds() - start;
     let stats = core.stats();
-    let ns = seconds * 1e9 / INSTRUCTIONS as f64;
+    let ns = seconds * 1e9 / instructions as f64;
     println!(
         "{:9} {:5.1} ns/inst  {:5.1} MIPS   IPC {:.2}  mispredicts/k {:.1}  l1d misses/k {:.1}  l1i misses/k {:.1}  ({} records)",
         stream.name,
@@ -207,6 +211,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let preset = args.next().unwrap_or_else(|| "boom-4w".to_owned());
     let only = args.next();
+    let instructions = args.next().and_then(|n| n.parse().ok()).unwrap_or(20_000_000);
     let preset = match Preset::load(&preset) {
         Ok(preset) => preset,
         Err(error) => {
@@ -215,6 +220,6 @@ fn main() {
         }
     };
     for stream in STREAMS.iter().filter(|s| only.as_deref().is_none_or(|o| o == s.name)) {
-        run(&preset, stream);
+        run(&preset, stream, instructions);
     }
 }

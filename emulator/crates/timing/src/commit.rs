@@ -30,25 +30,27 @@ impl<S: CommitSink> Core<S> {
     /// Commits the instruction decoded last; the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
-        let cycle = self.window.commit(retired.done, fact, &self.decoded, &mut self.stats);
+        let decoded = &self.front.decoded;
+        let cycle = self.window.commit(retired.done, fact, decoded, &mut self.stats);
         self.stats.instructions += 1;
-        self.front.committed(&self.decoded, cycle);
+        self.front.committed(cycle);
         self.push(id, retired, cycle);
         cycle
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, id: StaticId, retired: &Retired, cycle: u64) {
+        let decoded = &self.front.decoded;
         self.sink.commit(&Commit {
             inst: stream_id(id),
-            decode: self.decoded.cycle,
+            decode: decoded.cycle,
             // The ROB holds it from the cycle after its dispatch.
             dispatch: retired.dispatch + 1,
             commit: cycle,
             redirect: retired.redirect,
-            first_of_row: self.decoded.new_row,
+            first_of_row: decoded.new_row,
             class: retired.class,
-            tea: retired.tea | self.decoded.tea,
+            tea: retired.tea | decoded.tea,
         });
     }
 }

@@ -6,10 +6,9 @@ use isa::{
 };
 
 use crate::Preset;
-use crate::commit::Retired;
 use crate::execute::Units;
 use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
-use crate::front::{Below, Decoded, Fetched, FrontEnd};
+use crate::front::{Below, Fetched, FrontEnd};
 use crate::lsu::Lsu;
 use crate::ports::Ports;
 use crate::stats::Stats;
@@ -25,7 +24,6 @@ pub struct Core<S> {
     port_map: PortMap,
     facts: Vec<Fact>,
     pub(crate) front: FrontEnd,
-    pub(crate) decoded: Decoded,
     pub(crate) window: Window,
     /// By register: the first cycle in which an instruction that reads it can issue.
     pub(crate) registers: [u64; REGISTERS],
@@ -44,7 +42,6 @@ impl<S> Core<S> {
             preset: preset.clone(),
             facts: Vec::new(),
             front: FrontEnd::new(preset),
-            decoded: Decoded::default(),
             window: Window::new(preset),
             registers: [0; REGISTERS],
             ports: Ports::new(),
@@ -114,9 +111,16 @@ impl<S> Core<S> {
         }
     }
 
+    /// The facts of an instruction. One that was not announced is the caller's bug, not the guest's.
     #[inline(always)]
     pub(crate) fn fact(&self, id: StaticId) -> Fact {
-        self.facts.get(id.0 as usize).copied().unwrap_or(Fact::UNKNOWN)
+        self.facts[id.0 as usize]
+    }
+
+    #[inline(never)]
+    fn packet(&mut self, inst: &Fetched, walker: &impl PageWalker) {
+        let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
+        self.front.packet(inst, Below { walk, l1d, lower }, walker);
     }
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
@@ -155,35 +159,29 @@ impl<S: CommitSink> TimingModel for Core<S> {
         translated: bool,
         walker: &impl PageWalker,
     ) -> u64 {
-        let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
-        let fetched = Fetched { pc, pa, len: u64::from(inst.len), translated };
-        let below = Below { walk, l1d, lower };
-        self.decoded = self.front.fetch(&fetched, self.window.dispatched, below, walker);
-        self.decoded.cycle
+        let continues = self.front.continues(pc, inst.len);
+        if !continues {
+            self.packet(&Fetched { pc, pa, len: u64::from(inst.len), translated }, walker);
+        }
+        self.front.decode(!continues, self.window.dispatched);
+        self.front.decoded.cycle
     }
 
     #[inline]
     fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
-        let fact = self.fact(executed.id);
-        if executed.trap.is_some() || matches!(fact.kind, Kind::Unique | Kind::Trap) {
-            return self.retire_alone(&fact, executed, walker);
+        let kind = self.facts[executed.id.0 as usize].kind;
+        if executed.trap.is_some() {
+            return self.retire_alone(executed, walker);
         }
-        let decoded = self.decoded;
-        let dispatch = self.window.dispatch(&fact, &decoded, &mut self.stats.dispatch_stalls);
-        let answer = match fact.kind {
-            Kind::Load => self.load(&fact, executed, dispatch, walker),
-            Kind::Store => return self.store(&fact, executed, dispatch, walker),
-            Kind::Control => return self.control(&fact, executed, dispatch),
-            Kind::Divide | Kind::FpDivide => self.divide(&fact, executed, dispatch),
-            Kind::Simple | Kind::Unique | Kind::Trap => self.simple(&fact, dispatch),
-        };
-        if let Some(known) = answer.failed {
-            return self.order_failure(&fact, executed, known, walker);
+        // Each kind is one function: dispatch, issue, complete, commit.
+        match kind {
+            Kind::Simple => self.simple(executed.id),
+            Kind::Load => self.load(executed, walker),
+            Kind::Store => self.store(executed, walker),
+            Kind::Control => self.control(executed),
+            Kind::Divide | Kind::FpDivide => self.divide(executed),
+            Kind::Unique | Kind::Trap => self.retire_alone(executed, walker),
         }
-        self.write_register(&fact, answer.wake);
-        let retired = Retired::of(&answer, dispatch);
-        let commit = self.commit(&fact, executed.id, &retired);
-        self.window.leave_queue(fact.queue, commit + 1);
     }
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {
@@ -205,7 +203,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
     /// the empty ROB, write-back 4 cycles later.
     #[inline]
     fn now(&self) -> u64 {
-        (self.decoded.cycle + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
+        (self.front.decoded.cycle + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
     }
 
     fn count(&self, event: PerfEvent) -> u64 {

@@ -1,14 +1,13 @@
 //! Issue and execution of everything but memory accesses and serialising instructions.
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::{Executed, InstClass, PageWalker};
+use isa::{Executed, InstClass, PageWalker, StaticId};
 
 use crate::Preset;
 use crate::commit::Retired;
 use crate::core::Core;
 use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
 use crate::front::Jump;
-use crate::lsu::Answer;
 use crate::wheel::lane;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
@@ -55,20 +54,34 @@ fn divide_cycles(dividend_bits: u8, divisor_bits: u8) -> u64 {
 }
 
 impl<S: CommitSink> Core<S> {
-    /// One issue, one latency.
+    /// Dispatches the instruction decoded last, whose queue entry, if it needs one, is free from cycle
+    /// `entry` on.
     #[inline(always)]
-    pub(crate) fn simple(&mut self, fact: &Fact, dispatch: u64) -> Answer {
+    pub(crate) fn dispatch(&mut self, fact: &Fact, entry: u64) -> u64 {
+        let stalls = &mut self.stats.dispatch_stalls;
+        self.window.dispatch(fact, &self.front.decoded, entry, stalls)
+    }
+
+    /// One issue, one latency.
+    #[inline(never)]
+    pub(crate) fn simple(&mut self, id: StaticId) {
+        let fact = &self.fact(id);
+        let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (issue, port) = self.ports.book(ready, fact.ports);
         self.window.wheel.release(issue + 1, fact.lanes);
         let behind = fact.class == InstClass::IntAlu && port == self.units.mul_port;
         let done = issue + u64::from(fact.done) + u64::from(behind) * ALU_BEHIND_MUL;
-        let wake = issue + u64::from(fact.wake);
-        Answer { wake, done, class: fact.waits, tea: TeaEvents::default(), failed: None }
+        self.write_register(fact, issue + u64::from(fact.wake));
+        let (redirect, tea) = (Redirect::None, TeaEvents::default());
+        self.commit(fact, id, &Retired { dispatch, done, redirect, class: fact.waits, tea });
     }
 
     /// Integer and FP division.
-    pub(crate) fn divide(&mut self, fact: &Fact, executed: &Executed, dispatch: u64) -> Answer {
+    #[inline(never)]
+    pub(crate) fn divide(&mut self, executed: &Executed) {
+        let fact = &self.fact(executed.id);
+        let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (free, cycles, overlap) = if fact.kind == Kind::Divide {
             let operand = &executed.operand;
@@ -81,12 +94,16 @@ impl<S: CommitSink> Core<S> {
         *free = issue + cycles - overlap;
         self.window.wheel.release(issue + 1, fact.lanes);
         let done = issue + cycles;
-        Answer { wake: done, done, class: fact.waits, tea: TeaEvents::default(), failed: None }
+        self.write_register(fact, done);
+        let (redirect, tea) = (Redirect::None, TeaEvents::default());
+        self.commit(fact, executed.id, &Retired { dispatch, done, redirect, class: fact.waits, tea });
     }
 
     /// A branch or jump, up to commit.
-    #[inline(always)]
-    pub(crate) fn control(&mut self, fact: &Fact, executed: &Executed, dispatch: u64) {
+    #[inline(never)]
+    pub(crate) fn control(&mut self, executed: &Executed) {
+        let fact = &self.fact(executed.id);
+        let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (issue, port) = self.ports.book(ready, fact.ports);
         self.window.wheel.release(issue + 1, fact.lanes & !lane::TAG);
@@ -119,35 +136,33 @@ impl<S: CommitSink> Core<S> {
     }
 
     /// A load.
-    #[inline(always)]
-    pub(crate) fn load(
-        &mut self,
-        fact: &Fact,
-        executed: &Executed,
-        dispatch: u64,
-        walker: &impl PageWalker,
-    ) -> Answer {
+    #[inline(never)]
+    pub(crate) fn load(&mut self, executed: &Executed, walker: &impl PageWalker) {
+        let fact = &self.fact(executed.id);
+        let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
         let (issue, answer) =
             self.lsu.load(fact, executed, ready, head, &mut self.ports, walker);
         self.window.wheel.release(issue + 1, fact.lanes);
-        answer
+        if let Some(known) = answer.failed {
+            return self.order_failure(executed, known, walker);
+        }
+        self.write_register(fact, answer.wake);
+        let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch));
+        self.window.loads.take(commit + 1);
     }
 
     /// A store, up to its write.
-    #[inline(always)]
-    pub(crate) fn store(
-        &mut self,
-        fact: &Fact,
-        executed: &Executed,
-        dispatch: u64,
-        walker: &impl PageWalker,
-    ) {
+    #[inline(never)]
+    pub(crate) fn store(&mut self, executed: &Executed, walker: &impl PageWalker) {
+        let fact = &self.fact(executed.id);
+        let entry = self.window.stores.available();
+        let full = entry > self.front.decoded.cycle + 1;
+        let dispatch = self.dispatch(fact, entry);
         let enters = dispatch + 1;
         let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r) & 127]));
         let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
-        let full = self.window.store_queue_full;
         let times = self.lsu.store(fact, executed, (base, data), fp, &mut self.ports, walker);
         // FP data waits in the FP queue, its address in the memory queue; an integer store keeps its one
         // slot until both have issued.
@@ -164,7 +179,7 @@ impl<S: CommitSink> Core<S> {
         }
         let commit = self.commit(fact, executed.id, &retired);
         let free = self.lsu.write(executed, &times, commit, &mut self.ports);
-        self.window.leave_queue(fact.queue, free);
+        self.window.stores.take(free);
     }
 }
 

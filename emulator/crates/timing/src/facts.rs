@@ -37,9 +37,9 @@ pub(crate) mod port {
     pub const FP: u32 = 7;
 }
 
-/// Which of the register files' and queues' rings an instruction takes an entry of.
+/// Which register file and which queue an instruction takes an entry of.
 pub(crate) mod ring {
-    /// None: always free.
+    /// None.
     pub const NONE: u8 = 0;
     /// Integer registers.
     pub const INT: u8 = 1;

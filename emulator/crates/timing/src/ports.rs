@@ -13,13 +13,13 @@ const CYCLE_SHIFT: u32 = SPAN.trailing_zeros();
 /// Instructions book in program order, each the first cycle at or after it is ready: that is the oldest
 /// ready first, as in BOOM's collapsing queues. Of the ports that are free, the lowest is taken.
 pub(crate) struct Ports {
-    taken: Box<[u32; SPAN]>,
+    taken: [u32; SPAN],
 }
 
 impl Ports {
     /// All free.
     pub fn new() -> Self {
-        Self { taken: Box::new([0; SPAN]) }
+        Self { taken: [0; SPAN] }
     }
 
     /// Books one of the `allowed` ports in the first cycle ≥ `ready` in which one is free; the cycle and

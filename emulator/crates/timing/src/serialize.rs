@@ -7,7 +7,6 @@ use isa::{Executed, InstClass, MemKind, PageWalker};
 
 use crate::commit::Retired;
 use crate::core::Core;
-use crate::facts::Fact;
 use crate::lsu::S0;
 
 /// Dispatch to the CSR file's access: issue, register read, execute, write back.
@@ -29,10 +28,10 @@ impl<S: CommitSink> Core<S> {
     #[inline(never)]
     pub(crate) fn retire_alone(
         &mut self,
-        fact: &Fact,
         executed: &Executed,
         walker: &impl PageWalker,
     ) {
+        let fact = &self.fact(executed.id);
         if executed.trap.is_some() || fact.class == InstClass::Illegal {
             return self.raise(fact, executed);
         }
@@ -68,10 +67,11 @@ impl<S: CommitSink> Core<S> {
 
     /// Dispatch into an empty machine.
     pub(crate) fn dispatch_alone(&mut self) -> u64 {
-        let want = (self.decoded.cycle + 1).max(self.window.floor);
+        let decoded = &self.front.decoded;
+        let want = (decoded.cycle + 1).max(self.window.dispatched);
         let cycle = want.max(self.window.empty()).max(self.lsu.drained());
         self.stats.dispatch_stalls.serialize += cycle - want;
-        self.window.dispatch_alone(cycle, &self.decoded);
+        self.window.dispatch_alone(cycle, decoded);
         cycle
     }
 }

@@ -35,15 +35,15 @@ impl<S: CommitSink> Core<S> {
             }
             Kind::Load | Kind::Store => {
                 // It takes its entries like any other; the window forgets them at the trap.
-                let dispatch = self.dispatch(fact);
+                let dispatch = self.dispatch(fact, 0);
                 let ready = self.sources(fact, dispatch);
                 let fault = self.lsu.fault(fact, ready, &mut self.ports);
                 self.window.wheel.release(ready + 1, fact.lanes);
-                self.window.leave_queue(fact.queue, 0);
+                self.window.leave_queue(fact.queue);
                 (dispatch, fault)
             }
             _ => {
-                let dispatch = self.dispatch(fact);
+                let dispatch = self.dispatch(fact, 0);
                 self.window.wheel.release(dispatch + 1, fact.lanes);
                 (dispatch, dispatch + DECODED_BAD)
             }
@@ -56,18 +56,16 @@ impl<S: CommitSink> Core<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
-        let rows = if fact.kind == Kind::Unique { 1 } else { self.window.rows };
+        let rows = if fact.kind == Kind::Unique { 1 } else { self.window.rows_behind };
         self.trap(executed.id, &retired, rows);
     }
 
     /// The instruction decoded last was tagged with an interrupt.
     pub(crate) fn take_interrupt(&mut self, id: StaticId) {
         let fact = self.fact(id);
-        let dispatch = self.dispatch(&fact);
+        let dispatch = self.dispatch(&fact, 0);
         self.window.wheel.release(dispatch + 1, fact.lanes);
-        if fact.queue != crate::facts::ring::NONE {
-            self.window.leave_queue(fact.queue, 0);
-        }
+        self.window.leave_queue(fact.queue);
         let retired = Retired {
             dispatch,
             done: dispatch + DECODED_BAD,
@@ -86,11 +84,11 @@ impl<S: CommitSink> Core<S> {
     #[inline(never)]
     pub(crate) fn order_failure(
         &mut self,
-        fact: &Fact,
         executed: &Executed,
         known: u64,
         walker: &impl PageWalker,
     ) {
+        let fact = &self.fact(executed.id);
         let retired = Retired {
             dispatch: self.window.dispatched,
             done: known,
@@ -99,33 +97,25 @@ impl<S: CommitSink> Core<S> {
             tea: TeaEvents::FL_MO,
         };
         self.stats.order_failures += 1;
-        self.trap(executed.id, &retired, self.window.rows);
-        self.window.leave_queue(fact.queue, 0);
+        self.trap(executed.id, &retired, self.window.rows_behind);
+        self.window.leave_queue(fact.queue);
         // Again, from fetch.
         let inst = &executed.inst;
         let (pc, pa) = (executed.pc, executed.fetch_pa);
         isa::TimingModel::fetch(self, executed.id, inst, pc, pa, executed.translated, walker);
-        let dispatch = self.dispatch(fact);
-        // The stores are all older than the head: their addresses are known.
-        let answer = self.load(fact, executed, dispatch, walker);
-        self.write_register(fact, answer.wake);
-        let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch));
-        self.window.leave_queue(fact.queue, commit + 1);
-    }
-
-    fn dispatch(&mut self, fact: &Fact) -> u64 {
-        self.window.dispatch(fact, &self.decoded, &mut self.stats.dispatch_stalls)
+        // The stores are all older than the head, and the second try finds their addresses known.
+        self.load(executed, walker);
     }
 
     /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
     /// taken is that one was dispatched in each cycle until the ROB had the exception and dispatch stopped,
     /// up to `rows`.
     fn trap(&mut self, id: StaticId, retired: &Retired, rows: u64) {
-        let cycle = self.window.trap(retired.done, &mut self.stats);
-        self.front.committed(&self.decoded, cycle);
-        self.push(id, retired, cycle);
         let rows = (retired.done - retired.dispatch).min(rows);
-        self.window.floor = cycle + FLUSH.max(rows + ROLLBACK);
+        let refill = FLUSH.max(rows + ROLLBACK);
+        let cycle = self.window.trap(retired.done, refill, &mut self.stats);
+        self.front.committed(cycle);
+        self.push(id, retired, cycle);
         self.front.flush(cycle + 1);
     }
 }

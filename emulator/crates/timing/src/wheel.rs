@@ -32,14 +32,14 @@ pub(crate) struct Wheel {
     occupied: u32,
     /// 128 − capacity per lane: occupied + slot + bias sets a lane's top bit when it is full.
     bias: u32,
-    released: Box<[u32; HORIZON as usize]>,
+    released: [u32; HORIZON as usize],
 }
 
 impl Wheel {
     /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {
         let bias = capacities.iter().rev().fold(0, |word, &c| word << 8 | (128 - c));
-        Self { now: 0, occupied: 0, bias, released: Box::new([0; HORIZON as usize]) }
+        Self { now: 0, occupied: 0, bias, released: [0; HORIZON as usize] }
     }
 
     /// First cycle ≥ `cycle` in which an instruction at position `slot` of its group finds room. BOOM

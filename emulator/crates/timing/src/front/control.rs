@@ -49,7 +49,7 @@ impl FrontEnd {
         let right = match (jump.class, jump.link) {
             (InstClass::Jal, _) => true,
             (_, Link::Return) => self.returns.ret() == jump.next,
-            _ => guess.f2.is_some_and(|k| k.target == jump.next as u32),
+            _ => guess.f2.hit & (guess.f2.target == jump.next as u32),
         };
         if jump.link == Link::Call {
             self.returns.call(after);
@@ -68,34 +68,27 @@ impl FrontEnd {
     #[inline(always)]
     fn leave(&mut self, guess: &Guess, target: u64, conditional: bool) {
         // A stage that knows nothing fetches on, which is right for a jump to the next packet.
-        let falls = target == self.end && !conditional;
-        let agrees = |known: Option<Known>, taken: bool| match known {
-            Some(k) if taken => k.target == target as u32 && k.conditional == conditional,
-            _ => falls,
+        let falls = (target == self.end) & !conditional;
+        let agrees = |known: Known| {
+            let right = (known.target == target as u32) & (known.conditional == conditional);
+            if known.taken { right } else { falls }
         };
-        let distance = self
-            .view
-            .distance(agrees(guess.f1, guess.f1_taken), agrees(guess.f2, guess.f2_taken));
+        let distance = self.view.distance(agrees(guess.f1), agrees(guess.f2));
         self.counts.redirects_f2 += u64::from(distance == 2);
         self.counts.redirects_f3 += u64::from(distance == 3);
-        self.open = false;
         self.next_f0 = self.f0 + distance;
     }
 
     /// A branch that is not taken.
     #[inline(always)]
     fn pass(&mut self, guess: &Guess, bank: usize) {
-        let bit = 1 << bank;
+        let bit = |known: bool| u8::from(known) << bank;
         let view = &mut self.view;
-        view.seen3 |= bit;
-        if guess.f1.is_some_and(|k| k.conditional) {
-            view.seen1 |= bit;
-        }
-        if guess.f2.is_some_and(|k| k.conditional) {
-            view.seen2 |= bit;
-        }
-        view.left1 |= guess.f1_taken;
-        view.left2 |= guess.f2_taken;
+        view.seen3 |= bit(true);
+        view.seen1 |= bit(guess.f1.hit & guess.f1.conditional);
+        view.seen2 |= bit(guess.f2.hit & guess.f2.conditional);
+        view.left1 |= guess.f1.taken;
+        view.left2 |= guess.f2.taken;
     }
 
     /// The packet's history, with what its last instruction did.
@@ -109,6 +102,6 @@ impl FrontEnd {
         let single = bank == 0;
         let (first, second) = if single { (in_bank(0), Outcome::None) } else { (earlier(0), in_bank(1)) };
         self.history = self.history.after(first, second, single);
-        self.open = false;
+        self.close_packet();
     }
 }

@@ -52,10 +52,9 @@ pub(crate) struct FrontEnd {
     start: u64,
     end: u64,
     room: u32,
-    /// Address after the last instruction.
-    expected: u64,
-    /// The next instruction may belong to the packet: it did not end in a jump or a redirect.
-    open: bool,
+    /// Where the next instruction must end to belong to the packet: `end`, or 0 if a jump or a redirect
+    /// closed it.
+    limit: u64,
     /// F0 of the packet, and, if it is closed, of the next one.
     f0: u64,
     next_f0: u64,
@@ -64,8 +63,8 @@ pub(crate) struct FrontEnd {
     entered_before: u64,
     /// What the predictor stages think of the packet so far.
     view: View,
-    tea: TeaEvents,
-    new_packet: bool,
+    /// The instruction fetched last.
+    pub decoded: Decoded,
     buffer: FetchBuffer,
     /// Fetch target queue: entries by packet.
     targets: Ring,
@@ -116,15 +115,13 @@ impl FrontEnd {
             start: 0,
             end: 0,
             room: 0,
-            expected: 0,
-            open: false,
+            limit: 0,
             f0: 0,
             next_f0: 0,
             entered: 0,
             entered_before: 0,
             view: View::default(),
-            tea: TeaEvents::default(),
-            new_packet: false,
+            decoded: Decoded::default(),
             buffer: FetchBuffer::new(preset),
             // An entry is noted when the packet after next is fetched, and two stay empty.
             targets: Ring::new(preset.fetch.targets - 3),
@@ -145,17 +142,22 @@ impl FrontEnd {
 
     /// The instruction just decoded commits (or traps) in `cycle`.
     #[inline(always)]
-    pub fn committed(&mut self, decoded: &Decoded, cycle: u64) {
-        if decoded.new_packet {
+    pub fn committed(&mut self, cycle: u64) {
+        if self.decoded.new_packet {
             self.targets.take(cycle + 1);
         }
     }
 
     /// Fetch restarts with F0 in cycle `f0`; what was fetched is dropped.
     pub fn redirect(&mut self, f0: u64) {
-        self.open = false;
+        self.close_packet();
         self.next_f0 = f0;
         self.buffer.clear();
+    }
+
+    #[inline(always)]
+    fn close_packet(&mut self) {
+        self.limit = 0;
     }
 
     /// Fetch restarts after a flush at commit: the history is cleared too (`exu/core.scala:410`).

@@ -3,7 +3,7 @@
 use commit_trace::TeaEvents;
 use isa::PageWalker;
 
-use super::{Decoded, F4, FrontEnd};
+use super::{F4, FrontEnd};
 use crate::mem::{L1d, LINE_BITS, Lower, Walk};
 use crate::predict::Outcome;
 
@@ -24,36 +24,28 @@ pub(crate) struct Below<'a> {
 }
 
 impl FrontEnd {
-    /// Times an instruction up to decode. The previous one was dispatched in `dispatched`.
+    /// True if the instruction belongs to the current packet.
     #[inline(always)]
-    pub fn fetch(
-        &mut self,
-        inst: &Fetched,
-        dispatched: u64,
-        below: Below<'_>,
-        walker: &impl PageWalker,
-    ) -> Decoded {
-        let end = inst.pc.wrapping_add(inst.len);
-        let inside = self.open && inst.pc == self.expected && end <= self.end && self.room != 0;
-        if !inside {
-            self.packet(inst, below, walker);
-        }
-        self.expected = end;
+    pub fn continues(&self, pc: u64, len: u8) -> bool {
+        (pc.wrapping_add(u64::from(len)) <= self.limit) & (self.room != 0)
+    }
+
+    /// Decodes the next instruction of the packet: [`FrontEnd::decoded`]. The previous one was dispatched in
+    /// `dispatched`.
+    #[inline(always)]
+    pub fn decode(&mut self, new_packet: bool, dispatched: u64) {
         self.room = self.room.wrapping_sub(1);
-        let decoded = self.buffer.decode(self.entered + 1, dispatched);
-        let decoded = Decoded { new_packet: self.new_packet, tea: self.tea, ..decoded };
-        self.new_packet = false;
-        self.tea = TeaEvents::default();
-        decoded
+        self.decoded.new_packet = new_packet;
+        self.buffer.decode(self.entered + 1, dispatched, &mut self.decoded);
     }
 
     /// Starts the packet that `inst` is the first of.
-    #[inline(never)]
-    fn packet(&mut self, inst: &Fetched, below: Below<'_>, walker: &impl PageWalker) {
+    pub fn packet(&mut self, inst: &Fetched, below: Below<'_>, walker: &impl PageWalker) {
         self.counts.packets += 1;
         let bank = self.packet_bytes / 2;
         let end = inst.pc.wrapping_add(inst.len);
-        let sequential = self.open && inst.pc == self.expected;
+        let sequential = self.limit != 0;
+        self.decoded.tea = TeaEvents::default();
         let mut f0 = if sequential { self.f0 + self.run_on() } else { self.next_f0 };
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
@@ -75,8 +67,7 @@ impl FrontEnd {
             .max(self.targets.available());
         self.room = self.packet_insts;
         self.view = super::View::default();
-        self.open = true;
-        self.new_packet = true;
+        self.limit = self.end;
     }
 
     /// A packet is two banks, or one in the last bank of a line (`ifu/frontend.scala:153`).
@@ -118,7 +109,7 @@ impl FrontEnd {
                 let Below { walk, l1d, lower } = below;
                 let (ready, bits) = walk.translate(start, f0 + 1, walker, l1d, lower);
                 self.itlb.fill(start, bits);
-                self.tea |= TeaEvents::DR_TLB;
+                self.decoded.tea |= TeaEvents::DR_TLB;
                 f0 = ready + 1;
                 self.page = start >> 12;
                 return self.l1i(start, f0, lower, inst);
@@ -144,7 +135,7 @@ impl FrontEnd {
             Some(_) => return f0,
             None => self.l1i_miss(line, f2, lower),
         };
-        self.tea |= TeaEvents::DR_L1;
+        self.decoded.tea |= TeaEvents::DR_L1;
         // Until the line is there, the packet is fetched again every other cycle.
         f0 + (ready - f2).next_multiple_of(2)
     }

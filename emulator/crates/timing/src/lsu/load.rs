@@ -46,15 +46,16 @@ impl Lsu {
         let early = u64::from(s0 == first && fact.file == ring::INT);
         let mut failed = None;
         if let Some(found) = self.stores.search(access.pa, access.size, s0 + 1) {
-            let store = found.store;
-            if store.address > s0 + 1 {
-                failed = Some(store.address + REPORT);
+            let covers = found.covers;
+            if found.store.address > s0 + 1 {
+                failed = Some(found.store.address + REPORT);
             } else {
+                let store = found.store;
+                let wanted = if covers { store.data.saturating_sub(S0) } else { store.gone + 1 };
                 self.counts.forwards += 1;
-                let wanted = if found.covers { store.data.saturating_sub(S0) } else { store.gone + 1 };
                 let (s0, early) = if wanted <= s0 { (s0, early) } else { (self.retry(s0, wanted), 0) };
                 let done = s0 + ANSWER;
-                let class = if found.covers { CycleClass::LoadL1 } else { CycleClass::Store };
+                let class = if covers { CycleClass::LoadL1 } else { CycleClass::Store };
                 return (issue, Answer { wake: done - early, done, class, tea, failed });
             }
         }

@@ -60,7 +60,7 @@ pub(crate) struct Lsu {
     pub lower: Lower,
     stores: Stores,
     /// By cycle: the 16-byte row that the first load of it reads.
-    rows: Box<[(u64, u64); BANKS]>,
+    rows: [(u64, u64); BANKS],
     banked: bool,
     /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
     retried: u64,
@@ -81,7 +81,7 @@ impl Lsu {
             l1d: L1d::new(preset),
             lower: Lower::new(preset),
             stores: Stores::new(),
-            rows: Box::new([(0, 0); BANKS]),
+            rows: [(0, 0); BANKS],
             banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
             retried: 0,
             written: 0,

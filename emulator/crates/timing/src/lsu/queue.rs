@@ -23,8 +23,8 @@ pub(super) struct Store {
 
 /// The last stores, in program order, each in the list of its word.
 pub(super) struct Stores {
-    stores: Box<[Store; STORES]>,
-    lists: Box<[u64; LISTS]>,
+    stores: [Store; STORES],
+    lists: [u64; LISTS],
     /// Number of the next store; the first is [`STORES`], so that 0 is too old for every search.
     next: u64,
     empty: u64,
@@ -32,8 +32,8 @@ pub(super) struct Stores {
 
 /// What a load finds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Match {
-    pub store: Store,
+pub(super) struct Match<'a> {
+    pub store: &'a Store,
     /// The store writes every byte that the load reads.
     pub covers: bool,
 }
@@ -54,8 +54,8 @@ fn bytes(pa: u64, size: u8) -> (u64, u8) {
 impl Stores {
     pub fn new() -> Self {
         Self {
-            stores: Box::new([Store::default(); STORES]),
-            lists: Box::new([0; LISTS]),
+            stores: [Store::default(); STORES],
+            lists: [0; LISTS],
             next: STORES as u64,
             empty: 0,
         }
@@ -63,14 +63,14 @@ impl Stores {
 
     /// The youngest store to bytes of the load that is still in the queue in cycle `at`.
     #[inline(always)]
-    pub fn search(&self, pa: u64, size: u8, at: u64) -> Option<Match> {
+    pub fn search(&self, pa: u64, size: u8, at: u64) -> Option<Match<'_>> {
         let (word, mask) = bytes(pa, size);
         let mut number = self.lists[list(word)];
         while self.next - number < STORES as u64 {
             let store = &self.stores[number as usize % STORES];
             if store.word == word && store.mask & mask != 0 {
                 let covers = store.mask & mask == mask;
-                return (store.gone > at).then_some(Match { store: *store, covers });
+                return (store.gone > at).then_some(Match { store, covers });
             }
             number = store.previous;
         }

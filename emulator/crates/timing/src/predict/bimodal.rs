@@ -16,15 +16,19 @@ impl Bimodal {
 
     #[inline(always)]
     pub fn predict(&self, at: Place) -> bool {
-        let rows = &self.rows[at.bank];
+        let rows = &self.rows[at.bank & 1];
         rows[at.block as usize & (rows.len() - 1)] >> (2 * at.slot + 1) & 1 != 0
     }
 
+    /// The direction; then trains with the outcome.
     #[inline(always)]
-    pub fn train(&mut self, at: Place, taken: bool) {
-        let rows = &mut self.rows[at.bank];
-        let row = &mut rows[at.block as usize & (rows.len() - 1)];
+    pub fn branch(&mut self, at: Place, taken: bool) -> bool {
+        let rows = &mut self.rows[at.bank & 1];
+        let mask = rows.len() - 1;
+        let row = &mut rows[at.block as usize & mask];
         let shift = 2 * at.slot;
-        *row = *row & !(3 << shift) | saturate(*row >> shift & 3, taken) << shift;
+        let counter = *row >> shift & 3;
+        *row = *row & !(3 << shift) | saturate(counter, taken) << shift;
+        counter >= 2
     }
 }

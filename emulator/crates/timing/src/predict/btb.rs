@@ -1,9 +1,8 @@
 //! The BTB: two ways, answers in F2 (`ifu/bpd/btb.scala`).
 
-use super::{Found, Known, Place};
+use super::{Known, Place};
 
 const WAYS: usize = 2;
-const MISS: u8 = 0x80;
 const CONDITIONAL: u32 = 1 << 31;
 
 /// One branch: the block's tag with the kind on top (0: empty), and the target's low half. The distances that
@@ -42,41 +41,30 @@ impl Btb {
     }
 
     #[inline(always)]
-    pub fn find(&self, at: Place) -> Found {
-        let ways = &self.sets[self.set(at)][at.bank];
+    pub fn find(&self, at: Place) -> Known {
+        let ways = &self.sets[self.set(at)][at.bank & 1];
         let tag = self.tag(at);
-        for (way, slots) in ways.iter().enumerate() {
-            let entry = slots[at.slot];
-            if entry.tag & !CONDITIONAL == tag {
-                let conditional = entry.tag & CONDITIONAL != 0;
-                let known = Known { conditional, target: entry.target };
-                return Found { known: Some(known), taken: !conditional, way: way as u8 };
-            }
+        let second = ways[1][at.slot & 3].tag & !CONDITIONAL == tag;
+        let entry = ways[usize::from(second)][at.slot & 3];
+        let conditional = entry.tag & CONDITIONAL != 0;
+        Known {
+            hit: entry.tag & !CONDITIONAL == tag,
+            conditional,
+            taken: !conditional,
+            target: entry.target,
+            way: u8::from(second),
         }
-        Found { known: None, taken: false, way: MISS }
     }
 
+    /// A new branch gets a pseudo-random way. Not modelled: that branches of one block share a way.
     #[inline(always)]
-    pub fn train(&mut self, at: Place, way: u8, conditional: bool, taken: bool, target: u64) {
-        let way = if way & MISS == 0 { way } else { self.allocate(at) };
+    pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
+        self.turn = self.turn.wrapping_add(at.block as u8 | 1);
+        let way = if found.hit { found.way } else { self.turn >> 3 };
         let tag = self.tag(at) | if conditional { CONDITIONAL } else { 0 };
         let set = self.set(at);
-        let entry = &mut self.sets[set][at.bank][usize::from(way) % WAYS][at.slot];
+        let entry = &mut self.sets[set][at.bank & 1][usize::from(way) % WAYS][at.slot & 3];
         entry.tag = tag;
-        if taken {
-            entry.target = target as u32;
-        }
-    }
-
-    #[cold]
-    fn allocate(&mut self, at: Place) -> u8 {
-        let tag = self.tag(at);
-        let ways = &self.sets[self.set(at)][at.bank];
-        let shares = |slots: &[Entry; 4]| slots.iter().any(|e| e.tag & !CONDITIONAL == tag);
-        if let Some(way) = ways.iter().position(shares) {
-            return way as u8;
-        }
-        self.turn = self.turn.wrapping_add(1 + (at.block as u8 & 2));
-        self.turn % WAYS as u8
+        entry.target = if taken { target as u32 } else { entry.target };
     }
 }

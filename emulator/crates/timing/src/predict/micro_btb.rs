@@ -1,106 +1,97 @@
 //! The micro BTB: fully associative, answers in F1 (`ifu/bpd/faubtb.scala`).
 
-use super::{Found, Known, Place, saturate};
+use super::{Known, Place, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
 const OFFSET_BITS: u32 = 13;
-/// Marks a way that is to be allocated.
-const MISS: u8 = 0x80;
+/// Entries of the index that finds a block's way without comparing all tags. Two blocks of the array that
+/// share an index entry hide the older one: with 16 ways, rarely.
+const INDEX: usize = 128;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
+    /// The block's number plus one; 0: empty.
+    tag: u32,
     target: u32,
     conditional: bool,
     counter: u8,
 }
 
-struct Bank {
-    /// By slot and way: the block's index plus one, 0 if empty.
-    tags: [[u32; WAYS]; 4],
-    entries: [[Entry; WAYS]; 4],
-    /// All tags, folded to four bits by exclusive or.
-    fold: u8,
+/// One slot of one bank.
+#[derive(Clone)]
+struct Column {
+    index: [u8; INDEX],
+    ways: [Entry; WAYS],
 }
 
 /// Both banks.
 pub(super) struct MicroBtb {
-    banks: Box<[Bank; 2]>,
-    ways: u8,
+    columns: Box<[[Column; 4]; 2]>,
+    /// Per bank all tags, folded to four bits by exclusive or.
+    fold: [u8; 2],
+    /// Ways less one.
+    mask: u8,
+    on: bool,
 }
 
 impl MicroBtb {
     pub fn new(ways: u32) -> Self {
-        let bank =
-            || Bank { tags: [[0; WAYS]; 4], entries: [[Entry::default(); WAYS]; 4], fold: 0 };
-        Self { banks: Box::new([bank(), bank()]), ways: ways.min(WAYS as u32) as u8 }
+        let column = || Column { index: [0; INDEX], ways: [Entry::default(); WAYS] };
+        let bank = || [column(), column(), column(), column()];
+        Self {
+            columns: Box::new([bank(), bank()]),
+            fold: [0; 2],
+            mask: (ways.clamp(1, WAYS as u32) - 1) as u8,
+            on: ways != 0,
+        }
     }
 
     #[inline(always)]
-    pub fn find(&self, at: Place) -> Found {
-        let bank = &self.banks[at.bank];
-        let tags = &bank.tags[at.slot];
-        let tag = at.block.wrapping_add(1);
-        let mut hits = 0u32;
-        for (way, &t) in tags.iter().enumerate() {
-            hits |= u32::from(t == tag) << way;
-        }
-        if hits == 0 {
-            return Found { known: None, taken: false, way: MISS };
-        }
-        let way = hits.trailing_zeros() as u8;
-        let entry = bank.entries[at.slot][usize::from(way) % WAYS];
-        Found {
-            known: Some(Known { conditional: entry.conditional, target: entry.target }),
-            taken: !entry.conditional || entry.counter >= 2,
+    pub fn find(&self, at: Place) -> Known {
+        let column = &self.columns[at.bank & 1][at.slot & 3];
+        let way = column.index[at.block as usize % INDEX];
+        let entry = column.ways[usize::from(way) % WAYS];
+        let hit = entry.tag == at.block.wrapping_add(1);
+        Known {
+            hit,
+            conditional: entry.conditional,
+            taken: hit & (!entry.conditional | (entry.counter >= 2)),
+            target: entry.target,
             way,
         }
     }
 
+    /// A new branch goes where a hash of all tags says. Not modelled: that branches of one block share
+    /// a way.
     #[inline(always)]
-    pub fn train(&mut self, at: Place, way: u8, conditional: bool, taken: bool, target: u64) {
-        if self.ways == 0 {
+    pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
+        if !self.on {
             return;
         }
-        let hit = way & MISS == 0;
-        let way = if hit { way } else { self.allocate(at) };
-        let bank = &mut self.banks[at.bank];
-        let way = usize::from(way) % WAYS;
-        if !hit {
-            let old = std::mem::replace(&mut bank.tags[at.slot][way], at.block.wrapping_add(1));
-            bank.fold ^= fold(old.wrapping_sub(1)) ^ fold(at.block);
+        let fold = &mut self.fold[at.bank & 1];
+        let way = if found.hit { found.way } else { (*fold ^ folded(at.block)) & self.mask };
+        let column = &mut self.columns[at.bank & 1][at.slot & 3];
+        let entry = &mut column.ways[usize::from(way) % WAYS];
+        if !found.hit {
+            *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block);
+            *entry = Entry { tag: at.block.wrapping_add(1), counter: if taken { 2 } else { 1 }, ..*entry };
+            column.index[at.block as usize % INDEX] = way;
         }
-        let entry = &mut bank.entries[at.slot][way];
         entry.conditional = conditional;
-        entry.counter = match (hit, taken) {
-            (true, _) => saturate(entry.counter, taken),
-            (false, true) => 3,
-            (false, false) => 0,
-        };
-        if taken {
-            let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
-            let far = (target.wrapping_sub(pc) as i64) << 28 >> 28 >> (OFFSET_BITS - 1);
-            // A target out of reach is stored truncated: the entry predicts a wrong address.
-            entry.target = if far == 0 || far == -1 { target as u32 } else { u32::MAX };
-        }
-    }
-
-    /// The way in which the block has another slot's branch, else a hash of all tags.
-    #[cold]
-    fn allocate(&mut self, at: Place) -> u8 {
-        let bank = &mut self.banks[at.bank];
-        let tag = at.block.wrapping_add(1);
-        for tags in &bank.tags {
-            if let Some(way) = tags.iter().position(|&t| t == tag) {
-                return way as u8;
-            }
-        }
-        (bank.fold ^ fold(at.block)) % self.ways
+        // A new entry's counter goes to 3 or 0, one of the array on by one.
+        entry.counter = saturate(entry.counter, taken);
+        let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
+        let far = (target.wrapping_sub(pc) as i64) << 28 >> (28 + OFFSET_BITS - 1);
+        // A target out of reach is stored truncated: the entry predicts a wrong address.
+        let stored = if far == 0 || far == -1 { target as u32 } else { u32::MAX };
+        entry.target = if taken { stored } else { entry.target };
     }
 }
 
 /// A block's number folded to four bits.
-fn fold(block: u32) -> u8 {
+#[inline(always)]
+fn folded(block: u32) -> u8 {
     let x = block ^ block >> 16;
     let x = x ^ x >> 8;
     ((x ^ x >> 4) & 15) as u8

@@ -43,25 +43,27 @@ impl Place {
     }
 }
 
-/// What a target buffer knows of a branch: the low half of its target decides equality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a target buffer knows of a branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
+    /// It has an entry.
+    pub hit: bool,
+    /// A conditional branch, not a jump.
     pub conditional: bool,
+    /// It would leave the packet.
+    pub taken: bool,
+    /// The low half of the target, which decides equality.
     pub target: u32,
+    /// Way of the entry.
+    way: u8,
 }
 
-/// What the front end believes of one branch in each stage.
+/// What the front end believes of one branch in each stage: F1 from the micro BTB, F2 from the BTB or
+/// else the micro BTB with the bimodal table's direction, F3 the final direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guess {
-    /// F1: the micro BTB's entry, and whether it would redirect.
-    pub f1: Option<Known>,
-    /// F1's direction.
-    pub f1_taken: bool,
-    /// F2: the BTB's entry, else the micro BTB's.
-    pub f2: Option<Known>,
-    /// F2's direction.
-    pub f2_taken: bool,
-    /// F3's direction of a conditional branch.
+    pub f1: Known,
+    pub f2: Known,
     pub f3_taken: bool,
 }
 
@@ -89,9 +91,8 @@ impl Predictor {
     /// Predicts a conditional branch and trains with its outcome. `history` is what its bank saw.
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Guess {
-        let micro = self.micro_btb.find(at);
-        let buffer = self.btb.find(at);
-        let base = self.bimodal.predict(at);
+        let base = self.bimodal.branch(at, taken);
+        let (f1, f2) = self.targets(at, true, base, taken, target);
         let mut f3_taken = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => base,
@@ -99,45 +100,36 @@ impl Predictor {
         if let Some(loops) = &mut self.loops {
             f3_taken = loops.branch(at, f3_taken, taken);
         }
-        self.bimodal.train(at, taken);
-        self.micro_btb.train(at, micro.way, true, taken, target);
-        self.btb.train(at, buffer.way, true, taken, target);
-        let f2 = buffer.known.or(micro.known);
-        Guess {
-            f1: micro.known,
-            f1_taken: micro.taken,
-            f2,
-            // A stale entry that says "jump" redirects whatever the direction.
-            f2_taken: f2.is_some_and(|k| base || !k.conditional),
-            f3_taken,
-        }
+        Guess { f1, f2, f3_taken }
     }
 
     /// Looks up a jump and trains with its target.
     #[inline]
     pub fn jump(&mut self, at: Place, target: u64) -> Guess {
-        let micro = self.micro_btb.find(at);
-        let buffer = self.btb.find(at);
-        self.micro_btb.train(at, micro.way, false, true, target);
-        self.btb.train(at, buffer.way, false, true, target);
-        let f2 = buffer.known.or(micro.known);
-        Guess {
-            f1: micro.known,
-            f1_taken: micro.taken,
-            f2,
-            f2_taken: f2.is_some_and(|k| !k.conditional || self.bimodal.predict(at)),
-            f3_taken: true,
-        }
+        let base = self.bimodal.predict(at);
+        let (f1, f2) = self.targets(at, false, base, true, target);
+        Guess { f1, f2, f3_taken: true }
     }
-}
 
-/// An entry found, or where to write it.
-#[derive(Clone, Copy, Debug)]
-pub(self) struct Found {
-    pub known: Option<Known>,
-    pub taken: bool,
-    /// Way that hit; a miss gives an implementation-chosen way with the top bit set.
-    pub way: u8,
+    /// F1's and F2's view; then both buffers are trained.
+    #[inline(always)]
+    fn targets(
+        &mut self,
+        at: Place,
+        conditional: bool,
+        base: bool,
+        taken: bool,
+        target: u64,
+    ) -> (Known, Known) {
+        let f1 = self.micro_btb.find(at);
+        let buffer = self.btb.find(at);
+        self.micro_btb.train(at, f1, conditional, taken, target);
+        self.btb.train(at, buffer, conditional, taken, target);
+        let mut f2 = if buffer.hit { buffer } else { f1 };
+        // An entry that says "jump" redirects whatever the direction.
+        f2.taken = f2.hit & (base | !f2.conditional);
+        (f1, f2)
+    }
 }
 
 /// Two-bit saturating counter.

@@ -11,8 +11,13 @@ const MAX_ROWS: usize = 256;
 /// Branches after which one row's useful bits are cleared. (Hardware: every 2048 cycles.)
 const CLEAR_EVERY: u32 = 512;
 
-/// A row of one bank: per slot the tag (bits 0–8), a 3-bit counter, 2 useful bits, and a valid bit.
-type Row = [u16; 4];
+/// Row and tag in each table.
+type Places = [(u32, u16); TABLES];
+/// All tables, a bit each.
+const ALL: u32 = (1 << TABLES) - 1;
+
+/// A row: per bank and slot the tag (bits 0–8), a 3-bit counter, 2 useful bits, and a valid bit.
+type Row = [u16; 8];
 const COUNTER: u32 = 9;
 const USEFUL: u32 = 12;
 const VALID: u16 = 1 << 14;
@@ -20,14 +25,14 @@ const TAG: u16 = VALID | 0x1ff;
 
 /// Both banks of all tables.
 pub(super) struct Tage {
-    tables: Box<[[[Row; MAX_ROWS]; 2]; TABLES]>,
+    tables: Box<[[Row; MAX_ROWS]; TABLES]>,
     random: Lfsr,
     trained: u32,
 }
 
 /// Row and tag of a branch in each table.
 #[inline(always)]
-fn index(block: u32, h: u64) -> [(u32, u16); TABLES] {
+fn index(block: u32, h: u64) -> Places {
     // Histories folded to the width of index and tag by exclusive or.
     let h32 = h & 0xffff_ffff;
     let h16 = (h ^ h >> 8) & 0xff;
@@ -60,49 +65,50 @@ fn fold9(h: u64) -> u64 {
 
 impl Tage {
     pub fn new() -> Self {
-        let tables = vec![[[[0; 4]; MAX_ROWS]; 2]; TABLES].into_boxed_slice();
+        let tables = vec![[[0; 8]; MAX_ROWS]; TABLES].into_boxed_slice();
         let tables = tables.try_into().unwrap_or_else(|_| unreachable!("six tables"));
         Self { tables, random: Lfsr::new(0x1357), trained: 0 }
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, table: usize, at: Place, places: &Places) -> &mut u16 {
+        let row = places[table].0 as usize % MAX_ROWS;
+        &mut self.tables[table % TABLES][row][(at.bank & 1) * 4 + (at.slot & 3)]
     }
 
     /// Predicts, given the base prediction, then trains with the outcome.
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
         let places = index(at.block, history);
-        // The alternative is the next shorter table that hits, or the base.
-        let (mut direction, mut alternative, mut altpred) = (base, base, base);
-        let mut provider = None;
-        // Tables that could be allocated: no hit there, not useful.
-        let mut vacant = 0u32;
+        let mut hits = 0u32;
         for t in 0..TABLES {
-            let (row, tag) = places[t];
-            let entry = self.tables[t][at.bank][row as usize % MAX_ROWS][at.slot];
-            if entry & TAG == tag {
-                let counter = entry >> COUNTER & 7;
-                direction = if counter == 3 || counter == 4 { altpred } else { counter >= 4 };
-                alternative = altpred;
-                altpred = counter >= 4;
-                provider = Some(t);
-            } else if entry >> USEFUL & 3 == 0 {
-                vacant |= 1 << t;
-            }
+            hits |= u32::from(*self.entry(t, at, &places) & TAG == places[t].1) << t;
         }
-        let wrong = direction != taken;
-        if let Some(t) = provider {
-            let (row, _) = places[t];
-            let entry = &mut self.tables[t][at.bank][row as usize % MAX_ROWS][at.slot];
-            let counter = *entry >> COUNTER & 7;
-            let counter = if taken { (counter + 1).min(7) } else { counter.saturating_sub(1) };
-            let useful = *entry >> USEFUL & 3;
-            let useful = match (alternative != direction, wrong) {
-                (false, _) => useful,
-                (true, true) => useful.saturating_sub(1),
-                (true, false) => (useful + 1).min(3),
+        // The longest history that hits provides; a counter that is weak leaves it to the next longest.
+        let (mut direction, mut longer) = (base, ALL);
+        if hits != 0 {
+            let t = 31 - hits.leading_zeros();
+            let others = hits & !(1 << t);
+            let alternative = match others {
+                0 => base,
+                _ => *self.entry(31 - others.leading_zeros() as usize, at, &places) >> COUNTER & 4 != 0,
             };
-            *entry = *entry & TAG | counter << COUNTER | useful << USEFUL;
+            let entry = self.entry(t as usize, at, &places);
+            let counter = *entry >> COUNTER & 7;
+            let weak = (counter == 3) | (counter == 4);
+            direction = if weak { alternative } else { counter >= 4 };
+            let moved = if taken { (counter + 1).min(7) } else { counter.saturating_sub(1) };
+            let useful = *entry >> USEFUL & 3;
+            let useful = match (alternative != direction, direction == taken) {
+                (false, _) => useful,
+                (true, false) => useful.saturating_sub(1),
+                (true, true) => (useful + 1).min(3),
+            };
+            *entry = *entry & TAG | moved << COUNTER | useful << USEFUL;
+            longer = ALL & !((2 << t) - 1);
         }
-        if wrong {
-            self.allocate(at, &places, provider, vacant, taken);
+        if direction != taken {
+            self.allocate(at, &places, hits, longer, taken);
         }
         self.trained += 1;
         if self.trained % CLEAR_EVERY == 0 {
@@ -113,28 +119,23 @@ impl Tage {
 
     /// After a misprediction: an entry in a longer table, or less use for those in the way.
     #[cold]
-    fn allocate(
-        &mut self,
-        at: Place,
-        places: &[(u32, u16); TABLES],
-        provider: Option<usize>,
-        vacant: u32,
-        taken: bool,
-    ) {
-        let longer = provider.map_or(u32::MAX, |p| !((2 << p) - 1)) & ((1 << TABLES) - 1);
-        let vacant = vacant & longer;
+    #[inline(never)]
+    fn allocate(&mut self, at: Place, places: &Places, hits: u32, longer: u32, taken: bool) {
+        let mut vacant = 0;
+        for t in 0..TABLES {
+            vacant |= u32::from(*self.entry(t, at, places) >> USEFUL & 3 == 0) << t;
+        }
+        vacant &= longer & !hits;
         if vacant == 0 {
-            for t in (0..TABLES).filter(|t| provider.is_some() && longer >> t & 1 != 0) {
-                let (row, _) = places[t];
-                self.tables[t][at.bank][row as usize % MAX_ROWS][at.slot] &= !(3 << USEFUL);
+            for t in (0..TABLES).filter(|t| hits != 0 && longer >> t & 1 != 0) {
+                *self.entry(t, at, places) &= !(3 << USEFUL);
             }
             return;
         }
         let masked = vacant & self.random.next();
         let t = if masked != 0 { masked } else { vacant }.trailing_zeros() as usize;
-        let (row, tag) = places[t];
         let counter: u16 = if taken { 4 } else { 3 };
-        self.tables[t][at.bank][row as usize % MAX_ROWS][at.slot] = tag | counter << COUNTER;
+        *self.entry(t, at, places) = places[t].1 | counter << COUNTER;
     }
 
     /// Clears one of the useful bits of one row of every table, in turn.
@@ -143,8 +144,8 @@ impl Tage {
         let step = self.trained / CLEAR_EVERY;
         let row = step as usize % MAX_ROWS;
         let bit = 1 << (USEFUL + (step / MAX_ROWS as u32 & 1));
-        for bank in self.tables.iter_mut().flatten() {
-            for entry in &mut bank[row] {
+        for table in self.tables.iter_mut() {
+            for entry in &mut table[row] {
                 *entry &= !bit;
             }
         }

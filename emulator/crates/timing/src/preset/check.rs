@@ -18,7 +18,6 @@ impl Preset {
             ("clock.mhz", self.clock.mhz, 1, 100_000),
             ("fetch.insts", self.fetch.insts, 1, self.fetch.bytes / 2),
             ("fetch.targets", self.fetch.targets, 4, 256),
-            ("predictor.micro_btb", self.predictor.micro_btb, 0, 16),
             ("predictor.returns", self.predictor.returns, 1, 64),
             ("decode.width", width, 1, 8),
             ("rob.entries", self.rob.entries, 2 * width, 256 * width),
@@ -95,8 +94,13 @@ impl Preset {
             ("dram.banks", self.dram.banks, 1, 64),
             ("dram.row_bytes", self.dram.row_bytes, 64, 65536),
         ];
-        let optional = [("l2tlb.entries", self.l2tlb.entries), ("llc.kib", self.llc.kib)];
-        let optional = optional.iter().filter(|(_, v)| *v != 0).map(|&(k, v)| (k, v, 1, 1 << 20));
+        let optional = [
+            ("predictor.micro_btb", self.predictor.micro_btb, 16),
+            ("l2tlb.entries", self.l2tlb.entries, 1 << 20),
+            ("llc.kib", self.llc.kib, 1 << 20),
+        ];
+        let optional =
+            optional.into_iter().filter(|(_, v, _)| *v != 0).map(|(k, v, high)| (k, v, 1, high));
         for (key, found, low, high) in powers.into_iter().chain(optional) {
             if !found.is_power_of_two() || !(low..=high).contains(&found) {
                 return bad(key, format!("a power of two, {low} to {high}"), found);
