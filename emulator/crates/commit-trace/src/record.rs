@@ -155,13 +155,13 @@ impl std::ops::BitOrAssign for TeaEvents {
 }
 
 /// One dynamic instruction, 16 bytes. Cycles are relative, so that a record is small; the absolute
-/// view is [`crate::SpanBuilder`]'s or a walk from [`Batch::start_cycle`].
+/// view is [`crate::SpanBuilder`]'s or a walk from [`crate::Batch::start_cycle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct CommitRecord {
     /// Static instruction.
     pub inst: InstId,
-    /// Cycles from the previous record's commit (or from the end of an [`Event::Idle`] between them)
+    /// Cycles from the previous record's commit (or from the end of an [`crate::Event::Idle`] between them)
     /// to this one's: 0 for the same commit group. For a trap: to the cycle in which it is taken.
     pub commit_delta: u32,
     /// Bits 19..0: cycles from entering the ROB to `commit`, saturating.

@@ -116,23 +116,19 @@ impl SpanBuilder {
         let records = &batch.records[..];
         let mut cycle = batch.start_cycle;
         let mut at = 0;
-        for (index, event) in &batch.events {
-            let index = *index as usize;
-            while at < index {
+        let mut events = batch.events.iter();
+        loop {
+            let next = events.next();
+            let stop = next.map_or(records.len(), |(index, _)| *index as usize);
+            while at < stop {
                 let group = Group::find(records, at, batch.first_seq)?;
                 cycle = self.group(group, cycle, sink);
                 at = group.end;
             }
-            cycle = self
-                .event(event, index == at, cycle, sink)
-                .ok_or(StreamError::BadEvent {
-                    seq: Seq(batch.first_seq.0 + index as u64),
-                })?;
-        }
-        while at < records.len() {
-            let group = Group::find(records, at, batch.first_seq)?;
-            cycle = self.group(group, cycle, sink);
-            at = group.end;
+            let Some((_, event)) = next else { break };
+            let seq = Seq(batch.first_seq.0 + stop as u64);
+            let after = self.event(event, stop == at, cycle, sink);
+            cycle = after.ok_or(StreamError::BadEvent { seq })?;
         }
         let seq = Seq(batch.first_seq.0 + records.len() as u64);
         self.expected = Some(Position {
@@ -186,7 +182,7 @@ impl SpanBuilder {
     }
 
     /// Emits the spans up to and including a commit cycle; returns that cycle.
-    #[inline]
+    #[inline(always)]
     fn group(&mut self, group: Group<'_>, cycle: u64, sink: &mut impl SpanSink) -> u64 {
         let first = &group.records[0];
         let gap = u64::from(first.commit_delta) - 1;
@@ -227,7 +223,7 @@ impl SpanBuilder {
     }
 
     /// The `gap` cycles from `start` in which nothing commits, before `first` does.
-    #[inline]
+    #[inline(always)]
     fn gap(
         &mut self,
         first: &CommitRecord,

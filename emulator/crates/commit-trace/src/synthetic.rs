@@ -151,7 +151,7 @@ fn facts(inst: u32) -> InstFacts {
         len: 4,
         privilege: 3,
         class: Class::ALL[inst as usize % Class::ALL.len()],
-        target: (inst % 7 == 0).then(|| pc - 64),
+        target: inst.is_multiple_of(7).then(|| pc - 64),
     }
 }
 

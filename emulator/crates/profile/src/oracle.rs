@@ -55,7 +55,7 @@ impl Oracle {
     }
 
     /// Charges a span that is not idle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         let counts = &mut self.processes[self.current];
         if span.state == State::Computing {

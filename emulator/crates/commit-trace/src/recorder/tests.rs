@@ -87,15 +87,15 @@ fn a_requested_flush_waits_for_the_end_of_the_group() {
 fn idle_time_moves_the_stream_on() {
     let (mut recorder, mut stream) = recording(HartId(0), 0, 4);
     recorder.commit(&commit(10));
-    recorder.event(10, Event::Idle { cycles: 1 << 40 });
+    recorder.event(10, Event::Idle { cycles: 1 << 20 });
     recorder.event(10, Event::Idle { cycles: 0 });
-    recorder.commit(&commit(15 + (1 << 40)));
+    recorder.commit(&commit(15 + (1 << 20)));
     recorder.finish().unwrap();
     let batch = stream.next().unwrap();
     assert_eq!(batch.records[1].commit_delta, 5);
     assert_eq!(
         batch.events,
-        [(1, Event::Idle { cycles: 1 << 40 }), (2, Event::End)]
+        [(1, Event::Idle { cycles: 1 << 20 }), (2, Event::End)]
     );
 }
 
@@ -156,4 +156,22 @@ fn a_dropped_recorder_delivers_what_it_has() {
     drop(recorder);
     let batch = stream.next().unwrap();
     assert_eq!((batch.records.len(), batch.events.len()), (1, 0));
+}
+
+#[test]
+fn a_hart_that_sleeps_does_not_hold_its_records_back() {
+    let (mut recorder, stream) = recording(HartId(0), 0, 4);
+    recorder.commit(&commit(10));
+    recorder.event(
+        10,
+        Event::Idle {
+            cycles: BATCH_CYCLES,
+        },
+    );
+    recorder.commit(&commit(BATCH_CYCLES + 20));
+    recorder.finish().unwrap();
+    assert_eq!(
+        stream.map(|batch| batch.records.len()).collect::<Vec<_>>(),
+        [1, 1]
+    );
 }

@@ -38,7 +38,9 @@ const INDEX_ENTRY_BYTES: u64 = 40;
 /// A chunk is written when it holds this many records (some 10 ms of simulation), so that a killed
 /// run loses little, and compression and prediction still have something to learn from.
 const CHUNK_RECORDS: usize = 256 * 1024;
-/// Or this many batches, or bytes of facts and events, whichever comes first.
+/// Or this many cycles (about a second of a hart that mostly sleeps), batches, or bytes of facts and
+/// events, whichever comes first.
+const CHUNK_CYCLES: u64 = 1 << 32;
 const CHUNK_BATCHES: usize = 64;
 const CHUNK_CONTEXT_BYTES: usize = 1 << 20;
 

@@ -1,0 +1,140 @@
+//! From batches to a chunk.
+
+use super::ChunkHeader;
+use crate::trace::columns::{Column, Columns};
+use crate::trace::context::{FactsState, put_event, put_facts};
+use crate::trace::records::RecordEncoder;
+use crate::trace::varint::{put, put_signed};
+use crate::trace::{
+    CHUNK_BATCHES, CHUNK_CONTEXT_BYTES, CHUNK_CYCLES, CHUNK_RECORDS, MAX_CHUNK_RECORDS,
+    MAX_COLUMN_BYTES,
+};
+use crate::{Batch, HartId};
+
+/// zstd's fastest level: the columns are mostly zeros by now, higher ones gain a few percent.
+const LEVEL: i32 = 1;
+
+pub(in crate::trace) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
+    zstd::bulk::Compressor::new(LEVEL)
+}
+
+/// Collects the batches of one hart.
+#[derive(Debug)]
+pub(in crate::trace) struct ChunkEncoder {
+    header: ChunkHeader,
+    columns: Columns,
+    records: RecordEncoder,
+    facts: FactsState,
+    next_seq: u64,
+}
+
+impl ChunkEncoder {
+    pub(in crate::trace) fn new(hart: HartId) -> Self {
+        Self {
+            header: ChunkHeader {
+                hart: hart.0,
+                ..ChunkHeader::default()
+            },
+            columns: Columns::default(),
+            records: RecordEncoder::new(),
+            facts: FactsState::default(),
+            next_seq: 0,
+        }
+    }
+
+    pub(in crate::trace) fn is_empty(&self) -> bool {
+        self.header.batches == 0
+    }
+
+    /// True if the chunk should be written now.
+    pub(in crate::trace) fn is_full(&self) -> bool {
+        let context = self.columns[Column::Facts].len() + self.columns[Column::Events].len();
+        self.header.records as usize >= CHUNK_RECORDS
+            || self.header.batches as usize >= CHUNK_BATCHES
+            || self
+                .header
+                .end_cycle
+                .saturating_sub(self.header.start_cycle)
+                >= CHUNK_CYCLES
+            || context >= CHUNK_CONTEXT_BYTES
+    }
+
+    /// Adds a batch, unless it is one that no reader would take.
+    pub(in crate::trace) fn batch(&mut self, batch: &Batch) -> Result<(), &'static str> {
+        let header = &mut self.header;
+        let end_cycle = batch.end_cycle().ok_or("its cycle numbers overflow")?;
+        if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
+            return Err("it has too many records");
+        }
+        if header.batches == 0 {
+            header.first_seq = batch.first_seq.0;
+            header.start_cycle = batch.start_cycle;
+            header.end_cycle = batch.start_cycle;
+            self.next_seq = batch.first_seq.0;
+        }
+        if header.facts == 0 {
+            header.first_fact = batch.facts.first().map_or(0, |facts| facts.id.0);
+        }
+        let table = &mut self.columns[Column::Batches];
+        put_signed(table, batch.first_seq.0.wrapping_sub(self.next_seq) as i64);
+        put_signed(
+            table,
+            batch.start_cycle.wrapping_sub(header.end_cycle) as i64,
+        );
+        for count in [batch.facts.len(), batch.events.len(), batch.records.len()] {
+            put(table, count as u64);
+        }
+        for facts in &batch.facts {
+            put_facts(&mut self.columns[Column::Facts], &mut self.facts, facts);
+        }
+        let mut before = 0;
+        for (index, event) in &batch.events {
+            put_event(&mut self.columns[Column::Events], before, *index, event);
+            before = *index;
+        }
+        self.records.encode(&batch.records, &mut self.columns);
+        self.next_seq = batch.first_seq.0.wrapping_add(batch.records.len() as u64);
+        header.batches += 1;
+        header.records += batch.records.len() as u32;
+        header.facts += batch.facts.len() as u32;
+        header.end_cycle = end_cycle;
+        if self
+            .columns
+            .iter()
+            .any(|column| column.len() > MAX_COLUMN_BYTES as usize)
+        {
+            return Err("its facts or events are too large");
+        }
+        Ok(())
+    }
+
+    /// Compresses the chunk, appends it to `out`, and starts the next.
+    pub(in crate::trace) fn finish(
+        &mut self,
+        compressor: &mut zstd::bulk::Compressor<'_>,
+        out: &mut Vec<u8>,
+    ) -> std::io::Result<ChunkHeader> {
+        let mut payload = Vec::new();
+        for (column, sizes) in self.columns.iter().zip(&mut self.header.columns) {
+            let packed = if column.is_empty() {
+                Vec::new()
+            } else {
+                compressor.compress(column)?
+            };
+            *sizes = (column.len() as u32, packed.len() as u32);
+            payload.extend(packed);
+        }
+        self.header.payload_crc = crc32fast::hash(&payload);
+        self.header.put(out);
+        out.extend(payload);
+        let header = self.header;
+        self.header = ChunkHeader {
+            hart: header.hart,
+            ..ChunkHeader::default()
+        };
+        self.columns.clear();
+        self.records.clear();
+        self.facts = FactsState::default();
+        Ok(header)
+    }
+}
