@@ -30,27 +30,24 @@ impl<S: CommitSink> Core<S> {
     /// Commits the instruction decoded last; the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
-        let decoded = &self.front.decoded;
-        let cycle = self.window.commit(retired.done, fact, decoded, &mut self.stats);
+        let cycle = self.window.commit(retired.done, fact, self.new_row, &mut self.stats);
         self.stats.instructions += 1;
-        self.front.committed(cycle);
         self.push(id, retired, cycle);
         cycle
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, id: StaticId, retired: &Retired, cycle: u64) {
-        let decoded = &self.front.decoded;
         self.sink.commit(&Commit {
             inst: stream_id(id),
-            decode: decoded.cycle,
+            decode: self.front.buffer.cycle(),
             // The ROB holds it from the cycle after its dispatch.
             dispatch: retired.dispatch + 1,
             commit: cycle,
             redirect: retired.redirect,
-            first_of_row: decoded.new_row,
+            first_of_row: self.new_row,
             class: retired.class,
-            tea: retired.tea | decoded.tea,
+            tea: retired.tea | self.late,
         });
     }
 }

@@ -1,6 +1,6 @@
 //! The core: its parts, and the order in which an instruction passes them.
 
-use commit_trace::{CommitSink, Event, InstId};
+use commit_trace::{CommitSink, Event, InstId, TeaEvents};
 use isa::{
     DecodedInst, Executed, PageWalker, PerfEvent, Privilege, StaticId, StaticInst, TimingModel,
 };
@@ -15,7 +15,7 @@ use crate::stats::Stats;
 use crate::window::Window;
 
 /// Registers that the scoreboard knows, and one for results that go nowhere.
-const REGISTERS: usize = 128;
+pub(crate) const REGISTERS: usize = 128;
 
 /// The timing model of one hart.
 pub struct Core<S> {
@@ -24,6 +24,9 @@ pub struct Core<S> {
     port_map: PortMap,
     facts: Vec<Fact>,
     pub(crate) front: FrontEnd,
+    /// The instruction decoded last starts a ROB row; and why it came late.
+    pub(crate) new_row: bool,
+    pub(crate) late: TeaEvents,
     pub(crate) window: Window,
     /// By register: the first cycle in which an instruction that reads it can issue.
     pub(crate) registers: [u64; REGISTERS],
@@ -42,6 +45,8 @@ impl<S> Core<S> {
             preset: preset.clone(),
             facts: Vec::new(),
             front: FrontEnd::new(preset),
+            new_row: false,
+            late: TeaEvents::default(),
             window: Window::new(preset),
             registers: [0; REGISTERS],
             ports: Ports::new(),
@@ -120,7 +125,16 @@ impl<S> Core<S> {
     #[inline(never)]
     fn packet(&mut self, inst: &Fetched, walker: &impl PageWalker) {
         let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
-        self.front.packet(inst, Below { walk, l1d, lower }, walker);
+        self.front.packet(inst, self.window.committed, Below { walk, l1d, lower }, walker);
+        self.late = std::mem::take(&mut self.front.tea);
+    }
+
+    /// A decode group, and its ROB row.
+    #[inline(never)]
+    fn start_row(&mut self) {
+        let cycle = self.front.start_group(self.window.dispatched);
+        self.window.new_row(cycle + 1, &mut self.stats.dispatch_stalls);
+        self.new_row = true;
     }
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
@@ -159,12 +173,15 @@ impl<S: CommitSink> TimingModel for Core<S> {
         translated: bool,
         walker: &impl PageWalker,
     ) -> u64 {
-        let continues = self.front.continues(pc, inst.len);
-        if !continues {
+        self.late = TeaEvents::default();
+        self.new_row = false;
+        if !self.front.continues(pc, inst.len) {
             self.packet(&Fetched { pc, pa, len: u64::from(inst.len), translated }, walker);
         }
-        self.front.decode(!continues, self.window.dispatched);
-        self.front.decoded.cycle
+        if self.front.buffer.ended() {
+            self.start_row();
+        }
+        self.front.decode()
     }
 
     #[inline]
@@ -175,6 +192,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
         }
         // Each kind is one function: dispatch, issue, complete, commit.
         match kind {
+            Kind::Alu => self.alu(executed.id),
             Kind::Simple => self.simple(executed.id),
             Kind::Load => self.load(executed, walker),
             Kind::Store => self.store(executed, walker),
@@ -203,7 +221,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
     /// the empty ROB, write-back 4 cycles later.
     #[inline]
     fn now(&self) -> u64 {
-        (self.front.decoded.cycle + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
+        (self.front.buffer.cycle() + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
     }
 
     fn count(&self, event: PerfEvent) -> u64 {

@@ -5,7 +5,7 @@ use isa::{Executed, InstClass, PageWalker, StaticId};
 
 use crate::Preset;
 use crate::commit::Retired;
-use crate::core::Core;
+use crate::core::{Core, REGISTERS};
 use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
 use crate::front::Jump;
 use crate::wheel::lane;
@@ -58,8 +58,24 @@ impl<S: CommitSink> Core<S> {
     /// `entry` on.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, fact: &Fact, entry: u64) -> u64 {
-        let stalls = &mut self.stats.dispatch_stalls;
-        self.window.dispatch(fact, &self.front.decoded, entry, stalls)
+        let after_slot = self.front.buffer.after_slot();
+        self.window.dispatch(fact, after_slot, entry, &mut self.stats.dispatch_stalls)
+    }
+
+    /// An integer operation of one cycle on any integer port.
+    #[inline(never)]
+    pub(crate) fn alu(&mut self, id: StaticId) {
+        let fact = &self.fact(id);
+        let dispatch = self.dispatch(fact, 0);
+        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r) % REGISTERS]);
+        let ready = (dispatch + 1).max(a).max(b);
+        let (issue, port) = self.ports.book(ready, fact.ports);
+        self.window.wheel.release(issue + 1, lane::INT);
+        self.write_register(fact, issue + 1);
+        let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
+        let done = issue + u64::from(ALU_DONE) + behind;
+        let (redirect, tea) = (Redirect::None, TeaEvents::default());
+        self.commit(fact, id, &Retired { dispatch, done, redirect, class: CycleClass::Alu, tea });
     }
 
     /// One issue, one latency.
@@ -68,10 +84,9 @@ impl<S: CommitSink> Core<S> {
         let fact = &self.fact(id);
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
-        let (issue, port) = self.ports.book(ready, fact.ports);
+        let (issue, _) = self.ports.book(ready, fact.ports);
         self.window.wheel.release(issue + 1, fact.lanes);
-        let behind = fact.class == InstClass::IntAlu && port == self.units.mul_port;
-        let done = issue + u64::from(fact.done) + u64::from(behind) * ALU_BEHIND_MUL;
+        let done = issue + u64::from(fact.done);
         self.write_register(fact, issue + u64::from(fact.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
         self.commit(fact, id, &Retired { dispatch, done, redirect, class: fact.waits, tea });
@@ -132,7 +147,9 @@ impl<S: CommitSink> Core<S> {
             tea: if missed { TeaEvents::FL_MB } else { TeaEvents::default() },
         };
         self.commit(fact, executed.id, &retired);
-        self.window.flushed = missed;
+        if missed {
+            self.window.redirected();
+        }
     }
 
     /// A load.
@@ -158,10 +175,10 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn store(&mut self, executed: &Executed, walker: &impl PageWalker) {
         let fact = &self.fact(executed.id);
         let entry = self.window.stores.available();
-        let full = entry > self.front.decoded.cycle + 1;
+        let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(fact, entry);
         let enters = dispatch + 1;
-        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r) & 127]));
+        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r) % REGISTERS]));
         let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
         let times = self.lsu.store(fact, executed, (base, data), fp, &mut self.ports, walker);
         // FP data waits in the FP queue, its address in the memory queue; an integer store keeps its one

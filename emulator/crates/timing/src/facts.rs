@@ -9,6 +9,8 @@ use crate::wheel::lane;
 /// How an instruction goes through the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// One cycle on any integer port.
+    Alu,
     /// One issue, one latency.
     Simple,
     /// Unpipelined integer division.
@@ -173,7 +175,7 @@ impl Fact {
         let auipc = d.class == C::IntAlu && d.len == 4 && d.raw & 0x7f == 0x17;
         let (kind, port, lanes, waits) = match d.class {
             C::IntAlu if auipc => (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu),
-            C::IntAlu => (Kind::Simple, ports.alu, lane::INT, CycleClass::Alu),
+            C::IntAlu => (Kind::Alu, ports.alu, lane::INT, CycleClass::Alu),
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
             C::Branch => (Kind::Control, ports.alu, lane::INT | lane::TAG, CycleClass::Alu),

@@ -61,17 +61,16 @@ impl<S: CommitSink> Core<S> {
         let cycle = self.commit(fact, executed.id, &retired);
         self.write_register(fact, cycle);
         self.stats.flushes += 1;
-        self.window.flushed = true;
+        self.window.redirected();
         self.front.flush(cycle + 1);
     }
 
     /// Dispatch into an empty machine.
     pub(crate) fn dispatch_alone(&mut self) -> u64 {
-        let decoded = &self.front.decoded;
-        let want = (decoded.cycle + 1).max(self.window.dispatched);
+        let want = self.window.dispatched;
         let cycle = want.max(self.window.empty()).max(self.lsu.drained());
         self.stats.dispatch_stalls.serialize += cycle - want;
-        self.window.dispatch_alone(cycle, decoded);
+        self.window.dispatched = cycle;
         cycle
     }
 }

@@ -101,22 +101,3 @@ pub struct Stalls {
     /// A serialising instruction waited for an empty ROB and the memory system.
     pub serialize: u64,
 }
-
-impl Stalls {
-    /// Books the cycles from `want` to `cycle`: `free` are the cycles in which row, register and queue entry
-    /// let go; what comes after is the issue queues'.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note(&mut self, want: u64, free: [u64; 3], cycle: u64, queue: u8) {
-        let last = free.into_iter().max().unwrap_or(0).max(want);
-        self.issue_queue += cycle - last;
-        let reason = match free {
-            _ if last == want => return,
-            [row, ..] if row == last => &mut self.rob,
-            [_, register, _] if register == last => &mut self.registers,
-            _ if queue == crate::facts::ring::LOAD => &mut self.load_queue,
-            _ => &mut self.store_queue,
-        };
-        *reason += last - want;
-    }
-}

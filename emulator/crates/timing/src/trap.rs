@@ -114,7 +114,6 @@ impl<S: CommitSink> Core<S> {
         let rows = (retired.done - retired.dispatch).min(rows);
         let refill = FLUSH.max(rows + ROLLBACK);
         let cycle = self.window.trap(retired.done, refill, &mut self.stats);
-        self.front.committed(cycle);
         self.push(id, retired, cycle);
         self.front.flush(cycle + 1);
     }

@@ -30,7 +30,8 @@ pub(crate) mod lane {
 pub(crate) struct Wheel {
     now: u64,
     occupied: u32,
-    /// 128 − capacity per lane: occupied + slot + bias sets a lane's top bit when it is full.
+    /// Per lane 128 − capacity, less what slots are counted too far: occupied + bias + slots sets a lane's
+    /// top bit when it is full.
     bias: u32,
     released: [u32; HORIZON as usize],
 }
@@ -39,19 +40,24 @@ impl Wheel {
     /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {
         let bias = capacities.iter().rev().fold(0, |word, &c| word << 8 | (128 - c));
+        let bias = bias - (lane::MEM | lane::INT | lane::FP);
         Self { now: 0, occupied: 0, bias, released: [0; HORIZON as usize] }
     }
 
-    /// First cycle ≥ `cycle` in which an instruction at position `slot` of its group finds room. BOOM
-    /// offers slot n only if more than n entries are free, whatever the older slots need.
-    /// Cycles must not decrease from call to call.
+    /// True if an instruction whose slot in its group is `after_slot` − 1 finds no room in the cycle last
+    /// advanced to. BOOM offers slot n only if more than n entries are free, whatever the older slots need.
     #[inline(always)]
-    pub fn room(&mut self, cycle: u64, slot: u32, stops: u32) -> u64 {
-        self.advance(cycle);
-        let mut cycle = cycle;
+    pub fn full(&self, after_slot: u32, stops: u32) -> bool {
         // Tags are counted exactly, not per slot: lane 3 gets no slot number.
-        let slots = self.bias + slot * (lane::MEM | lane::INT | lane::FP);
-        while (self.occupied + slots) & stops != 0 {
+        let slots = after_slot * (lane::MEM | lane::INT | lane::FP);
+        (self.occupied + self.bias + slots) & stops != 0
+    }
+
+    /// First cycle ≥ `cycle` in which it finds room.
+    pub fn room(&mut self, cycle: u64, after_slot: u32, stops: u32) -> u64 {
+        let mut cycle = cycle;
+        self.advance(cycle);
+        while self.full(after_slot, stops) {
             cycle += 1;
             self.advance(cycle);
         }
@@ -67,12 +73,13 @@ impl Wheel {
     /// Gives entries back from `cycle` on, which must lie after the cycle last asked for.
     #[inline(always)]
     pub fn release(&mut self, cycle: u64, lanes: u32) {
-        let cycle = cycle.clamp(self.now + 1, self.now + HORIZON - 1);
+        let cycle = cycle.min(self.now + HORIZON - 1);
         self.released[(cycle % HORIZON) as usize] += lanes;
     }
 
+    /// Releases what is due up to cycle `to`. Cycles must not decrease from call to call.
     #[inline(always)]
-    fn advance(&mut self, to: u64) {
+    pub fn advance(&mut self, to: u64) {
         while self.now < to {
             if self.occupied == 0 {
                 self.now = to;
@@ -93,13 +100,13 @@ mod tests {
     #[test]
     fn waits_for_the_first_release() {
         let mut wheel = Wheel::new([2, 4, 2, 1]);
-        assert_eq!(wheel.room(5, 0, lane::STOPS_ANY), 5);
+        assert_eq!(wheel.room(5, 1, lane::STOPS_ANY), 5);
         wheel.take(lane::MEM);
         wheel.release(50, lane::MEM);
-        assert_eq!(wheel.room(5, 0, lane::STOPS_ANY), 5);
+        assert_eq!(wheel.room(5, 1, lane::STOPS_ANY), 5);
         wheel.take(lane::MEM);
         wheel.release(20, lane::MEM);
-        assert_eq!(wheel.room(6, 0, lane::STOPS_ANY), 20, "even for an instruction of another queue");
+        assert_eq!(wheel.room(6, 1, lane::STOPS_ANY), 20, "even for an instruction of another queue");
     }
 
     #[test]
@@ -107,8 +114,8 @@ mod tests {
         let mut wheel = Wheel::new([4, 4, 4, 4]);
         wheel.take(lane::INT);
         wheel.release(9, lane::INT);
-        assert_eq!(wheel.room(1, 2, lane::STOPS_ANY), 1);
-        assert_eq!(wheel.room(1, 3, lane::STOPS_ANY), 9);
+        assert_eq!(wheel.room(1, 3, lane::STOPS_ANY), 1);
+        assert_eq!(wheel.room(1, 4, lane::STOPS_ANY), 9);
     }
 
     #[test]
@@ -116,8 +123,8 @@ mod tests {
         let mut wheel = Wheel::new([1, 4, 4, 4]);
         wheel.take(lane::MEM);
         wheel.release(1 << 40, lane::MEM);
-        assert_eq!(wheel.room(0, 0, lane::STOPS_ANY), HORIZON - 1);
-        assert_eq!(wheel.room(1 << 50, 0, lane::STOPS_ANY), 1 << 50, "a long jump is one step");
+        assert_eq!(wheel.room(0, 1, lane::STOPS_ANY), HORIZON - 1);
+        assert_eq!(wheel.room(1 << 50, 1, lane::STOPS_ANY), 1 << 50, "a long jump is one step");
     }
 
     #[test]
@@ -125,7 +132,7 @@ mod tests {
         let mut wheel = Wheel::new([4, 4, 4, 1]);
         wheel.take(lane::TAG);
         wheel.release(30, lane::TAG);
-        assert_eq!(wheel.room(2, 0, lane::STOPS_ANY), 2);
-        assert_eq!(wheel.room(2, 3, lane::STOPS_BRANCH), 30);
+        assert_eq!(wheel.room(2, 1, lane::STOPS_ANY), 2);
+        assert_eq!(wheel.room(2, 4, lane::STOPS_BRANCH), 30);
     }
 }

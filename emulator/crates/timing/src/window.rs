@@ -2,7 +2,6 @@
 
 use crate::Preset;
 use crate::facts::{Fact, ring};
-use crate::front::Decoded;
 use crate::ring::{MAX, Ring};
 use crate::stats::{Stalls, Stats};
 use crate::wheel::Wheel;
@@ -18,7 +17,7 @@ pub(crate) struct Window {
     row_count: u32,
     /// A register file can run out before the ROB is full.
     scarce: bool,
-    files: [Ring; 2],
+    files: Box<[Ring; 2]>,
     pub loads: Ring,
     pub stores: Ring,
     pub wheel: Wheel,
@@ -26,8 +25,9 @@ pub(crate) struct Window {
     pub dispatched: u64,
     /// Cycle in which the last instruction committed or trapped (or the hart woke up).
     pub committed: u64,
-    /// The last instruction redirected the front end: an empty ROB is its doing.
-    pub flushed: bool,
+    /// The instruction before this row redirected the front end (1; 2 until a row starts): an empty ROB is
+    /// its doing.
+    flushed: u8,
     /// Rows that are behind a blocked head at most: the ROB's, or as many as fill the integer issue queue
     /// if every other instruction waits in it.
     pub rows_behind: u64,
@@ -43,7 +43,7 @@ impl Window {
             row: 0,
             row_count: rows,
             scarce: renamed.iter().any(|&n| n < preset.rob.entries),
-            files: renamed.map(Ring::new),
+            files: Box::new(renamed.map(Ring::new)),
             // One entry of each queue stays empty (`lsu/lsu.scala:300`).
             loads: Ring::new(preset.lsu.loads - 1),
             stores: Ring::new(preset.lsu.stores - 1),
@@ -55,59 +55,80 @@ impl Window {
             ]),
             dispatched: 0,
             committed: 0,
-            flushed: false,
+            flushed: 0,
             rows_behind: u64::from(rows.min(2 * issue.int_entries / preset.decode.width)),
         }
     }
 
-    /// The cycle in which an instruction is dispatched; the ROB holds it from the next one on.
+    /// A decode group takes the next ROB row, in the first cycle ≥ `want` in which it is free.
+    #[inline(always)]
+    pub fn new_row(&mut self, want: u64, stalls: &mut Stalls) {
+        self.rows[self.row as usize % MAX] = self.committed + 1;
+        let next = self.row + 1;
+        self.row = if next == self.row_count { 0 } else { next };
+        let want = want.max(self.dispatched);
+        let free = self.rows[self.row as usize % MAX];
+        stalls.rob += free.saturating_sub(want);
+        self.dispatched = want.max(free);
+        self.flushed >>= 1;
+        self.wheel.advance(self.dispatched);
+    }
+
+    /// The cycle in which an instruction of the current row is dispatched; the ROB holds it from the next
+    /// one on. `after_slot`: its slot plus one. `entry`: cycle from which its queue entry is free.
     #[inline(always)]
     pub fn dispatch(
         &mut self,
         fact: &Fact,
-        decoded: &Decoded,
+        after_slot: u32,
         entry: u64,
         stalls: &mut Stalls,
     ) -> u64 {
-        let want = (decoded.cycle + 1).max(self.dispatched);
-        let row = self.next_row(decoded);
-        let register = match self.scarce {
-            false => 0,
-            true => match fact.file {
-                ring::INT => self.files[0].available(),
-                ring::FP => self.files[1].available(),
-                _ => 0,
-            },
-        };
-        let free = want.max(row).max(register).max(entry);
-        let cycle = self.wheel.room(free, decoded.slot, fact.stops);
-        self.wheel.take(fact.lanes);
-        self.dispatched = cycle;
-        if cycle != want {
-            stalls.note(want, [row, register, entry], cycle, fact.queue);
+        if self.wheel.full(after_slot, fact.stops) | (entry > self.dispatched) | self.scarce {
+            let Fact { file, queue, stops, .. } = *fact;
+            self.stall(file, queue, stops, after_slot, entry, stalls);
         }
-        cycle
+        self.wheel.take(fact.lanes);
+        self.dispatched
     }
 
-    /// The cycle from which the instruction's ROB row is free: it may start one.
-    #[inline(always)]
-    fn next_row(&mut self, decoded: &Decoded) -> u64 {
-        let new = u32::from(decoded.new_row);
-        let row = self.row + new;
-        self.row = if row == self.row_count { 0 } else { row };
-        self.rows[self.row as usize % MAX] & u64::from(new).wrapping_neg()
+    /// The slow way to dispatch: waits for a register, a queue entry, issue-queue slots and tags.
+    #[inline(never)]
+    fn stall(
+        &mut self,
+        file: u8,
+        queue: u8,
+        stops: u32,
+        after_slot: u32,
+        entry: u64,
+        stalls: &mut Stalls,
+    ) {
+        let want = self.dispatched;
+        let register = match file {
+            ring::INT if self.scarce => self.files[0].available(),
+            ring::FP if self.scarce => self.files[1].available(),
+            _ => 0,
+        };
+        let free = want.max(register).max(entry);
+        let cycle = self.wheel.room(free, after_slot, stops);
+        stalls.issue_queue += cycle - free;
+        let reason = match (register < entry, queue) {
+            (false, _) => &mut stalls.registers,
+            (true, ring::LOAD) => &mut stalls.load_queue,
+            (true, _) => &mut stalls.store_queue,
+        };
+        *reason += free - want;
+        self.dispatched = cycle;
     }
 
     /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order.
     #[inline(always)]
-    pub fn commit(&mut self, done: u64, fact: &Fact, decoded: &Decoded, stats: &mut Stats) -> u64 {
-        let cycle = done.max(self.committed + u64::from(decoded.new_row));
+    pub fn commit(&mut self, done: u64, fact: &Fact, new_row: bool, stats: &mut Stats) -> u64 {
+        let cycle = done.max(self.committed + u64::from(new_row));
         if cycle > self.committed + 1 {
             self.account(cycle, stats);
         }
         self.committed = cycle;
-        self.flushed = false;
-        self.rows[self.row as usize % MAX] = cycle + 1;
         if self.scarce {
             match fact.file {
                 ring::INT => self.files[0].take(cycle + FREE_LIST),
@@ -124,7 +145,7 @@ impl Window {
         let next = self.committed + 1;
         let enters = (self.dispatched + 1).clamp(next, cycle);
         let empty = enters - next;
-        if self.flushed {
+        if self.flushed != 0 {
             stats.cycles_flushed += empty;
         } else {
             stats.cycles_drained += empty;
@@ -147,16 +168,15 @@ impl Window {
         let cycle = ready.max(self.committed + 1);
         self.account(cycle, stats);
         self.committed = cycle;
-        self.flushed = true;
-        self.rows[self.row as usize % MAX] = cycle + 1;
+        self.redirected();
         self.dispatched = cycle + refill - 1;
         cycle
     }
 
-    /// Dispatches an instruction into the empty ROB.
-    pub fn dispatch_alone(&mut self, cycle: u64, decoded: &Decoded) {
-        self.next_row(decoded);
-        self.dispatched = cycle;
+    /// The last instruction redirected the front end.
+    #[inline(always)]
+    pub fn redirected(&mut self) {
+        self.flushed = 2;
     }
 
     /// First cycle in which an instruction that needs an empty ROB can be dispatched.

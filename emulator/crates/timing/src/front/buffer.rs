@@ -1,37 +1,43 @@
 //! The fetch buffer and decode.
 
-use super::Decoded;
 use crate::Preset;
 
 /// Limit of rows that the buffer remembers.
 const ROWS: usize = 16;
+/// Slots of a row, and one past it; a power of two.
+const SLOTS: usize = 16;
 
 /// Instructions lie in rows of the decode width, in the order in which they came since the last
 /// redirect. Decode takes from one row at a time: what of it is there and not yet taken is one group.
 /// So a row that arrives in pieces is decoded in pieces, and each piece takes a ROB row.
-pub(super) struct FetchBuffer {
+pub(crate) struct FetchBuffer {
     width: u32,
     rows: u32,
-    /// Instructions that a packet may bring: so many must fit before one enters.
-    packet: u32,
     /// Row of the next instruction since the last redirect, and its slot there.
     row: u32,
     slot: u32,
-    /// By row: the cycle in which its last instruction so far was decoded.
+    /// Instructions that the current group still takes.
+    left: u32,
+    /// By slot: how many rows further a packet that starts there ends.
+    reach: [u8; SLOTS],
+    /// By row: the cycle in which its last group so far was decoded.
     decoded: [u64; ROWS],
-    /// Cycle of the last group.
+    /// Cycle of the current group.
     cycle: u64,
 }
 
 impl FetchBuffer {
     pub fn new(preset: &Preset) -> Self {
         let width = preset.decode.width;
+        let packet = preset.fetch.bytes / 2;
+        let reach = |slot| ((slot as u32 + packet).saturating_sub(1) / width) as u8;
         Self {
             width,
+            reach: std::array::from_fn(reach),
             rows: preset.fetch.buffer / width,
-            packet: preset.fetch.bytes / 2,
             row: 0,
             slot: 0,
+            left: 0,
             decoded: [0; ROWS],
             cycle: 0,
         }
@@ -41,6 +47,7 @@ impl FetchBuffer {
     pub fn clear(&mut self) {
         self.row = 0;
         self.slot = 0;
+        self.left = 0;
         self.decoded = [0; ROWS];
     }
 
@@ -48,35 +55,57 @@ impl FetchBuffer {
     /// reach must be gone.
     #[inline(always)]
     pub fn room(&self) -> u64 {
-        let reach = self.slot + self.packet;
-        let mut last = self.row;
-        let mut left = reach;
-        // At most a packet's worth of rows: no division by the width.
-        while left > self.width {
-            left -= self.width;
-            last += 1;
-        }
-        match (last + 1).checked_sub(self.rows + 1) {
+        let last = self.row + u32::from(self.reach[self.slot as usize % SLOTS]);
+        match last.checked_sub(self.rows) {
             Some(row) => self.decoded[row as usize % ROWS] + 1,
             None => 0,
         }
     }
 
-    /// Decodes the next instruction, which is in the buffer from cycle `there` on. The group before was
+    /// A packet is in the buffer from cycle `there` on: the current group cannot take it if it was decoded
+    /// before.
+    #[inline(always)]
+    pub fn arrives(&mut self, there: u64) {
+        self.left = if there > self.cycle { 0 } else { self.left };
+    }
+
+    /// The group is full, or what it could take was not there: the next instruction starts one.
+    #[inline(always)]
+    pub fn ended(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Starts a group; its cycle. The packet is there from cycle `there` on, the group before was
     /// dispatched whole in `dispatched`.
     #[inline(always)]
-    pub fn decode(&mut self, there: u64, dispatched: u64, decoded: &mut Decoded) {
-        let slot = self.slot;
-        let new_row = (slot == 0) | (there > self.cycle);
-        let next = there.max(self.cycle + 1).max(dispatched);
-        self.cycle = if new_row { next } else { self.cycle };
+    pub fn start(&mut self, there: u64, dispatched: u64) -> u64 {
+        let wrap = self.slot == self.width;
+        self.row += u32::from(wrap);
+        self.slot = if wrap { 0 } else { self.slot };
+        self.left = self.width - self.slot;
+        self.cycle = there.max(self.cycle + 1).max(dispatched);
         self.decoded[self.row as usize % ROWS] = self.cycle;
-        let last = slot + 1 == self.width;
-        self.slot = if last { 0 } else { slot + 1 };
-        self.row += u32::from(last);
-        decoded.cycle = self.cycle;
-        decoded.new_row = new_row;
-        decoded.slot = slot;
+        self.cycle
+    }
+
+    /// Decodes the next instruction of the group; the cycle.
+    #[inline(always)]
+    pub fn decode(&mut self) -> u64 {
+        self.left -= 1;
+        self.slot += 1;
+        self.cycle
+    }
+
+    /// Slot of the instruction decoded last, plus one.
+    #[inline(always)]
+    pub fn after_slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Cycle of the instruction decoded last.
+    #[inline(always)]
+    pub fn cycle(&self) -> u64 {
+        self.cycle
     }
 }
 
@@ -84,31 +113,34 @@ impl FetchBuffer {
 mod tests {
     use super::*;
 
+    /// Decodes `n` instructions of a packet that is there from `there` on: cycles, and which started a group.
+    fn cycles(buffer: &mut FetchBuffer, there: u64, n: u32) -> Vec<(u64, bool)> {
+        buffer.arrives(there);
+        let one = |_| {
+            let new = buffer.ended();
+            if new {
+                buffer.start(there, 0);
+            }
+            (buffer.decode(), new)
+        };
+        (0..n).map(one).collect()
+    }
+
     #[test]
     fn a_row_that_comes_in_pieces_is_decoded_in_pieces() {
         let mut buffer = FetchBuffer::new(&Preset::default());
-        let cycles = |b: &mut FetchBuffer, there: u64, n: u32| -> Vec<(u64, bool)> {
-            let mut d = Decoded::default();
-            let one = |_| {
-                b.decode(there, 0, &mut d);
-                (d.cycle, d.new_row)
-            };
-            (0..n).map(one).collect()
-        };
         assert_eq!(cycles(&mut buffer, 5, 2), [(5, true), (5, false)]);
-        assert_eq!(cycles(&mut buffer, 6, 4), [(6, true), (6, false), (7, true), (7, false)]);
+        let second = [(6, true), (6, false), (7, true), (7, false)];
+        assert_eq!(cycles(&mut buffer, 6, 4), second);
         assert_eq!(cycles(&mut buffer, 7, 1), [(7, false)]);
     }
 
     #[test]
     fn a_full_buffer_holds_packets_back() {
         let mut buffer = FetchBuffer::new(&Preset::default());
-        let mut d = Decoded::default();
-        for _ in 0..24 {
-            buffer.decode(100, 0, &mut d);
-        }
+        cycles(&mut buffer, 100, 24);
         assert_eq!(buffer.room(), 0);
-        buffer.decode(100, 0, &mut d);
+        cycles(&mut buffer, 100, 1);
         assert_eq!(buffer.room(), 101, "row 0 was decoded in cycle 100");
     }
 }

@@ -21,21 +21,6 @@ pub(crate) use packet::{Below, Fetched};
 /// F0 to the cycle in which the packet enters the fetch buffer.
 const F4: u64 = 4;
 
-/// Where an instruction stands when it leaves the front end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Decoded {
-    /// Cycle in which it is decoded.
-    pub cycle: u64,
-    /// It starts a new decode group, and with it a ROB row.
-    pub new_row: bool,
-    /// Position in its group: the ROB bank.
-    pub slot: u32,
-    /// First of its fetch packet.
-    pub new_packet: bool,
-    /// What delayed its packet.
-    pub tea: TeaEvents,
-}
-
 /// Counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrontCounts {
@@ -63,9 +48,9 @@ pub(crate) struct FrontEnd {
     entered_before: u64,
     /// What the predictor stages think of the packet so far.
     view: View,
-    /// The instruction fetched last.
-    pub decoded: Decoded,
-    buffer: FetchBuffer,
+    /// What delayed the packet, for its first instruction.
+    pub tea: TeaEvents,
+    pub buffer: FetchBuffer,
     /// Fetch target queue: entries by packet.
     targets: Ring,
     history: History,
@@ -121,9 +106,9 @@ impl FrontEnd {
             entered: 0,
             entered_before: 0,
             view: View::default(),
-            decoded: Decoded::default(),
+            tea: TeaEvents::default(),
             buffer: FetchBuffer::new(preset),
-            // An entry is noted when the packet after next is fetched, and two stay empty.
+            // An entry is given back when the packet after next is fetched, and two stay empty.
             targets: Ring::new(preset.fetch.targets - 3),
             history: History::default(),
             predictor: Predictor::new(preset),
@@ -137,14 +122,6 @@ impl FrontEnd {
             l1i_refill: u64::from(preset.l1i.refill),
             l1i_prefetch: preset.l1i.prefetch,
             counts: FrontCounts::default(),
-        }
-    }
-
-    /// The instruction just decoded commits (or traps) in `cycle`.
-    #[inline(always)]
-    pub fn committed(&mut self, cycle: u64) {
-        if self.decoded.new_packet {
-            self.targets.take(cycle + 1);
         }
     }
 

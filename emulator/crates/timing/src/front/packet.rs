@@ -30,22 +30,32 @@ impl FrontEnd {
         (pc.wrapping_add(u64::from(len)) <= self.limit) & (self.room != 0)
     }
 
-    /// Decodes the next instruction of the packet: [`FrontEnd::decoded`]. The previous one was dispatched in
-    /// `dispatched`.
+    /// Starts a decode group; its cycle.
     #[inline(always)]
-    pub fn decode(&mut self, new_packet: bool, dispatched: u64) {
-        self.room = self.room.wrapping_sub(1);
-        self.decoded.new_packet = new_packet;
-        self.buffer.decode(self.entered + 1, dispatched, &mut self.decoded);
+    pub fn start_group(&mut self, dispatched: u64) -> u64 {
+        self.buffer.start(self.entered + 1, dispatched)
     }
 
-    /// Starts the packet that `inst` is the first of.
-    pub fn packet(&mut self, inst: &Fetched, below: Below<'_>, walker: &impl PageWalker) {
+    /// Decodes the next instruction of the packet; the cycle.
+    #[inline(always)]
+    pub fn decode(&mut self) -> u64 {
+        self.room = self.room.wrapping_sub(1);
+        self.buffer.decode()
+    }
+
+    /// Starts the packet that `inst` is the first of. The instructions of the one before committed up to
+    /// `committed`.
+    pub fn packet(
+        &mut self,
+        inst: &Fetched,
+        committed: u64,
+        below: Below<'_>,
+        walker: &impl PageWalker,
+    ) {
         self.counts.packets += 1;
         let bank = self.packet_bytes / 2;
         let end = inst.pc.wrapping_add(inst.len);
         let sequential = self.limit != 0;
-        self.decoded.tea = TeaEvents::default();
         let mut f0 = if sequential { self.f0 + self.run_on() } else { self.next_f0 };
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
@@ -65,6 +75,10 @@ impl FrontEnd {
             .max(self.entered + 1)
             .max(self.buffer.room())
             .max(self.targets.available());
+        // The target queue's entry of a packet is free when the next packet commits; noted is its last
+        // instruction, in hardware it is the first.
+        self.targets.take(committed + 1);
+        self.buffer.arrives(self.entered + 1);
         self.room = self.packet_insts;
         self.view = super::View::default();
         self.limit = self.end;
@@ -109,7 +123,7 @@ impl FrontEnd {
                 let Below { walk, l1d, lower } = below;
                 let (ready, bits) = walk.translate(start, f0 + 1, walker, l1d, lower);
                 self.itlb.fill(start, bits);
-                self.decoded.tea |= TeaEvents::DR_TLB;
+                self.tea |= TeaEvents::DR_TLB;
                 f0 = ready + 1;
                 self.page = start >> 12;
                 return self.l1i(start, f0, lower, inst);
@@ -135,7 +149,7 @@ impl FrontEnd {
             Some(_) => return f0,
             None => self.l1i_miss(line, f2, lower),
         };
-        self.decoded.tea |= TeaEvents::DR_L1;
+        self.tea |= TeaEvents::DR_L1;
         // Until the line is there, the packet is fetched again every other cycle.
         f0 + (ready - f2).next_multiple_of(2)
     }

@@ -59,6 +59,10 @@ impl Btb {
     /// A new branch gets a pseudo-random way. Not modelled: that branches of one block share a way.
     #[inline(always)]
     pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
+        let same = (found.conditional == conditional) & (!taken | (found.target == target as u32));
+        if found.hit & same {
+            return;
+        }
         self.turn = self.turn.wrapping_add(at.block as u8 | 1);
         let way = if found.hit { found.way } else { self.turn >> 3 };
         let tag = self.tag(at) | if conditional { CONDITIONAL } else { 0 };

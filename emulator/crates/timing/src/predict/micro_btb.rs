@@ -66,26 +66,37 @@ impl MicroBtb {
     /// a way.
     #[inline(always)]
     pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
-        if !self.on {
-            return;
+        let column = &mut self.columns[at.bank & 1][at.slot & 3];
+        let same = (found.conditional == conditional) & (!taken | (found.target == target as u32));
+        if found.hit & same {
+            let entry = &mut column.ways[usize::from(found.way) % WAYS];
+            entry.counter = saturate(entry.counter, taken);
+        } else if self.on {
+            self.write(at, found, conditional, taken, target);
         }
+    }
+
+    #[inline(never)]
+    fn write(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
         let fold = &mut self.fold[at.bank & 1];
         let way = if found.hit { found.way } else { (*fold ^ folded(at.block)) & self.mask };
         let column = &mut self.columns[at.bank & 1][at.slot & 3];
         let entry = &mut column.ways[usize::from(way) % WAYS];
-        if !found.hit {
+        if found.hit {
+            entry.counter = saturate(entry.counter, taken);
+        } else {
             *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block);
-            *entry = Entry { tag: at.block.wrapping_add(1), counter: if taken { 2 } else { 1 }, ..*entry };
+            entry.tag = at.block.wrapping_add(1);
+            entry.counter = if taken { 3 } else { 0 };
             column.index[at.block as usize % INDEX] = way;
         }
         entry.conditional = conditional;
-        // A new entry's counter goes to 3 or 0, one of the array on by one.
-        entry.counter = saturate(entry.counter, taken);
-        let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
-        let far = (target.wrapping_sub(pc) as i64) << 28 >> (28 + OFFSET_BITS - 1);
-        // A target out of reach is stored truncated: the entry predicts a wrong address.
-        let stored = if far == 0 || far == -1 { target as u32 } else { u32::MAX };
-        entry.target = if taken { stored } else { entry.target };
+        if taken {
+            let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
+            let far = (target.wrapping_sub(pc) as i64) << 28 >> (28 + OFFSET_BITS - 1);
+            // A target out of reach is stored truncated: the entry predicts a wrong address.
+            entry.target = if far == 0 || far == -1 { target as u32 } else { u32::MAX };
+        }
     }
 }
 
