@@ -31,7 +31,10 @@ const SLICE: u64 = 1 << 20;
 /// Batches that may wait for the host's side: 16 MiB.
 const IN_FLIGHT: usize = 64;
 /// Default sampling period, in cycles: a prime, so that loops do not beat against it.
-const DENSE_PERIOD: u64 = 9973;
+const DENSE_PERIOD: u64 = 499;
+
+/// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
+const MAX_BOOTARGS: usize = 1023;
 
 /// Everything that a run needs, checked before anything is written.
 struct Plan {
@@ -86,6 +89,13 @@ impl Plan {
         if let Some(command) = &spec.run.command {
             let encoded = base64::engine::general_purpose::STANDARD.encode(command);
             bootargs = format!("{bootargs} tipsim.command={encoded}");
+        }
+        if bootargs.len() > MAX_BOOTARGS {
+            return Err(at(BadInput(format!(
+                "run.command: expected a kernel command line of at most {MAX_BOOTARGS} bytes, found {}",
+                bootargs.len()
+            )))
+            .into());
         }
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)

@@ -192,15 +192,15 @@ int main(int argc, char **argv)
 
 	if (argc > 2 || *end || !scale) {
 		fprintf(stderr, "Usage: quickstart [PERCENT]\n"
-				"Runs five phases, each limited by something else; 100 is about 75 million instructions.\n");
+				"Runs five phases, each limited by something else; 100 is about 90 million instructions.\n");
 		return 2;
 	}
-	print("compute_integers", compute_integers(scale * 7000));
-	print("compute_floats", compute_floats(scale * 14000));
-	print("flush_ceilings", flush_ceilings(scale * 4500));
-	print("mispredict_branches", mispredict_branches(scale * 11000));
+	print("compute_integers", compute_integers(scale * 12000));
+	print("compute_floats", compute_floats(scale * 16000));
+	print("flush_ceilings", flush_ceilings(scale * 4000));
+	print("mispredict_branches", mispredict_branches(scale * 10500));
 	stall_prepare();
-	print("stall_chase", stall_chase(scale * 1900));
-	print("frontend_walk", frontend_walk(scale * 480));
+	print("stall_chase", stall_chase(scale * 2600));
+	print("frontend_walk", frontend_walk(scale * 600));
 	return 0;
 }

@@ -96,8 +96,10 @@ impl GuestContext {
                 });
             }
             Some(SideBand::Exit { pid, tid }) => {
+                // What is left of it still runs in the kernel, and may be switched to again: its
+                // number stays its own until another process is born with it.
                 if pid == tid
-                    && let Some(id) = self.living.remove(&pid)
+                    && let Some(id) = self.living.get(&pid)
                 {
                     self.processes[id.0 as usize].end_cycle = Some(cycle);
                 }
@@ -163,7 +165,7 @@ impl GuestContext {
             None => (String::new(), Vec::new()),
         };
         if let Some(old) = self.living.remove(&pid) {
-            self.processes[old.0 as usize].end_cycle = Some(cycle);
+            self.processes[old.0 as usize].end_cycle.get_or_insert(cycle);
         }
         self.create(cycle, pid, 0, name, mappings);
     }
