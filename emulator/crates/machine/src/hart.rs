@@ -1,5 +1,6 @@
 //! The hart: architectural state, and what it needs at hand to execute quickly.
 
+mod atomics;
 mod check;
 mod fetch;
 mod memory;
@@ -11,7 +12,7 @@ mod untimed;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use isa::{Executed, MemAccess, Operand, Privilege, Reg, StaticId};
+use isa::{Executed, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
 
 use crate::code_cache::CodeCache;
 use crate::counters::Counters;
@@ -50,6 +51,8 @@ pub(crate) mod after {
     pub const INTERRUPTS: u8 = 8;
     /// A device register was accessed, or a watched page written.
     pub const DEVICE: u8 = 16;
+    /// A region trigger was executed, and the run shall end there.
+    pub const REGION: u8 = 32;
 }
 
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sstc and Sscofpmf.
@@ -91,6 +94,10 @@ pub struct Hart {
     pub(crate) timed: bool,
     /// Asleep in `wfi`.
     pub(crate) waiting: bool,
+    /// Runs end at region triggers.
+    pub(crate) stop_at_regions: bool,
+    /// The last region trigger started a region.
+    pub(crate) region_started: bool,
     pub(crate) csrs: Csrs,
     pub(crate) pmp: Pmp,
     pub(crate) counters: Counters,
@@ -145,6 +152,8 @@ impl Hart {
             stop_cycle: 0,
             timed: false,
             waiting: false,
+            stop_at_regions: false,
+            region_started: false,
             csrs: Csrs::new(),
             pmp: Pmp::new(),
             counters: Counters::new(),
@@ -219,6 +228,21 @@ impl Hart {
     pub fn set_guest_tag(&mut self, tag: u64) {
         self.guest_tag.set(tag);
         self.adopt_guest_tag();
+    }
+
+    /// Lets runs end with [`RunExit::Region`] after each region trigger, so that the caller can go
+    /// on in another mode. Off at reset.
+    pub fn stop_at_regions(&mut self, stop: bool) {
+        self.stop_at_regions = stop;
+    }
+
+    /// A region trigger was executed.
+    pub(crate) fn region<T: TimingModel>(&mut self, env: &mut Env<'_, T>, start: bool) {
+        env.timing.region(start);
+        self.region_started = start;
+        if self.stop_at_regions {
+            self.afterwards(after::REGION);
+        }
     }
 
     /// Writes an integer or FP register from an instruction.

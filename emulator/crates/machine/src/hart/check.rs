@@ -149,6 +149,9 @@ impl Hart {
         if after & after::INTERRUPTS != 0 {
             self.due = 0;
         }
+        if after & after::REGION != 0 {
+            return Some(RunExit::Region(self.region_started));
+        }
         if after & after::WAIT != 0 {
             return self.wait(env);
         }

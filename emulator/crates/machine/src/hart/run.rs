@@ -47,6 +47,9 @@ pub enum RunExit {
     Limit,
     /// The guest ended it.
     Exit(Exit),
+    /// A region trigger was executed, and [`Hart::stop_at_regions`] is on: `true` if the region
+    /// starts.
+    Region(bool),
     /// The hart sleeps in `wfi` and nothing is scheduled that could wake it: only the host can.
     Idle,
 }

@@ -128,7 +128,7 @@ impl Hart {
         env.timing.retire(&hart.executed, &walker);
         hart.count += 1;
         if let Some(start) = region {
-            env.timing.region(start);
+            hart.region(env, start);
         }
         next
     }

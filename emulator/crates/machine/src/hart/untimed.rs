@@ -111,7 +111,7 @@ impl Hart {
         let next = match (result, trigger(&inst)) {
             (Ok(next), _) => next,
             (Err(_), Some(start)) => {
-                env.timing.region(start);
+                self.region(env, start);
                 at.pc.wrapping_add(4)
             }
             (Err(trap), None) => self.trap(trap, at.pc),

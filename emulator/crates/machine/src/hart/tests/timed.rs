@@ -119,6 +119,23 @@ fn region_triggers_retire_like_any_addi() {
 }
 
 #[test]
+fn runs_can_end_at_region_triggers() {
+    let program = [
+        addi(1, 0, 1),
+        REGION_START,
+        addi(1, 0, 1),
+        REGION_STOP,
+        addi(0, 0, 0),
+    ];
+    let (mut machine, mut model) = (Machine::new(&program), Model::new());
+    machine.hart.stop_at_regions(true);
+    assert_eq!(machine.steps(5), RunExit::Region(true));
+    assert_eq!(machine.timed(&mut model, 5), RunExit::Region(false));
+    assert_eq!((machine.hart.instructions(), model.retired.len()), (4, 2));
+    assert_eq!(machine.steps(1), RunExit::Limit);
+}
+
+#[test]
 fn an_interrupt_drops_the_instruction_that_decodes_too_late() {
     let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
     machine.write(RAM_BASE + 0x100, &[jal(0, 0)]);
