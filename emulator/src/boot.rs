@@ -76,7 +76,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 std::thread::sleep(NAP);
                 asleep += NAP;
             }
-            RunExit::Limit => {}
+            RunExit::Limit | RunExit::Region(_) => {}
         }
     };
     drop(terminal);

@@ -65,7 +65,9 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         RunExit::Exit(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
         RunExit::Exit(Exit::Reset) => 0,
         RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
-        RunExit::Limit => anyhow::bail!("{name}: not done after {} instructions", args.max_insts),
+        RunExit::Limit | RunExit::Region(_) => {
+            anyhow::bail!("{name}: not done after {} instructions", args.max_insts)
+        }
     };
     if let Some(file) = &args.signature {
         let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {

@@ -31,7 +31,7 @@ const SLICE: u64 = 1 << 20;
 /// Batches that may wait for the host's side: 16 MiB.
 const IN_FLIGHT: usize = 64;
 /// Default sampling period, in cycles: a prime, so that loops do not beat against it.
-const DENSE_PERIOD: u64 = 499;
+const DENSE_PERIOD: u64 = 199;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
@@ -213,7 +213,7 @@ fn simulate(
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 break outcome::End::RecordingFailed;
             }
-            RunExit::Limit => {
+            RunExit::Limit | RunExit::Region(_) => {
                 let most = plan.spec.run.max_cycles;
                 if most != 0 && system.hart.cycle() >= most {
                     break outcome::End::TooLong(most);

@@ -127,18 +127,31 @@ fn profilers_rank_as_the_paper_says() {
 
 #[test]
 fn the_guests_own_profile_agrees() {
-    let errors = json(&quickstart().join("errors.json"));
-    let e = |level: &str| {
-        let e = &errors["quickstart"][level]["guest-tip"];
-        e.as_f64()
-            .unwrap_or_else(|| panic!("no guest-tip at {level} level: {errors:#}"))
-    };
-    assert!(e("function") < 0.10, "function level: {}", e("function"));
-    assert!(
-        e("function")
-            < errors["quickstart"]["instruction"]["software"]
-                .as_f64()
-                .unwrap()
+    // The hardware path (unit, interrupt, driver, perf) may err by what its few samples leave to
+    // chance, and by the interrupt's own handler, which a periodic timer never samples.
+    let report = json(&quickstart().join("report.json"));
+    let processes = report["processes"].as_array().unwrap();
+    let process = processes
+        .iter()
+        .find(|p| p["name"] == "quickstart")
+        .expect("the process");
+    let columns = report["columns"].as_array().unwrap();
+    let guest = columns
+        .iter()
+        .position(|c| c["name"] == "guest-tip")
+        .expect("the guest's column");
+    for level in ["function", "block", "instruction"] {
+        let found = &process["errors"][guest][level];
+        let (error, sampling) = (found["error"].as_f64(), found["sampling"].as_f64());
+        let (error, sampling) = (error.unwrap(), sampling.unwrap());
+        assert!(
+            error < sampling + 0.05,
+            "{level}: {error:.3}, by sampling alone {sampling:.3}"
+        );
+    }
+    assert_eq!(
+        columns[guest]["unmatched_cycles"], 0.0,
+        "samples at addresses that never ran"
     );
 }
 
