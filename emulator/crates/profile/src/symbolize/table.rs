@@ -21,10 +21,10 @@ pub(super) struct Table<'data>(Vec<Entry<'data>>);
 struct Rank {
     is_function: bool,
     sized: bool,
+    /// Aliases for internal use start with underscores: `malloc` rather than `__libc_malloc`.
+    fewer_underscores: std::cmp::Reverse<usize>,
     global: bool,
     strong: bool,
-    /// Aliases for internal use start with underscores.
-    fewer_underscores: std::cmp::Reverse<usize>,
     shorter: std::cmp::Reverse<usize>,
 }
 

@@ -27,7 +27,7 @@ const number = (value) => Math.round(value).toLocaleString("en-US");
 const percent = (share) => (share === 0 ? "·" : (100 * share).toFixed(1));
 function compact(value) {
   for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-    if (value >= 10 * size) return (value / size).toFixed(value >= 100 * size ? 0 : 1) + " " + unit;
+    if (value >= size) return (value / size).toFixed(value >= 100 * size ? 0 : value >= 10 * size ? 1 : 2) + " " + unit;
   }
   return number(value);
 }
@@ -103,9 +103,9 @@ function errors() {
   byId("charts").replaceChildren(...LEVELS.map((_, level) => chart(level, chosen)));
   const head = ["Sampler", "every, cycles", "samples"].map((name, index) =>
     make("th", { rowspan: 2, scope: "col", class: index ? "number" : null }, name));
-  const levels = LEVELS.map((name) => make("th", { colspan: 3, scope: "colgroup" }, name + ", %"));
-  const sub = LEVELS.flatMap(() => ["error", "sampling", "published"].map((name) =>
-    make("th", { class: "number", scope: "col" }, name)));
+  const levels = LEVELS.map((name) => make("th", { colspan: 3, scope: "colgroup", class: "first" }, name + ", %"));
+  const sub = LEVELS.flatMap(() => ["error", "sampling", "published"].map((name, index) =>
+    make("th", { class: index ? "number" : "number first", scope: "col" }, name)));
   const body = data.columns.flatMap((column, index) => {
     const error = chosen.errors[index];
     if (!error) return [];
@@ -114,7 +114,7 @@ function errors() {
       make("td", { class: "number" }, every),
       make("td", { class: "number" }, number(chosen.samples[index])),
       ...LEVELS.flatMap((_, level) => [
-        make("td", { class: "number" }, percent(error[level][0])),
+        make("td", { class: "number first" }, percent(error[level][0])),
         make("td", { class: "number zero" }, percent(error[level][1])),
         make("td", { class: "number zero" }, column.published[level] ? column.published[level][1] : "–"),
       ]))];
@@ -178,18 +178,21 @@ function stacks() {
     make("div", { class: "name", title: name }, name),
     make("div", { class: "number" }, percent(share) + " %"), stackBar(stack));
   byId("stack-bars").replaceChildren(
-    row(`${chosen.name} (${chosen.class} bound)`, chosen.share, chosen.stack),
+    row(`${chosen.name} (class: ${chosen.class})`, chosen.share, chosen.stack),
     ...functionsOf().slice(0, 14).filter((f) => f[F.cycles] > 0)
-      .map((f) => row(owner(f, F.process) + text(f[F.name]), f[F.share], f[F.stack])));
+      .map((f) => row(owner(f, F.process) + text(f[F.name]), scale(f) * f[F.share], f[F.stack])));
 }
 
 /* Tables */
 
-function profilerCells(row, fields) {
+// Rows have shares of their process; together they are shown as shares of all cycles.
+const scale = (row) => (process === 0 ? data.processes[row[0]].share : 1);
+
+function profilerCells(row, fields, largest) {
   return primary.map((column) => {
-    const share = row[fields.shares][column.at];
-    const points = 100 * (share - row[fields.share]);
-    const strength = Math.min(60, 14 * Math.sqrt(Math.abs(points)));
+    const share = scale(row) * row[fields.shares][column.at];
+    const points = 100 * (share - scale(row) * row[fields.share]);
+    const strength = Math.min(70, 70 * Math.sqrt(Math.abs(points) / 100 / (largest || 1)));
     return make("td", {
       class: "number " + (Math.abs(points) < 0.05 ? (share ? "" : "zero") : points > 0 ? "over" : "under"),
       style: Math.abs(points) < 0.05 ? null : `--d:${strength.toFixed(0)}`,
@@ -263,21 +266,24 @@ function table(host, columns, rowOf) {
   return { show(list) { rows = list; order(); } };
 }
 
+const short = (column) => ({ dispatch: "disp.", "dispatch-op": "disp. op", software: "softw.", "guest-tip": "guest" })[column.label]
+  || column.label;
+
 function profilerColumns(fields) {
   return primary.map((column) => ({
-    name: column.label, number: true, key: (row) => row[fields.shares][column.at],
-    title: `Share of the process by ${column.label}`,
+    name: short(column), number: true, key: (row) => scale(row) * row[fields.shares][column.at],
+    title: `Share by ${column.label}`,
   }));
 }
 
 function functionTable() {
   const rows = functionsOf();
-  const largest = Math.max(0, ...rows.map((row) => row[F.share]));
+  const largest = Math.max(0, ...rows.map((row) => scale(row) * row[F.share]));
   const columns = [
     { name: "Function", key: (row) => text(row[F.name]) },
     { name: "Module", key: (row) => data.modules[row[F.module]].path },
     { name: "Cycles", number: true, key: (row) => row[F.cycles], sorted: true },
-    { name: "Oracle, %", number: true, key: (row) => row[F.share] },
+    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[F.share] },
     { name: "Cycle stack" },
     ...profilerColumns(F),
   ];
@@ -289,9 +295,9 @@ function functionTable() {
     return make("tr", {}, make("td", { class: "wide" }, link),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, path(row))),
       make("td", { class: "number" }, number(row[F.cycles])),
-      oracleCell(row[F.share], largest),
+      oracleCell(scale(row) * row[F.share], largest),
       make("td", {}, miniStack(row[F.stack])),
-      ...profilerCells(row, F));
+      ...profilerCells(row, F, largest));
   }).show(rows);
 }
 
@@ -306,9 +312,9 @@ function showInstructions() {
     text(row[I.text]), data.processes[row[I.process]].name,
   ].join(" ").toLowerCase()]));
   const rows = words.length ? all.filter((row) => words.every((word) => needles.get(row).includes(word))) : all;
-  const sum = rows.reduce((total, row) => total + row[I.share], 0);
+  const sum = rows.reduce((total, row) => total + scale(row) * row[I.share], 0);
   byId("matches").textContent = `${number(rows.length)} of ${number(all.length)} instructions` +
-    (process ? `, ${percent(sum)} % of the cycles` : "");
+    `, ${percent(sum)} % of the cycles`;
   instructionTable.show(rows);
 }
 
@@ -325,13 +331,13 @@ function labelTitle(row) {
 
 function instructions() {
   const largest = Math.max(0, ...data.instructions
-    .filter((row) => process === 0 || row[I.process] === process).map((row) => row[I.share]));
+    .filter((row) => process === 0 || row[I.process] === process).map((row) => scale(row) * row[I.share]));
   const columns = [
     { name: "Instruction", key: (row) => owner(row, I.process) + text(row[I.function]) + row[I.pc].padStart(16, "0") },
     { name: "Disassembly", key: (row) => text(row[I.text]) },
     { name: "Source", key: (row) => (row[I.source] === null ? "" : file(text(row[I.source]))) },
     { name: "Cycles", number: true, key: (row) => row[I.cycles], sorted: true },
-    { name: "Oracle, %", number: true, key: (row) => row[I.share] },
+    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[I.share] },
     { name: "Cycle stack" },
     ...profilerColumns(I),
   ];
@@ -339,12 +345,12 @@ function instructions() {
     const line = make("tr", {},
       make("td", { class: "wide", title: "0x" + row[I.pc] + "\n" + labelTitle(row) },
         owner(row, I.process) + text(row[I.label])),
-      make("td", { class: "code" }, text(row[I.text]).replace("\t", " ")),
+      make("td", { class: "code asm", title: text(row[I.text]) }, text(row[I.text]).replace("\t", " ")),
       sourceCell(row),
       make("td", { class: "number" }, number(row[I.cycles])),
-      oracleCell(row[I.share], largest),
+      oracleCell(scale(row) * row[I.share], largest),
       make("td", {}, miniStack(row[I.stack])),
-      ...profilerCells(row, I));
+      ...profilerCells(row, I, largest));
     const go = () => open(data.functions.findIndex((f) =>
       f[F.process] === row[I.process] && f[F.name] === row[I.function]), row[I.pc]);
     line.addEventListener("dblclick", go);
@@ -361,7 +367,7 @@ function listings() {
     .filter(([listing]) => process === 0 || data.functions[listing.function][F.process] === process);
   byId("listed").replaceChildren(...wanted.map(([listing, index]) => {
     const row = data.functions[listing.function];
-    return make("option", { value: index }, `${owner(row, F.process)}${text(row[F.name])} (${percent(row[F.share])} %)`);
+    return make("option", { value: index }, `${owner(row, F.process)}${text(row[F.name])} (${percent(scale(row) * row[F.share])} %)`);
   }));
   showListing(null);
 }
@@ -370,8 +376,8 @@ function showListing(chosen) {
   const listing = data.listings[byId("listed").value];
   const host = byId("listing-table");
   if (!listing) return host.replaceChildren(make("p", { class: "muted", style: "padding:0 1rem" }, "No listing for this choice."));
-  const largest = Math.max(0, ...listing.rows.map(([, row]) => row[I.share]));
-  const heads = ["Address", "Disassembly", "Source", "Cycles", "Oracle, %", "Cycle stack", ...primary.map((c) => c.label)];
+  const largest = Math.max(0, ...listing.rows.map(([, row]) => scale(row) * row[I.share]));
+  const heads = ["Address", "Disassembly", "Source", "Cycles", "Oracle, %", "Cycle stack", ...primary.map(short)];
   const numbers = new Set([3, 4, ...primary.map((_, index) => index + 6)]);
   let inside = null;
   let focus = null;
@@ -385,12 +391,12 @@ function showListing(chosen) {
     inside = inlined;
     const line = make("tr", { tabindex: -1, class: (flags & 1 ? "leader" : "") + (row[I.pc] === chosen ? " chosen" : "") },
       make("td", { class: "code", title: labelTitle(row) }, row[I.pc]),
-      make("td", { class: "code" }, text(row[I.text]).replace("\t", " ")),
+      make("td", { class: "code asm", title: text(row[I.text]) }, text(row[I.text]).replace("\t", " ")),
       sourceCell(row),
       make("td", { class: "number" }, number(row[I.cycles])),
-      oracleCell(row[I.share], largest),
+      oracleCell(scale(row) * row[I.share], largest),
       make("td", {}, row[I.cycles] > 0 ? miniStack(row[I.stack]) : null),
-      ...profilerCells(row, I));
+      ...profilerCells(row, I, largest));
     if (row[I.pc] === chosen) focus = line;
     body.append(line);
   }

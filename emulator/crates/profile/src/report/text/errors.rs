@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::fit::{count, fit, percent};
+use super::fit::{count, fit, fixed};
 use crate::report::model::{Column, Report};
 use crate::report::published::Level;
 
@@ -10,13 +10,13 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
     let process = &report.processes[process];
     writeln!(
         out,
-        "Profile error, {} ({} cycles). sampling: what random samples of the truth would leave.",
-        fit(&process.name, 24),
+        "Profile error, {} ({} cycles)",
+        fit(&process.name, 60),
         count(process.cycles)
     )?;
     writeln!(
         out,
-        "{:<18}{:>12}{:>9} |{:^25} |{:^25} |{:^25}",
+        "{:<18}{:>12}{:>9} |{:^25} |{:^25} |{:>18}",
         "", "every", "", "instruction, %", "basic block, %", "function, %"
     )?;
     write!(out, "{:<18}{:>12}{:>9}", "Profiler", "cycles", "samples")?;
@@ -37,8 +37,8 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
             write!(
                 out,
                 " |{:>7}{:>9}",
-                percent(error.error),
-                percent(error.sampling)
+                fixed(error.error),
+                fixed(error.sampling)
             )?;
             write!(out, "{published:>9}")?;
         }

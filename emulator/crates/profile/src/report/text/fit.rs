@@ -42,12 +42,17 @@ pub(super) fn count(value: f64) -> String {
     out
 }
 
-/// A fraction as per cent with one decimal; `·` for nothing at all.
+/// A fraction as per cent with one decimal.
+pub(super) fn fixed(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+/// As [`fixed`], but `·` for nothing at all.
 pub(super) fn percent(share: f64) -> String {
     if share == 0.0 {
         "·".to_owned()
     } else {
-        format!("{:.1}", share * 100.0)
+        fixed(share)
     }
 }
 

@@ -42,12 +42,8 @@ fn functions(
     } else {
         "%"
     };
-    writeln!(
-        out,
-        "\n{:<44}{:>7}  Share by each profiler, {scope}",
-        "Function", "Oracle"
-    )?;
-    write!(out, "{:<44}{:>7}", "", "%")?;
+    writeln!(out)?;
+    write!(out, "{:<44}{:>7}", "Function, % of the cycles", "Oracle")?;
     for column in columns {
         write!(out, "{:>7}", title(report, *column))?;
     }
@@ -61,9 +57,19 @@ fn functions(
             0 => format!("{}: {}", report.processes[row.process].name, row.name),
             _ => row.name.clone(),
         };
-        write!(out, "{:<44}{:>7}", fit(&name, 43), percent(row.share))?;
+        // Rows have shares of their process.
+        let scale = match process {
+            0 => report.processes[row.process].share,
+            _ => 1.0,
+        };
+        write!(
+            out,
+            "{:<44}{:>7}",
+            fit(&name, 43),
+            percent(scale * row.share)
+        )?;
         for column in columns {
-            write!(out, "{:>7}", percent(row.shares[*column]))?;
+            write!(out, "{:>7}", percent(scale * row.shares[*column]))?;
         }
         writeln!(out)?;
     }
@@ -130,7 +136,8 @@ fn instructions(
             .as_deref()
             .map_or("", |s| s.rsplit('/').next().unwrap_or(s));
         let room = 120 - 31 - 26 - 6 - 6 * shown.len() - 2 - 9;
-        writeln!(out, "  {:<9}{}", mostly(row), fit_end(source, room))?;
+        let tail = format!("  {:<9}{}", mostly(row), fit_end(source, room));
+        writeln!(out, "{}", tail.trim_end())?;
     }
     Ok(())
 }
