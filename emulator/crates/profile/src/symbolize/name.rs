@@ -38,7 +38,13 @@ pub(super) fn demangle(symbol: &str) -> String {
 }
 
 fn cut(name: &str) -> &str {
-    &name[..name.floor_char_boundary(MAX_NAME)]
+    match name
+        .char_indices()
+        .find(|(at, c)| at + c.len_utf8() > MAX_NAME)
+    {
+        Some((end, _)) => &name[..end],
+        None => name,
+    }
 }
 
 #[cfg(test)]

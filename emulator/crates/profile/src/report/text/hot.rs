@@ -37,11 +37,6 @@ fn functions(
     columns: &[usize],
     limit: usize,
 ) -> std::fmt::Result {
-    let scope = if process == 0 {
-        "% of its process"
-    } else {
-        "%"
-    };
     writeln!(out)?;
     write!(out, "{:<44}{:>7}", "Function, % of the cycles", "Oracle")?;
     for column in columns {
@@ -113,7 +108,7 @@ fn instructions(
     for column in &shown {
         write!(out, "{:>6}", title(report, *column))?;
     }
-    writeln!(out, "  {:<9}{}", "mostly", "source")?;
+    writeln!(out, "  {:<9}source", "mostly")?;
     for row in report
         .instructions
         .iter()
