@@ -21,8 +21,16 @@ impl Retired {
     /// One that redirects nothing.
     #[inline(always)]
     pub fn of(answer: &Answer, dispatch: u64) -> Self {
-        let Answer { done, class, tea, .. } = *answer;
-        Self { dispatch, done, redirect: Redirect::None, class, tea }
+        let Answer {
+            done, class, tea, ..
+        } = *answer;
+        Self {
+            dispatch,
+            done,
+            redirect: Redirect::None,
+            class,
+            tea,
+        }
     }
 }
 
@@ -30,7 +38,9 @@ impl<S: CommitSink> Core<S> {
     /// Commits the instruction decoded last; the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
-        let cycle = self.window.commit(retired.done, fact, self.new_row, &mut self.stats);
+        let cycle = self
+            .window
+            .commit(retired.done, fact, self.new_row, &mut self.stats);
         self.stats.instructions += 1;
         self.push(id, retired, cycle);
         cycle

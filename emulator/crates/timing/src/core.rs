@@ -124,8 +124,15 @@ impl<S> Core<S> {
 
     #[inline(never)]
     fn packet(&mut self, inst: &Fetched, walker: &impl PageWalker) {
-        let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
-        self.front.packet(inst, self.window.committed, Below { walk, l1d, lower }, walker);
+        let Lsu {
+            walk, l1d, lower, ..
+        } = &mut self.lsu;
+        self.front.packet(
+            inst,
+            self.window.committed,
+            Below { walk, l1d, lower },
+            walker,
+        );
         self.late = std::mem::take(&mut self.front.tea);
     }
 
@@ -133,7 +140,8 @@ impl<S> Core<S> {
     #[inline(never)]
     fn start_row(&mut self) {
         let cycle = self.front.start_group(self.window.dispatched);
-        self.window.new_row(cycle + 1, &mut self.stats.dispatch_stalls);
+        self.window
+            .new_row(cycle + 1, &mut self.stats.dispatch_stalls);
         self.new_row = true;
     }
 
@@ -176,7 +184,15 @@ impl<S: CommitSink> TimingModel for Core<S> {
         self.late = TeaEvents::default();
         self.new_row = false;
         if !self.front.continues(pc, inst.len) {
-            self.packet(&Fetched { pc, pa, len: u64::from(inst.len), translated }, walker);
+            self.packet(
+                &Fetched {
+                    pc,
+                    pa,
+                    len: u64::from(inst.len),
+                    translated,
+                },
+                walker,
+            );
         }
         if self.front.buffer.ended() {
             self.start_row();
@@ -214,7 +230,12 @@ impl<S: CommitSink> TimingModel for Core<S> {
         self.stats.cycles_idle += cycle - from;
         self.window.committed = cycle;
         self.front.flush(cycle + 1);
-        self.sink.event(from, Event::Idle { cycles: cycle - from });
+        self.sink.event(
+            from,
+            Event::Idle {
+                cycles: cycle - from,
+            },
+        );
     }
 
     /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into
@@ -255,7 +276,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        self.sink.event(self.window.committed, Event::Privilege(privilege as u8));
+        self.sink
+            .event(self.window.committed, Event::Privilege(privilege as u8));
     }
 }
 

@@ -59,7 +59,8 @@ impl<S: CommitSink> Core<S> {
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, fact: &Fact, entry: u64) -> u64 {
         let after_slot = self.front.buffer.after_slot();
-        self.window.dispatch(fact, after_slot, entry, &mut self.stats.dispatch_stalls)
+        self.window
+            .dispatch(fact, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
     /// An integer operation of one cycle on any integer port.
@@ -75,7 +76,17 @@ impl<S: CommitSink> Core<S> {
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(fact, id, &Retired { dispatch, done, redirect, class: CycleClass::Alu, tea });
+        self.commit(
+            fact,
+            id,
+            &Retired {
+                dispatch,
+                done,
+                redirect,
+                class: CycleClass::Alu,
+                tea,
+            },
+        );
     }
 
     /// One issue, one latency.
@@ -89,7 +100,17 @@ impl<S: CommitSink> Core<S> {
         let done = issue + u64::from(fact.done);
         self.write_register(fact, issue + u64::from(fact.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(fact, id, &Retired { dispatch, done, redirect, class: fact.waits, tea });
+        self.commit(
+            fact,
+            id,
+            &Retired {
+                dispatch,
+                done,
+                redirect,
+                class: fact.waits,
+                tea,
+            },
+        );
     }
 
     /// Integer and FP division.
@@ -103,7 +124,11 @@ impl<S: CommitSink> Core<S> {
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
             (&mut self.units.divider_free, cycles, 0)
         } else {
-            (&mut self.units.fp_divider_free, u64::from(fact.done), FDIV_OVERLAP)
+            (
+                &mut self.units.fp_divider_free,
+                u64::from(fact.done),
+                FDIV_OVERLAP,
+            )
         };
         let (issue, _) = self.ports.book(ready.max(*free), fact.ports);
         *free = issue + cycles - overlap;
@@ -111,7 +136,17 @@ impl<S: CommitSink> Core<S> {
         let done = issue + cycles;
         self.write_register(fact, done);
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(fact, executed.id, &Retired { dispatch, done, redirect, class: fact.waits, tea });
+        self.commit(
+            fact,
+            executed.id,
+            &Retired {
+                dispatch,
+                done,
+                redirect,
+                class: fact.waits,
+                tea,
+            },
+        );
     }
 
     /// A branch or jump, up to commit.
@@ -121,8 +156,12 @@ impl<S: CommitSink> Core<S> {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (issue, port) = self.ports.book(ready, fact.ports);
-        self.window.wheel.release(issue + 1, fact.lanes & !lane::TAG);
-        self.window.wheel.release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
+        self.window
+            .wheel
+            .release(issue + 1, fact.lanes & !lane::TAG);
+        self.window
+            .wheel
+            .release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
         self.write_register(fact, issue + 1);
         let jump = Jump {
             pc: executed.pc,
@@ -142,9 +181,17 @@ impl<S: CommitSink> Core<S> {
         let retired = Retired {
             dispatch,
             done: issue + u64::from(ALU_DONE) + behind,
-            redirect: if missed { Redirect::Mispredict } else { Redirect::None },
+            redirect: if missed {
+                Redirect::Mispredict
+            } else {
+                Redirect::None
+            },
             class: CycleClass::Alu,
-            tea: if missed { TeaEvents::FL_MB } else { TeaEvents::default() },
+            tea: if missed {
+                TeaEvents::FL_MB
+            } else {
+                TeaEvents::default()
+            },
         };
         self.commit(fact, executed.id, &retired);
         if missed {
@@ -159,8 +206,9 @@ impl<S: CommitSink> Core<S> {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
-        let (issue, answer) =
-            self.lsu.load(fact, executed, ready, head, &mut self.ports, walker);
+        let (issue, answer) = self
+            .lsu
+            .load(fact, executed, ready, head, &mut self.ports, walker);
         self.window.wheel.release(issue + 1, fact.lanes);
         if let Some(known) = answer.failed {
             return self.order_failure(executed, known, walker);
@@ -178,9 +226,13 @@ impl<S: CommitSink> Core<S> {
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(fact, entry);
         let enters = dispatch + 1;
-        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r) % REGISTERS]));
+        let [base, data, _] = fact
+            .src
+            .map(|r| enters.max(self.registers[usize::from(r) % REGISTERS]));
         let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
-        let times = self.lsu.store(fact, executed, (base, data), fp, &mut self.ports, walker);
+        let times = self
+            .lsu
+            .store(fact, executed, (base, data), fp, &mut self.ports, walker);
         // FP data waits in the FP queue, its address in the memory queue; an integer store keeps its one
         // slot until both have issued.
         let wheel = &mut self.window.wheel;

@@ -178,12 +178,27 @@ impl Fact {
             C::IntAlu => (Kind::Alu, ports.alu, lane::INT, CycleClass::Alu),
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
-            C::Branch => (Kind::Control, ports.alu, lane::INT | lane::TAG, CycleClass::Alu),
+            C::Branch => (
+                Kind::Control,
+                ports.alu,
+                lane::INT | lane::TAG,
+                CycleClass::Alu,
+            ),
             C::Jal => (Kind::Control, ports.jump, lane::INT, CycleClass::Alu),
-            C::Jalr => (Kind::Control, ports.jump, lane::INT | lane::TAG, CycleClass::Alu),
+            C::Jalr => (
+                Kind::Control,
+                ports.jump,
+                lane::INT | lane::TAG,
+                CycleClass::Alu,
+            ),
             C::Load | C::FpLoad => (Kind::Load, ports.mem, lane::MEM, CycleClass::LoadL1),
             C::Store => (Kind::Store, ports.mem, lane::MEM, CycleClass::Store),
-            C::FpStore => (Kind::Store, ports.mem, lane::MEM | lane::FP, CycleClass::Store),
+            C::FpStore => (
+                Kind::Store,
+                ports.mem,
+                lane::MEM | lane::FP,
+                CycleClass::Store,
+            ),
             C::FpArith => (Kind::Simple, ports.fp, lane::FP, CycleClass::Alu),
             C::FpToInt => (Kind::Simple, ports.fp0, lane::FP, CycleClass::Alu),
             C::FpDivSqrt => (Kind::FpDivide, ports.fp0, lane::FP, CycleClass::Divider),
@@ -217,7 +232,11 @@ impl Fact {
         Self {
             ports: port,
             lanes,
-            stops: if lanes & lane::TAG != 0 { lane::STOPS_BRANCH } else { lane::STOPS_ANY },
+            stops: if lanes & lane::TAG != 0 {
+                lane::STOPS_BRANCH
+            } else {
+                lane::STOPS_ANY
+            },
             kind,
             class: d.class,
             waits,

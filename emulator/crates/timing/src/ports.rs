@@ -30,7 +30,11 @@ impl Ports {
         loop {
             let tag = ((cycle >> CYCLE_SHIFT) as u32) << PORT_BITS;
             let entry = &mut self.taken[cycle as usize % SPAN];
-            let current = if *entry & !PORT_MASK == tag { *entry } else { tag };
+            let current = if *entry & !PORT_MASK == tag {
+                *entry
+            } else {
+                tag
+            };
             let free = allowed & !current;
             if free != 0 {
                 let port = free & free.wrapping_neg();
@@ -46,7 +50,11 @@ impl Ports {
     pub fn mark(&mut self, cycle: u64, ports: u32) {
         let tag = ((cycle >> CYCLE_SHIFT) as u32) << PORT_BITS;
         let entry = &mut self.taken[cycle as usize % SPAN];
-        *entry = if *entry & !PORT_MASK == tag { *entry | ports } else { tag | ports };
+        *entry = if *entry & !PORT_MASK == tag {
+            *entry | ports
+        } else {
+            tag | ports
+        };
     }
 }
 

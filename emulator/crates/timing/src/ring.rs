@@ -15,8 +15,15 @@ pub(crate) struct Ring {
 impl Ring {
     /// A ring of `capacity` (1 to [`MAX`]) entries, all free.
     pub fn new(capacity: u32) -> Self {
-        assert!((1..=MAX as u32).contains(&capacity), "ring capacity {capacity}");
-        Self { free_from: [0; MAX], next: 0, capacity }
+        assert!(
+            (1..=MAX as u32).contains(&capacity),
+            "ring capacity {capacity}"
+        );
+        Self {
+            free_from: [0; MAX],
+            next: 0,
+            capacity,
+        }
     }
 
     /// First cycle in which the next entry can be taken.

@@ -26,11 +26,7 @@ impl<S: CommitSink> Core<S> {
     /// A serialising instruction, or any that raises an exception.
     #[cold]
     #[inline(never)]
-    pub(crate) fn retire_alone(
-        &mut self,
-        executed: &Executed,
-        walker: &impl PageWalker,
-    ) {
+    pub(crate) fn retire_alone(&mut self, executed: &Executed, walker: &impl PageWalker) {
         let fact = &self.fact(executed.id);
         if executed.trap.is_some() || fact.class == InstClass::Illegal {
             return self.raise(fact, executed);
@@ -57,7 +53,13 @@ impl<S: CommitSink> Core<S> {
             self.front.clear_l1i();
         }
         let redirect = Redirect::Flush;
-        let retired = Retired { dispatch, done, redirect, class: CycleClass::Serialize, tea };
+        let retired = Retired {
+            dispatch,
+            done,
+            redirect,
+            class: CycleClass::Serialize,
+            tea,
+        };
         let cycle = self.commit(fact, executed.id, &retired);
         self.write_register(fact, cycle);
         self.stats.flushes += 1;

@@ -56,7 +56,11 @@ impl<S: CommitSink> Core<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
-        let rows = if fact.kind == Kind::Unique { 1 } else { self.window.rows_behind };
+        let rows = if fact.kind == Kind::Unique {
+            1
+        } else {
+            self.window.rows_behind
+        };
         self.trap(executed.id, &retired, rows);
     }
 

@@ -39,9 +39,17 @@ pub(crate) struct Wheel {
 impl Wheel {
     /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {
-        let bias = capacities.iter().rev().fold(0, |word, &c| word << 8 | (128 - c));
+        let bias = capacities
+            .iter()
+            .rev()
+            .fold(0, |word, &c| word << 8 | (128 - c));
         let bias = bias - (lane::MEM | lane::INT | lane::FP);
-        Self { now: 0, occupied: 0, bias, released: [0; HORIZON as usize] }
+        Self {
+            now: 0,
+            occupied: 0,
+            bias,
+            released: [0; HORIZON as usize],
+        }
     }
 
     /// True if an instruction whose slot in its group is `after_slot` − 1 finds no room in the cycle last
@@ -106,7 +114,11 @@ mod tests {
         assert_eq!(wheel.room(5, 1, lane::STOPS_ANY), 5);
         wheel.take(lane::MEM);
         wheel.release(20, lane::MEM);
-        assert_eq!(wheel.room(6, 1, lane::STOPS_ANY), 20, "even for an instruction of another queue");
+        assert_eq!(
+            wheel.room(6, 1, lane::STOPS_ANY),
+            20,
+            "even for an instruction of another queue"
+        );
     }
 
     #[test]
@@ -124,7 +136,11 @@ mod tests {
         wheel.take(lane::MEM);
         wheel.release(1 << 40, lane::MEM);
         assert_eq!(wheel.room(0, 1, lane::STOPS_ANY), HORIZON - 1);
-        assert_eq!(wheel.room(1 << 50, 1, lane::STOPS_ANY), 1 << 50, "a long jump is one step");
+        assert_eq!(
+            wheel.room(1 << 50, 1, lane::STOPS_ANY),
+            1 << 50,
+            "a long jump is one step"
+        );
     }
 
     #[test]

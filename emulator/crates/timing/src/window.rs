@@ -85,7 +85,9 @@ impl Window {
         stalls: &mut Stalls,
     ) -> u64 {
         if self.wheel.full(after_slot, fact.stops) | (entry > self.dispatched) | self.scarce {
-            let Fact { file, queue, stops, .. } = *fact;
+            let Fact {
+                file, queue, stops, ..
+            } = *fact;
             self.stall(file, queue, stops, after_slot, entry, stalls);
         }
         self.wheel.take(fact.lanes);

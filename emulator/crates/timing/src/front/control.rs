@@ -32,7 +32,14 @@ impl FrontEnd {
             let history = self.history.seen(second);
             let guess = self.predictor.branch(place, history, taken, jump.target);
             if guess.f3_taken != taken {
-                self.close(second, if taken { Outcome::Taken } else { Outcome::NotTaken });
+                self.close(
+                    second,
+                    if taken {
+                        Outcome::Taken
+                    } else {
+                        Outcome::NotTaken
+                    },
+                );
                 self.redirect(resolved);
                 return true;
             }
@@ -98,9 +105,19 @@ impl FrontEnd {
             0 => Outcome::None,
             _ => Outcome::NotTaken,
         };
-        let in_bank = |b: u8| if last == Outcome::None { earlier(b) } else { last };
+        let in_bank = |b: u8| {
+            if last == Outcome::None {
+                earlier(b)
+            } else {
+                last
+            }
+        };
         let single = bank == 0;
-        let (first, second) = if single { (in_bank(0), Outcome::None) } else { (earlier(0), in_bank(1)) };
+        let (first, second) = if single {
+            (in_bank(0), Outcome::None)
+        } else {
+            (earlier(0), in_bank(1))
+        };
         self.history = self.history.after(first, second, single);
         self.close_packet();
     }

@@ -56,10 +56,18 @@ impl FrontEnd {
         let bank = self.packet_bytes / 2;
         let end = inst.pc.wrapping_add(inst.len);
         let sequential = self.limit != 0;
-        let mut f0 = if sequential { self.f0 + self.run_on() } else { self.next_f0 };
+        let mut f0 = if sequential {
+            self.f0 + self.run_on()
+        } else {
+            self.next_f0
+        };
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
-        let mut start = if sequential && end > self.end { self.end } else { inst.pc & !(bank - 1) };
+        let mut start = if sequential && end > self.end {
+            self.end
+        } else {
+            inst.pc & !(bank - 1)
+        };
         self.end = self.packet_end(start);
         if end > self.end {
             // The instruction straddles the end: it belongs to the packet that has its second half.
@@ -161,10 +169,10 @@ impl FrontEnd {
         // Not modelled: that the L2 evicting a line it shares with the data cache is delayed by it.
         let (arrives, _) = lower.read(line, f2, |_| false);
         let ready = arrives + self.l1i_refill;
-        self.l1i.fill(line, ready, false);
+        self.l1i.fill(line, ready, false, 0);
         if self.l1i_prefetch && !self.l1i.contains(line + 1) {
             let (arrives, _) = lower.read(line + 1, f2 + 1, |_| false);
-            self.l1i.fill(line + 1, arrives + self.l1i_refill, false);
+            self.l1i.fill(line + 1, arrives + self.l1i_refill, false, 0);
         }
         ready
     }

@@ -51,30 +51,73 @@ impl Lsu {
                 failed = Some(found.store.address + REPORT);
             } else {
                 let store = found.store;
-                let wanted = if covers { store.data.saturating_sub(S0) } else { store.gone + 1 };
+                let wanted = if covers {
+                    store.data.saturating_sub(S0)
+                } else {
+                    store.gone + 1
+                };
                 self.counts.forwards += 1;
-                let (s0, early) = if wanted <= s0 { (s0, early) } else { (self.retry(s0, wanted), 0) };
+                let (s0, early) = if wanted <= s0 {
+                    (s0, early)
+                } else {
+                    (self.retry(s0, wanted), 0)
+                };
                 let done = s0 + ANSWER;
-                let class = if covers { CycleClass::LoadL1 } else { CycleClass::Store };
-                return (issue, Answer { wake: done - early, done, class, tea, failed });
+                let class = if covers {
+                    CycleClass::LoadL1
+                } else {
+                    CycleClass::Store
+                };
+                return (
+                    issue,
+                    Answer {
+                        wake: done - early,
+                        done,
+                        class,
+                        tea,
+                        failed,
+                    },
+                );
             }
         }
         let line = access.pa >> LINE_BITS;
         let done = s0 + ANSWER;
         let Some((ready, level)) = self.l1d.access(line, s0 + 2, false, &mut self.lower) else {
             let class = CycleClass::LoadL1;
-            return (issue, Answer { wake: done - early, done, class, tea, failed });
+            return (
+                issue,
+                Answer {
+                    wake: done - early,
+                    done,
+                    class,
+                    tea,
+                    failed,
+                },
+            );
         };
         let done = done.max(ready);
         let (class, missed) = class_of(level);
-        (issue, Answer { wake: done, done, class, tea: tea | missed, failed })
+        (
+            issue,
+            Answer {
+                wake: done,
+                done,
+                class,
+                tea: tea | missed,
+                failed,
+            },
+        )
     }
 
     /// S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
     /// waiting loads in turn, each every third cycle, starting where the load before left off.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {
-        let first = if s0 <= self.retried { self.retried + 1 } else { s0 };
+        let first = if s0 <= self.retried {
+            self.retried + 1
+        } else {
+            s0
+        };
         let s0 = first + wanted.saturating_sub(first).next_multiple_of(RETRY);
         self.retried = s0;
         s0
@@ -96,11 +139,20 @@ impl Lsu {
     #[cold]
     fn device(&mut self, s0: u64, head: u64) -> Answer {
         self.counts.mmio += 1;
-        let start = s0.max(head + 1).max(self.mmio_busy).max(self.stores.empty());
+        let start = s0
+            .max(head + 1)
+            .max(self.mmio_busy)
+            .max(self.stores.empty());
         let done = start + self.mmio_latency;
         self.mmio_busy = done;
         let class = CycleClass::Device;
-        Answer { wake: done, done, class, tea: TeaEvents::default(), failed: None }
+        Answer {
+            wake: done,
+            done,
+            class,
+            tea: TeaEvents::default(),
+            failed: None,
+        }
     }
 
     /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
@@ -112,14 +164,24 @@ impl Lsu {
             return self.device(s0, s0);
         }
         let walked = self.translate(access, s0, executed.translated, walker);
-        let tlb = if walked == s0 { TeaEvents::default() } else { TeaEvents::ST_TLB };
+        let tlb = if walked == s0 {
+            TeaEvents::default()
+        } else {
+            TeaEvents::ST_TLB
+        };
         let done = walked + ANSWER;
         let line = access.pa >> LINE_BITS;
         let (done, tea) = match self.l1d.access(line, walked + 2, true, &mut self.lower) {
             None => (done, tlb),
             Some((ready, level)) => (done.max(ready), tlb | class_of(level).1),
         };
-        Answer { wake: done, done, class: CycleClass::Serialize, tea, failed: None }
+        Answer {
+            wake: done,
+            done,
+            class: CycleClass::Serialize,
+            tea,
+            failed: None,
+        }
     }
 
     /// A load or store that faults: the cycle in which the ROB has the exception.

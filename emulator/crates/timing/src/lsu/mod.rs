@@ -122,8 +122,9 @@ impl Lsu {
     #[cold]
     #[inline(never)]
     fn walk_for(&mut self, va: u64, s0: u64, walker: &impl PageWalker) -> u64 {
-        let (ready, bits) =
-            self.walk.translate(va, s0 + 1, walker, &mut self.l1d, &mut self.lower);
+        let (ready, bits) = self
+            .walk
+            .translate(va, s0 + 1, walker, &mut self.l1d, &mut self.lower);
         self.dtlb.fill(va, bits);
         // The queue's retry: selected in the cycle after the refill, fired in the next.
         ready + 2
@@ -158,7 +159,11 @@ impl LoadPorts {
         let (cycle, port) = ports.book(ready, allowed);
         if port == 1 << crate::facts::port::MEM {
             ports.mark(cycle, STORE_PORT);
-            self.run = if cycle == self.last + 1 { self.run + 1 } else { 0 };
+            self.run = if cycle == self.last + 1 {
+                self.run + 1
+            } else {
+                0
+            };
             self.last = cycle;
             if self.run == SATURATED {
                 ports.mark(cycle + 1, allowed);

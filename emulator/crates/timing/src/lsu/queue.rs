@@ -83,8 +83,14 @@ impl Stores {
         let (word, mask) = bytes(pa, size);
         let head = &mut self.lists[list(word)];
         let number = self.next;
-        self.stores[number as usize % STORES] =
-            Store { word, mask, address, data, gone, previous: *head };
+        self.stores[number as usize % STORES] = Store {
+            word,
+            mask,
+            address,
+            data,
+            gone,
+            previous: *head,
+        };
         *head = number;
         self.next += 1;
         self.empty = self.empty.max(gone);
@@ -112,7 +118,10 @@ mod tests {
         assert_eq!((found.store.data, found.covers), (21, false));
         assert_eq!(stores.search(0x1000, 4, 50).unwrap().store.data, 11);
         assert!(stores.search(0x1008, 8, 50).is_none());
-        assert!(stores.search(0x1000, 4, 100).is_none(), "it has been written");
+        assert!(
+            stores.search(0x1000, 4, 100).is_none(),
+            "it has been written"
+        );
         assert_eq!(stores.empty(), 100);
     }
 

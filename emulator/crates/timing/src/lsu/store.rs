@@ -62,14 +62,24 @@ impl Lsu {
             true => first,
             false => self.translate(&executed.mem, first, executed.translated, walker),
         };
-        let tea = if s0 == first { TeaEvents::default() } else { TeaEvents::ST_TLB };
+        let tea = if s0 == first {
+            TeaEvents::default()
+        } else {
+            TeaEvents::ST_TLB
+        };
         let done = (s0 - S0 + STORE_DONE).max(data_done);
         StoreTimes {
             address,
             data,
             address_in: s0 - S0 + IN_QUEUE,
             data_in,
-            answer: Answer { wake: done, done, class: CycleClass::Store, tea, failed: None },
+            answer: Answer {
+                wake: done,
+                done,
+                class: CycleClass::Store,
+                tea,
+                failed: None,
+            },
         }
     }
 
@@ -97,7 +107,13 @@ impl Lsu {
             self.written = s2 - 2;
             s2 - 2 + WRITTEN
         };
-        self.stores.push(access.pa, access.size, times.address_in, times.data_in, gone);
+        self.stores.push(
+            access.pa,
+            access.size,
+            times.address_in,
+            times.data_in,
+            gone,
+        );
         gone
     }
 
@@ -122,5 +138,9 @@ fn issue(fact: &Fact, address_ready: u64, data_ready: u64, ports: &mut Ports) ->
         return (first, first);
     }
     let (second, _) = ports.book(later, fact.ports);
-    if address_ready < data_ready { (first, second) } else { (second, first) }
+    if address_ready < data_ready {
+        (first, second)
+    } else {
+        (second, first)
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Cache {
     recent: Box<[u8]>,
     dirty: Box<[u16]>,
     filled: Box<[u64]>,
+    /// Where a line comes from that is being filled; the owner's number.
+    source: Box<[u8]>,
     /// No line is filled after this cycle: lets a hit skip `filled`.
     last_fill: u64,
     random: Lfsr,
@@ -38,6 +40,7 @@ impl Cache {
             recent: vec![0; sets].into(),
             dirty: vec![0; sets].into(),
             filled: vec![0; lines].into(),
+            source: vec![0; lines].into(),
             last_fill: 0,
             random: Lfsr::new(seed),
         }
@@ -62,7 +65,11 @@ impl Cache {
         if write {
             self.dirty[set] |= 1 << way;
         }
-        if cycle >= self.last_fill { Some(0) } else { Some(self.filled[set * self.ways + way]) }
+        if cycle >= self.last_fill {
+            Some(0)
+        } else {
+            Some(self.filled[set * self.ways + way])
+        }
     }
 
     fn find(&self, set: usize, tag: u32) -> Option<usize> {
@@ -72,11 +79,19 @@ impl Cache {
 
     /// True if the line is there or on its way.
     pub fn contains(&self, line: u64) -> bool {
-        self.find((line & self.set_mask) as usize, self.tag(line)).is_some()
+        self.find((line & self.set_mask) as usize, self.tag(line))
+            .is_some()
+    }
+
+    /// Where a line that is there came from.
+    pub fn source(&self, line: u64) -> u8 {
+        let set = (line & self.set_mask) as usize;
+        self.find(set, self.tag(line))
+            .map_or(0, |way| self.source[set * self.ways + way])
     }
 
     /// Puts an absent line in a random way, there from `cycle` on.
-    pub fn fill(&mut self, line: u64, cycle: u64, dirty: bool) -> Option<Victim> {
+    pub fn fill(&mut self, line: u64, cycle: u64, dirty: bool, source: u8) -> Option<Victim> {
         let set = (line & self.set_mask) as usize;
         let way = self.random.next() as usize & (self.ways - 1);
         let at = set * self.ways + way;
@@ -88,6 +103,7 @@ impl Cache {
         });
         self.dirty[set] = self.dirty[set] & !(1 << way) | u16::from(dirty) << way;
         self.filled[at] = cycle;
+        self.source[at] = source;
         self.last_fill = self.last_fill.max(cycle);
         self.recent[set] = way as u8;
         victim
@@ -96,7 +112,9 @@ impl Cache {
     /// Drops a line; true if it was dirty.
     pub fn invalidate(&mut self, line: u64) -> bool {
         let set = (line & self.set_mask) as usize;
-        let Some(way) = self.find(set, self.tag(line)) else { return false };
+        let Some(way) = self.find(set, self.tag(line)) else {
+            return false;
+        };
         self.tags[set * self.ways + way] = 0;
         let dirty = self.dirty[set] >> way & 1 != 0;
         self.dirty[set] &= !(1 << way);
@@ -118,10 +136,16 @@ mod tests {
     fn fill_then_hit_then_evict() {
         let mut cache = Cache::new(1, 1, 7);
         assert_eq!(cache.hit(3, 0, false), None);
-        assert_eq!(cache.fill(3, 50, false), None);
+        assert_eq!(cache.fill(3, 50, false, 0), None);
         assert_eq!(cache.hit(3, 10, true), Some(50), "still on its way");
         assert_eq!(cache.hit(3, 60, false), Some(0));
-        assert_eq!(cache.fill(3 + 16, 70, false), Some(Victim { line: 3, dirty: true }));
+        assert_eq!(
+            cache.fill(3 + 16, 70, false, 0),
+            Some(Victim {
+                line: 3,
+                dirty: true
+            })
+        );
         assert!(!cache.contains(3));
     }
 
@@ -130,7 +154,7 @@ mod tests {
         let mut cache = Cache::new(32, 8, 1);
         let mut victims = 0;
         for i in 0..8 {
-            victims += usize::from(cache.fill(i * 64, 0, false).is_some());
+            victims += usize::from(cache.fill(i * 64, 0, false, 0).is_some());
         }
         let present = (0..8).filter(|i| cache.contains(i * 64)).count();
         assert_eq!(present + victims, 8);

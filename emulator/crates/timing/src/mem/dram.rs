@@ -43,7 +43,14 @@ impl Dram {
         let fixed = p.model == DramModel::Fixed;
         Self {
             model: p.model,
-            banks: vec![Bank { row: u64::MAX, slot: Slot::default() }; banks].into(),
+            banks: vec![
+                Bank {
+                    row: u64::MAX,
+                    slot: Slot::default()
+                };
+                banks
+            ]
+            .into(),
             bank_mask: banks as u64 - 1,
             column_bits: (p.row_bytes >> super::LINE_BITS).trailing_zeros(),
             row_bits: banks.trailing_zeros(),
@@ -51,9 +58,17 @@ impl Dram {
             cas: memory(p.cas),
             rcd: memory(p.rcd),
             rp: memory(p.rp),
-            burst: if fixed { 64 / u64::from(p.bytes_per_cycle) } else { memory(p.burst) },
+            burst: if fixed {
+                64 / u64::from(p.bytes_per_cycle)
+            } else {
+                memory(p.burst)
+            },
             controller: u64::from(p.controller),
-            refresh_every: if p.refresh && !fixed { nanoseconds(7800) } else { u64::MAX },
+            refresh_every: if p.refresh && !fixed {
+                nanoseconds(7800)
+            } else {
+                u64::MAX
+            },
             refresh_takes: nanoseconds(260),
             fixed: u64::from(p.latency),
             row_hits: 0,

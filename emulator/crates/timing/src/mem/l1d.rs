@@ -71,7 +71,9 @@ impl L1d {
     ) -> Option<(u64, Level)> {
         match self.tags.hit(line, s2, write) {
             // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
-            Some(filled) if filled > s2 => Some((filled + 1, Level::L2)),
+            Some(filled) if filled > s2 => {
+                Some((filled + 1, Level::from_number(self.tags.source(line))))
+            }
             Some(_) => None,
             None => Some(self.miss(line, s2, write, lower)),
         }
@@ -85,7 +87,7 @@ impl L1d {
         self.prefetch_until(s2, lower);
         if let Some((register, there)) = self.mshrs.prefetched(line) {
             let ready = s2.max(there) + FROM_LINE_BUFFER;
-            let tail = self.install(line, ready, write, lower);
+            let tail = self.install(line, ready, write, Level::L2, lower);
             self.mshrs.take(register, line, s2, ready + tail);
             return (ready, Level::L2);
         }
@@ -93,8 +95,9 @@ impl L1d {
         let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
-        let tail = self.install(line, ready, write, lower);
-        self.mshrs.take(register, line, start, ready + self.release + tail);
+        let tail = self.install(line, ready, write, level, lower);
+        self.mshrs
+            .take(register, line, start, ready + self.release + tail);
         if self.prefetch {
             self.wanted[self.next_wanted % WANTED] = (line + 1, ready + PREFETCH);
             self.next_wanted += 1;
@@ -110,8 +113,19 @@ impl L1d {
     }
 
     /// Puts a line into the array; how much longer the MSHR is busy writing back its victim.
-    fn install(&mut self, line: u64, ready: u64, dirty: bool, lower: &mut Lower) -> u64 {
-        match self.tags.fill(line, ready, dirty).filter(|v| v.dirty) {
+    fn install(
+        &mut self,
+        line: u64,
+        ready: u64,
+        dirty: bool,
+        level: Level,
+        lower: &mut Lower,
+    ) -> u64 {
+        match self
+            .tags
+            .fill(line, ready, dirty, level as u8)
+            .filter(|v| v.dirty)
+        {
             Some(victim) => {
                 lower.write_back(victim.line, ready);
                 self.writeback
@@ -147,7 +161,11 @@ impl L1d {
 
     /// Cycle in which an MSHR can take a store's miss.
     pub fn accepts(&self, line: u64, cycle: u64) -> u64 {
-        if self.tags.contains(line) { cycle } else { self.mshrs.choose(cycle).1 }
+        if self.tags.contains(line) {
+            cycle
+        } else {
+            self.mshrs.choose(cycle).1
+        }
     }
 
     /// Cycle from which no miss is outstanding: what a fence waits for.

@@ -18,6 +18,13 @@ pub(crate) enum Level {
     Memory,
 }
 
+impl Level {
+    /// The level that a number stands for: [`super::Cache`] keeps it.
+    pub fn from_number(number: u8) -> Self {
+        [Self::L2, Self::Llc, Self::Memory][usize::from(number) % 3]
+    }
+}
+
 /// Hits and misses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
@@ -77,7 +84,7 @@ impl Lower {
         let (ready, level) = self.below(line, start);
         let ready = ready + self.l2_latency;
         self.l2_mshrs.take(register, line, start, ready);
-        if let Some(victim) = self.l2.fill(line, ready, false) {
+        if let Some(victim) = self.l2.fill(line, ready, false, 0) {
             // Inclusive: the L1's copy goes too, and its data with it.
             let newer = evicted(victim.line);
             if victim.dirty || newer {
@@ -108,7 +115,7 @@ impl Lower {
         let (register, start) = self.llc_mshrs.choose(cycle);
         let ready = self.dram.access(line, start + self.llc_latency);
         self.llc_mshrs.take(register, line, start, ready);
-        if let Some(victim) = llc.fill(line, ready, false).filter(|v| v.dirty) {
+        if let Some(victim) = llc.fill(line, ready, false, 0).filter(|v| v.dirty) {
             self.dram.access(victim.line, ready);
         }
         (ready, Level::Memory)
@@ -120,7 +127,7 @@ impl Lower {
             return;
         };
         if llc.hit(line, cycle, true).is_none()
-            && let Some(victim) = llc.fill(line, cycle, true).filter(|v| v.dirty)
+            && let Some(victim) = llc.fill(line, cycle, true, 0).filter(|v| v.dirty)
         {
             self.dram.access(victim.line, cycle);
         }
@@ -136,7 +143,11 @@ mod tests {
         let mut lower = Lower::new(&Preset::load("rtl-mega").unwrap());
         let (first, level) = lower.read(5, 100, |_| false);
         assert_eq!((first, level), (100 + 80 + 12, Level::Memory));
-        assert_eq!(lower.read(5, 150, |_| false), (first, Level::L2), "still on its way");
+        assert_eq!(
+            lower.read(5, 150, |_| false),
+            (first, Level::L2),
+            "still on its way"
+        );
         assert_eq!(lower.read(5, 500, |_| false), (512, Level::L2));
     }
 
@@ -153,6 +164,10 @@ mod tests {
             true
         });
         assert_eq!(gone, Some(0));
-        assert_eq!(lower.read(0, 9000, |_| false).1, Level::Llc, "its data went down");
+        assert_eq!(
+            lower.read(0, 9000, |_| false).1,
+            Level::Llc,
+            "its data went down"
+        );
     }
 }

@@ -41,10 +41,15 @@ impl Mshrs {
         if let Some(i) = registers.iter().position(|r| r.free <= cycle) {
             return (i, cycle);
         }
-        if let Some(i) = registers.iter().position(|r| r.gap <= cycle && cycle + GAP <= r.start) {
+        if let Some(i) = registers
+            .iter()
+            .position(|r| r.gap <= cycle && cycle + GAP <= r.start)
+        {
             return (i, cycle);
         }
-        let first = (0..self.count).min_by_key(|&i| registers[i].free).unwrap_or(0);
+        let first = (0..self.count)
+            .min_by_key(|&i| registers[i].free)
+            .unwrap_or(0);
         (first, registers[first].free)
     }
 
@@ -56,7 +61,12 @@ impl Mshrs {
             register.gap = free;
             return;
         }
-        *register = Register { line, gap: register.free, start, free };
+        *register = Register {
+            line,
+            gap: register.free,
+            start,
+            free,
+        };
         self.prefetched &= !(1 << index);
     }
 
@@ -70,7 +80,9 @@ impl Mshrs {
     /// The register that holds `line` as a prefetch, and from when.
     pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
         let held = |i: &usize| self.prefetched >> i & 1 != 0 && self.registers[*i].line == line;
-        (0..self.count).find(held).map(|i| (i, self.registers[i].free))
+        (0..self.count)
+            .find(held)
+            .map(|i| (i, self.registers[i].free))
     }
 
     /// Cycle from which no register is busy.

@@ -52,7 +52,11 @@ impl Walk {
     ) -> (u64, u8) {
         let page = va >> 12;
         let mut at = cycle.max(self.free) + self.latency;
-        let index = if self.l2.is_empty() { 0 } else { page as usize & (self.l2.len() - 1) };
+        let index = if self.l2.is_empty() {
+            0
+        } else {
+            page as usize & (self.l2.len() - 1)
+        };
         if self.l2.get(index) == Some(&(page + 1)) {
             self.l2_hits += 1;
             self.free = at;
@@ -78,7 +82,9 @@ impl Walk {
         }
         self.free = at;
         // Rocket's second-level TLB keeps 4 KiB pages only.
-        if walk.page_bits == 12 && let Some(entry) = self.l2.get_mut(index) {
+        if walk.page_bits == 12
+            && let Some(entry) = self.l2.get_mut(index)
+        {
             *entry = page + 1;
         }
         (at, walk.page_bits)

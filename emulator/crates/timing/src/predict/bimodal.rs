@@ -11,7 +11,9 @@ impl Bimodal {
     pub fn new(sets: u32) -> Self {
         // All counters start weakly taken.
         let bank = || vec![0b10_10_10_10; sets as usize].into_boxed_slice();
-        Self { rows: [bank(), bank()] }
+        Self {
+            rows: [bank(), bank()],
+        }
     }
 
     #[inline(always)]

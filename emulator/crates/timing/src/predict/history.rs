@@ -33,7 +33,11 @@ impl History {
     /// What the packet's first (0) or second (1) bank sees.
     #[inline(always)]
     pub fn seen(self, bank: usize) -> u64 {
-        if bank == 0 { self.old } else { Self::push(self.old, self.pending) }
+        if bank == 0 {
+            self.old
+        } else {
+            Self::push(self.old, self.pending)
+        }
     }
 
     /// The history after a packet. `single`: it ended in, or had only, its first bank.
@@ -41,9 +45,15 @@ impl History {
     pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
         let old = Self::push(self.old, self.pending);
         if single {
-            Self { old, pending: first }
+            Self {
+                old,
+                pending: first,
+            }
         } else {
-            Self { old: Self::push(old, first), pending: second }
+            Self {
+                old: Self::push(old, first),
+                pending: second,
+            }
         }
     }
 }

@@ -25,14 +25,16 @@ pub(super) struct Loops {
 
 impl Loops {
     pub fn new() -> Self {
-        Self { entries: Box::new([[[Entry::default(); 4]; SETS]; 2]) }
+        Self {
+            entries: Box::new([[[Entry::default(); 4]; SETS]; 2]),
+        }
     }
 
     /// The direction, given what TAGE says; then trains.
     #[inline(always)]
     pub fn branch(&mut self, at: Place, predicted: bool, taken: bool) -> bool {
         let entry = &mut self.entries[at.bank][at.block as usize % SETS][at.slot];
-        let tag = (at.block / SETS as u32 & TAG_MASK) as u16;
+        let tag = ((at.block / SETS as u32) & TAG_MASK) as u16;
         let count = entry.so_far;
         let mut direction = predicted;
         if entry.tag == tag {
@@ -78,7 +80,13 @@ impl Entry {
             self.age -= 1;
         } else {
             let age = if known { self.age } else { CONFIDENT };
-            *self = Self { tag, confidence: 1, age, past: count, so_far: 0 };
+            *self = Self {
+                tag,
+                confidence: 1,
+                age,
+                past: count,
+                so_far: 0,
+            };
         }
     }
 }

@@ -37,7 +37,10 @@ pub(super) struct MicroBtb {
 
 impl MicroBtb {
     pub fn new(ways: u32) -> Self {
-        let column = || Column { index: [0; INDEX], ways: [Entry::default(); WAYS] };
+        let column = || Column {
+            index: [0; INDEX],
+            ways: [Entry::default(); WAYS],
+        };
         let bank = || [column(), column(), column(), column()];
         Self {
             columns: Box::new([bank(), bank()]),
@@ -79,7 +82,11 @@ impl MicroBtb {
     #[inline(never)]
     fn write(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
         let fold = &mut self.fold[at.bank & 1];
-        let way = if found.hit { found.way } else { (*fold ^ folded(at.block)) & self.mask };
+        let way = if found.hit {
+            found.way
+        } else {
+            (*fold ^ folded(at.block)) & self.mask
+        };
         let column = &mut self.columns[at.bank & 1][at.slot & 3];
         let entry = &mut column.ways[usize::from(way) % WAYS];
         if found.hit {
@@ -95,7 +102,11 @@ impl MicroBtb {
             let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
             let far = (target.wrapping_sub(pc) as i64) << 28 >> (28 + OFFSET_BITS - 1);
             // A target out of reach is stored truncated: the entry predicts a wrong address.
-            entry.target = if far == 0 || far == -1 { target as u32 } else { u32::MAX };
+            entry.target = if far == 0 || far == -1 {
+                target as u32
+            } else {
+                u32::MAX
+            };
         }
     }
 }

@@ -108,7 +108,11 @@ impl Predictor {
     pub fn jump(&mut self, at: Place, target: u64) -> Guess {
         let base = self.bimodal.predict(at);
         let (f1, f2) = self.targets(at, false, base, true, target);
-        Guess { f1, f2, f3_taken: true }
+        Guess {
+            f1,
+            f2,
+            f3_taken: true,
+        }
     }
 
     /// F1's and F2's view; then both buffers are trained.
@@ -134,6 +138,10 @@ impl Predictor {
 
 /// Two-bit saturating counter.
 #[inline(always)]
-pub(self) fn saturate(counter: u8, taken: bool) -> u8 {
-    if taken { (counter + 1).min(3) } else { counter.saturating_sub(1) }
+fn saturate(counter: u8, taken: bool) -> u8 {
+    if taken {
+        (counter + 1).min(3)
+    } else {
+        counter.saturating_sub(1)
+    }
 }

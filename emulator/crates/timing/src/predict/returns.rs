@@ -13,7 +13,11 @@ pub(crate) struct Returns {
 
 impl Returns {
     pub fn new(size: u32) -> Self {
-        Self { addresses: [0; MAX], top: 0, size: (size as usize).clamp(1, MAX) }
+        Self {
+            addresses: [0; MAX],
+            top: 0,
+            size: (size as usize).clamp(1, MAX),
+        }
     }
 
     pub fn call(&mut self, address: u64) {

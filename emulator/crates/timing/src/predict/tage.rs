@@ -53,8 +53,14 @@ fn place(t: usize, at: Place, block: u64, history: u64) -> (usize, u16) {
 impl Tage {
     pub fn new() -> Self {
         let entries = vec![0; ALL_ENTRIES].into_boxed_slice();
-        let entries = entries.try_into().unwrap_or_else(|_| unreachable!("as long as the array"));
-        Self { entries, random: Lfsr::new(0x1357), trained: 0 }
+        let entries = entries
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("as long as the array"));
+        Self {
+            entries,
+            random: Lfsr::new(0x1357),
+            trained: 0,
+        }
     }
 
     /// Predicts, given the base prediction, then trains with the outcome.
@@ -81,7 +87,11 @@ impl Tage {
             // A weak counter leaves it to the alternative.
             let weak = (counter == 3) | (counter == 4);
             direction = if weak { other } else { counter >= 4 };
-            let moved = if taken { (counter + 1).min(7) } else { counter.saturating_sub(1) };
+            let moved = if taken {
+                (counter + 1).min(7)
+            } else {
+                counter.saturating_sub(1)
+            };
             let useful = *entry >> USEFUL & 3;
             let useful = match (other != direction, direction == taken) {
                 (false, _) => useful,
@@ -95,7 +105,7 @@ impl Tage {
             self.allocate(at, history, longer, taken);
         }
         self.trained += 1;
-        if self.trained % CLEAR_EVERY == 0 {
+        if self.trained.is_multiple_of(CLEAR_EVERY) {
             self.forget();
         }
         direction
@@ -130,7 +140,7 @@ impl Tage {
     fn forget(&mut self) {
         let step = self.trained / CLEAR_EVERY;
         let row = step as usize % MAX_ROWS;
-        let bit = 1 << (USEFUL + (step / MAX_ROWS as u32 & 1));
+        let bit = 1 << (USEFUL + ((step / MAX_ROWS as u32) & 1));
         for table in self.entries.chunks_exact_mut(ENTRIES) {
             for entry in &mut table[row * 8..][..8] {
                 *entry &= !bit;

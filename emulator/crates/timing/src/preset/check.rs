@@ -21,7 +21,12 @@ impl Preset {
             ("predictor.returns", self.predictor.returns, 1, 64),
             ("decode.width", width, 1, 8),
             ("rob.entries", self.rob.entries, 2 * width, 256 * width),
-            ("rename.int_regs", self.rename.int_regs, 33 + width, 32 + 256),
+            (
+                "rename.int_regs",
+                self.rename.int_regs,
+                33 + width,
+                32 + 256,
+            ),
             ("rename.fp_regs", self.rename.fp_regs, 33 + width, 32 + 256),
             ("rename.branches", self.rename.branches, width, 127),
             ("issue.mem_entries", self.issue.mem_entries, width, 127),
@@ -67,7 +72,10 @@ impl Preset {
                 return bad(key, format!("{low} to {high}"), found);
             }
         }
-        let multiples = [("rob.entries", self.rob.entries), ("fetch.buffer", self.fetch.buffer)];
+        let multiples = [
+            ("rob.entries", self.rob.entries),
+            ("fetch.buffer", self.fetch.buffer),
+        ];
         for (key, found) in multiples {
             if found == 0 || found % width != 0 {
                 return bad(key, format!("a multiple of decode.width = {width}"), found);
@@ -81,7 +89,12 @@ impl Preset {
         let powers = [
             ("fetch.bytes", self.fetch.bytes, 8, 32),
             ("predictor.btb_sets", self.predictor.btb_sets, 1, 4096),
-            ("predictor.bimodal_sets", self.predictor.bimodal_sets, 1, 65536),
+            (
+                "predictor.bimodal_sets",
+                self.predictor.bimodal_sets,
+                1,
+                65536,
+            ),
             ("l1d.banks", self.l1d.banks, 1, 2),
             ("l1i.ways", self.l1i.ways, 1, 16),
             ("l1d.ways", self.l1d.ways, 1, 16),
@@ -99,8 +112,10 @@ impl Preset {
             ("l2tlb.entries", self.l2tlb.entries, 1 << 20),
             ("llc.kib", self.llc.kib, 1 << 20),
         ];
-        let optional =
-            optional.into_iter().filter(|(_, v, _)| *v != 0).map(|(k, v, high)| (k, v, 1, high));
+        let optional = optional
+            .into_iter()
+            .filter(|(_, v, _)| *v != 0)
+            .map(|(k, v, high)| (k, v, 1, high));
         for (key, found, low, high) in powers.into_iter().chain(optional) {
             if !found.is_power_of_two() || !(low..=high).contains(&found) {
                 return bad(key, format!("a power of two, {low} to {high}"), found);

@@ -36,19 +36,33 @@ impl Preset {
         for line in ROOT.lines() {
             if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
                 section = format!("{name}.");
-            } else if let Some((key, rest)) = line.split_once(" = ").filter(|_| !line.starts_with('#'))
+            } else if let Some((key, rest)) =
+                line.split_once(" = ").filter(|_| !line.starts_with('#'))
             {
                 let key = format!("{section}{key}");
-                let found = key.split('.').try_fold(None, |at: Option<&Value>, part| match at {
-                    None => table.get(part).map(Some),
-                    Some(value) => value.get(part).map(Some),
-                });
-                let value = found.flatten().cloned().unwrap_or(Value::String(String::new()));
+                let found = key
+                    .split('.')
+                    .try_fold(None, |at: Option<&Value>, part| match at {
+                        None => table.get(part).map(Some),
+                        Some(value) => value.get(part).map(Some),
+                    });
+                let value = found
+                    .flatten()
+                    .cloned()
+                    .unwrap_or(Value::String(String::new()));
                 let meaning = rest.split_once("# ").map_or("", |(_, m)| m).to_owned();
-                parameters.push(Parameter { key, value, meaning });
+                parameters.push(Parameter {
+                    key,
+                    value,
+                    meaning,
+                });
             }
         }
-        Description { name: self.name.clone(), summary: self.summary.clone(), parameters }
+        Description {
+            name: self.name.clone(),
+            summary: self.summary.clone(),
+            parameters,
+        }
     }
 }
 

@@ -66,10 +66,12 @@ impl Preset {
 }
 
 fn from_table(table: Table, file: &str) -> Result<Preset, PresetError> {
-    let preset: Preset = table.try_into().map_err(|e: toml::de::Error| PresetError::Syntax {
-        file: file.to_owned(),
-        message: e.to_string(),
-    })?;
+    let preset: Preset = table
+        .try_into()
+        .map_err(|e: toml::de::Error| PresetError::Syntax {
+            file: file.to_owned(),
+            message: e.to_string(),
+        })?;
     preset.check(file)?;
     Ok(preset)
 }
@@ -116,10 +118,18 @@ fn overlay(
     file: &str,
 ) -> Result<(), PresetError> {
     for (key, value) in over {
-        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let path = if at.is_empty() {
+            key.clone()
+        } else {
+            format!("{at}.{key}")
+        };
         let Some(old) = base.get_mut(&key) else {
             let nearest = nearest(&path, known);
-            return Err(PresetError::UnknownKey { file: file.to_owned(), key: path, nearest });
+            return Err(PresetError::UnknownKey {
+                file: file.to_owned(),
+                key: path,
+                nearest,
+            });
         };
         match (old, value) {
             (Value::Table(old), Value::Table(new)) => overlay(old, new, &path, known, file)?,
@@ -138,7 +148,11 @@ fn overlay(
 }
 
 fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 fn nearest(key: &str, known: &Table) -> String {
@@ -152,7 +166,11 @@ fn nearest(key: &str, known: &Table) -> String {
 
 fn collect(table: &Table, at: &str, keys: &mut Vec<String>) {
     for (key, value) in table {
-        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let path = if at.is_empty() {
+            key.clone()
+        } else {
+            format!("{at}.{key}")
+        };
         match value {
             Value::Table(inner) => collect(inner, &path, keys),
             _ => keys.push(path),

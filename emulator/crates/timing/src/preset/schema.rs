@@ -1,6 +1,9 @@
 //! The parameters of a core. What each means, with its unit, stands once: beside its value in
 //! `presets/boom-4w.toml`, which [`super::Preset::describe`] prints.
-#![expect(missing_docs, reason = "each key is documented in presets/boom-4w.toml")]
+#![expect(
+    missing_docs,
+    reason = "each key is documented in presets/boom-4w.toml"
+)]
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,9 @@
 //! Executes one instruction and hands it to the core.
 
 use commit_trace::CommitSink;
-use isa::{Exception, Executed, MemAccess, MemKind, Operand, Privilege, StaticId, TimingModel, Trap};
+use isa::{
+    Exception, Executed, MemAccess, MemKind, Operand, Privilege, StaticId, TimingModel, Trap,
+};
 use timing::Core;
 
 use super::{Action, Bare, HANDLER, Program, State};
@@ -17,8 +19,18 @@ impl Program {
         let mut next = pc + 4;
         let mut mem = MemAccess::default();
         let mut access = |kind| {
-            let va = a.wrapping_add(if matches!(inst.action, Action::Amo) { 0 } else { imm });
-            mem = MemAccess { va, pa: va, kind, size: 8, mmio: false };
+            let va = a.wrapping_add(if matches!(inst.action, Action::Amo) {
+                0
+            } else {
+                imm
+            });
+            mem = MemAccess {
+                va,
+                pa: va,
+                kind,
+                size: 8,
+                mmio: false,
+            };
             va
         };
         let mut trap = None;
@@ -79,7 +91,10 @@ impl Program {
             Action::Ecall => {
                 state.epc = pc;
                 next = self.labels[HANDLER];
-                trap = Some(Trap { cause: Exception::EcallM, tval: 0 });
+                trap = Some(Trap {
+                    cause: Exception::EcallM,
+                    tval: 0,
+                });
                 0
             }
             Action::Mret => {
@@ -87,11 +102,16 @@ impl Program {
                 0
             }
             Action::Csr(_) | Action::Fence | Action::FenceI => 0,
-            Action::Fp | Action::FpFromInt | Action::IntFromFp | Action::FpDiv | Action::FpSqrt => 0,
+            Action::Fp | Action::FpFromInt | Action::IntFromFp | Action::FpDiv | Action::FpSqrt => {
+                0
+            }
         };
         let bits = |v: u64| (64 - (v as i64).unsigned_abs().leading_zeros()) as u8;
         let operand = match inst.action {
-            Action::Div => Operand { dividend_bits: bits(a), divisor_bits: bits(b) },
+            Action::Div => Operand {
+                dividend_bits: bits(a),
+                divisor_bits: bits(b),
+            },
             _ => Operand::default(),
         };
         if d.rd != 0 && d.rd < 32 && trap.is_none() {

@@ -8,8 +8,8 @@ mod parse;
 use std::collections::HashMap;
 
 use commit_trace::CommitSink;
-use isa::{DecodedInst, InstClass, Op, PageWalk, PageWalker, Privilege, StaticId, StaticInst};
 use isa::TimingModel as _;
+use isa::{DecodedInst, InstClass, Op, PageWalk, PageWalker, Privilege, StaticId, StaticInst};
 use timing::Core;
 
 /// Address of the first instruction.
@@ -20,10 +20,34 @@ pub const HANDLER: &str = "trap_entry";
 /// What an instruction does; registers are in the unified numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    AddI, Add, Sub, Sll, Srl, Xor, And, Lui, Mul, Div,
-    Load, Store, Branch { if_zero: bool }, Jump, JumpReg,
-    Fp, FpFromInt, IntFromFp, FpDiv, FpSqrt, FpLoad, FpStore,
-    Csr(&'static str), Fence, FenceI, Amo, Ecall, Mret,
+    AddI,
+    Add,
+    Sub,
+    Sll,
+    Srl,
+    Xor,
+    And,
+    Lui,
+    Mul,
+    Div,
+    Load,
+    Store,
+    Branch { if_zero: bool },
+    Jump,
+    JumpReg,
+    Fp,
+    FpFromInt,
+    IntFromFp,
+    FpDiv,
+    FpSqrt,
+    FpLoad,
+    FpStore,
+    Csr(&'static str),
+    Fence,
+    FenceI,
+    Amo,
+    Ecall,
+    Mret,
 }
 
 /// One assembled instruction.
@@ -65,8 +89,16 @@ impl Program {
     /// Assembles.
     pub fn new(source: &str) -> Self {
         let (insts, labels) = parse::assemble(source);
-        let by_pc = insts.iter().enumerate().map(|(i, inst)| (inst.pc, i)).collect();
-        Self { insts, labels, by_pc }
+        let by_pc = insts
+            .iter()
+            .enumerate()
+            .map(|(i, inst)| (inst.pc, i))
+            .collect();
+        Self {
+            insts,
+            labels,
+            by_pc,
+        }
     }
 
     /// Announces all instructions.
@@ -90,7 +122,9 @@ impl Program {
     /// Runs from `state.pc` until an instruction outside the program would run.
     pub fn run<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State) {
         for _ in 0..100_000_000u64 {
-            let Some(index) = self.at(state.pc) else { return };
+            let Some(index) = self.at(state.pc) else {
+                return;
+            };
             self.step(core, state, index);
         }
         panic!("the program does not end");
@@ -100,7 +134,12 @@ impl Program {
 impl State {
     /// Registers zero.
     pub fn new() -> Self {
-        Self { x: [0; 32], pc: TEXT, memory: HashMap::new(), epc: 0 }
+        Self {
+            x: [0; 32],
+            pc: TEXT,
+            memory: HashMap::new(),
+            epc: 0,
+        }
     }
 
     /// Writes a word.
@@ -115,5 +154,15 @@ impl State {
 
 fn decoded(class: InstClass, rd: u8, sources: [u8; 3], raw: u32) -> DecodedInst {
     let [rs1, rs2, rs3] = sources;
-    DecodedInst { op: Op::Illegal, class, len: 4, rd, rs1, rs2, rs3, imm: 0, raw }
+    DecodedInst {
+        op: Op::Illegal,
+        class,
+        len: 4,
+        rd,
+        rs1,
+        rs2,
+        rs3,
+        imm: 0,
+        raw,
+    }
 }
