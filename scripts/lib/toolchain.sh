@@ -18,7 +18,7 @@ need_toolchain() {
         rustup toolchain install stable --profile minimal -c clippy -c rustfmt
     fi
     rust_is_new_enough || {
-        echo "tipsim: needs Rust 1.89 or newer (found: $(rustc --version 2> /dev/null || echo none));" \
+        echo "tipsim: needs Rust 1.91 or newer (found: $(rustc --version 2> /dev/null || echo none));" \
             "install it with rustup and run this again" >&2
         exit 2
     }
@@ -27,5 +27,5 @@ need_toolchain() {
 rust_is_new_enough() {
     local minor
     minor=$(rustc --version 2> /dev/null | sed -n 's/^rustc 1\.\([0-9]*\)\..*/\1/p')
-    [ "${minor:-0}" -ge 89 ] && command -v cargo > /dev/null
+    [ "${minor:-0}" -ge 91 ] && command -v cargo > /dev/null
 }

@@ -165,7 +165,9 @@ impl GuestContext {
             None => (String::new(), Vec::new()),
         };
         if let Some(old) = self.living.remove(&pid) {
-            self.processes[old.0 as usize].end_cycle.get_or_insert(cycle);
+            self.processes[old.0 as usize]
+                .end_cycle
+                .get_or_insert(cycle);
         }
         self.create(cycle, pid, 0, name, mappings);
     }

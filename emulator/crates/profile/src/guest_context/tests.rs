@@ -54,7 +54,11 @@ fn boot_then_switch_fork_exec_exit() {
     context.record(40, 4, &words(&[7, 7]));
     assert_eq!(context.processes()[ran.0 as usize].end_cycle, Some(40));
     context.record(41, 1, &task(7, 7, "ls"));
-    assert_eq!(context.current(), ran, "the kernel switches to a task that is still ending");
+    assert_eq!(
+        context.current(),
+        ran,
+        "the kernel switches to a task that is still ending"
+    );
     context.record(49, 5, &words(&[7, 7, 1, 1]));
     context.record(50, 1, &task(7, 7, "reused"));
     assert_ne!(context.current(), ran);
