@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::{Pair, error, sampling_error};
 use super::gather::{self, Rows};
 use super::guest::{self, Matched};
-use super::model::{Column, LevelError, Levels, ModuleRow, ProcessReport, Report, Totals};
+use super::model::{Column, LevelError, Levels, ModuleRow, ProcessReport, Report, Totals, focus};
 use super::published::published;
 use super::rows::{self, Selection};
 use crate::perf_data::GuestProfile;
@@ -48,8 +48,9 @@ impl Report {
             units,
         };
         let functions = rows::functions(&selection, &gathered);
-        let instructions = rows::instructions(&selection, &gathered);
-        let listings = super::listing::listings(&selection, &gathered, &functions);
+        let focus = focus(&columns, &processes);
+        let instructions = rows::instructions(&selection, &gathered, &focus);
+        let listings = super::listing::listings(&selection, &gathered, &functions, &focus);
         Self {
             meta,
             totals: totals(evaluation),

@@ -74,6 +74,7 @@ impl Report {
         json!({
             "meta": self.meta,
             "totals": self.totals,
+            "focus": self.focus().first(),
             "categories": CATEGORIES,
             "columns": self.columns.iter().map(|column| json!({
                 "name": column.name,

@@ -13,11 +13,19 @@ pub(super) fn listings(
     selection: &Selection<'_>,
     gathered: &[Rows],
     functions: &[Function],
+    focus: &[usize],
 ) -> Vec<Listing> {
     let mut maker = Maker::new(selection);
     let mut lines = 0;
     let mut out = Vec::new();
-    for (index, function) in functions.iter().enumerate().take(MAX_LISTINGS) {
+    let in_focus = |index: &usize| focus.contains(&functions[*index].row.process);
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..functions.len()).partition(in_focus);
+    let first_count = first
+        .len()
+        .min(MAX_LISTINGS - rest.len().min(MAX_LISTINGS / 3));
+    let wanted = first[..first_count].iter().chain(&rest).take(MAX_LISTINGS);
+    for &index in wanted {
+        let function = &functions[index];
         let rows = &gathered[function.process];
         let fact = |row: usize| &selection.evaluation.facts[rows.insts[row].0 as usize];
         let mut members: Vec<usize> = (0..rows.insts.len())

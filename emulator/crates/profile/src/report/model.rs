@@ -40,6 +40,28 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
+impl Report {
+    /// The processes that a reader wants first, by index: those that perf sampled in the guest, if it
+    /// did, else those with at least a twentieth of the cycles; the most expensive first.
+    pub fn focus(&self) -> Vec<usize> {
+        focus(&self.columns, &self.processes)
+    }
+}
+
+/// See [`Report::focus`].
+pub(super) fn focus(columns: &[Column], processes: &[ProcessReport]) -> Vec<usize> {
+    let guest = columns.iter().position(|column| column.profiler.is_none());
+    let sampled =
+        |index: &usize| guest.is_some_and(|column| processes[*index].samples[column] > 0.0);
+    let own = 1..processes.len();
+    let found: Vec<usize> = own.clone().filter(sampled).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    own.filter(|index| processes[*index].share >= 0.05)
+        .collect()
+}
+
 /// Totals of the region of interest.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {

@@ -86,8 +86,13 @@ pub(super) fn functions(selection: &Selection<'_>, gathered: &[Rows]) -> Vec<Fun
     out
 }
 
-/// The instructions that the Oracle or any column gives most cycles to, by the Oracle's order.
-pub(super) fn instructions(selection: &Selection<'_>, gathered: &[Rows]) -> Vec<InstructionRow> {
+/// The instructions that the Oracle or any column gives most cycles to, by the Oracle's order. The
+/// first half of the room is for the processes in focus.
+pub(super) fn instructions(
+    selection: &Selection<'_>,
+    gathered: &[Rows],
+    focus: &[usize],
+) -> Vec<InstructionRow> {
     let mut picked: Vec<(u64, usize, usize)> = Vec::new();
     for (process, rows) in gathered.iter().enumerate() {
         for row in 0..rows.insts.len() {
@@ -96,7 +101,14 @@ pub(super) fn instructions(selection: &Selection<'_>, gathered: &[Rows]) -> Vec<
         }
     }
     picked.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    picked.truncate(MAX_INSTRUCTIONS);
+    let (mut first, rest): (Vec<_>, Vec<_>) = picked
+        .into_iter()
+        .partition(|(_, process, _)| focus.contains(&(process + 1)));
+    let rest_room = MAX_INSTRUCTIONS - first.len().min(MAX_INSTRUCTIONS / 2);
+    let rest_count = rest.len().min(rest_room);
+    first.truncate(MAX_INSTRUCTIONS - rest_count);
+    first.extend(rest.into_iter().take(rest_count));
+    let picked = first;
     let mut maker = Maker::new(selection);
     let mut out: Vec<InstructionRow> = picked
         .into_iter()

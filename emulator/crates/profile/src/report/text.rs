@@ -18,7 +18,9 @@ pub struct Options {
     pub instructions: usize,
     /// Disagreements per profiler.
     pub disagreements: usize,
-    /// Share of all cycles from which on a process gets tables of its own.
+    /// Processes that get tables of their own: the first of [`Report::focus`].
+    pub processes: usize,
+    /// Share of all cycles from which on a process is listed.
     pub min_share: f64,
     /// Show only this process.
     pub process: Option<String>,
@@ -30,7 +32,8 @@ impl Default for Options {
             functions: 12,
             instructions: 16,
             disagreements: 2,
-            min_share: 0.02,
+            processes: 3,
+            min_share: 0.002,
             process: None,
         }
     }
@@ -67,20 +70,21 @@ impl Report {
             "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\
              would leave of it. Publ.: published mean of 27 programs at 4 kHz (TIP, MICRO'21)."
         )?;
-        for (index, process) in self.processes.iter().enumerate() {
-            let wanted = match &options.process {
-                Some(name) => process.name == *name,
-                // One process is the same as all.
-                None => {
-                    (index == 0 || process.share >= options.min_share)
-                        && !(index == 0 && self.processes.len() == 2)
-                }
-            };
-            if wanted {
-                writeln!(out)?;
-                errors::write(out, self, index)?;
-                hot::write(out, self, index, options)?;
-            }
+        let mut wanted = match &options.process {
+            Some(name) => (0..self.processes.len())
+                .filter(|index| self.processes[*index].name == *name)
+                .collect(),
+            None => self.focus(),
+        };
+        wanted.truncate(options.processes.max(1));
+        // One process is the same as all.
+        if options.process.is_none() && self.processes.len() != 2 {
+            wanted.push(0);
+        }
+        for index in wanted {
+            writeln!(out)?;
+            errors::write(out, self, index)?;
+            hot::write(out, self, index, options)?;
         }
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
@@ -106,8 +110,7 @@ impl Report {
         writeln!(out)?;
         let mut hidden = 0;
         for process in &self.processes {
-            if process.share < options.min_share / 10.0
-                && options.process.as_ref() != Some(&process.name)
+            if process.share < options.min_share && options.process.as_ref() != Some(&process.name)
             {
                 hidden += 1;
                 continue;
@@ -129,7 +132,7 @@ impl Report {
             writeln!(
                 out,
                 "and {hidden} more below {} %",
-                percent(options.min_share / 10.0)
+                percent(options.min_share)
             )?;
         }
         Ok(())

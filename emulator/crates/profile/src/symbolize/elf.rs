@@ -123,6 +123,12 @@ impl<'data> Elf<'data> {
         data.decompress().unwrap_or(Cow::Borrowed(&[]))
     }
 
+    /// True if symbols or debug information were taken out of the file.
+    pub fn is_stripped(&self) -> bool {
+        self.object.symbols().next().is_none()
+            || self.object.section_by_name(".debug_info").is_none()
+    }
+
     /// Address range of a section.
     pub fn section_range(&self, name: &str) -> Option<(u64, u64)> {
         let section = self.object.section_by_name(name)?;

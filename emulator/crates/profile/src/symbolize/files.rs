@@ -48,19 +48,30 @@ impl SymbolFiles {
     /// Host files that may be `path` in the guest, best first: at the guest path, then by build ID
     /// under `.build-id`.
     pub(super) fn candidates(&self, path: &str, build_id: Option<&BuildId>) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = self
+        let by_path = self
             .roots
             .iter()
-            .filter_map(|root| resolve_in(root, Path::new(path)))
-            .collect();
-        if let Some(id) = build_id.filter(|id| id.0.len() > 1) {
-            let hex = id.to_string();
-            for folder in [".build-id", "usr/lib/debug/.build-id"] {
-                let name = PathBuf::from(format!("{folder}/{}/{}.debug", &hex[..2], &hex[2..]));
-                found.extend(self.roots.iter().filter_map(|root| resolve_in(root, &name)));
-            }
-        }
+            .filter_map(|root| resolve_in(root, Path::new(path)));
+        let mut found: Vec<PathBuf> = by_path.collect();
+        found.extend(build_id.iter().flat_map(|id| self.debug_files(id)));
         found
+    }
+
+    /// Files of debug information by build ID, at the places where GDB looks for them.
+    pub(super) fn debug_files(&self, build_id: &BuildId) -> Vec<PathBuf> {
+        let hex = build_id.to_string();
+        let Some((front, rest)) = hex.split_at_checked(2) else {
+            return Vec::new();
+        };
+        let folders = [".build-id", "usr/lib/debug/.build-id"];
+        let names = folders.map(|folder| PathBuf::from(format!("{folder}/{front}/{rest}.debug")));
+        let places = self
+            .roots
+            .iter()
+            .flat_map(|root| names.iter().map(move |name| (root, name)));
+        places
+            .filter_map(|(root, name)| resolve_in(root, name))
+            .collect()
     }
 }
 

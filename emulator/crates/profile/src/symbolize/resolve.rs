@@ -206,8 +206,14 @@ impl Work<'_> {
             }
             return;
         };
-        let table = Table::build(&elf);
-        let sections = Sections::load(&elf);
+        let debug = if elf.is_stripped() {
+            self.debug_file(&elf)
+        } else {
+            None
+        };
+        let debug = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
+        let table = Table::build(&elf, debug.as_ref());
+        let sections = Sections::load(debug.as_ref().unwrap_or(&elf));
         let lines = sections.lines().unwrap_or_else(|error| {
             let path = &self.out.module(module).path;
             self.warn(format!("{path}: debug information not used: {error}"));
@@ -325,6 +331,15 @@ impl Work<'_> {
         if !self.out.warnings.contains(&warning) {
             self.out.warnings.push(warning);
         }
+    }
+
+    /// What was stripped from a file, if it is kept in one of its own.
+    fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
+        let id = elf.build_id()?;
+        let files = self.symbolizer.files.debug_files(&id);
+        files
+            .iter()
+            .find_map(|path| open_checked(path, Some(&id)).ok())
     }
 
     /// The two kinds of kernel address share one module.

@@ -37,11 +37,14 @@ struct Candidate<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// The table from the symbol table, or from the dynamic one and the unwind tables if the file
-    /// is stripped.
-    pub fn build(elf: &Elf<'data>) -> Self {
+    /// The table from the symbol table of the file or of its debug file, or from the dynamic one and
+    /// the unwind tables if the file is stripped.
+    pub fn build(elf: &Elf<'data>, debug: Option<&Elf<'data>>) -> Self {
         let sections = code_sections(elf);
         let mut found = candidates(elf.object.symbols(), &sections);
+        if let (true, Some(debug)) = (found.is_empty(), debug) {
+            found = candidates(debug.object.symbols(), &sections);
+        }
         let stripped = found.is_empty();
         if stripped {
             found = candidates(elf.object.dynamic_symbols(), &sections);

@@ -214,9 +214,8 @@ fn inlined_frames_of_riscv_code() {
 /// File offset of the `mul` in `inlined.elf`.
 const MUL: u64 = 0x154;
 
-#[test]
-fn stripped_files_keep_the_bounds_of_functions() {
-    let root = tempfile::tempdir().unwrap();
+/// `inlined.elf` without its symbol table.
+fn stripped() -> Vec<u8> {
     let mut bytes = INLINED.to_vec();
     // The symbol table's section becomes one of unknown contents.
     let sections = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
@@ -226,7 +225,13 @@ fn stripped_files_keep_the_bounds_of_functions() {
             bytes[header + 4] = 1;
         }
     }
-    fs::write(root.path().join("inlined"), bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn stripped_files_keep_the_bounds_of_functions() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("inlined"), stripped()).unwrap();
     let places = [0, 4].map(|n| Place::file("/inlined", None, MUL + n));
     let symbols = symbolizer(root.path()).resolve(&places);
     let function = symbols.function(symbols.locations[0].function);
@@ -237,9 +242,31 @@ fn stripped_files_keep_the_bounds_of_functions() {
 }
 
 #[test]
+fn stripped_files_have_their_names_in_a_debug_file() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("inlined"), stripped()).unwrap();
+    let id = elf::build_id_of(&root.path().join("inlined"))
+        .unwrap()
+        .to_string();
+    let folder = root.path().join("usr/lib/debug/.build-id").join(&id[..2]);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{}.debug", &id[2..])), INLINED).unwrap();
+    let symbols = symbolizer(root.path()).resolve(&[Place::file("/inlined", None, MUL)]);
+    assert_eq!(symbols.label(0), "length+0x10");
+    assert_eq!(symbols.locations[0].inlined.len(), 2);
+    assert!(
+        symbols.modules[0]
+            .file
+            .as_ref()
+            .unwrap()
+            .ends_with("inlined")
+    );
+}
+
+#[test]
 fn damaged_files_do_no_harm() {
-    damage(&tool().bytes(), small_elf::TABLES, 0xff8, 500);
-    damage(INLINED, 0x1a0, MUL - 0x18, 1000);
+    damage(&tool().bytes(), small_elf::TABLES, 0xff8, 200);
+    damage(INLINED, 0x1a0, MUL - 0x18, 400);
 }
 
 /// A file with some bytes changed may lose its names, no more.

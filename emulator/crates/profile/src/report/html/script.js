@@ -11,7 +11,7 @@ const I = {
 const primary = data.columns.map((column, index) => ({ ...column, index })).filter((column) => column.primary)
   .map((column, at) => ({ ...column, at }));
 const LEVELS = ["Instruction", "Basic block", "Function"];
-let process = data.processes.length > 1 ? 1 : 0;
+let process = data.focus ?? 0;
 
 // Everything from the guest goes through textContent or setAttribute, never through markup.
 function make(tag, attributes = {}, ...children) {
@@ -44,8 +44,8 @@ function header() {
   ];
   byId("tiles").append(...tiles.map(([value, name, title]) =>
     make("div", { class: "tile", title: title || null }, make("b", {}, value), make("span", {}, name))));
-  const about = data.meta && (data.meta.description || data.meta.command);
-  if (typeof about === "string") byId("subtitle").textContent = about;
+  const about = data.meta?.description ?? data.meta?.command ?? data.meta?.spec?.run?.command;
+  if (typeof about === "string") byId("subtitle").textContent = about.trim();
   byId("process").append(...data.processes.map((entry, index) =>
     make("option", { value: index }, `${entry.name} (${percent(entry.share)} %)`)));
   byId("process").value = process;
@@ -153,7 +153,7 @@ function stackBar(stack) {
 
 function miniStack(stack) {
   const total = stack.reduce((sum, share) => sum + share, 0);
-  if (!total) return make("span", { class: "mini" });
+  if (!total) return null;
   let at = 0;
   const stops = stack.flatMap((share, index) => {
     const from = at;
@@ -427,15 +427,19 @@ function open(index, pc) {
 
 /* Run */
 
-function describe(value) {
-  if (value === null || typeof value !== "object") return String(value);
-  if (Array.isArray(value) && value.every((entry) => entry === null || typeof entry !== "object")) return value.join(", ");
-  return make("dl", {}, ...Object.entries(value).flatMap(([name, entry]) =>
-    [make("dt", {}, name), make("dd", {}, describe(entry))]));
+// Nested settings by their dotted names, lists of plain values in one line.
+function* settings(value, path) {
+  if (value === null || typeof value !== "object") yield [path, String(value)];
+  else if (Array.isArray(value) && value.every((entry) => entry === null || typeof entry !== "object")) {
+    yield [path, value.join(", ")];
+  } else {
+    for (const [name, entry] of Object.entries(value)) yield* settings(entry, path ? `${path}.${name}` : name);
+  }
 }
 
 function run() {
-  byId("meta").append(describe(data.meta ?? {}));
+  byId("meta").append(...[...settings(data.meta ?? {}, "")].map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", { title: value }, value))));
   if (data.warnings.length) {
     byId("warnings").append(make("h3", {}, "Warnings"), make("ul", {}, ...data.warnings.map((line) => make("li", {}, line))));
   }

@@ -16,10 +16,10 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
     )?;
     writeln!(
         out,
-        "{:<18}{:>12}{:>9} |{:^25} |{:^25} |{:>18}",
+        "{:<17}{:>11}{:>11} |{:^25} |{:^25} |{:>18}",
         "", "every", "", "instruction, %", "basic block, %", "function, %"
     )?;
-    write!(out, "{:<18}{:>12}{:>9}", "Profiler", "cycles", "samples")?;
+    write!(out, "{:<17}{:>11}{:>11}", "Profiler", "cycles", "samples")?;
     for _ in Level::ALL {
         write!(out, " |{:>7}{:>9}{:>9}", "error", "sampling", "publ.")?;
     }
@@ -28,8 +28,8 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
         let Some(errors) = &process.errors[index] else {
             continue;
         };
-        write!(out, "{:<18}{:>12}", fit(&column.name, 17), every(column))?;
-        write!(out, "{:>9}", count(process.samples[index]))?;
+        write!(out, "{:<17}{:>11}", fit(&column.name, 16), every(column))?;
+        write!(out, "{:>11}", count(process.samples[index]))?;
         for level in Level::ALL {
             let error = errors.get(level);
             let published = column.published.get(level);

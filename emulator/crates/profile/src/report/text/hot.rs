@@ -9,6 +9,8 @@ use crate::report::model::{CATEGORIES, InstructionRow, Report};
 
 /// Profilers that fit beside the Oracle.
 const SHOWN: usize = 9;
+/// Differences below this show as zero.
+const NOTICEABLE: f64 = 0.0005;
 
 pub(super) fn write(
     out: &mut String,
@@ -165,6 +167,7 @@ fn disagreements(
             .iter()
             .filter(|row| row.process == process)
             .collect();
+        rows.retain(|row| difference(row).abs() >= NOTICEABLE);
         rows.sort_by(|a, b| difference(b).abs().total_cmp(&difference(a).abs()));
         for (rank, row) in rows.into_iter().take(limit).enumerate() {
             let name = if rank == 0 {
