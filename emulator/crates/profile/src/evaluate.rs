@@ -82,8 +82,9 @@ impl Evaluator {
     /// # Errors
     /// If it does not continue the stream. What came before can still be finished.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
+        self.spans.batch(batch, &mut self.run)?;
         self.start_cycle.get_or_insert(batch.start_cycle);
-        self.spans.batch(batch, &mut self.run)
+        Ok(())
     }
 
     /// The stream's last cycle so far.

@@ -54,6 +54,14 @@ impl Elf {
     /// lowest segment is at `base`.
     pub fn load(image: Image<'_>, base: u64, ram: &mut Ram) -> Result<Self, LoadError> {
         let header = header(image)?;
+        // The table usually comes last: a file that was cut ends before it.
+        let sections = usize::from(header.e_shnum) * usize::from(header.e_shentsize);
+        file_range(
+            image,
+            "section header table",
+            header.e_shoff,
+            sections as u64,
+        )?;
         let loads = program_headers(image, &header)?;
         let in_ram = |h: &ProgramHeader| ram.contains(h.p_paddr, h.p_memsz);
         let lowest = loads.iter().map(|h| h.p_paddr).min().unwrap_or(0);

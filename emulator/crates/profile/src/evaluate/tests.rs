@@ -1,4 +1,6 @@
-use commit_trace::{Redirect, TraceReader, TraceWriter, synthetic};
+use commit_trace::{
+    CycleClass, HartId, Redirect, Seq, TeaEvents, TraceReader, TraceWriter, synthetic,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -81,6 +83,25 @@ fn check(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What a damaged trace may hold where its checksum happens to agree.
+fn any_record() -> impl Strategy<Value = CommitRecord> {
+    let delta = prop_oneof![0..3u32, Just(u32::MAX)];
+    (0..40u32, delta, any::<u32>(), any::<u32>()).prop_map(|(inst, delta, lead, flags)| {
+        CommitRecord::from_packed(InstId(inst), delta, lead, flags)
+    })
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        prop_oneof![0..9u64, any::<u64>()].prop_map(|cycles| Event::Idle { cycles }),
+        any::<u8>().prop_map(Event::Privilege),
+        (0..8u8, prop::collection::vec(any::<u8>(), 0..80))
+            .prop_map(|(kind, bytes)| Event::SideBand { kind, bytes }),
+        any::<bool>().prop_map(Event::Region),
+        Just(Event::End),
+    ]
+}
+
 proptest! {
     #[test]
     fn totals_are_exact_and_replay_is_equal(
@@ -94,9 +115,37 @@ proptest! {
         let live = evaluate(&batches, &samplers, Region::Whole);
         check(&live)?;
         prop_assert_eq!(live.cycles, live.stream_cycles);
-        prop_assert_eq!(live.instructions + live.traps, words.len() as u64);
+        // A load whose order failed leaves a record of its own before the one of its second try.
+        let records = batches.iter().flat_map(|batch| &batch.records);
+        let failed = records.filter(|record| {
+            record.redirect().is_trap() && record.tea().contains(TeaEvents::FL_MO)
+        });
+        let failed = failed.count() as u64;
+        prop_assert_eq!(
+            live.instructions + live.traps + failed,
+            words.len() as u64
+        );
         let replayed = evaluate(&through_a_file(&batches), &samplers, Region::Whole);
         prop_assert_eq!(replayed, live);
+    }
+
+    #[test]
+    fn hostile_batches_are_refused_or_counted(
+        records in prop::collection::vec(any_record(), 0..12),
+        events in prop::collection::vec((0..12u32, any_event()), 0..6),
+        start_cycle in prop_oneof![0..9u64, any::<u64>()],
+        first_seq in any::<u64>().prop_map(Seq),
+    ) {
+        let facts = synthetic::batches(&[0; 40], 1).remove(0).facts;
+        let hart = HartId(0);
+        let batch = Batch { hart, first_seq, start_cycle, facts, records, events };
+        let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(1 << 30)));
+        for region in [Region::Whole, Region::Marked] {
+            let mut evaluator = Evaluator::new(&all, region);
+            let _ = evaluator.batch(&batch);
+            let _ = evaluator.batch(&batch);
+            check(&evaluator.finish())?;
+        }
     }
 
     #[test]
@@ -186,7 +235,6 @@ fn time_goes_to_the_process_that_runs() {
 
 #[test]
 fn components_follow_the_records() {
-    use commit_trace::{CycleClass, HartId, TeaEvents};
     let record = |n: u32, delta: u32, residence: u64, redirect, class, tea| {
         CommitRecord::new(InstId(n), delta, residence, 0, redirect, true, class, tea)
     };
