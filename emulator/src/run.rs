@@ -224,12 +224,11 @@ fn simulate(
     progress.end();
 
     let (mut cycles, mut stats) = (system.hart.cycle(), None);
-    if let Engine::Timing(core) = &mut engine {
+    if let Engine::Timing(core) = engine {
         cycles = core.cycle();
         stats = Some(core.stats());
-        if let Some(recorder) = core.sink_mut().take_recorder() {
-            recorder.finish().map_err(|e| tracing::error!("{e}")).ok();
-        }
+        let recorded = core.into_sink().finish();
+        recorded.map_err(|e| tracing::error!("{e}")).ok();
     }
     let host = host.map(Host::finish).transpose()?;
     Ok(Outcome {

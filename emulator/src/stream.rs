@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use commit_trace::{Commit, CommitSink, Event, InstFacts, InstId, Recorder};
+use commit_trace::{Commit, CommitSink, Event, InstFacts, InstId, RecordError, Recorder};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
 /// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
@@ -15,23 +15,66 @@ pub struct TipPort {
     pub side_band: Vec<SideBandRecord>,
 }
 
+impl TipPort {
+    /// The first commit after this cycle concerns the unit or the side band.
+    fn due(&self) -> u64 {
+        if self.side_band.is_empty() {
+            self.unit.next_sample()
+        } else {
+            0
+        }
+    }
+}
+
+/// A [`TipPort`] with two owners.
+#[derive(Clone, Debug)]
+pub struct SharedTip {
+    port: Rc<RefCell<TipPort>>,
+    /// [`TipPort::due`], so that a commit costs one comparison.
+    due: Rc<Cell<u64>>,
+}
+
+impl SharedTip {
+    /// Shares a unit.
+    pub fn new(unit: TipUnit) -> Self {
+        let port = TipPort {
+            unit,
+            side_band: Vec::new(),
+        };
+        Self {
+            due: Rc::new(Cell::new(port.due())),
+            port: Rc::new(RefCell::new(port)),
+        }
+    }
+
+    /// Reads the unit.
+    pub fn read<R>(&self, read: impl FnOnce(&TipUnit) -> R) -> R {
+        read(&self.port.borrow().unit)
+    }
+
+    /// Changes the unit or the side band.
+    pub fn change<R>(&self, change: impl FnOnce(&mut TipPort) -> R) -> R {
+        let mut port = self.port.borrow_mut();
+        let result = change(&mut port);
+        self.due.set(port.due());
+        result
+    }
+}
+
 /// The commit sink of one hart.
 #[derive(Debug)]
 pub struct Stream {
-    tip: Rc<RefCell<TipPort>>,
-    recorder: Option<Recorder>,
+    tip: SharedTip,
+    /// Also tells the unit what was committed last.
+    recorder: Recorder,
     origins: Vec<Origin>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
     irq_at: Rc<Cell<u64>>,
 }
 
 impl Stream {
-    /// A sink for `tip` that records only if there is a recorder.
-    pub fn new(
-        tip: Rc<RefCell<TipPort>>,
-        recorder: Option<Recorder>,
-        irq_at: Rc<Cell<u64>>,
-    ) -> Self {
+    /// A sink for `tip`.
+    pub fn new(tip: SharedTip, recorder: Recorder, irq_at: Rc<Cell<u64>>) -> Self {
         Self {
             tip,
             recorder,
@@ -40,47 +83,48 @@ impl Stream {
         }
     }
 
-    /// The recorder, to finish it.
-    pub fn take_recorder(&mut self) -> Option<Recorder> {
-        self.recorder.take()
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// If it had stopped earlier.
+    pub fn finish(self) -> Result<(), RecordError> {
+        self.recorder.finish().map(|_| ())
     }
 
-    fn rose(&self, cycle: Option<u64>) {
-        if let Some(cycle) = cycle {
+    /// Lets the unit catch up with what is recent, and then do something that may raise its interrupt line.
+    fn unit(&self, act: impl FnOnce(&mut TipUnit, &dyn Fn(InstId) -> Origin) -> Option<u64>) {
+        let origins = &self.origins;
+        let risen = self.tip.change(|tip| {
+            tip.unit.recall(self.recorder.recent());
+            act(&mut tip.unit, &|id: InstId| origins[id.0 as usize])
+        });
+        if let Some(cycle) = risen {
             self.irq_at.set(self.irq_at.get().min(cycle));
         }
     }
 
+    /// A commit that the unit or the side band waits for.
     #[cold]
-    fn drain_side_band(
-        recorder: &mut Option<Recorder>,
-        records: &mut Vec<SideBandRecord>,
-        cycle: u64,
-    ) {
-        for SideBandRecord { kind, bytes } in records.drain(..) {
-            if let Some(recorder) = recorder {
-                recorder.event(cycle, Event::SideBand { kind, bytes });
-            }
+    #[inline(never)]
+    fn watch(&mut self, commit: &Commit) {
+        self.unit(|unit, origin| unit.commit(commit, &origin));
+        self.recorder.commit(commit);
+        let side_band = self.tip.change(|tip| std::mem::take(&mut tip.side_band));
+        for SideBandRecord { kind, bytes } in side_band {
+            self.recorder
+                .event(commit.commit, Event::SideBand { kind, bytes });
         }
     }
 }
 
 impl CommitSink for Stream {
-    #[inline]
+    #[inline(always)]
     fn commit(&mut self, commit: &Commit) {
-        let origins = &self.origins;
-        let mut tip = self.tip.borrow_mut();
-        let risen = tip
-            .unit
-            .commit(commit, &|id: InstId| origins[id.0 as usize]);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.commit(commit);
+        if commit.commit > self.tip.due.get() {
+            self.watch(commit);
+        } else {
+            self.recorder.commit(commit);
         }
-        if !tip.side_band.is_empty() {
-            Self::drain_side_band(&mut self.recorder, &mut tip.side_band, commit.commit);
-        }
-        drop(tip);
-        self.rose(risen);
     }
 
     fn define(&mut self, facts: &InstFacts) {
@@ -89,26 +133,17 @@ impl CommitSink for Stream {
             pc: facts.pc,
             privilege: facts.privilege,
         });
-        if let Some(recorder) = &mut self.recorder {
-            recorder.define(facts);
-        }
+        self.recorder.define(facts);
     }
 
     fn event(&mut self, cycle: u64, event: Event) {
-        let origins = &self.origins;
-        let mut tip = self.tip.borrow_mut();
-        let risen = match event {
-            Event::Idle { cycles } => tip.unit.slept(cycles, &|id: InstId| origins[id.0 as usize]),
+        match event {
+            Event::Idle { cycles } => self.unit(|unit, origin| unit.slept(cycles, &origin)),
             Event::Privilege(privilege) => {
-                tip.unit.privilege(privilege, cycle);
-                None
+                self.tip.change(|tip| tip.unit.privilege(privilege, cycle));
             }
-            _ => None,
-        };
-        drop(tip);
-        self.rose(risen);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.event(cycle, event);
+            _ => {}
         }
+        self.recorder.event(cycle, event);
     }
 }

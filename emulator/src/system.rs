@@ -1,6 +1,5 @@
 //! A whole machine: board, guest memory at reset, hart, and the TIP unit with its stream.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -16,7 +15,7 @@ use tip_device::TipUnit;
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 use crate::spec::Mode;
-use crate::stream::{Stream, TipPort};
+use crate::stream::{SharedTip, Stream};
 use crate::tip_bus::{TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
 /// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
@@ -55,7 +54,7 @@ pub struct System {
     pub board: Board,
     /// The hart.
     pub hart: Hart,
-    tip: Rc<RefCell<TipPort>>,
+    tip: SharedTip,
 }
 
 /// What executes instructions.
@@ -99,16 +98,9 @@ impl System {
 
         let hart = Hart::new(0);
         let width = setup.preset.decode.width as usize;
-        let unit = TipUnit::new(width, clock_hz);
-        let tip = Rc::new(RefCell::new(TipPort {
-            unit,
-            side_band: Vec::new(),
-        }));
+        let tip = SharedTip::new(TipUnit::new(width, clock_hz));
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));
-        board.add(
-            node,
-            Box::new(TipBus::new(Rc::clone(&tip), hart.guest_tag())),
-        )?;
+        board.add(node, Box::new(TipBus::new(tip.clone(), hart.guest_tag())))?;
         Ok(Self { board, hart, tip })
     }
 
@@ -157,7 +149,8 @@ impl System {
             Mode::Functional => Engine::Functional,
             Mode::Timing => {
                 let irq_at = Rc::clone(&self.board.bus.irq_at);
-                let stream = Stream::new(Rc::clone(&self.tip), recorder, irq_at);
+                let recorder = recorder.unwrap_or_else(|| Recorder::discarding(0));
+                let stream = Stream::new(self.tip.clone(), recorder, irq_at);
                 Engine::Timing(Core::new(preset, stream))
             }
         }

@@ -1,13 +1,13 @@
 //! The TIP unit on the bus: offsets become register names, side-band records become guest context.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use machine::{AccessFault, Cx, Device};
-use tip_device::{Reg, SideBandRecord, WriteEffect, regs};
+use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 
-use crate::stream::TipPort;
+use crate::stream::SharedTip;
 
 /// Address of the unit.
 pub const TIP_BASE: u64 = 0x1004_0000;
@@ -19,15 +19,15 @@ pub const TIP_IRQ: u32 = 32;
 /// The unit as a device.
 #[derive(Debug)]
 pub struct TipBus {
-    port: Rc<RefCell<TipPort>>,
+    tip: SharedTip,
     tag: GuestTag,
 }
 
 impl TipBus {
-    /// Puts the unit of `port` on a bus whose hart watches `guest_tag`.
-    pub fn new(port: Rc<RefCell<TipPort>>, guest_tag: Rc<Cell<u64>>) -> Self {
+    /// Puts a unit on a bus whose hart watches `guest_tag`.
+    pub fn new(tip: SharedTip, guest_tag: Rc<Cell<u64>>) -> Self {
         Self {
-            port,
+            tip,
             tag: GuestTag {
                 cell: guest_tag,
                 programs: HashMap::new(),
@@ -43,7 +43,7 @@ impl Device for TipBus {
             .then(|| Reg::at(offset))
             .flatten()
             .ok_or(AccessFault)?;
-        Ok(self.port.borrow().unit.read(reg, cx.now))
+        Ok(self.tip.read(|unit| unit.read(reg, cx.now)))
     }
 
     fn write(
@@ -57,16 +57,17 @@ impl Device for TipBus {
             .then(|| Reg::at(offset))
             .flatten()
             .ok_or(AccessFault)?;
-        let mut port = self.port.borrow_mut();
-        if let WriteEffect::SideBand(record) = port.unit.write(reg, value, cx.now) {
-            self.tag.follow(&record);
-            port.side_band.push(record);
-        }
+        self.tip.change(|tip| {
+            if let WriteEffect::SideBand(record) = tip.unit.write(reg, value, cx.now) {
+                self.tag.follow(&record);
+                tip.side_band.push(record);
+            }
+        });
         Ok(())
     }
 
     fn irq_level(&self) -> bool {
-        self.port.borrow().unit.irq()
+        self.tip.read(TipUnit::irq)
     }
 }
 

@@ -37,6 +37,15 @@ impl Recent {
         self.next += 1;
     }
 
+    /// Replaces them by those given, youngest first.
+    pub(crate) fn replace(&mut self, youngest_first: impl Iterator<Item = Commit>) {
+        self.ring = [None; Self::LEN];
+        self.next = 0;
+        for (slot, commit) in self.ring.iter_mut().rev().zip(youngest_first) {
+            *slot = Some(commit);
+        }
+    }
+
     /// The Offending Instruction Register: the youngest instruction that left the ROB.
     pub(crate) fn oir(&self) -> Option<&Commit> {
         self.ring[self.next.wrapping_sub(1) % Self::LEN].as_ref()

@@ -87,6 +87,13 @@ impl TipUnit {
         risen
     }
 
+    /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest first,
+    /// before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
+    /// after [`Self::next_sample`].
+    pub fn recall(&mut self, youngest_first: impl Iterator<Item = Commit>) {
+        self.recent.replace(youngest_first);
+    }
+
     /// The hart slept in `wfi` for `cycles` after its last commit.
     pub fn slept(&mut self, cycles: u64, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let last = self.recent.oir().map_or(0, |c| c.commit);

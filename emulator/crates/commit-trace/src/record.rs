@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Commit;
+
 /// Dense number of a static instruction (address space, virtual PC, encoding), in order of first use.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
@@ -243,6 +245,20 @@ impl CommitRecord {
     pub const fn decode(&self, commit: u64) -> u64 {
         self.dispatch(commit)
             .saturating_sub(self.decode_lead() as u64)
+    }
+
+    /// The same with absolute cycles, given the cycle in which it commits.
+    pub const fn at(&self, commit: u64) -> Commit {
+        Commit {
+            inst: self.inst,
+            decode: self.decode(commit),
+            dispatch: self.dispatch(commit),
+            commit,
+            redirect: self.redirect(),
+            first_of_row: self.first_of_row(),
+            class: self.class(),
+            tea: self.tea(),
+        }
     }
 
     /// Why the front end was redirected after it.

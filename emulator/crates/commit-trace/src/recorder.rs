@@ -1,5 +1,7 @@
 //! From the hart's thread to the host's: owned batches through a bounded channel.
 
+use std::collections::VecDeque;
+
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::{
@@ -8,6 +10,12 @@ use crate::{
 
 /// Records per batch: 256 KiB, which a second-level cache still holds when the reader gets it.
 pub const BATCH_RECORDS: usize = 16 * 1024;
+
+/// Commits that [`Recorder::recent`] gives: a group of the widest commit stage.
+pub const RECENT: usize = MAX_COMMIT_WIDTH;
+
+/// Records that a recorder without a reader holds: few enough to stay in the first-level cache.
+const DISCARDED: usize = 512;
 
 /// A hart that mostly sleeps ends its batches by time: a third of a second at 3.2 GHz, in cycles.
 const BATCH_CYCLES: u64 = 1 << 30;
@@ -59,21 +67,17 @@ pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder,
     let (full_sender, full_receiver) = bounded(in_flight);
     // One more than can wait: the one that the reader holds.
     let (empty_sender, empty_receiver) = bounded(in_flight + 1);
-    let recorder = Recorder {
-        batch: Batch {
-            hart,
-            start_cycle,
-            ..new_batch()
-        },
-        reached: start_cycle,
-        group: false,
-        limit: BATCH_RECORDS,
+    let to = To {
         full: full_sender,
         empty: empty_receiver,
-        error: None,
+    };
+    let batch = Batch {
+        hart,
+        start_cycle,
+        ..new_batch(BATCH_RECORDS)
     };
     (
-        recorder,
+        Recorder::new(batch, Some(to)),
         BatchStream {
             full: full_receiver,
             empty: empty_sender,
@@ -81,10 +85,10 @@ pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder,
     )
 }
 
-fn new_batch() -> Batch {
+fn new_batch(records: usize) -> Batch {
     // A batch ends with the group that fills it.
     Batch {
-        records: Vec::with_capacity(BATCH_RECORDS + MAX_COMMIT_WIDTH),
+        records: Vec::with_capacity(records + MAX_COMMIT_WIDTH),
         ..Batch::default()
     }
 }
@@ -100,13 +104,72 @@ pub struct Recorder {
     group: bool,
     /// Records at which the batch ends with the commit group; 0 sends every commit the slow way.
     limit: usize,
-    full: Sender<Batch>,
-    empty: Receiver<Batch>,
+    /// `None`: what is recorded is dropped.
+    to: Option<To>,
     /// Set when recording has stopped; the stream is whole up to there.
     error: Option<RecordError>,
+    /// The last commits before record `since` of the batch, youngest last.
+    before: VecDeque<Commit>,
+    /// The records from here on follow each other without sleep.
+    since: usize,
+}
+
+/// The channel's end, and the one that gives batches back.
+#[derive(Debug)]
+struct To {
+    full: Sender<Batch>,
+    empty: Receiver<Batch>,
 }
 
 impl Recorder {
+    fn new(batch: Batch, to: Option<To>) -> Self {
+        Self {
+            reached: batch.start_cycle,
+            batch,
+            group: false,
+            limit: if to.is_some() {
+                BATCH_RECORDS
+            } else {
+                DISCARDED
+            },
+            to,
+            error: None,
+            before: VecDeque::with_capacity(RECENT),
+            since: 0,
+        }
+    }
+
+    /// A recorder that nobody reads: it only knows what was [recent](Self::recent).
+    pub fn discarding(start_cycle: u64) -> Self {
+        let batch = Batch {
+            start_cycle,
+            ..new_batch(DISCARDED)
+        };
+        Self::new(batch, None)
+    }
+
+    /// The last instructions that left the ROB, youngest first, at most [`RECENT`]. `dispatch` and `decode`
+    /// are as exact as a record says them.
+    pub fn recent(&self) -> impl Iterator<Item = Commit> {
+        let mut cycle = self.reached;
+        let since = self.batch.records[self.since..].iter().rev();
+        let since = since.map(move |record| {
+            let commit = record.at(cycle);
+            cycle -= u64::from(record.commit_delta);
+            commit
+        });
+        since.chain(self.before.iter().rev().copied()).take(RECENT)
+    }
+
+    /// Notes what is recent before records go, or the cycles between them are lost.
+    #[cold]
+    fn remember(&mut self) {
+        let recent: VecDeque<Commit> = self.recent().collect();
+        self.before.clear();
+        self.before.extend(recent.into_iter().rev());
+        self.since = self.batch.records.len();
+    }
+
     /// Why recording has stopped, if it has.
     pub fn error(&self) -> Option<&RecordError> {
         self.error.as_ref()
@@ -136,13 +199,13 @@ impl Recorder {
     }
 
     fn end(&mut self) {
-        if self.error.is_none() {
+        if self.to.is_some() {
             self.push_event(Event::End);
             self.send();
         }
     }
 
-    /// Sends what is whole, and records nothing from here on.
+    /// Sends what is whole, and nothing from here on.
     #[cold]
     fn stop(&mut self, error: RecordError) {
         if !matches!(error, RecordError::ReaderGone { .. }) {
@@ -150,25 +213,39 @@ impl Recorder {
         }
         tracing::error!("recording stops: {error}");
         self.error = Some(error);
-        self.limit = 0;
-        self.batch.clear();
+        self.to = None;
     }
 
     fn send(&mut self) {
         if self.batch.is_empty() {
             return;
         }
-        // There are never more batches than the channel holds, so this allocates at the start only.
-        let mut next = self.empty.try_recv().unwrap_or_else(|_| new_batch());
-        next.clear();
-        next.hart = self.batch.hart;
-        next.first_seq = self.next_seq();
-        next.start_cycle = self.reached;
-        self.limit = BATCH_RECORDS;
+        self.remember();
+        let seq = self.batch.first_seq;
+        let first_seq = self.next_seq();
+        let sent = match &self.to {
+            Some(to) => {
+                // There are never more batches than the channel holds, so this allocates at the start only.
+                let empty = to
+                    .empty
+                    .try_recv()
+                    .unwrap_or_else(|_| new_batch(BATCH_RECORDS));
+                let full = std::mem::replace(&mut self.batch, empty);
+                self.batch.hart = full.hart;
+                self.limit = BATCH_RECORDS;
+                to.full.send(full).is_ok()
+            }
+            None => {
+                self.limit = DISCARDED;
+                true
+            }
+        };
+        self.batch.clear();
+        self.batch.first_seq = first_seq;
+        self.batch.start_cycle = self.reached;
+        self.since = 0;
         self.group = false;
-        let full = std::mem::replace(&mut self.batch, next);
-        let seq = full.first_seq;
-        if self.full.send(full).is_err() {
+        if !sent {
             self.stop(RecordError::ReaderGone { seq });
         }
     }
@@ -181,37 +258,51 @@ impl Recorder {
 
     /// The rare cases of [`CommitSink::commit`]; true if the record may be taken.
     #[cold]
-    fn admit(&mut self, commit: u64) -> bool {
-        if self.error.is_some() {
+    #[inline(never)]
+    fn admit(&mut self, commit: &Commit) -> bool {
+        let (seq, reached) = (self.next_seq(), self.reached);
+        let cycle = commit.commit;
+        if cycle < reached || cycle == reached && !self.group {
+            self.refuse(
+                commit,
+                RecordError::BackInTime {
+                    seq,
+                    commit: cycle,
+                    reached,
+                },
+            );
             return false;
         }
-        let seq = self.next_seq();
-        let reached = self.reached;
-        if commit < reached || commit == reached && !self.group {
-            self.stop(RecordError::BackInTime {
-                seq,
-                commit,
-                reached,
-            });
-        } else if commit - reached > u64::from(u32::MAX) {
-            self.stop(RecordError::LongStall {
-                seq,
-                cycles: commit - reached,
-            });
-        } else if self.batch.records.len() >= self.limit && commit > reached {
+        if cycle - reached > u64::from(u32::MAX) {
+            let cycles = cycle - reached;
+            self.refuse(commit, RecordError::LongStall { seq, cycles });
+            return false;
+        }
+        if self.batch.records.len() >= self.limit && cycle > reached {
             self.send();
         }
-        self.error.is_none()
+        true
+    }
+
+    /// The stream cannot say this commit. The run goes on, and with it what is recent.
+    fn refuse(&mut self, commit: &Commit, error: RecordError) {
+        if self.error.is_none() && self.to.is_some() {
+            self.stop(error);
+        }
+        self.remember();
+        self.before.push_back(*commit);
+        self.reached = commit.commit;
+        self.group = !commit.redirect.is_trap();
     }
 }
 
 impl CommitSink for Recorder {
-    #[inline]
+    #[inline(always)]
     fn commit(&mut self, commit: &Commit) {
         let delta = commit.commit.wrapping_sub(self.reached);
-        let plain = delta.wrapping_sub(u64::from(!self.group)) < u64::from(u32::MAX)
-            && self.batch.records.len() < self.limit;
-        if !plain && !self.admit(commit.commit) {
+        let plain = (delta.wrapping_sub(u64::from(!self.group)) < u64::from(u32::MAX))
+            & (self.batch.records.len() < self.limit);
+        if !plain && !self.admit(commit) {
             return;
         }
         self.reached = commit.commit;
@@ -230,33 +321,33 @@ impl CommitSink for Recorder {
     }
 
     fn define(&mut self, facts: &InstFacts) {
-        if self.error.is_none() {
+        if self.to.is_some() {
             self.batch.facts.push(*facts);
         }
     }
 
     fn event(&mut self, _cycle: u64, event: Event) {
-        if self.error.is_some() {
-            return;
-        }
         if let Event::Idle { cycles } = event {
             if cycles == 0 {
                 return;
             }
+            self.remember();
             self.reached += cycles;
             self.group = false;
             if self.reached - self.batch.start_cycle >= BATCH_CYCLES {
                 self.flush();
             }
         }
-        self.push_event(event);
+        if self.to.is_some() {
+            self.push_event(event);
+        }
     }
 }
 
 /// A recorder that is dropped without [`Recorder::finish`] still delivers what it has.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if self.error.is_none() {
+        if self.to.is_some() {
             self.send();
         }
     }
