@@ -64,6 +64,34 @@ pub enum InstClass {
 }
 
 impl InstClass {
+    /// Reads or changes more than registers and memory, or must be alone in the machine to do so.
+    pub const fn serialises(self) -> bool {
+        matches!(
+            self,
+            Self::Amo
+                | Self::LoadReserved
+                | Self::StoreConditional
+                | Self::Csr
+                | Self::Fence
+                | Self::FenceI
+                | Self::SfenceVma
+                | Self::Ecall
+                | Self::Xret
+                | Self::Wfi
+                | Self::Illegal
+        )
+    }
+
+    /// Loads or stores, and nothing else.
+    pub const fn accesses_memory(self) -> bool {
+        matches!(
+            self,
+            Self::Load | Self::Store | Self::FpLoad | Self::FpStore
+        )
+    }
+}
+
+impl InstClass {
     /// All classes, in numeric order.
     pub const ALL: [InstClass; 25] = {
         use InstClass::*;

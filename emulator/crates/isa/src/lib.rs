@@ -30,8 +30,8 @@ pub use disasm::disasm;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
 pub use port::{
-    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, StaticId, StaticInst,
-    TimingModel, Untimed,
+    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, RUN_STEPS, Run,
+    StaticId, StaticInst, Step, TimingModel, Untimed,
 };
 pub use table::Op;
 pub use trap::{Exception, Interrupt, Privilege, Trap};

@@ -97,6 +97,38 @@ pub struct Executed {
     pub translated: bool,
 }
 
+/// Most instructions of a [`Run`]: about what a core's front end holds.
+pub const RUN_STEPS: usize = 32;
+
+/// One instruction of a [`Run`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step {
+    /// Static instruction.
+    pub id: StaticId,
+    /// Virtual address.
+    pub pc: u64,
+}
+
+/// Instructions of one page that were executed one after the other. None of them serialises
+/// ([`InstClass::serialises`]), raised an exception, or accessed a device register.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The instructions.
+    pub steps: &'a [Step],
+    /// The data accesses of those that load or store.
+    pub accesses: &'a [MemAccess],
+    /// The operands of those that divide.
+    pub operands: &'a [Operand],
+    /// Virtual address of the instruction that runs next.
+    pub next_pc: u64,
+    /// Physical address of the page.
+    pub page: u64,
+    /// Privilege in which they executed.
+    pub privilege: Privilege,
+    /// Address translation is on.
+    pub translated: bool,
+}
+
 /// The page-table entries that a hardware walk for an address reads, root first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageWalk {
@@ -148,11 +180,14 @@ pub enum PerfEvent {
 /// A timing model: turns the program-order stream into cycles.
 ///
 /// Contract, per instruction: `define` (once per static instruction, before its first use), then
-/// `fetch`, then either `interrupt` (the instruction is dropped) or `retire`. All cycles are core
-/// cycles since reset and never decrease from call to call of the same method.
+/// `fetch`, then either `interrupt` (the instruction is dropped) or `retire`; or `run` instead for several.
+/// All cycles are core cycles since reset and never decrease from call to call of the same method.
 pub trait TimingModel {
     /// False only for [`Untimed`]: lets the hart's loop drop every call.
     const TIMED: bool;
+    /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
+    /// instructions late.
+    const RUNS: bool = false;
 
     /// Announces a static instruction.
     fn define(&mut self, inst: &StaticInst);
@@ -175,6 +210,12 @@ pub trait TimingModel {
 
     /// Times the rest of the pipeline for an executed instruction (or one that raised an exception).
     fn retire(&mut self, executed: &Executed, walker: &impl PageWalker);
+
+    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is decoded.
+    /// Only for models that take [runs](Self::RUNS).
+    fn run(&mut self, _run: &Run<'_>, _walker: &impl PageWalker) -> u64 {
+        0
+    }
 
     /// A `wfi` that was retired sleeps until `cycle`; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);

@@ -72,6 +72,10 @@ pub struct Hart {
     pub(crate) executed: Executed,
     /// Cycle in which it was decoded.
     pub(crate) decoded_at: u64,
+    /// Instructions that were executed and not timed yet.
+    pub(crate) run: Box<timed::RunBuffer>,
+    /// They are being executed: whatever has to be seen in its cycle must wait.
+    pub(crate) in_run: bool,
     /// Physical address minus host address of RAM.
     pub(crate) host_to_pa: u64,
 
@@ -141,6 +145,8 @@ impl Hart {
                 translated: false,
             },
             decoded_at: 0,
+            run: Box::default(),
+            in_run: false,
             host_to_pa: 0,
             pc: RAM_BASE,
             privilege: Privilege::Machine,

@@ -2,7 +2,8 @@
 
 use commit_trace::{CommitSink, Event, InstId, TeaEvents};
 use isa::{
-    DecodedInst, Executed, PageWalker, PerfEvent, Privilege, StaticId, StaticInst, TimingModel,
+    DecodedInst, Executed, MemAccess, Operand, PageWalker, PerfEvent, Privilege, Run, StaticId,
+    StaticInst, Step, TimingModel,
 };
 
 use crate::Preset;
@@ -34,6 +35,8 @@ pub struct Core<S> {
     pub(crate) units: Units,
     pub(crate) lsu: Lsu,
     pub(crate) stats: Stats,
+    /// What all executed instructions have in common.
+    executed: Executed,
 }
 
 impl<S> Core<S> {
@@ -53,6 +56,18 @@ impl<S> Core<S> {
             units: Units::new(preset, &port_map),
             lsu: Lsu::new(preset),
             stats: Stats::default(),
+            executed: Executed {
+                id: StaticId(0),
+                inst: isa::decode(0),
+                pc: 0,
+                fetch_pa: 0,
+                next_pc: 0,
+                mem: MemAccess::default(),
+                operand: Operand::default(),
+                privilege: Privilege::Machine,
+                trap: None,
+                translated: false,
+            },
             port_map,
         }
     }
@@ -122,6 +137,36 @@ impl<S> Core<S> {
         self.facts[id.0 as usize]
     }
 
+    /// Decodes the instruction at `pc`: in a new packet or group, if it starts one.
+    #[inline(always)]
+    pub(crate) fn fetch_one(
+        &mut self,
+        pc: u64,
+        pa: u64,
+        len: u8,
+        translated: bool,
+        walker: &impl PageWalker,
+    ) -> u64 {
+        self.late = TeaEvents::default();
+        self.new_row = false;
+        if !self.front.continues(pc, len) {
+            let len = u64::from(len);
+            self.packet(
+                &Fetched {
+                    pc,
+                    pa,
+                    len,
+                    translated,
+                },
+                walker,
+            );
+        }
+        if self.front.buffer.ended() {
+            self.start_row();
+        }
+        self.front.decode()
+    }
+
     #[inline(never)]
     fn packet(&mut self, inst: &Fetched, walker: &impl PageWalker) {
         let Lsu {
@@ -160,6 +205,7 @@ impl<S> Core<S> {
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;
+    const RUNS: bool = true;
 
     fn define(&mut self, inst: &StaticInst) {
         let fact = Fact::new(inst, &self.preset, &self.port_map);
@@ -181,23 +227,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
         translated: bool,
         walker: &impl PageWalker,
     ) -> u64 {
-        self.late = TeaEvents::default();
-        self.new_row = false;
-        if !self.front.continues(pc, inst.len) {
-            self.packet(
-                &Fetched {
-                    pc,
-                    pa,
-                    len: u64::from(inst.len),
-                    translated,
-                },
-                walker,
-            );
-        }
-        if self.front.buffer.ended() {
-            self.start_row();
-        }
-        self.front.decode()
+        self.fetch_one(pc, pa, inst.len, translated, walker)
     }
 
     #[inline]
@@ -216,6 +246,53 @@ impl<S: CommitSink> TimingModel for Core<S> {
             Kind::Divide | Kind::FpDivide => self.divide(executed),
             Kind::Unique | Kind::Trap => self.retire_alone(executed, walker),
         }
+    }
+
+    #[inline(never)]
+    fn run(&mut self, run: &Run<'_>, walker: &impl PageWalker) -> u64 {
+        let mut accesses = run.accesses.iter();
+        let mut operands = run.operands.iter();
+        let mut executed = Executed {
+            privilege: run.privilege,
+            translated: run.translated,
+            ..self.executed
+        };
+        for (n, &Step { id, pc }) in run.steps.iter().enumerate() {
+            let Fact { kind, len, .. } = self.facts[id.0 as usize];
+            let pa = run.page | pc & 0xfff;
+            self.fetch_one(pc, pa, len, run.translated, walker);
+            if kind == Kind::Alu {
+                self.alu(id);
+                continue;
+            }
+            if kind == Kind::Simple {
+                self.simple(id);
+                continue;
+            }
+            executed.id = id;
+            executed.pc = pc;
+            executed.fetch_pa = pa;
+            match kind {
+                Kind::Load => {
+                    executed.mem = accesses.next().copied().unwrap_or_default();
+                    self.load(&executed, walker);
+                }
+                Kind::Store => {
+                    executed.mem = accesses.next().copied().unwrap_or_default();
+                    self.store(&executed, walker);
+                }
+                Kind::Divide => {
+                    executed.operand = operands.next().copied().unwrap_or_default();
+                    self.divide(&executed);
+                }
+                Kind::FpDivide => self.divide(&executed),
+                _ => {
+                    executed.next_pc = run.steps.get(n + 1).map_or(run.next_pc, |step| step.pc);
+                    self.control(&executed);
+                }
+            }
+        }
+        self.front.buffer.cycle()
     }
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {

@@ -104,9 +104,8 @@ impl<S: CommitSink> Core<S> {
         self.trap(executed.id, &retired, self.window.rows_behind);
         self.window.leave_queue(fact.queue);
         // Again, from fetch.
-        let inst = &executed.inst;
         let (pc, pa) = (executed.pc, executed.fetch_pa);
-        isa::TimingModel::fetch(self, executed.id, inst, pc, pa, executed.translated, walker);
+        self.fetch_one(pc, pa, fact.len, executed.translated, walker);
         // The stores are all older than the head, and the second try finds their addresses known.
         self.load(executed, walker);
     }

@@ -138,6 +138,9 @@ impl Hart {
         if place.ram {
             return env.bus.ram.load(place.pa, size).ok_or(fault);
         }
+        if self.in_run {
+            return Err(fault);
+        }
         self.device_access(env, count);
         env.bus.load(place.pa, size).map_err(|_| fault)
     }
@@ -160,6 +163,16 @@ impl Hart {
             size,
             mmio: !place.ram,
         };
+        let fault = Trap {
+            cause: Exception::StoreAccessFault,
+            tval: va,
+        };
+        if self.in_run {
+            let plain = |place: &Place| place.ram && env.bus.ram.page_flags(place.pa) == 0;
+            if !plain(&place) || second.is_some_and(|(second, _)| !plain(&second)) {
+                return Err(fault);
+            }
+        }
         if let Some((second, first_size)) = second {
             self.store_ram(env.bus, place.pa, first_size, value);
             self.store_ram(
@@ -172,10 +185,6 @@ impl Hart {
             self.store_ram(env.bus, place.pa, size, value);
         } else {
             self.device_access(env, count);
-            let fault = Trap {
-                cause: Exception::StoreAccessFault,
-                tval: va,
-            };
             env.bus.store(place.pa, size, value).map_err(|_| fault)?;
         }
         Ok(())

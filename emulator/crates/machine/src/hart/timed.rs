@@ -3,7 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use isa::{DecodedInst, Interrupt, MemKind, Op, Operand, StaticId, StaticInst, TimingModel, Trap};
+use isa::{
+    DecodedInst, InstClass, Interrupt, MemAccess, MemKind, Op, Operand, RUN_STEPS, Run, StaticId,
+    StaticInst, Step, TimingModel, Trap,
+};
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
@@ -22,6 +25,51 @@ macro_rules! dispatch {
             },)*
         }
     };
+}
+
+/// The same for a run, which ends before an instruction that cannot be part of it. That executes again
+/// by itself: a trap, or a device register that was not accessed, has changed nothing.
+macro_rules! dispatch_in_run {
+    ($hart:ident, $env:ident, $slot:ident, $at:ident, $length:ident, $done:lifetime, $ends:lifetime;
+        $($variant:ident $method:ident,)*) => {
+        match $slot.op() {
+            $(Op::$variant => {
+                if const { Op::$variant.class().serialises() } {
+                    break $ends;
+                }
+                match $hart.$method($env, $slot, $at) {
+                    Ok(next) => {
+                        if const { Op::$variant.class().accesses_memory() } {
+                            $hart.run.accesses[$length.accesses] = $hart.executed.mem;
+                            $length.accesses += 1;
+                        }
+                        if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
+                            $hart.run.operands[$length.operands] = $hart.executed.operand;
+                            $length.operands += 1;
+                        }
+                        break $done next;
+                    }
+                    Err(_) => break $ends,
+                }
+            })*
+        }
+    };
+}
+
+/// Room for a [`Run`].
+#[derive(Default)]
+pub(crate) struct RunBuffer {
+    steps: [Step; RUN_STEPS],
+    accesses: [MemAccess; RUN_STEPS],
+    operands: [Operand; RUN_STEPS],
+}
+
+/// How much of a [`RunBuffer`] is used.
+#[derive(Clone, Copy, Default)]
+struct RunLength {
+    steps: usize,
+    accesses: usize,
+    operands: usize,
 }
 
 /// An instruction as the fetch delivers it.
@@ -54,11 +102,84 @@ impl Hart {
                 self.pc = pc;
                 return RunExit::Limit;
             }
+            if T::RUNS
+                && self.decoded_at < self.check_at.min(irq_at.get())
+                && let Some(next) = self.run_on(env, &page, pc)
+            {
+                pc = next;
+                continue;
+            }
             pc = match Self::fetch_quickly(&page, pc) {
                 Some(fetched) => self.step(env, &irq_at, fetched, pc),
                 None => self.step_slowly(env, &irq_at, &mut page, pc),
             };
         }
+    }
+
+    /// Executes and then times a run; gives the next pc, or `None` if nothing was executed.
+    #[inline(always)]
+    fn run_on<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+    ) -> Option<u64> {
+        let hart = self;
+        let ids = &page.ids.as_ref()?.ids;
+        let left = hart.stop_count - hart.count;
+        let most = usize::try_from(left).map_or(RUN_STEPS, |left| left.min(RUN_STEPS));
+        let mut length = RunLength::default();
+        let mut pc = pc;
+        hart.in_run = true;
+        'ends: while length.steps < most {
+            let index = page.slot(pc);
+            let Some(slot) = page.code.slots.get(index) else {
+                break;
+            };
+            let id = ids[index].get();
+            if id == NO_ID {
+                break;
+            }
+            let id = StaticId(id);
+            hart.run.steps[length.steps] = Step { id, pc };
+            let at = At {
+                pc,
+                count: hart.count + length.steps as u64,
+            };
+            pc = 'done: {
+                isa::for_each_op!(
+                    dispatch_in_run,
+                    hart,
+                    env,
+                    slot,
+                    at,
+                    length,
+                    'done,
+                    'ends
+                )
+            };
+            length.steps += 1;
+        }
+        hart.in_run = false;
+        if length.steps == 0 {
+            return None;
+        }
+        let run = Run {
+            steps: &hart.run.steps[..length.steps],
+            accesses: &hart.run.accesses[..length.accesses],
+            operands: &hart.run.operands[..length.operands],
+            next_pc: pc,
+            page: page.code.pa,
+            privilege: hart.privilege,
+            translated: page.translated,
+        };
+        let walker = Walker {
+            ram: &env.bus.ram,
+            satp: hart.csrs.satp,
+        };
+        hart.decoded_at = env.timing.run(&run, &walker);
+        hart.count += length.steps as u64;
+        Some(pc)
     }
 
     /// Times and executes one instruction. Gives the next pc.
