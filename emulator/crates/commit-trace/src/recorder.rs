@@ -311,8 +311,8 @@ impl CommitSink for Recorder {
         self.batch.records.push(CommitRecord::new(
             commit.inst,
             delta as u32,
-            commit.commit.saturating_sub(commit.dispatch),
-            commit.dispatch.saturating_sub(commit.decode),
+            commit.commit.wrapping_sub(commit.dispatch),
+            commit.dispatch.wrapping_sub(commit.decode),
             commit.redirect,
             commit.first_of_row,
             commit.class,

@@ -137,12 +137,13 @@ impl<S> Core<S> {
         self.facts[id.0 as usize]
     }
 
-    /// Decodes the instruction at `pc`: in a new packet or group, if it starts one.
+    /// Decodes the instruction at `pc`, whose page is at physical address `page`: in a new packet or group,
+    /// if it starts one.
     #[inline(always)]
     pub(crate) fn fetch_one(
         &mut self,
         pc: u64,
-        pa: u64,
+        page: u64,
         len: u8,
         translated: bool,
         walker: &impl PageWalker,
@@ -150,12 +151,11 @@ impl<S> Core<S> {
         self.late = TeaEvents::default();
         self.new_row = false;
         if !self.front.continues(pc, len) {
-            let len = u64::from(len);
             self.packet(
                 &Fetched {
                     pc,
-                    pa,
-                    len,
+                    pa: page | pc & 0xfff,
+                    len: u64::from(len),
                     translated,
                 },
                 walker,
@@ -188,6 +188,23 @@ impl<S> Core<S> {
         self.window
             .new_row(cycle + 1, &mut self.stats.dispatch_stalls);
         self.new_row = true;
+    }
+
+    /// An instruction that does not serialise, from dispatch to commit.
+    #[inline(always)]
+    fn pass(&mut self, fact: &Fact, executed: &Executed, walker: &impl PageWalker)
+    where
+        S: CommitSink,
+    {
+        match fact.kind {
+            Kind::Load => self.load(fact, executed, walker),
+            Kind::Store => self.store(fact, executed, walker),
+            Kind::Control => self.control(fact, executed),
+            Kind::Divide | Kind::FpDivide => self.divide(fact, executed),
+            Kind::Alu | Kind::Simple | Kind::Unique | Kind::Trap => {
+                self.simple(fact, executed.id);
+            }
+        }
     }
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
@@ -227,71 +244,56 @@ impl<S: CommitSink> TimingModel for Core<S> {
         translated: bool,
         walker: &impl PageWalker,
     ) -> u64 {
-        self.fetch_one(pc, pa, inst.len, translated, walker)
+        self.fetch_one(pc, pa & !0xfff, inst.len, translated, walker)
     }
 
     #[inline]
     fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
-        let kind = self.facts[executed.id.0 as usize].kind;
-        if executed.trap.is_some() {
-            return self.retire_alone(executed, walker);
-        }
-        // Each kind is one function: dispatch, issue, complete, commit.
-        match kind {
-            Kind::Alu => self.alu(executed.id),
-            Kind::Simple => self.simple(executed.id),
-            Kind::Load => self.load(executed, walker),
-            Kind::Store => self.store(executed, walker),
-            Kind::Control => self.control(executed),
-            Kind::Divide | Kind::FpDivide => self.divide(executed),
+        let fact = &self.fact(executed.id);
+        match fact.kind {
+            _ if executed.trap.is_some() => self.retire_alone(executed, walker),
             Kind::Unique | Kind::Trap => self.retire_alone(executed, walker),
+            Kind::Alu => self.alu(fact, executed.id),
+            _ => self.pass(fact, executed, walker),
         }
     }
 
     #[inline(never)]
     fn run(&mut self, run: &Run<'_>, walker: &impl PageWalker) -> u64 {
-        let mut accesses = run.accesses.iter();
-        let mut operands = run.operands.iter();
+        // Aside, so that one can be referred to while the core changes.
+        let facts = std::mem::take(&mut self.facts);
+        let (mut accesses, mut operands) = (0, 0);
         let mut executed = Executed {
             privilege: run.privilege,
             translated: run.translated,
             ..self.executed
         };
         for (n, &Step { id, pc }) in run.steps.iter().enumerate() {
-            let Fact { kind, len, .. } = self.facts[id.0 as usize];
-            let pa = run.page | pc & 0xfff;
-            self.fetch_one(pc, pa, len, run.translated, walker);
-            if kind == Kind::Alu {
-                self.alu(id);
-                continue;
-            }
-            if kind == Kind::Simple {
-                self.simple(id);
+            let fact = &facts[id.0 as usize];
+            self.fetch_one(pc, run.page, fact.len, run.translated, walker);
+            if fact.kind == Kind::Alu {
+                self.alu(fact, id);
                 continue;
             }
             executed.id = id;
             executed.pc = pc;
-            executed.fetch_pa = pa;
-            match kind {
-                Kind::Load => {
-                    executed.mem = accesses.next().copied().unwrap_or_default();
-                    self.load(&executed, walker);
-                }
-                Kind::Store => {
-                    executed.mem = accesses.next().copied().unwrap_or_default();
-                    self.store(&executed, walker);
+            executed.fetch_pa = run.page | pc & 0xfff;
+            match fact.kind {
+                Kind::Load | Kind::Store => {
+                    executed.mem = run.accesses[accesses];
+                    accesses += 1;
                 }
                 Kind::Divide => {
-                    executed.operand = operands.next().copied().unwrap_or_default();
-                    self.divide(&executed);
+                    executed.operand = run.operands[operands];
+                    operands += 1;
                 }
-                Kind::FpDivide => self.divide(&executed),
                 _ => {
                     executed.next_pc = run.steps.get(n + 1).map_or(run.next_pc, |step| step.pc);
-                    self.control(&executed);
                 }
             }
+            self.pass(fact, &executed, walker);
         }
+        self.facts = facts;
         self.front.buffer.cycle()
     }
 

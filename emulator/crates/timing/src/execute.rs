@@ -64,9 +64,8 @@ impl<S: CommitSink> Core<S> {
     }
 
     /// An integer operation of one cycle on any integer port.
-    #[inline(never)]
-    pub(crate) fn alu(&mut self, id: StaticId) {
-        let fact = &self.fact(id);
+    #[inline(always)]
+    pub(crate) fn alu(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
         let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r) % REGISTERS]);
         let ready = (dispatch + 1).max(a).max(b);
@@ -91,8 +90,7 @@ impl<S: CommitSink> Core<S> {
 
     /// One issue, one latency.
     #[inline(never)]
-    pub(crate) fn simple(&mut self, id: StaticId) {
-        let fact = &self.fact(id);
+    pub(crate) fn simple(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (issue, _) = self.ports.book(ready, fact.ports);
@@ -115,8 +113,7 @@ impl<S: CommitSink> Core<S> {
 
     /// Integer and FP division.
     #[inline(never)]
-    pub(crate) fn divide(&mut self, executed: &Executed) {
-        let fact = &self.fact(executed.id);
+    pub(crate) fn divide(&mut self, fact: &Fact, executed: &Executed) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (free, cycles, overlap) = if fact.kind == Kind::Divide {
@@ -151,8 +148,7 @@ impl<S: CommitSink> Core<S> {
 
     /// A branch or jump, up to commit.
     #[inline(never)]
-    pub(crate) fn control(&mut self, executed: &Executed) {
-        let fact = &self.fact(executed.id);
+    pub(crate) fn control(&mut self, fact: &Fact, executed: &Executed) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (issue, port) = self.ports.book(ready, fact.ports);
@@ -201,8 +197,7 @@ impl<S: CommitSink> Core<S> {
 
     /// A load.
     #[inline(never)]
-    pub(crate) fn load(&mut self, executed: &Executed, walker: &impl PageWalker) {
-        let fact = &self.fact(executed.id);
+    pub(crate) fn load(&mut self, fact: &Fact, executed: &Executed, walker: &impl PageWalker) {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
@@ -211,7 +206,7 @@ impl<S: CommitSink> Core<S> {
             .load(fact, executed, ready, head, &mut self.ports, walker);
         self.window.wheel.release(issue + 1, fact.lanes);
         if let Some(known) = answer.failed {
-            return self.order_failure(executed, known, walker);
+            return self.order_failure(fact, executed, known, walker);
         }
         self.write_register(fact, answer.wake);
         let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch));
@@ -220,8 +215,7 @@ impl<S: CommitSink> Core<S> {
 
     /// A store, up to its write.
     #[inline(never)]
-    pub(crate) fn store(&mut self, executed: &Executed, walker: &impl PageWalker) {
-        let fact = &self.fact(executed.id);
+    pub(crate) fn store(&mut self, fact: &Fact, executed: &Executed, walker: &impl PageWalker) {
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(fact, entry);

@@ -88,11 +88,11 @@ impl<S: CommitSink> Core<S> {
     #[inline(never)]
     pub(crate) fn order_failure(
         &mut self,
+        fact: &Fact,
         executed: &Executed,
         known: u64,
         walker: &impl PageWalker,
     ) {
-        let fact = &self.fact(executed.id);
         let retired = Retired {
             dispatch: self.window.dispatched,
             done: known,
@@ -104,10 +104,10 @@ impl<S: CommitSink> Core<S> {
         self.trap(executed.id, &retired, self.window.rows_behind);
         self.window.leave_queue(fact.queue);
         // Again, from fetch.
-        let (pc, pa) = (executed.pc, executed.fetch_pa);
-        self.fetch_one(pc, pa, fact.len, executed.translated, walker);
+        let page = executed.fetch_pa & !0xfff;
+        self.fetch_one(executed.pc, page, fact.len, executed.translated, walker);
         // The stores are all older than the head, and the second try finds their addresses known.
-        self.load(executed, walker);
+        self.load(fact, executed, walker);
     }
 
     /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
