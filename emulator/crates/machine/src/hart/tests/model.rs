@@ -98,3 +98,105 @@ impl TimingModel for Model {
         self.regions.push(start);
     }
 }
+
+/// The same for a model that takes runs.
+pub struct InRuns {
+    pub model: Model,
+    /// Instructions of each run.
+    pub lengths: Vec<usize>,
+}
+
+impl InRuns {
+    pub fn new() -> Self {
+        Self {
+            model: Model::new(),
+            lengths: Vec::new(),
+        }
+    }
+}
+
+impl TimingModel for InRuns {
+    const TIMED: bool = true;
+    const RUNS: bool = true;
+
+    fn define(&mut self, inst: &StaticInst) {
+        self.model.define(inst);
+    }
+
+    fn fetch(
+        &mut self,
+        id: StaticId,
+        inst: &DecodedInst,
+        pc: u64,
+        pa: u64,
+        translated: bool,
+        walker: &impl PageWalker,
+    ) -> u64 {
+        self.model.fetch(id, inst, pc, pa, translated, walker)
+    }
+
+    fn interrupt(&mut self, id: StaticId, pc: u64, handler_pc: u64) {
+        self.model.interrupt(id, pc, handler_pc);
+    }
+
+    fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
+        self.model.retire(executed, walker);
+    }
+
+    fn run(&mut self, run: &Run<'_>, walker: &impl PageWalker) -> u64 {
+        self.lengths.push(run.steps.len());
+        let (mut accesses, mut operands) = (run.accesses.iter(), run.operands.iter());
+        let mut decoded = 0;
+        for (n, &Step { id, pc }) in run.steps.iter().enumerate() {
+            let inst = self.model.defined[id.0 as usize].inst;
+            assert!(!inst.class.serialises());
+            let fetch_pa = run.page | pc & 0xfff;
+            decoded = self.fetch(id, &inst, pc, fetch_pa, run.translated, walker);
+            let executed = Executed {
+                id,
+                inst,
+                pc,
+                fetch_pa,
+                next_pc: run.steps.get(n + 1).map_or(run.next_pc, |next| next.pc),
+                mem: match inst.class.accesses_memory() {
+                    true => *accesses.next().unwrap(),
+                    false => MemAccess::default(),
+                },
+                operand: match inst.class {
+                    InstClass::IntDiv => *operands.next().unwrap(),
+                    _ => Operand::default(),
+                },
+                privilege: run.privilege,
+                trap: None,
+                translated: run.translated,
+            };
+            self.retire(&executed, walker);
+        }
+        assert!(accesses.next().is_none() && operands.next().is_none());
+        decoded
+    }
+
+    fn idle_until(&mut self, cycle: u64) {
+        self.model.idle_until(cycle);
+    }
+
+    fn now(&self) -> u64 {
+        self.model.now()
+    }
+
+    fn count(&self, event: PerfEvent) -> u64 {
+        self.model.count(event)
+    }
+
+    fn flush_tlb(&mut self) {
+        self.model.flush_tlb();
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.model.privilege(privilege);
+    }
+
+    fn region(&mut self, start: bool) {
+        self.model.region(start);
+    }
+}

@@ -1,10 +1,10 @@
 //! The timed loop against a model that checks the contract.
 
-use isa::{Exception, Interrupt, MemKind, Privilege, Untimed};
+use isa::{Exception, Executed, Interrupt, MemKind, Privilege, Untimed};
 
 use super::Machine;
 use super::asm::*;
-use super::model::Model;
+use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
 use crate::{CLINT_BASE, Limit, RAM_BASE, RunExit};
 
@@ -52,6 +52,91 @@ fn what_retires_is_described() {
     assert_eq!(model.retired[6].trap.unwrap().cause, Exception::IllegalInst);
     assert_eq!(model.retired[6].next_pc, 0);
     assert_eq!((machine.hart.instructions(), machine.hart.cycle()), (6, 7));
+}
+
+/// A loop with data accesses, a division, a device register, a fault, an atomic, a trigger, and a store that
+/// overwrites an instruction of the loop by itself.
+fn mixed_machine() -> Machine {
+    let program = [
+        auipc(1, 0),
+        addi(2, 0, 8), // the loop starts here
+        sd(2, 1, 256),
+        ld(3, 1, 256),
+        divu(4, 1, 3),
+        ld(5, 6, 0), // mtime
+        ld(7, 0, 0), // faults; the handler skips it
+        sw(9, 1, 4),
+        lr_d(8, 1),
+        REGION_START,
+        add(10, 4, 5),
+        jal(0, -40),
+    ];
+    let mut machine = Machine::new(&program);
+    machine.write(
+        RAM_BASE + 0x800,
+        &[
+            csrr(20, number::MEPC),
+            addi(20, 20, 4),
+            csrrw(0, number::MEPC, 20),
+            MRET,
+        ],
+    );
+    machine.hart.csrs.mtvec = RAM_BASE + 0x800;
+    machine.hart.set_reg(6, CLINT_BASE + 0xbff8);
+    machine.hart.set_reg(9, addi(2, 0, 8).into());
+    machine
+}
+
+#[test]
+fn runs_are_what_single_instructions_are() {
+    let (mut machine, mut model) = (mixed_machine(), Model::new());
+    machine.timed(&mut model, 1000);
+    let (mut again, mut in_runs) = (mixed_machine(), InRuns::new());
+    let limit = Limit::instructions(1000);
+    assert_eq!(
+        again.hart.run(&mut again.bus, &mut in_runs, limit),
+        RunExit::Limit
+    );
+    let described = |model: &Model| -> Vec<_> {
+        let access = |e: &Executed| match e.mem.kind {
+            MemKind::None => None,
+            _ => Some((e.mem.va, e.mem.pa, e.mem.size, e.mem.mmio)),
+        };
+        let one = |e: &Executed| {
+            (
+                e.id,
+                e.pc,
+                e.next_pc,
+                e.operand.dividend_bits,
+                e.trap,
+                access(e),
+            )
+        };
+        model.retired.iter().map(one).collect()
+    };
+    assert_eq!(described(&in_runs.model), described(&model));
+    assert!((1..32).all(|r| again.hart.reg(r) == machine.hart.reg(r)));
+    assert_eq!(again.hart.cycle(), machine.hart.cycle());
+    let in_run: usize = in_runs.lengths.iter().sum();
+    assert!(in_run > 300, "{in_run} of 1000 instructions in runs");
+}
+
+#[test]
+fn an_interrupt_waits_for_the_end_of_a_run() {
+    let mut machine = Machine::new(&[addi(3, 3, 1), jal(0, -4)]);
+    machine.write(RAM_BASE + 0x100, &[jal(0, 0)]);
+    machine.hart.csrs.mtvec = RAM_BASE + 0x100;
+    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.csrs.mstatus |= status::MIE;
+    machine.bus.store(CLINT_BASE + 0x4000, 8, 1).unwrap(); // cycle 320
+    let mut in_runs = InRuns::new();
+    let limit = Limit::instructions(400);
+    machine.hart.run(&mut machine.bus, &mut in_runs, limit);
+    let retired = &in_runs.model.retired;
+    let before = retired.iter().take_while(|e| e.pc < RAM_BASE + 0x100);
+    let late = before.count() - 319;
+    assert!(late <= isa::RUN_STEPS, "{late} instructions late");
+    assert_eq!(in_runs.model.interrupts.len(), 1);
 }
 
 #[test]
