@@ -1,7 +1,7 @@
-//! Runs the microkernels of `tests/rtl/kernels.S` on the presets that say the measured machines, and prints
-//! modelled against measured cycles.
+//! Runs the microkernels of `workloads/kernels` on the presets that say the measured machines, and prints modelled
+//! against measured cycles.
 //!
-//! `cargo run --release -p timing --example fidelity [-- --states]`
+//! `cargo run --release -p timing --example fidelity -- [--states] [--format json]`
 
 #[path = "../tests/asm/mod.rs"]
 mod asm;
@@ -9,48 +9,96 @@ mod asm;
 mod kernels;
 
 use kernels::{Measured, run};
+use serde::Serialize;
 
-fn main() {
-    let states = std::env::args().any(|a| a == "--states");
-    let (mut sum, mut count) = (0.0, 0);
+/// What is printed of one core.
+#[derive(Default, Serialize)]
+struct Summary {
+    mean_abs_error: f64,
+    max_abs_error: f64,
+    /// Mean over the kernels whose states were measured.
+    state_overlap: f64,
+    kernels: Vec<Kernel>,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    kernel: String,
+    memory: String,
+    iterations: u64,
+    rtl_cycles: u64,
+    cycles: u64,
+    error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_overlap: Option<f64>,
+}
+
+fn mean(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    values.clone().sum::<f64>() / values.count().max(1) as f64
+}
+
+/// All kernels of one core.
+fn measure(core: &str, states: bool) -> Summary {
+    let mut kernels = Vec::new();
     println!(
-        "{:20} {:6} {:>6} {:>8} {:>8} {:>7}  memory",
-        "kernel", "core", "iter", "RTL", "model", "error"
+        "\n{core}: preset rtl-{core}\n{:20} {:>6} {:>9} {:>9} {:>8} {:>8}  memory",
+        "kernel", "iter", "RTL", "model", "error", "states"
     );
-    for row in Measured::all() {
+    for row in Measured::all().into_iter().filter(|row| row.core == core) {
         let got = run(&row);
-        let error = got.cycles as f64 / row.cycles as f64 - 1.0;
-        sum += error.abs();
-        count += 1;
+        let error = row.error(&got);
+        let measured = row.states();
+        let overlap = measured
+            .as_ref()
+            .map(|measured| got.states.overlap(measured));
+        let shown = overlap.map_or("–".to_owned(), |o| format!("{:.1}%", 100.0 * o));
         println!(
-            "{:20} {:6} {:6} {:8} {:8} {:6.1}%  {}",
+            "{:20} {:6} {:9} {:9} {:7.1}% {shown:>8}  {}",
             row.kernel,
-            row.core,
             row.iterations,
             row.cycles,
             got.cycles,
             100.0 * error,
             row.memory
         );
-        if states && row.states().is_none() || row.kernel == "k_icache48" {
-            let s = &got.stats;
-            println!(
-                "    l1d misses {} l2 {}/{} prefetches {} fetches {:?} stalls {:?}",
-                s.l1d_misses,
-                s.l2_misses,
-                s.l2_accesses,
-                s.l1d_prefetches,
-                (s.l1i_misses, s.l1i_accesses, s.fetch_packets),
-                s.dispatch_stalls
-            );
+        if states && let Some(measured) = measured {
+            println!("    RTL   {measured}\n    model {}", got.states);
         }
-        if states && let Some(measured) = row.states() {
-            println!("    RTL   {measured}");
-            println!("    model {}", got.states);
-        }
+        kernels.push(Kernel {
+            error,
+            state_overlap: overlap,
+            rtl_cycles: row.cycles,
+            cycles: got.cycles,
+            iterations: row.iterations,
+            kernel: row.kernel,
+            memory: row.memory,
+        });
     }
-    println!(
-        "mean error {:.2} % over {count}",
-        100.0 * sum / f64::from(count)
-    );
+    let errors = kernels.iter().map(|k| k.error.abs());
+    Summary {
+        mean_abs_error: mean(errors.clone()),
+        max_abs_error: errors.fold(0.0, f64::max),
+        state_overlap: mean(kernels.iter().filter_map(|k| k.state_overlap)),
+        kernels,
+    }
+}
+
+fn main() {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let states = args.iter().any(|a| a == "--states");
+    let json = args.windows(2).any(|pair| pair == ["--format", "json"]);
+    let cores = ["mega", "large"].map(|core| (core, measure(core, states)));
+    println!();
+    for (core, summary) in &cores {
+        println!(
+            "{core:5} mean |error| {:.2} %, max {:.1} %, states overlap {:.1} %",
+            100.0 * summary.mean_abs_error,
+            100.0 * summary.max_abs_error,
+            100.0 * summary.state_overlap
+        );
+    }
+    if json {
+        let all = std::collections::BTreeMap::from(cores);
+        println!("{}", serde_json::to_string(&all).expect("plain data"));
+    }
 }

@@ -8,14 +8,21 @@ use kernels::{Measured, run};
 /// Mean of the absolute relative errors, and the worst kernels allowed more than a tenth. Each has a reason
 /// in README.md.
 const MEAN: f64 = 0.04;
-const LOOSE: [&str; 5] = ["k_brrand", "k_brnt", "k_stld", "k_icache48", "k_chase"];
+const LOOSE: [&str; 6] = [
+    "k_brrand",
+    "k_brnt",
+    "k_jchain64",
+    "k_stld",
+    "k_icache48",
+    "k_chase",
+];
 
 #[test]
 fn microkernels_take_as_long_as_on_the_rtl() {
     let rows = Measured::all();
     let mut sum = 0.0;
     for row in &rows {
-        let error = run(row).cycles as f64 / row.cycles as f64 - 1.0;
+        let error = row.error(&run(row));
         sum += error.abs();
         let limit = match () {
             () if row.kernel == "k_ldstream" => 0.2,
@@ -32,6 +39,18 @@ fn microkernels_take_as_long_as_on_the_rtl() {
     }
     let mean = sum / rows.len() as f64;
     assert!(mean < MEAN, "mean error {:.2} %", 100.0 * mean);
+}
+
+#[test]
+fn the_commit_stage_is_in_the_measured_state_nine_tenths_of_the_time() {
+    for core in ["mega", "large"] {
+        let rows = Measured::all().into_iter().filter(|row| row.core == core);
+        let overlaps: Vec<_> = rows
+            .filter_map(|row| Some(run(&row).states.overlap(&row.states()?)))
+            .collect();
+        let mean = overlaps.iter().sum::<f64>() / overlaps.len() as f64;
+        assert!(mean > 0.9, "{core}: {:.1} %", 100.0 * mean);
+    }
 }
 
 #[test]
