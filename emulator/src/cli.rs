@@ -28,6 +28,18 @@ pub enum Format {
     Html,
 }
 
+/// Output formats of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CoreFormat {
+    /// A table.
+    #[default]
+    Text,
+    /// The same as JSON.
+    Json,
+    /// A block diagram.
+    Svg,
+}
+
 /// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -211,7 +223,10 @@ pub enum CoreCommand {
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
     },
-    /// Every parameter of a preset.
+    /// Every parameter of a preset, or its block diagram.
+    #[command(after_help = "Examples:
+  tipsim core show boom-4w
+  tipsim core show boom-4w --set core.rob.entries=192 --format svg > core.svg")]
     Show {
         /// A name or a file.
         preset: String,
@@ -220,6 +235,6 @@ pub enum CoreCommand {
         set: Vec<String>,
         /// Format.
         #[arg(long, value_enum, default_value = "text")]
-        format: Format,
+        format: CoreFormat,
     },
 }

@@ -2,7 +2,7 @@
 
 use timing::Preset;
 
-use crate::cli::{CoreCommand, Format};
+use crate::cli::{CoreCommand, CoreFormat, Format};
 use crate::failure::BadInput;
 
 /// Loads a preset and applies `KEY=VALUE` overrides.
@@ -14,6 +14,8 @@ pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
                 "--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"
             ))
         })?;
+        // As a spec calls it.
+        let key = key.strip_prefix("core.").unwrap_or(key);
         preset
             .set(key, value)
             .map_err(|e| BadInput(e.to_string()))?;
@@ -65,11 +67,14 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
             set,
             format,
         } => {
-            let description = load(preset, set)?.describe();
-            if *format == Format::Json {
-                println!("{}", serde_json::to_string_pretty(&description)?);
-            } else {
-                print!("{description}");
+            let preset = load(preset, set)?;
+            let description = preset.describe();
+            match format {
+                CoreFormat::Text => print!("{description}"),
+                CoreFormat::Json => {
+                    println!("{}", serde_json::to_string_pretty(&description)?);
+                }
+                CoreFormat::Svg => print!("{}", preset.picture()),
             }
         }
     }

@@ -1,5 +1,14 @@
 //! `tipsim`: see `--help`, and ARCHITECTURE.md for the map.
 
+/// Like the standard ones, but a reader that has seen enough (`| head`) is no error.
+macro_rules! print {
+    ($($arg:tt)*) => { $crate::terminal::say(format_args!($($arg)*)) };
+}
+macro_rules! println {
+    () => { print!("\n") };
+    ($($arg:tt)*) => { print!("{}\n", format_args!($($arg)*)) };
+}
+
 mod boot;
 mod cli;
 mod core_cmd;

@@ -7,6 +7,7 @@ use profile::perf_data::GuestProfile;
 use profile::report::{Options, Report};
 use profile::symbolize::{SymbolFiles, Symbolizer};
 use serde_json::Value;
+use timing::Preset;
 
 use crate::cli::{Format, Level, ReportArgs};
 use crate::failure::bad_input;
@@ -21,6 +22,7 @@ pub fn write(
     files: &GuestFiles,
     symbols: &[PathBuf],
     out: &Path,
+    core: &Preset,
     run: Value,
 ) -> anyhow::Result<()> {
     let symbolizer = Symbolizer::new(SymbolFiles {
@@ -42,7 +44,7 @@ pub fn write(
         ("report.txt", text.clone()),
         ("errors.json", pretty(&report.errors_json())?),
         ("report.json", pretty(&report.json())?),
-        ("report.html", report.html()),
+        ("report.html", report.html(&core.picture())),
     ] {
         let path = out.join(name);
         std::fs::write(&path, content).map_err(|e| bad_input(&path, e))?;

@@ -1,6 +1,7 @@
 //! The host's terminal as the guest's console: raw mode, and Ctrl-A x to leave.
 
-use std::io::Read;
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +12,20 @@ use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 #[derive(Debug)]
 pub struct Terminal {
     saved: Option<Termios>,
+}
+
+/// Status of a program that the shell says a broken pipe ended (128 + SIGPIPE).
+const BROKEN_PIPE: i32 = 141;
+
+/// Prints to standard output. If nobody reads it any more there is nothing left to do: whatever is kept was
+/// written before it is printed.
+pub fn say(text: Arguments<'_>) {
+    if let Err(error) = std::io::stdout().write_fmt(text) {
+        if error.kind() != ErrorKind::BrokenPipe {
+            eprintln!("tipsim: standard output: {error}");
+        }
+        std::process::exit(BROKEN_PIPE);
+    }
 }
 
 const ESCAPE: u8 = 1; // Ctrl-A

@@ -53,7 +53,8 @@ impl Outcome {
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
         if let Some(evaluation) = self.host.as_ref().and_then(|h| h.evaluation.as_ref()) {
-            report_cmd::write(evaluation, &plan.files, &plan.spec.guest.symbols, out, run)?;
+            let (files, symbols) = (&plan.files, &plan.spec.guest.symbols);
+            report_cmd::write(evaluation, files, symbols, out, &plan.preset, run)?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
 impl Report {
-    /// The report as an HTML page.
-    pub fn html(&self) -> String {
+    /// The report as an HTML page; `picture` is an SVG image of the core, or nothing.
+    pub fn html(&self, picture: &str) -> String {
         let title = self
             .meta
             .get("name")
@@ -28,6 +28,7 @@ impl Report {
                 "title" => out.push_str(&escape(title)),
                 "style" => out.push_str(STYLE),
                 "script" => out.push_str(SCRIPT),
+                "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
                 "text" => out.push_str(&escape(&self.text(&Options::default()))),
                 other => unreachable!("page.html asks for {other:?}"),

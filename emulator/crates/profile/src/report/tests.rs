@@ -349,7 +349,7 @@ fn an_empty_evaluation_is_an_empty_report() {
     let report = report_of(&empty, None);
     assert_eq!(report.processes.len(), 1);
     assert!(report.text(&Options::default()).contains("all"));
-    assert!(report.html().contains("</html>"));
+    assert!(report.html("").contains("</html>"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod check;
 mod describe;
 mod error;
 mod load;
+mod picture;
 mod schema;
 
 pub use describe::{Description, Parameter};

@@ -43,7 +43,7 @@ fn check_nesting(page: &str) {
 
 #[test]
 fn the_page_is_well_formed_and_stands_alone() {
-    let page = report_of(&evaluation(), None).html();
+    let page = report_of(&evaluation(), None).html("");
     check_nesting(&page);
     assert!(page.contains("<title>a &lt;small&gt; run</title>"));
     assert!(!page.contains("{{"));
@@ -59,7 +59,7 @@ fn the_guest_cannot_write_markup() {
     let evil = "</script><script>alert(1)</script><!--";
     evaluation.processes[1].name = evil.to_owned();
     evaluation.processes[1].mappings[0].path = format!("/x/{evil}{{{{data}}}}");
-    let page = report_of(&evaluation, None).html();
+    let page = report_of(&evaluation, None).html("");
     check_nesting(&page);
     assert!(!page.contains("<script>alert") && !page.contains("<!--"));
     assert_eq!(page.matches("</script>").count(), 2);
@@ -67,7 +67,7 @@ fn the_guest_cannot_write_markup() {
 
 #[test]
 fn the_data_is_json() {
-    let page = report_of(&evaluation(), Some(&guest())).html();
+    let page = report_of(&evaluation(), Some(&guest())).html("");
     let (_, data) = page
         .split_once("<script type=\"application/json\" id=\"data\">")
         .unwrap();
