@@ -57,7 +57,7 @@ fn in_the_shadow(preset: &Preset, miss: &str, line: &str) -> u32 {
 fn assert_within_a_row(preset: &Preset, what: &str, seen: u32, size: u32) {
     println!("{} {what}: seen {seen}, preset {size}", preset.name);
     assert!(
-        seen <= size && size < seen + preset.decode.width as u32,
+        seen <= size && size < seen + preset.decode.width,
         "{}: {what} holds {size}, but {seen} were seen",
         preset.name
     );
@@ -69,7 +69,7 @@ fn rob_entries() {
         for entries in [preset.rob.entries, preset.decode.width * 10] {
             preset.set("rob.entries", &entries.to_string()).unwrap();
             let seen = in_the_shadow(&preset, "ld a2,0(a1)", "nop") + 1;
-            assert_within_a_row(&preset, "ROB", seen, entries as u32);
+            assert_within_a_row(&preset, "ROB", seen, entries);
         }
     }
 }
@@ -78,12 +78,7 @@ fn rob_entries() {
 fn integer_issue_queue_entries() {
     for preset in presets() {
         let seen = in_the_shadow(&preset, "ld a2,0(a1)", "add a3,a2,a2");
-        assert_within_a_row(
-            &preset,
-            "integer queue",
-            seen,
-            preset.issue.int_entries as u32,
-        );
+        assert_within_a_row(&preset, "integer queue", seen, preset.issue.int_entries);
     }
 }
 
@@ -91,12 +86,7 @@ fn integer_issue_queue_entries() {
 fn memory_issue_queue_entries() {
     for preset in presets() {
         let seen = in_the_shadow(&preset, "ld a2,0(a1)", "ld a3,0(a2)");
-        assert_within_a_row(
-            &preset,
-            "memory queue",
-            seen,
-            preset.issue.mem_entries as u32,
-        );
+        assert_within_a_row(&preset, "memory queue", seen, preset.issue.mem_entries);
     }
 }
 
@@ -105,7 +95,7 @@ fn memory_issue_queue_entries() {
 fn load_queue_entries() {
     for preset in presets() {
         let seen = in_the_shadow(&preset, "ld a2,0(a1)", "ld a3,0(s1)") + 1;
-        assert_within_a_row(&preset, "load queue", seen, preset.lsu.loads as u32 - 1);
+        assert_within_a_row(&preset, "load queue", seen, preset.lsu.loads - 1);
     }
 }
 
@@ -113,6 +103,43 @@ fn load_queue_entries() {
 fn store_queue_entries() {
     for preset in presets() {
         let seen = in_the_shadow(&preset, "ld a2,0(a1)", "sd a3,0(s1)");
-        assert_within_a_row(&preset, "store queue", seen, preset.lsu.stores as u32 - 1);
+        assert_within_a_row(&preset, "store queue", seen, preset.lsu.stores - 1);
+    }
+}
+
+/// Cycles from one instruction of a chain to the next.
+fn chain(preset: &Preset, line: &str) -> u64 {
+    let lines = vec![line; 64].join("; ");
+    let program = Program::new(&format!("FN(f) {lines}; jalr zero,s3\n"));
+    let mut core = Core::new(preset, Commits::default());
+    program.define(&mut core);
+    let mut state = State::new();
+    for _ in 0..3 {
+        (state.x[19], state.pc) = (0x1000, TEXT);
+        program.run(&mut core, &mut state);
+    }
+    let commits = &core.sink().0;
+    let run = &commits[commits.len() - 65..];
+    // The chain's end is steady: the queue feeds it, not the front end.
+    (run[63].commit - run[31].commit) / 32
+}
+
+#[test]
+fn latencies_of_units() {
+    for mut preset in presets() {
+        for longer in [0, 3] {
+            let of = preset.execute.clone();
+            for (key, line, was) in [
+                ("execute.mul", "mul a2,a2,a2", of.mul),
+                ("execute.fp", "fadd.d fa0,fa0,fa0", of.fp),
+                ("execute.fdiv", "fdiv.d fa0,fa0,fa1", of.fdiv),
+                ("execute.fsqrt", "fsqrt.d fa0,fa0", of.fsqrt),
+            ] {
+                let want = was + longer;
+                preset.set(key, &want.to_string()).unwrap();
+                let seen = chain(&preset, line);
+                assert_eq!(seen, u64::from(want), "{}: {key}", preset.name);
+            }
+        }
     }
 }
