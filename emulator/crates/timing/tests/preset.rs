@@ -1,5 +1,10 @@
 //! Presets and their errors.
 
+mod asm;
+
+use asm::{Program, State, TEXT};
+use commit_trace::{Commit, CommitSink};
+use proptest::prelude::*;
 use timing::preset::names;
 use timing::{Core, Preset, PresetError};
 
@@ -112,4 +117,77 @@ fn files_state_what_differs() {
     std::fs::remove_dir_all(&dir).unwrap();
     let e = Preset::load("no-such-core").unwrap_err().to_string();
     assert!(e.contains("boom-4w, mega-boom"), "{e}");
+}
+
+/// Holds what commits to the rules of every core.
+#[derive(Default)]
+struct InOrder {
+    last: u64,
+    in_cycle: u32,
+    width: u32,
+}
+
+impl CommitSink for InOrder {
+    fn commit(&mut self, commit: &Commit) {
+        let same = commit.commit == self.last;
+        self.in_cycle = if same { self.in_cycle + 1 } else { 1 };
+        assert!(
+            self.in_cycle <= self.width,
+            "at most a row commits in a cycle"
+        );
+        assert!(commit.commit >= self.last && commit.dispatch <= commit.commit);
+        self.last = commit.commit;
+    }
+}
+
+/// Numbers at the edges of what is allowed, powers of two, and what is no number.
+fn any_value() -> impl Strategy<Value = String> {
+    let power = (0..33u32).prop_map(|n| (1u64 << n).to_string());
+    let odd = [
+        "",
+        "-1",
+        "0",
+        "4.5",
+        "\"x\"",
+        "true",
+        "[1]",
+        "99999999999999999999",
+    ];
+    prop_oneof![
+        (0..300u32).prop_map(|n| n.to_string()),
+        power,
+        any::<u32>().prop_map(|n| n.to_string()),
+        prop::sample::select(odd.to_vec()).prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    /// Whatever is set, either an error names the key, or the core runs.
+    #[test]
+    fn any_setting_is_refused_by_name_or_runs(
+        preset in prop::sample::select(names().collect::<Vec<_>>()),
+        settings in prop::collection::vec((any::<prop::sample::Index>(), any_value()), 1..8),
+    ) {
+        let mut preset = Preset::load(preset).unwrap();
+        let keys: Vec<_> = preset.describe().parameters.into_iter().map(|p| p.key).collect();
+        for (key, value) in &settings {
+            let key = key.get(&keys);
+            let before = preset.clone();
+            if let Err(error) = preset.set(key, value) {
+                prop_assert!(error.to_string().contains('`'), "{key}={value}: {error}");
+                prop_assert_eq!(&preset, &before);
+            }
+        }
+        let program = Program::new(
+            "FN(f) 1: ld a2,0(a1); sd a2,8(a1); add a3,a3,a2; mul a4,a3,a0; div a5,a4,a0; fadd.d fa0,fa1,fa2\n\
+             addi a1,a1,64; addi a0,a0,-1; bnez a0,1b; fence; jalr zero,s3\n",
+        );
+        let width = preset.decode.width;
+        let mut core = Core::new(&preset, InOrder { width, ..InOrder::default() });
+        program.define(&mut core);
+        let mut state = State::new();
+        (state.x[10], state.x[11], state.x[19], state.pc) = (200, 0x8100_0000, 0x1000, TEXT);
+        program.run(&mut core, &mut state);
+        prop_assert!(core.cycle() > 200);
+    }
 }

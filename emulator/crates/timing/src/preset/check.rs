@@ -14,12 +14,15 @@ impl Preset {
             })
         };
         let width = self.decode.width;
+        // The limits of others are computed from it.
+        if !(1..=8).contains(&width) {
+            return bad("decode.width", "1 to 8".into(), width);
+        }
         let ranges = [
             ("clock.mhz", self.clock.mhz, 1, 100_000),
             ("fetch.insts", self.fetch.insts, 1, self.fetch.bytes / 2),
             ("fetch.targets", self.fetch.targets, 4, 256),
             ("predictor.returns", self.predictor.returns, 1, 64),
-            ("decode.width", width, 1, 8),
             ("rob.entries", self.rob.entries, 2 * width, 256 * width),
             (
                 "rename.int_regs",

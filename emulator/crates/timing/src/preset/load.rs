@@ -133,6 +133,14 @@ fn overlay(
         };
         match (old, value) {
             (Value::Table(old), Value::Table(new)) => overlay(old, new, &path, known, file)?,
+            (Value::Integer(_), Value::Integer(new)) if u32::try_from(new).is_err() => {
+                return Err(PresetError::Value {
+                    file: file.to_owned(),
+                    key: path,
+                    expected: format!("0 to {}", u32::MAX),
+                    found: new.to_string(),
+                });
+            }
             (old, new) if old.same_type(&new) => *old = new,
             (old, new) => {
                 return Err(PresetError::Value {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{DramModel, Preset};
 
 const WIDTH: u32 = 1120;
-const HEIGHT: u32 = 560;
+const HEIGHT: u32 = 570;
 /// Height of a line of text, and of a box's title with the space around it.
 const LINE: u32 = 16;
 const TITLE: u32 = 30;
@@ -176,7 +176,7 @@ impl Preset {
             let middle = y + 23;
             canvas.part("part", (476, y), 176, title, &[queue(entries, ports)]);
             canvas.part("part", (700, y), 176, titles[n], &lines);
-            canvas.arrow(&[(454, 120), (454, middle), (474, middle)]);
+            canvas.arrow(&[(454, 110), (454, middle), (474, middle)]);
             canvas.arrow(&[(652, middle), (698, middle)]);
         }
         canvas.arrow(&[(432, 110), (698, 110)]);
@@ -185,7 +185,7 @@ impl Preset {
         let commit = [format!("up to {width} a cycle, in order")];
         canvas.part("part", (920, 80), 180, "Commit", &commit);
         let tip = [
-            "samples the head of the ROB".into(),
+            "samples the ROB's head".into(),
             format!("{} addresses a sample", width.min(4)),
         ];
         canvas.part("tip", (920, 162), 180, "TIP unit", &tip);
@@ -250,6 +250,6 @@ impl Preset {
             }
         }
         canvas.arrow(&[(700, 411), (676, 411), (676, 466), (351, 466), (351, 482)]);
-        canvas.arrow(&[(120, 364), (120, 548), (462, 548), (462, 530), (470, 530)]);
+        canvas.arrow(&[(120, 364), (120, 554), (462, 554), (462, 530), (470, 530)]);
     }
 }
