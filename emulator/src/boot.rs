@@ -42,7 +42,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         &files,
         &format!("console=ttyS0 earlycon=sbi {}", args.append),
     )?;
-    let mut engine = system.engine(args.mode, &preset, None);
+    let mut engine = system.engine(args.mode, &preset);
 
     let leave = Arc::new(AtomicBool::new(false));
     let terminal = Terminal::open(input, Arc::clone(&leave));

@@ -86,6 +86,9 @@ pub struct RunArgs {
     /// Show the guest's console too.
     #[arg(long)]
     pub console: bool,
+    /// Sample the simulator itself; run.json then says where its time went.
+    #[arg(long)]
+    pub self_profile: bool,
 }
 
 /// `tipsim boot`.

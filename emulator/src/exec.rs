@@ -51,7 +51,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         ..ResetState::default()
     });
 
-    let mut engine = system.engine(args.mode, &preset, None);
+    let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
     let exit = system.run(&mut engine, Limit::instructions(args.max_insts));
     std::io::stdout().flush()?;

@@ -1,10 +1,12 @@
 //! `tipsim run`: a whole experiment.
 
 mod host;
+mod laps;
 mod outcome;
 mod progress;
+mod self_profile;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,8 +24,10 @@ use crate::spec::{self, Mode, Spec};
 use crate::system::{Engine, Setup, System};
 
 use host::Host;
+use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
+use self_profile::SelfProfile;
 
 /// Instructions between two looks at the outside world. Part of what makes runs equal: where the
 /// hart pauses must not depend on the host.
@@ -58,10 +62,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let _ = std::fs::remove_dir_all(&share);
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
+    share_files(&plan.spec.run.files, &share)?;
     let outcome = simulate(&plan, args, &share, &stop)?;
+    unshare_files(&plan.spec.run.files, &share);
     collect(&share, &args.out)?;
     outcome.write(&plan, &args.out)?;
-    outcome.verdict(&plan, &args.out)
+    outcome.verdict(&args.out)
 }
 
 impl Plan {
@@ -82,7 +88,8 @@ impl Plan {
             files.kernel.as_ref(),
             files.initrd.as_ref(),
         ];
-        for file in parts.into_iter().flatten().chain(&guest.drive) {
+        let named = guest.drive.iter().chain(&spec.run.files);
+        for file in parts.into_iter().flatten().chain(named) {
             std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
         }
         let mut bootargs = format!("console=ttyS0 earlycon=sbi {}", guest.append);
@@ -190,20 +197,19 @@ fn simulate(
     })?;
     system.load_guest(&plan.files, &plan.bootargs)?;
 
-    let mode = plan.spec.run.boot;
-    let record = &plan.spec.record;
-    let recorded = mode == Mode::Timing && (record.trace || record.profilers);
-    let (recorder, host) = if recorded {
-        let (recorder, stream) = recording(HartId(0), 0, IN_FLIGHT);
-        (Some(recorder), Some(Host::start(plan, &args.out, stream)?))
-    } else {
-        (None, None)
+    let mut host = None;
+    let mut engine = match plan.spec.run.boot {
+        Mode::Timing => timing(plan, &args.out, &system, &mut host)?,
+        Mode::Functional => Engine::FUNCTIONAL,
     };
-    let mut engine = system.engine(mode, &plan.preset, recorder);
+    system
+        .hart
+        .stop_at_regions(plan.spec.boots_functionally_first());
+    let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
-    let start = Instant::now();
-    let mut progress = Progress::new(start);
-    let exit = loop {
+    let mut progress = Progress::new(Instant::now());
+    let mut laps = Laps::new(&system);
+    let end = loop {
         let exit = system.run(&mut engine, Limit::instructions(SLICE));
         progress.show(system.hart.cycle(), system.hart.instructions());
         match exit {
@@ -213,32 +219,96 @@ fn simulate(
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 break outcome::End::RecordingFailed;
             }
-            RunExit::Limit | RunExit::Region(_) => {
-                let most = plan.spec.run.max_cycles;
-                if most != 0 && system.hart.cycle() >= most {
-                    break outcome::End::TooLong(most);
+            RunExit::Limit => {}
+            RunExit::Region(starts) => {
+                laps.lap(&system, engine.is_timing());
+                if !starts {
+                    engine.rest();
+                } else if !engine.go_on(system.hart.cycle()) {
+                    engine = timing(plan, &args.out, &system, &mut host)?;
+                    engine.region_starts();
                 }
             }
+        }
+        let most = plan.spec.run.max_cycles;
+        if most != 0 && system.hart.cycle() >= most {
+            break outcome::End::TooLong(most);
         }
     };
     progress.end();
 
-    let (mut cycles, mut stats) = (system.hart.cycle(), None);
-    if let Engine::Timing(core) = engine {
-        cycles = core.cycle();
-        stats = Some(core.stats());
-        let recorded = core.into_sink().finish();
-        recorded.map_err(|e| tracing::error!("{e}")).ok();
-    }
+    let parts = self_profile.map(SelfProfile::finish).transpose()?;
+    let timing = engine.is_timing();
+    let stats = engine.stats();
+    let recorded = engine.finish();
+    recorded.map_err(|e| tracing::error!("{e}")).ok();
     let host = host.map(Host::finish).transpose()?;
+    // With what the host's side still had to read.
+    laps.lap(&system, timing);
+    if let Some(stats) = &stats {
+        laps.timing.cycles = stats.cycles;
+    }
     Ok(Outcome {
-        end: exit,
-        cycles,
-        instructions: system.hart.instructions(),
-        host_seconds: start.elapsed(),
+        end,
+        laps,
+        parts,
         stats,
         host,
     })
+}
+
+/// The timing core from now on, and its recording, if there is to be one.
+fn timing(
+    plan: &Plan,
+    out: &Path,
+    system: &System,
+    host: &mut Option<Host>,
+) -> anyhow::Result<Engine> {
+    let record = &plan.spec.record;
+    let mut recorder = None;
+    if record.trace || record.profilers {
+        let (sender, stream) = recording(HartId(0), system.hart.cycle(), IN_FLIGHT);
+        recorder = Some(sender);
+        *host = Some(Host::start(plan, out, stream)?);
+    }
+    Ok(system.timing(&plan.preset, recorder))
+}
+
+/// Puts the host's files where the guest's command finds them.
+fn share_files(files: &[PathBuf], share: &Path) -> anyhow::Result<()> {
+    for file in files {
+        let name = file
+            .file_name()
+            .ok_or_else(|| bad_input(file, "expected a file or folder with a name"))?;
+        copy(file, &share.join(name)).map_err(|e| bad_input(file, e))?;
+    }
+    Ok(())
+}
+
+/// Copies a file, a link or a whole folder.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let kind = std::fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    }
+    if !kind.is_dir() {
+        return std::fs::copy(from, to).map(|_| ());
+    }
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Takes the host's files out of the shared folder again.
+fn unshare_files(files: &[PathBuf], share: &Path) {
+    for name in files.iter().filter_map(|file| file.file_name()) {
+        let path = share.join(name);
+        // The guest may have removed or replaced it.
+        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+    }
 }
 
 /// Moves what the guest left in its shared folder to the output directory.

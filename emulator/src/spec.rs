@@ -110,10 +110,13 @@ pub enum Region {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// How the guest boots.
+    /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
+    /// command runs; with the region `run` everything is functional.
     pub boot: Mode,
     /// Shell command that the guest runs; none: the guest's own init decides.
     pub command: Option<String>,
+    /// Files and folders of the host that lie in the command's working folder.
+    pub files: Vec<PathBuf>,
     /// What is profiled.
     pub region: Region,
     /// The run fails after this many cycles (0: no limit).
@@ -189,7 +192,13 @@ impl Spec {
         spec.guest.initrd.iter_mut().for_each(anchor);
         spec.guest.drive.iter_mut().for_each(anchor);
         spec.guest.symbols.iter_mut().for_each(anchor);
+        spec.run.files.iter_mut().for_each(anchor);
         Ok(spec)
+    }
+
+    /// The timing core waits for the region of interest.
+    pub fn boots_functionally_first(&self) -> bool {
+        self.run.boot == Mode::Functional && self.run.region == Region::Command
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -1,15 +1,16 @@
 //! A whole machine: board, guest memory at reset, hart, and the TIP unit with its stream.
 
+use isa::TimingModel as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use commit_trace::Recorder;
+use commit_trace::{RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
     Output, ResetState, RunExit,
 };
-use timing::{Core, Preset};
+use timing::{Core, Preset, Stats};
 use tip_device::TipUnit;
 
 use crate::failure::{BadInput, bad_input};
@@ -57,13 +58,67 @@ pub struct System {
     tip: SharedTip,
 }
 
-/// What executes instructions.
-#[expect(clippy::large_enum_variant, reason = "one per run")]
-pub enum Engine {
-    /// Functional.
-    Functional,
-    /// Under the timing core.
-    Timing(Core<Stream>),
+/// What executes instructions: the timing core, where there is one and it does not rest.
+pub struct Engine {
+    core: Option<Box<Core<Stream>>>,
+    rests: bool,
+    /// Cycles that passed while the core rested; it takes them for sleep.
+    rested: u64,
+}
+
+impl Engine {
+    /// Functional, until there is a core.
+    pub const FUNCTIONAL: Self = Self {
+        core: None,
+        rests: false,
+        rested: 0,
+    };
+
+    /// The functional hart goes on for the timing core.
+    pub fn rest(&mut self) {
+        self.rests = true;
+    }
+
+    /// The timing core goes on, from cycle `now`, for the functional hart, at a region's start. False if there
+    /// is no core.
+    pub fn go_on(&mut self, now: u64) -> bool {
+        let Some(core) = &mut self.core else {
+            return false;
+        };
+        if std::mem::take(&mut self.rests) {
+            self.rested += now.saturating_sub(core.cycle());
+            core.idle_until(now);
+            core.region(true);
+        }
+        true
+    }
+
+    /// What the timing core counted, without the cycles in which it rested.
+    pub fn stats(&self) -> Option<Stats> {
+        let stats = self.core.as_ref()?.stats();
+        Some(Stats {
+            cycles: stats.cycles - self.rested,
+            cycles_idle: stats.cycles_idle - self.rested,
+            ..stats
+        })
+    }
+
+    /// The timing core executes, not the functional hart.
+    pub fn is_timing(&self) -> bool {
+        self.core.is_some() && !self.rests
+    }
+
+    /// Notes that the region of interest starts here: its trigger was executed before the core was there.
+    pub fn region_starts(&mut self) {
+        if let Some(core) = &mut self.core {
+            core.region(true);
+        }
+    }
+
+    /// Ends what was recorded.
+    pub fn finish(self) -> Result<(), RecordError> {
+        self.core.map_or(Ok(()), |core| core.into_sink().finish())
+    }
 }
 
 impl System {
@@ -143,25 +198,32 @@ impl System {
         }
     }
 
-    /// The timing core of `preset` with its stream.
-    pub fn engine(&self, mode: Mode, preset: &Preset, recorder: Option<Recorder>) -> Engine {
+    /// What executes in `mode`.
+    pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
-            Mode::Functional => Engine::Functional,
-            Mode::Timing => {
-                let irq_at = Rc::clone(&self.board.bus.irq_at);
-                let recorder = recorder.unwrap_or_else(|| Recorder::discarding(0));
-                let stream = Stream::new(self.tip.clone(), recorder, irq_at);
-                Engine::Timing(Core::new(preset, stream))
-            }
+            Mode::Functional => Engine::FUNCTIONAL,
+            Mode::Timing => self.timing(preset, None),
+        }
+    }
+
+    /// The timing core of `preset` with its stream; both start in the hart's present cycle.
+    pub fn timing(&self, preset: &Preset, recorder: Option<Recorder>) -> Engine {
+        let irq_at = Rc::clone(&self.board.bus.irq_at);
+        let start = self.hart.cycle();
+        let recorder = recorder.unwrap_or_else(|| Recorder::discarding(start));
+        let stream = Stream::new(self.tip.clone(), recorder, irq_at);
+        Engine {
+            core: Some(Box::new(Core::starting_at(start, preset, stream))),
+            ..Engine::FUNCTIONAL
         }
     }
 
     /// Runs up to a limit.
     pub fn run(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
-        match engine {
-            Engine::Functional => self.hart.run(bus, &mut isa::Untimed, limit),
-            Engine::Timing(core) => self.hart.run(bus, core, limit),
+        match &mut engine.core {
+            Some(core) if !engine.rests => self.hart.run(bus, core.as_mut(), limit),
+            _ => self.hart.run(bus, &mut isa::Untimed, limit),
         }
     }
 }

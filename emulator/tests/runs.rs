@@ -102,6 +102,63 @@ fn functional_mode_runs_the_same_command() {
     assert!(console.contains("hello"), "{console}");
 }
 
+#[test]
+fn a_functional_boot_times_the_command_alone() {
+    let dir = scratch("runs-functional-boot");
+    let tool = dir.join("tool");
+    std::fs::create_dir(&tool).unwrap();
+    std::fs::write(tool.join("words"), "from the host\n").unwrap();
+    let extra = "boot = \"functional\"\nregion = \"command\"\nfiles = [\"tool\"]\n";
+    let spec = spec(&dir, extra);
+    let (a, b) = (dir.join("a"), dir.join("b"));
+    for out in [&a, &b] {
+        let mut command = run(&spec, out);
+        // The timing core leaves off and goes on; what passes in between is not its.
+        let script =
+            "tipsim-region stop; cat tool/words; tipsim-region start; cat tool/words > copy";
+        command.args([
+            "--set",
+            &format!("run.command='{script}'"),
+            "--self-profile",
+        ]);
+        let output = finished(command);
+        assert!(
+            stdout(&output).contains("functional"),
+            "{}",
+            stdout(&output)
+        );
+    }
+    let [run_a, run_b] = [&a, &b].map(|out| json(&out.join("run.json")));
+    for key in ["cycles", "instructions", "stats", "oracle_cycles"] {
+        assert_eq!(run_a[key], run_b[key], "two equal runs differ in {key}");
+    }
+    let number = |run: &Value, key: &str| run[key].as_u64().unwrap_or_else(|| panic!("{key}"));
+    assert_eq!(
+        number(&run_a, "oracle_cycles") + number(&run_a, "idle_cycles"),
+        number(&run_a, "cycles")
+    );
+    let functional = number(&run_a["functional"], "instructions");
+    assert!(
+        functional > 10 * number(&run_a, "instructions"),
+        "boot was functional"
+    );
+    assert_eq!(
+        number(&run_a["stats"], "instructions"),
+        number(&run_a, "instructions")
+    );
+    assert!(run_a["host_ns_per_instruction"]["front_end"].is_f64());
+    let console = std::fs::read_to_string(a.join("console.log")).unwrap();
+    assert!(console.contains("from the host"), "{console}");
+    assert_eq!(
+        std::fs::read_to_string(a.join("copy")).unwrap(),
+        "from the host\n"
+    );
+    assert!(
+        !a.join("tool").exists(),
+        "what the host gave is not a result"
+    );
+}
+
 /// Starts a run and waits until its trace has grown to some chunks.
 fn started(spec: &Path, out: &Path) -> Child {
     let child = run(spec, out)

@@ -1,5 +1,5 @@
 # Debian packages: the host's tools by its own apt, the guest's files by a private apt that never touches the host.
-# Sourced by guest-sw/build. Uses: guest, update, install.
+# Sourced by guest-sw/build and guest-sw/debian. Uses: guest, update, install; lock: the file that pins versions.
 
 suite=trixie
 kernel_package=linux-source-6.12
@@ -80,7 +80,7 @@ make_private_apt() {
 
 # Writes the lock file: one line per package, "name version sha256 size address".
 find_packages() {
-    local closure lock=$guest/packages.lock
+    local closure
     if [ -s "$lock" ] && [ "$update" = no ] && [ "$(head -n 1 "$lock")" = "$(lock_head)" ]; then return; fi
     say "looking up packages"
     make_private_apt
@@ -98,26 +98,25 @@ find_packages() {
         sort > "$lock.new"
     { lock_head; cat "$lock.new"; } > "$lock"
     rm "$lock.new"
-    package_line "$kernel_package" > /dev/null
 }
 
 lock_head() { echo "# $suite" $sysroot_packages $plain_packages; }
 
 # "name version sha256": what identifies a package in a key.
 package_line() {
-    grep "^$1 " "$guest/packages.lock" | cut -d ' ' -f 1-3 | grep . || fail "no package $1 in $suite"
+    grep "^$1 " "$lock" | cut -d ' ' -f 1-3 | grep . || fail "no package $1 in $suite"
 }
 
 sysroot_lines() {
     local plain
     plain=$(echo "$plain_packages" | tr -s ' \n' '\n' | grep -v libc6-dbg)
-    grep -v '^#' "$guest/packages.lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')) "
+    grep -v '^#' "$lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')) "
 }
 
 # Prints the path of the package's file, which is downloaded if need be.
 deb() {
     local name version sum size address file
-    read -r name version sum size address < <(grep "^$1 " "$guest/packages.lock")
+    read -r name version sum size address < <(grep "^$1 " "$lock")
     file=$guest/debs/${name}_$sum.deb
     if [ ! -e "$file" ]; then
         echo "downloading $name ${version//%3a/:} ($((size / 1024)) KiB)" >&2

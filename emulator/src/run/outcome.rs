@@ -1,7 +1,7 @@
 //! What a run leaves: run.json, the report's files, and the last lines on the terminal.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use machine::Exit;
 use serde_json::json;
@@ -9,9 +9,9 @@ use timing::Stats;
 
 use super::Plan;
 use super::host::HostOutcome;
+use super::laps::{Lap, Laps};
 use crate::failure::bad_input;
 use crate::report_cmd;
-use crate::spec::Mode;
 use crate::trace_cmd::fingerprint;
 
 /// Why the run ended.
@@ -33,12 +33,10 @@ pub enum End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
-    /// Cycles, to the last commit.
-    pub cycles: u64,
-    /// Instructions retired.
-    pub instructions: u64,
-    /// Host time until the profilers had read everything.
-    pub host_seconds: Duration,
+    /// Simulated and host time, until the profilers had read everything.
+    pub laps: Laps,
+    /// Share of the hart's host time that each part of the simulator took.
+    pub parts: Option<BTreeMap<&'static str, f64>>,
     /// Counters of the timing core.
     pub stats: Option<Stats>,
     /// The host's side.
@@ -60,7 +58,13 @@ impl Outcome {
     }
 
     fn run_json(&self, plan: &Plan) -> serde_json::Value {
-        let seconds = self.host_seconds.as_secs_f64();
+        let Laps {
+            timing, functional, ..
+        } = &self.laps;
+        let lap = self.laps.main();
+        let seconds = lap.host.as_secs_f64();
+        let booted = (timing.instructions > 0 && functional.instructions > 0).then_some(functional);
+        let per_instruction = seconds * 1e9 / lap.instructions.max(1) as f64;
         let manifest = plan
             .files
             .kernel
@@ -75,12 +79,20 @@ impl Outcome {
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
             "end": format!("{:?}", self.end),
-            "cycles": self.cycles,
-            "instructions": self.instructions,
-            "ipc": self.instructions as f64 / self.cycles.max(1) as f64,
+            "cycles": lap.cycles,
+            "instructions": lap.instructions,
+            "ipc": lap.instructions as f64 / lap.cycles.max(1) as f64,
             "host_seconds": seconds,
-            "mips": self.instructions as f64 / seconds / 1e6,
-            "mcycles_per_second": self.cycles as f64 / seconds / 1e6,
+            "mips": lap.mips(),
+            "mcycles_per_second": lap.mcycles_per_second(),
+            "peak_memory_mb": peak_memory_mb(),
+            "host_ns_per_instruction": self.parts.as_ref().map(|parts| parts.iter()
+                .map(|(&part, share)| (part, share * per_instruction)).collect::<BTreeMap<_, _>>()),
+            "functional": booted.map(|lap| json!({
+                "instructions": lap.instructions,
+                "host_seconds": lap.host.as_secs_f64(),
+                "mips": lap.mips(),
+            })),
             "deterministic": true,
             "core": plan.preset,
             "spec": plan.spec,
@@ -100,19 +112,26 @@ impl Outcome {
     }
 
     /// Prints the summary; the exit status is that of the guest's command.
-    pub fn verdict(self, plan: &Plan, out: &Path) -> anyhow::Result<u8> {
-        let (m_insts, m_cycles) = (self.instructions as f64 / 1e6, self.cycles as f64 / 1e6);
-        let seconds = self.host_seconds.as_secs_f64();
-        let mode = match plan.spec.run.boot {
-            Mode::Timing => "timing core",
-            Mode::Functional => "functional",
+    pub fn verdict(self, out: &Path) -> anyhow::Result<u8> {
+        let say = |lap: &Lap, mode| {
+            println!(
+                "{:.1} M instructions, {:.1} M cycles, {:.1} s on the host: {:.1} MIPS, {:.1} M cycles/s ({mode})",
+                lap.instructions as f64 / 1e6,
+                lap.cycles as f64 / 1e6,
+                lap.host.as_secs_f64(),
+                lap.mips(),
+                lap.mcycles_per_second(),
+            );
         };
-        println!(
-            "{m_insts:.1} M instructions, {m_cycles:.1} M cycles, {seconds:.1} s on the host: \
-             {:.1} MIPS, {:.1} M cycles/s ({mode})",
-            m_insts / seconds,
-            m_cycles / seconds,
-        );
+        let Laps {
+            timing, functional, ..
+        } = &self.laps;
+        if functional.instructions > 0 {
+            say(functional, "functional");
+        }
+        if timing.instructions > 0 {
+            say(timing, "timing core");
+        }
         if let Some(trace) = self.host.as_ref().and_then(|h| h.trace.as_ref()) {
             let per = trace.bytes as f64 / trace.records.max(1) as f64;
             println!(
@@ -141,6 +160,16 @@ impl Outcome {
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
         }
     }
+}
+
+/// The most memory that this process ever had in use, as Linux counts it.
+fn peak_memory_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0)
 }
 
 /// The status that the guest's init wrote for the command; success where there was no command.

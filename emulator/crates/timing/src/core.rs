@@ -37,9 +37,20 @@ pub struct Core<S> {
     pub(crate) stats: Stats,
     /// What all executed instructions have in common.
     executed: Executed,
+    /// Cycle before the first.
+    started: u64,
 }
 
 impl<S> Core<S> {
+    /// A core after reset whose first cycle is the one after `cycle`.
+    pub fn starting_at(cycle: u64, preset: &Preset, sink: S) -> Self {
+        let mut core = Self::new(preset, sink);
+        core.started = cycle;
+        core.window.committed = cycle;
+        core.front.flush(cycle + 1);
+        core
+    }
+
     /// A core after reset.
     pub fn new(preset: &Preset, sink: S) -> Self {
         let port_map = PortMap::new(preset);
@@ -69,6 +80,7 @@ impl<S> Core<S> {
                 translated: false,
             },
             port_map,
+            started: 0,
         }
     }
 
@@ -102,7 +114,7 @@ impl<S> Core<S> {
         let (front, lsu) = (&self.front, &self.lsu);
         let (dram_accesses, dram_row_hits) = lsu.lower.dram.counts();
         Stats {
-            cycles: self.window.committed,
+            cycles: self.window.committed - self.started,
             fetch_packets: front.counts.packets,
             redirects_f2: front.counts.redirects_f2,
             redirects_f3: front.counts.redirects_f3,

@@ -1,0 +1,137 @@
+"""Speed of the timing core: every workload with nothing recorded, with all profilers, and with the trace too."""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BENCH = REPO / "workloads" / "bench"
+PERL = "d=root/usr; $d/lib/ld-linux-riscv64-lp64d.so.1 --library-path $d/lib/riscv64-linux-gnu $d/bin/perl " \
+    "-I$d/lib/riscv64-linux-gnu/perl-base interpreter.pl"
+MODES = {
+    "none": ["record.trace=false", "record.profilers=false"],
+    "profilers": ["record.trace=false"],
+    "trace": [],
+}
+PARTS = ["front_end", "rename_and_issue", "execute", "memory", "records", "other"]
+
+
+def workloads(args):
+    """Name, and the settings of its run."""
+    yield "boot", ["run.boot=timing", "run.region=run", "run.command='true'"]
+    for name in ["integer", "matrix", "chase", "sort"]:
+        yield name, [f"run.command=./{name}", f"run.files=['{compile_program(name, args.out)}']"]
+    script = BENCH / "interpreter.pl"
+    yield "interpreter", [f"run.command={PERL}", f"run.files=['{script}', '{args.debian}']"]
+
+
+def compile_program(name, out):
+    program = out / "programs" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    include = REPO / "guest-sw" / "tools"
+    subprocess.run(["riscv64-linux-gnu-gcc", "-O2", "-g", "-static", "-Wall", "-Wextra", "-I", include,
+                    "-o", program, BENCH / f"{name}.c"], check=True)
+    return program
+
+
+def run(args, name, mode, settings):
+    """One run; what run.json says of it."""
+    out = args.out / name / mode
+    command = [args.tipsim, "run", BENCH / "bench.toml", "--guest-dir", args.guest, "--out", out, "--self-profile"]
+    if args.core:
+        command += ["--set", f"core.preset={args.core}"]
+    for setting in settings + MODES[mode]:
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"bench: {name}, {mode}: exit status {done.returncode}\n{done.stderr}see {out}/console.log")
+    report = json.loads((out / "run.json").read_text())
+    if name != "boot" and "checksum" not in (out / "console.log").read_text():
+        sys.exit(f"bench: {name}, {mode}: the program did not finish: see {out}/console.log")
+    (out / "trace.tip").unlink(missing_ok=True)
+    return {
+        "instructions": report["instructions"],
+        "cycles": report["cycles"],
+        "seconds": report["host_seconds"],
+        "peak_memory_mb": report["peak_memory_mb"],
+        "ns": report["host_ns_per_instruction"],
+    }
+
+
+def median(runs):
+    """The run of median time, as rates."""
+    runs = sorted(runs, key=lambda r: r["seconds"])
+    middle = runs[len(runs) // 2]
+    return {
+        "mips": middle["instructions"] / middle["seconds"] / 1e6,
+        "mcycles_per_s": middle["cycles"] / middle["seconds"] / 1e6,
+        "ns_per_instruction": middle["ns"],
+        "peak_memory_mb": middle["peak_memory_mb"],
+        "instructions": middle["instructions"],
+        "cycles": middle["cycles"],
+    }
+
+
+def geomean(values):
+    return math.exp(statistics.fmean(math.log(v) for v in values))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench timing", description=__doc__, epilog="""
+Workloads: boot (Linux to the command, under the timing core), and after a functional boot: integer (CoreMark-like),
+matrix (doubles), chase (pointers, 64 MiB), sort (qsort), interpreter (Debian's perl).
+Parts of the host's time are the hart thread's, sampled by itself; the profilers and the trace have a thread too.
+Example: scripts/bench timing --only sort,interpreter --repeat 3""",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--format", choices=["text", "json"], default="text",
+                        help="json: the last line is everything as JSON")
+    parser.add_argument("--only", metavar="NAME,…", help="these workloads")
+    parser.add_argument("--mode", metavar="NAME,…", default=",".join(MODES), help="these of none, profilers, trace")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="the median of N runs (default: 1)")
+    parser.add_argument("--core", help="core preset (default: boom-4w)")
+    for name in ["tipsim", "guest", "debian", "out"]:
+        parser.add_argument(f"--{name}", type=pathlib.Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    modes = args.mode.split(",")
+    if not set(modes) <= MODES.keys() or args.repeat < 1:
+        sys.exit(f"bench: expected --mode of {', '.join(MODES)} and --repeat of at least 1")
+    chosen = dict(workloads(args))
+    if args.only:
+        unknown = set(args.only.split(",")) - chosen.keys()
+        if unknown:
+            sys.exit(f"bench: --only: expected some of {', '.join(chosen)}; found {', '.join(sorted(unknown))}")
+        chosen = {name: chosen[name] for name in args.only.split(",")}
+
+    head = f"{'workload':12} {'recorded':10} {'M inst':>7} {'IPC':>5} {'MIPS':>6} {'Mcyc/s':>7}   host ns per instruction: "
+    print(head + " ".join(f"{part.replace('_and_', '+'):>12}" for part in PARTS) + "  peak MB", flush=True)
+    results = {}
+    for name, settings in chosen.items():
+        runs = {mode: [] for mode in modes}
+        # In turn, so that a noisy minute of the host hits all modes.
+        for _ in range(args.repeat):
+            for mode in modes:
+                runs[mode].append(run(args, name, mode, settings))
+        results[name] = {mode: median(runs[mode]) for mode in modes}
+        for mode, r in results[name].items():
+            parts = " ".join(f"{r['ns_per_instruction'].get(part, 0):12.1f}" for part in PARTS)
+            print(f"{name:12} {mode:10} {r['instructions'] / 1e6:7.1f} {r['instructions'] / r['cycles']:5.2f} "
+                  f"{r['mips']:6.2f} {r['mcycles_per_s']:7.2f}   {'':24} {parts}  {r['peak_memory_mb']:7.0f}",
+                  flush=True)
+    mean = {key: {mode: geomean(r[mode][key] for r in results.values()) for mode in modes}
+            for key in ["mips", "mcycles_per_s"]}
+    for mode in modes:
+        print(f"{'geomean':12} {mode:10} {'':13} {mean['mips'][mode]:6.2f} {mean['mcycles_per_s'][mode]:7.2f}")
+    if args.format == "json":
+        print(json.dumps({"geomean_mips": mean["mips"], "geomean_mcycles_per_s": mean["mcycles_per_s"],
+                          "workloads": results}))
+
+
+main()
