@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use commit_trace::{Commit, CommitSink, Event, InstFacts, InstId, RecordError, Recorder};
+use commit_trace::{
+    Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder,
+};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
 /// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
@@ -124,6 +126,24 @@ impl CommitSink for Stream {
             self.watch(commit);
         } else {
             self.recorder.commit(commit);
+        }
+    }
+
+    #[inline(always)]
+    fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        if to <= self.tip.due.get() {
+            return self.recorder.commits(from, records, to);
+        }
+        let mut cycle = from;
+        for record in records {
+            let before = cycle;
+            cycle += u64::from(record.commit_delta);
+            if cycle > self.tip.due.get() {
+                self.watch(&record.at(cycle));
+            } else {
+                self.recorder
+                    .commits(before, std::slice::from_ref(record), cycle);
+            }
         }
     }
 

@@ -195,16 +195,33 @@ impl CommitRecord {
         class: CycleClass,
         tea: TeaEvents,
     ) -> Self {
-        Self {
-            inst,
-            commit_delta,
-            lead: residence.min(RESIDENCE_MAX) as u32
-                | (decode_lead.min(DECODE_MAX) as u32) << RESIDENCE_BITS,
-            flags: redirect as u32
-                | (first_of_row as u32) << 3
-                | (class as u32) << 4
-                | u32::from(tea.0) << 8,
-        }
+        let flags = Self::flags_of(redirect, first_of_row, class, tea);
+        let lead = Self::lead_of(decode_lead);
+        Self::of(inst, commit_delta, residence, lead, flags)
+    }
+
+    /// Builds a record from a residence in cycles and what [`Self::lead_of`] and [`Self::flags_of`] give.
+    #[inline(always)]
+    pub fn of(inst: InstId, commit_delta: u32, residence: u64, lead: u32, flags: u32) -> Self {
+        let lead = residence.min(RESIDENCE_MAX) as u32 | lead;
+        Self::from_packed(inst, commit_delta, lead, flags)
+    }
+
+    /// The cycles from decode to entering the ROB, as a record packs them.
+    #[inline(always)]
+    pub fn lead_of(decode_lead: u64) -> u32 {
+        (decode_lead.min(DECODE_MAX) as u32) << RESIDENCE_BITS
+    }
+
+    /// What happened to an instruction, as a record packs it.
+    #[inline(always)]
+    pub const fn flags_of(
+        redirect: Redirect,
+        first_of_row: bool,
+        class: CycleClass,
+        tea: TeaEvents,
+    ) -> u32 {
+        redirect as u32 | (first_of_row as u32) << 3 | (class as u32) << 4 | (tea.0 as u32) << 8
     }
 
     /// Rebuilds a record from the two packed words that [`Self::packed`] gave.

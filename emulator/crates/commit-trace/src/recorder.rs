@@ -284,6 +284,18 @@ impl Recorder {
         true
     }
 
+    /// [`CommitSink::commits`] one by one.
+    #[inline(never)]
+    fn commit_each(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        let mut cycle = from;
+        for (n, record) in records.iter().enumerate() {
+            cycle += u64::from(record.commit_delta);
+            // A delta that 32 bits do not hold: the last commit carries the whole time, and is refused.
+            let last = n + 1 == records.len();
+            self.commit(&record.at(if last { to } else { cycle }));
+        }
+    }
+
     /// The stream cannot say this commit. The run goes on, and with it what is recent.
     fn refuse(&mut self, commit: &Commit, error: RecordError) {
         if self.error.is_none() && self.to.is_some() {
@@ -318,6 +330,24 @@ impl CommitSink for Recorder {
             commit.class,
             commit.tea,
         ));
+    }
+
+    #[inline]
+    fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        let [first, .., last] = records else {
+            return self.commit_each(from, records, to);
+        };
+        let plain = (from == self.reached)
+            & (to - from <= u64::from(u32::MAX))
+            & (self.batch.records.len() + records.len() <= self.limit)
+            & (self.group | (first.commit_delta != 0))
+            & !last.redirect().is_trap();
+        if !plain {
+            return self.commit_each(from, records, to);
+        }
+        self.batch.records.extend_from_slice(records);
+        self.reached = to;
+        self.group = true;
     }
 
     fn define(&mut self, facts: &InstFacts) {

@@ -1,6 +1,6 @@
 //! Where the timing core pushes what commits.
 
-use crate::{CycleClass, Event, InstFacts, InstId, Redirect, TeaEvents};
+use crate::{CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, TeaEvents};
 
 /// One dynamic instruction with absolute cycles, as the timing core computes it.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,15 @@ pub struct Commit {
 pub trait CommitSink {
     /// An instruction committed (or trapped). Commit cycles never decrease.
     fn commit(&mut self, commit: &Commit);
+    /// Several instructions committed, the first counted from cycle `from`, the last in cycle `to`.
+    fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        let mut cycle = from;
+        for record in records {
+            cycle += u64::from(record.commit_delta);
+            self.commit(&record.at(cycle));
+        }
+        debug_assert_eq!(cycle, to);
+    }
     /// A static instruction is used for the first time.
     fn define(&mut self, _facts: &InstFacts) {}
     /// Something happened after the last commit, at `cycle`.

@@ -1,11 +1,42 @@
 //! Commit: the record of an instruction.
 
-use commit_trace::{Commit, CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::StaticId;
+use commit_trace::{CommitRecord, CommitSink, CycleClass, Redirect, TeaEvents};
+use isa::{RUN_STEPS, StaticId};
 
 use crate::core::{Core, stream_id};
 use crate::facts::Fact;
 use crate::lsu::Answer;
+
+/// The flag of a record that says "first of its ROB row".
+pub(crate) const FIRST_OF_ROW: u32 =
+    CommitRecord::flags_of(Redirect::None, true, CycleClass::Alu, TeaEvents(0));
+
+/// Records that wait to be sent: those of a run. A load that fails its order leaves two.
+const WAITING: usize = (2 * RUN_STEPS).next_power_of_two();
+
+/// Records on their way to the sink.
+pub(crate) struct Records {
+    /// The cycle up to which the sink knows all.
+    pub sent: u64,
+    records: [CommitRecord; WAITING],
+    count: usize,
+}
+
+impl Records {
+    pub fn new() -> Self {
+        Self {
+            sent: 0,
+            records: [CommitRecord::default(); WAITING],
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, record: CommitRecord) {
+        self.records[self.count % WAITING] = record;
+        self.count += 1;
+    }
+}
 
 /// An instruction that can commit from cycle `done` on.
 #[derive(Clone, Copy, Debug)]
@@ -38,26 +69,43 @@ impl<S: CommitSink> Core<S> {
     /// Commits the instruction decoded last; the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
+        let before = self.window.committed;
+        let new_row = self.mark & FIRST_OF_ROW != 0;
         let cycle = self
             .window
-            .commit(retired.done, fact, self.new_row, &mut self.stats);
-        self.stats.instructions += 1;
-        self.push(id, retired, cycle);
+            .commit(retired.done, fact, new_row, &mut self.stats);
+        self.push(id, retired, before, cycle);
         cycle
     }
 
+    /// Records an instruction that leaves the ROB in `cycle`, after another that did `before`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, id: StaticId, retired: &Retired, cycle: u64) {
-        self.sink.commit(&Commit {
-            inst: stream_id(id),
-            decode: self.front.buffer.cycle(),
+    pub(crate) fn push(&mut self, id: StaticId, retired: &Retired, before: u64, cycle: u64) {
+        let flags = CommitRecord::flags_of(retired.redirect, false, retired.class, retired.tea);
+        self.records.push(CommitRecord::of(
+            stream_id(id),
+            (cycle - before) as u32,
             // The ROB holds it from the cycle after its dispatch.
-            dispatch: retired.dispatch + 1,
-            commit: cycle,
-            redirect: retired.redirect,
-            first_of_row: self.new_row,
-            class: retired.class,
-            tea: retired.tea | self.late,
-        });
+            cycle - (retired.dispatch + 1),
+            self.window.lead,
+            flags | self.mark,
+        ));
+    }
+
+    /// Gives the sink what was recorded.
+    #[inline(always)]
+    pub(crate) fn send(&mut self) {
+        let Records {
+            sent,
+            records,
+            count,
+        } = &mut self.records;
+        let from = std::mem::replace(sent, self.window.committed);
+        let count = std::mem::take(count);
+        if let Some(records) = records.get(..count)
+            && count != 0
+        {
+            self.sink.commits(from, records, *sent);
+        }
     }
 }

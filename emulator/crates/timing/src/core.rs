@@ -1,22 +1,22 @@
 //! The core: its parts, and the order in which an instruction passes them.
 
-use commit_trace::{CommitSink, Event, InstId, TeaEvents};
+use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
 use isa::{
     DecodedInst, Executed, MemAccess, Operand, PageWalker, PerfEvent, Privilege, Run, StaticId,
     StaticInst, Step, TimingModel,
 };
 
 use crate::Preset;
+use crate::commit::{FIRST_OF_ROW, Records};
 use crate::execute::Units;
 use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, Fetched, FrontEnd};
 use crate::lsu::Lsu;
-use crate::ports::Ports;
 use crate::stats::Stats;
 use crate::window::Window;
 
-/// Registers that the scoreboard knows, and one for results that go nowhere.
-pub(crate) const REGISTERS: usize = 128;
+/// Registers that the scoreboard knows, and one for results that go nowhere; as many as a number can name.
+const REGISTERS: usize = 256;
 
 /// The timing model of one hart.
 pub struct Core<S> {
@@ -25,13 +25,12 @@ pub struct Core<S> {
     port_map: PortMap,
     facts: Vec<Fact>,
     pub(crate) front: FrontEnd,
-    /// The instruction decoded last starts a ROB row; and why it came late.
-    pub(crate) new_row: bool,
-    pub(crate) late: TeaEvents,
+    /// Of the instruction decoded last, as flags of its record: that it starts a ROB row, and why it came late.
+    pub(crate) mark: u32,
+    pub(crate) records: Records,
     pub(crate) window: Window,
     /// By register: the first cycle in which an instruction that reads it can issue.
     pub(crate) registers: [u64; REGISTERS],
-    pub(crate) ports: Ports,
     pub(crate) units: Units,
     pub(crate) lsu: Lsu,
     pub(crate) stats: Stats,
@@ -47,6 +46,7 @@ impl<S> Core<S> {
         let mut core = Self::new(preset, sink);
         core.started = cycle;
         core.window.committed = cycle;
+        core.records.sent = cycle;
         core.front.flush(cycle + 1);
         core
     }
@@ -59,11 +59,10 @@ impl<S> Core<S> {
             preset: preset.clone(),
             facts: Vec::new(),
             front: FrontEnd::new(preset),
-            new_row: false,
-            late: TeaEvents::default(),
+            mark: 0,
+            records: Records::new(),
             window: Window::new(preset),
             registers: [0; REGISTERS],
-            ports: Ports::new(),
             units: Units::new(preset, &port_map),
             lsu: Lsu::new(preset),
             stats: Stats::default(),
@@ -160,26 +159,36 @@ impl<S> Core<S> {
         translated: bool,
         walker: &impl PageWalker,
     ) -> u64 {
-        self.late = TeaEvents::default();
-        self.new_row = false;
+        self.mark = 0;
         if !self.front.continues(pc, len) {
-            self.packet(
+            let pa = page | pc & 0xfff;
+            let len = u64::from(len);
+            self.start(
                 &Fetched {
                     pc,
-                    pa: page | pc & 0xfff,
-                    len: u64::from(len),
+                    pa,
+                    len,
                     translated,
                 },
                 walker,
             );
         }
-        if self.front.buffer.ended() {
-            self.start_row();
-        }
         self.front.decode()
     }
 
+    /// The next instruction starts a packet, a row, or both.
     #[inline(never)]
+    fn start(&mut self, inst: &Fetched, walker: &impl PageWalker) {
+        if self.front.packet_is_over(inst) {
+            self.packet(inst, walker);
+        }
+        if self.front.buffer.ended() {
+            self.start_row();
+        }
+        self.front.grant();
+    }
+
+    #[inline(always)]
     fn packet(&mut self, inst: &Fetched, walker: &impl PageWalker) {
         let Lsu {
             walk, l1d, lower, ..
@@ -190,16 +199,21 @@ impl<S> Core<S> {
             Below { walk, l1d, lower },
             walker,
         );
-        self.late = std::mem::take(&mut self.front.tea);
+        self.mark = CommitRecord::flags_of(
+            Redirect::None,
+            false,
+            CycleClass::Alu,
+            std::mem::take(&mut self.front.tea),
+        );
     }
 
     /// A decode group, and its ROB row.
-    #[inline(never)]
+    #[inline(always)]
     fn start_row(&mut self) {
-        let cycle = self.front.start_group(self.window.dispatched);
+        let decoded = self.front.start_group(self.window.dispatched);
         self.window
-            .new_row(cycle + 1, &mut self.stats.dispatch_stalls);
-        self.new_row = true;
+            .new_row(decoded, &mut self.stats.dispatch_stalls);
+        self.mark |= FIRST_OF_ROW;
     }
 
     /// An instruction that does not serialise, from dispatch to commit.
@@ -222,13 +236,13 @@ impl<S> Core<S> {
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
     #[inline(always)]
     pub(crate) fn sources(&self, fact: &Fact, dispatch: u64) -> u64 {
-        let [a, b, c] = fact.src.map(|r| self.registers[usize::from(r) % REGISTERS]);
+        let [a, b, c] = fact.src.map(|r| self.registers[usize::from(r)]);
         (dispatch + 1).max(a).max(b).max(c)
     }
 
     #[inline(always)]
     pub(crate) fn write_register(&mut self, fact: &Fact, wake: u64) {
-        self.registers[usize::from(fact.dst) % REGISTERS] = wake;
+        self.registers[usize::from(fact.dst)] = wake;
     }
 }
 
@@ -262,12 +276,15 @@ impl<S: CommitSink> TimingModel for Core<S> {
     #[inline]
     fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
         let fact = &self.fact(executed.id);
+        // An exception takes it back.
+        self.stats.instructions += 1;
         match fact.kind {
             _ if executed.trap.is_some() => self.retire_alone(executed, walker),
             Kind::Unique | Kind::Trap => self.retire_alone(executed, walker),
             Kind::Alu => self.alu(fact, executed.id),
             _ => self.pass(fact, executed, walker),
         }
+        self.send();
     }
 
     #[inline(never)]
@@ -306,11 +323,14 @@ impl<S: CommitSink> TimingModel for Core<S> {
             self.pass(fact, &executed, walker);
         }
         self.facts = facts;
+        self.stats.instructions += run.steps.len() as u64;
+        self.send();
         self.front.buffer.cycle()
     }
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {
         self.take_interrupt(id);
+        self.send();
     }
 
     fn idle_until(&mut self, cycle: u64) {
@@ -320,6 +340,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
         }
         self.stats.cycles_idle += cycle - from;
         self.window.committed = cycle;
+        self.records.sent = cycle;
         self.front.flush(cycle + 1);
         self.sink.event(
             from,

@@ -5,10 +5,10 @@ use isa::{Executed, InstClass, PageWalker, StaticId};
 
 use crate::Preset;
 use crate::commit::Retired;
-use crate::core::{Core, REGISTERS};
+use crate::core::Core;
 use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
 use crate::front::Jump;
-use crate::wheel::lane;
+use crate::schedule::lane;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
 const RESOLVE: u64 = 4;
@@ -67,10 +67,9 @@ impl<S: CommitSink> Core<S> {
     #[inline(always)]
     pub(crate) fn alu(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
-        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r) % REGISTERS]);
+        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r)]);
         let ready = (dispatch + 1).max(a).max(b);
-        let (issue, port) = self.ports.book(ready, fact.ports);
-        self.window.wheel.release(issue + 1, lane::INT);
+        let (issue, port) = self.window.schedule.book(ready, fact.ports, lane::INT);
         self.write_register(fact, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
@@ -93,8 +92,7 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn simple(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
-        let (issue, _) = self.ports.book(ready, fact.ports);
-        self.window.wheel.release(issue + 1, fact.lanes);
+        let (issue, _) = self.window.schedule.book(ready, fact.ports, fact.lanes);
         let done = issue + u64::from(fact.done);
         self.write_register(fact, issue + u64::from(fact.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
@@ -127,9 +125,9 @@ impl<S: CommitSink> Core<S> {
                 FDIV_OVERLAP,
             )
         };
-        let (issue, _) = self.ports.book(ready.max(*free), fact.ports);
+        let schedule = &mut self.window.schedule;
+        let (issue, _) = schedule.book(ready.max(*free), fact.ports, fact.lanes);
         *free = issue + cycles - overlap;
-        self.window.wheel.release(issue + 1, fact.lanes);
         let done = issue + cycles;
         self.write_register(fact, done);
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
@@ -151,13 +149,9 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn control(&mut self, fact: &Fact, executed: &Executed) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
-        let (issue, port) = self.ports.book(ready, fact.ports);
-        self.window
-            .wheel
-            .release(issue + 1, fact.lanes & !lane::TAG);
-        self.window
-            .wheel
-            .release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
+        let schedule = &mut self.window.schedule;
+        let (issue, port) = schedule.book(ready, fact.ports, fact.lanes & !lane::TAG);
+        schedule.release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
         self.write_register(fact, issue + 1);
         let jump = Jump {
             pc: executed.pc,
@@ -165,7 +159,6 @@ impl<S: CommitSink> Core<S> {
             class: fact.class,
             link: fact.link,
             next: executed.next_pc,
-            target: executed.pc.wrapping_add(executed.inst.imm as i64 as u64),
         };
         let missed = self.front.control(&jump, issue + RESOLVE);
         let branch = fact.class == InstClass::Branch;
@@ -201,10 +194,14 @@ impl<S: CommitSink> Core<S> {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
-        let (issue, answer) = self
-            .lsu
-            .load(fact, executed, ready, head, &mut self.ports, walker);
-        self.window.wheel.release(issue + 1, fact.lanes);
+        let answer = self.lsu.load(
+            fact,
+            executed,
+            ready,
+            head,
+            &mut self.window.schedule,
+            walker,
+        );
         if let Some(known) = answer.failed {
             return self.order_failure(fact, executed, known, walker);
         }
@@ -220,28 +217,20 @@ impl<S: CommitSink> Core<S> {
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(fact, entry);
         let enters = dispatch + 1;
-        let [base, data, _] = fact
-            .src
-            .map(|r| enters.max(self.registers[usize::from(r) % REGISTERS]));
+        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r)]));
         let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
+        let schedule = &mut self.window.schedule;
         let times = self
             .lsu
-            .store(fact, executed, (base, data), fp, &mut self.ports, walker);
-        // FP data waits in the FP queue, its address in the memory queue; an integer store keeps its one
-        // slot until both have issued.
-        let wheel = &mut self.window.wheel;
-        if fp.is_some() {
-            wheel.release(times.address + 1, lane::MEM);
-            wheel.release(times.data + 1, lane::FP);
-        } else {
-            wheel.release(times.address.max(times.data) + 1, lane::MEM);
-        }
+            .store(fact, executed, (base, data), fp, schedule, walker);
         let mut retired = Retired::of(&times.answer, dispatch);
         if full {
             retired.tea |= TeaEvents::DR_SQ;
         }
         let commit = self.commit(fact, executed.id, &retired);
-        let free = self.lsu.write(executed, &times, commit, &mut self.ports);
+        let free = self
+            .lsu
+            .write(executed, &times, commit, &mut self.window.schedule);
         self.window.stores.take(free);
     }
 }

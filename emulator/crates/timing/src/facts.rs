@@ -4,7 +4,7 @@ use commit_trace::{Class, CycleClass, InstFacts, InstId};
 use isa::{InstClass, StaticInst};
 
 use crate::Preset;
-use crate::wheel::lane;
+use crate::schedule::lane;
 
 /// How an instruction goes through the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Trap,
 }
 
-/// Port bits of [`crate::ports::Ports`].
+/// Port bits of [`crate::schedule::Schedule`].
 pub(crate) mod port {
     /// Integer ports are the bits from here up.
     pub const INT: u32 = 0;
@@ -71,12 +71,12 @@ pub(crate) enum Link {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Fact {
+    /// Full lanes that stop it.
+    pub stops: u64,
     /// Ports that it can issue to.
     pub ports: u32,
     /// Issue-queue slots and tags that it takes.
     pub lanes: u32,
-    /// Full lanes that stop it.
-    pub stops: u32,
     /// Path through the back end.
     pub kind: Kind,
     /// Class of the table.
@@ -227,16 +227,22 @@ impl Fact {
             Kind::Store => ring::STORE,
             _ => ring::NONE,
         };
+        let stops = if lanes & lane::TAG != 0 {
+            lane::STOPS_BRANCH
+        } else {
+            lane::STOPS_ANY
+        };
         let register = |r: u8| if r < 64 { r } else { 0 };
         let rd = register(d.rd);
         Self {
             ports: port,
             lanes,
-            stops: if lanes & lane::TAG != 0 {
-                lane::STOPS_BRANCH
-            } else {
-                lane::STOPS_ANY
-            },
+            stops: stops
+                | if preset.registers_are_scarce() {
+                    lane::ALWAYS
+                } else {
+                    0
+                },
             kind,
             class: d.class,
             waits,

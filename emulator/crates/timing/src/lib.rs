@@ -23,14 +23,13 @@ mod facts;
 mod front;
 mod lsu;
 mod mem;
-mod ports;
 mod predict;
 pub mod preset;
 mod ring;
+mod schedule;
 mod serialize;
 mod stats;
 mod trap;
-mod wheel;
 mod window;
 
 pub use crate::core::Core;

@@ -72,7 +72,7 @@ impl<S: CommitSink> Core<S> {
         let want = self.window.dispatched;
         let cycle = want.max(self.window.empty()).max(self.lsu.drained());
         self.stats.dispatch_stalls.serialize += cycle - want;
-        self.window.dispatched = cycle;
+        self.window.dispatch_in(cycle);
         cycle
     }
 }

@@ -26,7 +26,9 @@ impl<S: CommitSink> Core<S> {
                 let bad = match fact.class {
                     InstClass::Ecall => ECALL_DONE,
                     InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => {
-                        let ready = self.lsu.fault(fact, dispatch + 1, &mut self.ports);
+                        let ready = self
+                            .lsu
+                            .fault(fact, dispatch + 1, &mut self.window.schedule);
                         ready - dispatch
                     }
                     _ => DECODED_BAD,
@@ -37,14 +39,13 @@ impl<S: CommitSink> Core<S> {
                 // It takes its entries like any other; the window forgets them at the trap.
                 let dispatch = self.dispatch(fact, 0);
                 let ready = self.sources(fact, dispatch);
-                let fault = self.lsu.fault(fact, ready, &mut self.ports);
-                self.window.wheel.release(ready + 1, fact.lanes);
+                let fault = self.lsu.fault(fact, ready, &mut self.window.schedule);
                 self.window.leave_queue(fact.queue);
                 (dispatch, fault)
             }
             _ => {
                 let dispatch = self.dispatch(fact, 0);
-                self.window.wheel.release(dispatch + 1, fact.lanes);
+                self.window.schedule.release(dispatch + 1, fact.lanes);
                 (dispatch, dispatch + DECODED_BAD)
             }
         };
@@ -56,6 +57,7 @@ impl<S: CommitSink> Core<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
+        self.stats.instructions -= 1;
         let rows = if fact.kind == Kind::Unique {
             1
         } else {
@@ -68,7 +70,7 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn take_interrupt(&mut self, id: StaticId) {
         let fact = self.fact(id);
         let dispatch = self.dispatch(&fact, 0);
-        self.window.wheel.release(dispatch + 1, fact.lanes);
+        self.window.schedule.release(dispatch + 1, fact.lanes);
         self.window.leave_queue(fact.queue);
         let retired = Retired {
             dispatch,
@@ -116,8 +118,9 @@ impl<S: CommitSink> Core<S> {
     fn trap(&mut self, id: StaticId, retired: &Retired, rows: u64) {
         let rows = (retired.done - retired.dispatch).min(rows);
         let refill = FLUSH.max(rows + ROLLBACK);
+        let before = self.window.committed;
         let cycle = self.window.trap(retired.done, refill, &mut self.stats);
-        self.push(id, retired, cycle);
+        self.push(id, retired, before, cycle);
         self.front.flush(cycle + 1);
     }
 }

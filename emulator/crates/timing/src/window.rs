@@ -1,10 +1,12 @@
 //! The window of instructions in flight: what dispatch takes and commit gives back.
 
+use commit_trace::CommitRecord;
+
 use crate::Preset;
 use crate::facts::{Fact, ring};
 use crate::ring::{MAX, Ring};
+use crate::schedule::Schedule;
 use crate::stats::{Stalls, Stats};
-use crate::wheel::Wheel;
 
 /// Commit to the reuse of a register that it freed: the free list, and the pre-selected register.
 const FREE_LIST: u64 = 2;
@@ -20,9 +22,13 @@ pub(crate) struct Window {
     files: Box<[Ring; 2]>,
     pub loads: Ring,
     pub stores: Ring,
-    pub wheel: Wheel,
+    pub schedule: Schedule,
     /// Cycle in which the last instruction was dispatched, or before which none is.
     pub dispatched: u64,
+    /// Cycles from the decode of this row to where the ROB holds the last instruction, as a record packs them.
+    pub lead: u32,
+    /// Cycle in which this row was decoded.
+    decoded: u64,
     /// Cycle in which the last instruction committed or trapped (or the hart woke up).
     pub committed: u64,
     /// The instruction before this row redirected the front end (1; 2 until a row starts): an empty ROB is
@@ -36,42 +42,45 @@ pub(crate) struct Window {
 impl Window {
     pub fn new(preset: &Preset) -> Self {
         let rows = preset.rob.entries / preset.decode.width;
-        let renamed = [preset.rename.int_regs - 32, preset.rename.fp_regs - 32];
+        let renamed = preset.renamed_registers();
         let issue = &preset.issue;
         Self {
             rows: [0; MAX],
             row: 0,
             row_count: rows,
-            scarce: renamed.iter().any(|&n| n < preset.rob.entries),
+            scarce: preset.registers_are_scarce(),
             files: Box::new(renamed.map(Ring::new)),
             // One entry of each queue stays empty (`lsu/lsu.scala:300`).
             loads: Ring::new(preset.lsu.loads - 1),
             stores: Ring::new(preset.lsu.stores - 1),
-            wheel: Wheel::new([
+            schedule: Schedule::new([
                 issue.mem_entries,
                 issue.int_entries,
                 issue.fp_entries,
                 preset.rename.branches,
             ]),
             dispatched: 0,
+            lead: 0,
+            decoded: 0,
             committed: 0,
             flushed: 0,
             rows_behind: u64::from(rows.min(2 * issue.int_entries / preset.decode.width)),
         }
     }
 
-    /// A decode group takes the next ROB row, in the first cycle ≥ `want` in which it is free.
+    /// A group that was decoded in cycle `decoded` takes the next ROB row, as soon as that is free.
     #[inline(always)]
-    pub fn new_row(&mut self, want: u64, stalls: &mut Stalls) {
+    pub fn new_row(&mut self, decoded: u64, stalls: &mut Stalls) {
         self.rows[self.row as usize % MAX] = self.committed + 1;
         let next = self.row + 1;
         self.row = if next == self.row_count { 0 } else { next };
-        let want = want.max(self.dispatched);
+        let want = (decoded + 1).max(self.dispatched);
         let free = self.rows[self.row as usize % MAX];
         stalls.rob += free.saturating_sub(want);
-        self.dispatched = want.max(free);
+        self.decoded = decoded;
+        self.dispatch_in(want.max(free));
         self.flushed >>= 1;
-        self.wheel.advance(self.dispatched);
+        self.schedule.pass(self.dispatched);
     }
 
     /// The cycle in which an instruction of the current row is dispatched; the ROB holds it from the next
@@ -84,23 +93,23 @@ impl Window {
         entry: u64,
         stalls: &mut Stalls,
     ) -> u64 {
-        if self.wheel.full(after_slot, fact.stops) | (entry > self.dispatched) | self.scarce {
+        if self.schedule.full(after_slot, fact.stops) | (entry > self.dispatched) {
             let Fact {
                 file, queue, stops, ..
             } = *fact;
             self.stall(file, queue, stops, after_slot, entry, stalls);
         }
-        self.wheel.take(fact.lanes);
+        self.schedule.take(fact.lanes);
         self.dispatched
     }
 
-    /// The slow way to dispatch: waits for a register, a queue entry, issue-queue slots and tags.
+    /// The slow way to dispatch: waits, if it must, for a register, a queue entry, issue-queue slots and tags.
     #[inline(never)]
     fn stall(
         &mut self,
         file: u8,
         queue: u8,
-        stops: u32,
+        stops: u64,
         after_slot: u32,
         entry: u64,
         stalls: &mut Stalls,
@@ -112,7 +121,7 @@ impl Window {
             _ => 0,
         };
         let free = want.max(register).max(entry);
-        let cycle = self.wheel.room(free, after_slot, stops);
+        let cycle = self.schedule.room(free, after_slot, stops);
         stalls.issue_queue += cycle - free;
         let reason = match (register < entry, queue) {
             (false, _) => &mut stalls.registers,
@@ -120,7 +129,14 @@ impl Window {
             (true, _) => &mut stalls.store_queue,
         };
         *reason += free - want;
+        self.dispatch_in(cycle);
+    }
+
+    /// The instructions that come now are dispatched in `cycle`.
+    #[inline(always)]
+    pub fn dispatch_in(&mut self, cycle: u64) {
         self.dispatched = cycle;
+        self.lead = CommitRecord::lead_of(cycle + 1 - self.decoded);
     }
 
     /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order.

@@ -18,6 +18,10 @@ pub(crate) struct FetchBuffer {
     slot: u32,
     /// Instructions that the current group still takes.
     left: u32,
+    /// Instructions that can be decoded before packet or group end, and could when that was looked at last:
+    /// `slot` and `left` are of then.
+    granted: u32,
+    budget: u32,
     /// By slot: how many rows further a packet that starts there ends.
     reach: [u8; SLOTS],
     /// By row: the cycle in which its last group so far was decoded.
@@ -38,6 +42,8 @@ impl FetchBuffer {
             row: 0,
             slot: 0,
             left: 0,
+            granted: 0,
+            budget: 0,
             decoded: [0; ROWS],
             cycle: 0,
         }
@@ -48,7 +54,33 @@ impl FetchBuffer {
         self.row = 0;
         self.slot = 0;
         self.left = 0;
+        self.granted = 0;
+        self.budget = 0;
         self.decoded = [0; ROWS];
+    }
+
+    /// Another instruction can be decoded as part of packet and group.
+    #[inline(always)]
+    pub fn has_left(&self) -> bool {
+        self.budget != 0
+    }
+
+    /// Brings `slot` and `left` up to date; the number of instructions decoded since that was done last.
+    #[inline(always)]
+    pub fn settle(&mut self) -> u32 {
+        let decoded = self.granted - self.budget;
+        self.slot += decoded;
+        self.left -= decoded;
+        self.granted = 0;
+        self.budget = 0;
+        decoded
+    }
+
+    /// Lets instructions be decoded, as many as the packet has `room` for and the group takes.
+    #[inline(always)]
+    pub fn grant(&mut self, room: u32) {
+        self.granted = room.min(self.left);
+        self.budget = self.granted;
     }
 
     /// First cycle in which there is room for a whole packet: all rows but the last `rows` that it would
@@ -88,18 +120,17 @@ impl FetchBuffer {
         self.cycle
     }
 
-    /// Decodes the next instruction of the group; the cycle.
+    /// Decodes the next instruction of what was granted; the cycle.
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
-        self.left -= 1;
-        self.slot += 1;
+        self.budget -= 1;
         self.cycle
     }
 
     /// Slot of the instruction decoded last, plus one.
     #[inline(always)]
     pub fn after_slot(&self) -> u32 {
-        self.slot
+        self.slot + self.granted - self.budget
     }
 
     /// Cycle of the instruction decoded last.
@@ -115,12 +146,15 @@ mod tests {
 
     /// Decodes `n` instructions of a packet that is there from `there` on: cycles, and which started a group.
     fn cycles(buffer: &mut FetchBuffer, there: u64, n: u32) -> Vec<(u64, bool)> {
+        buffer.settle();
         buffer.arrives(there);
         let one = |_| {
+            buffer.settle();
             let new = buffer.ended();
             if new {
                 buffer.start(there, 0);
             }
+            buffer.grant(u32::MAX);
             (buffer.decode(), new)
         };
         (0..n).map(one).collect()
@@ -139,8 +173,10 @@ mod tests {
     fn a_full_buffer_holds_packets_back() {
         let mut buffer = FetchBuffer::new(&Preset::default());
         cycles(&mut buffer, 100, 24);
+        buffer.settle();
         assert_eq!(buffer.room(), 0);
         cycles(&mut buffer, 100, 1);
+        buffer.settle();
         assert_eq!(buffer.room(), 101, "row 0 was decoded in cycle 100");
     }
 }

@@ -4,7 +4,7 @@ use isa::InstClass;
 
 use super::FrontEnd;
 use crate::facts::Link;
-use crate::predict::{Guess, Known, Outcome, Place};
+use crate::predict::{Guess, Outcome, Place, Stage};
 
 /// An executed branch or jump.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +15,6 @@ pub(crate) struct Jump {
     pub link: Link,
     /// Where it went.
     pub next: u64,
-    /// Where a direct one goes if taken.
-    pub target: u64,
 }
 
 impl FrontEnd {
@@ -30,7 +28,7 @@ impl FrontEnd {
         if jump.class == InstClass::Branch {
             let taken = jump.next != after;
             let history = self.history.seen(second);
-            let guess = self.predictor.branch(place, history, taken, jump.target);
+            let guess = self.predictor.branch(place, history, taken, jump.next);
             if guess.f3_taken != taken {
                 self.close(
                     second,
@@ -44,7 +42,7 @@ impl FrontEnd {
                 return true;
             }
             if taken {
-                self.leave(&guess, jump.target, true);
+                self.leave(&guess, false);
                 self.close(second, Outcome::Taken);
             } else {
                 self.pass(&guess, second);
@@ -56,13 +54,14 @@ impl FrontEnd {
         let right = match (jump.class, jump.link) {
             (InstClass::Jal, _) => true,
             (_, Link::Return) => self.returns.ret() == jump.next,
-            _ => guess.f2.hit & (guess.f2.target == jump.next as u32),
+            _ => guess.f2.target,
         };
         if jump.link == Link::Call {
             self.returns.call(after);
         }
         if right {
-            self.leave(&guess, jump.next, false);
+            // A stage that knows nothing fetches on, which is right for a jump to the next packet.
+            self.leave(&guess, jump.next == self.end);
         }
         self.close(second, Outcome::None);
         if !right {
@@ -73,13 +72,8 @@ impl FrontEnd {
 
     /// A taken branch or jump ends the packet; how soon the next one starts depends on which stage knew.
     #[inline(always)]
-    fn leave(&mut self, guess: &Guess, target: u64, conditional: bool) {
-        // A stage that knows nothing fetches on, which is right for a jump to the next packet.
-        let falls = (target == self.end) & !conditional;
-        let agrees = |known: Known| {
-            let right = (known.target == target as u32) & (known.conditional == conditional);
-            if known.taken { right } else { falls }
-        };
+    fn leave(&mut self, guess: &Guess, falls: bool) {
+        let agrees = |stage: Stage| if stage.leaves { stage.right } else { falls };
         let distance = self.view.distance(agrees(guess.f1), agrees(guess.f2));
         self.counts.redirects_f2 += u64::from(distance == 2);
         self.counts.redirects_f3 += u64::from(distance == 3);
@@ -92,10 +86,10 @@ impl FrontEnd {
         let bit = |known: bool| u8::from(known) << bank;
         let view = &mut self.view;
         view.seen3 |= bit(true);
-        view.seen1 |= bit(guess.f1.hit & guess.f1.conditional);
-        view.seen2 |= bit(guess.f2.hit & guess.f2.conditional);
-        view.left1 |= guess.f1.taken;
-        view.left2 |= guess.f2.taken;
+        view.seen1 |= bit(guess.f1.sees);
+        view.seen2 |= bit(guess.f2.sees);
+        view.left1 |= guess.f1.leaves;
+        view.left2 |= guess.f2.leaves;
     }
 
     /// The packet's history, with what its last instruction did.

@@ -24,10 +24,23 @@ pub(crate) struct Below<'a> {
 }
 
 impl FrontEnd {
-    /// True if the instruction belongs to the current packet.
+    /// True if the instruction belongs to the current packet and decode group.
     #[inline(always)]
     pub fn continues(&self, pc: u64, len: u8) -> bool {
-        (pc.wrapping_add(u64::from(len)) <= self.limit) & (self.room != 0)
+        (pc.wrapping_add(u64::from(len)) <= self.limit) & self.buffer.has_left()
+    }
+
+    /// True if the instruction does not belong to the current packet.
+    #[inline(always)]
+    pub fn packet_is_over(&mut self, inst: &Fetched) -> bool {
+        self.room = self.room.wrapping_sub(self.buffer.settle());
+        (inst.pc.wrapping_add(inst.len) > self.limit) | (self.room == 0)
+    }
+
+    /// Lets as many instructions be decoded as the packet and the group both take.
+    #[inline(always)]
+    pub fn grant(&mut self) {
+        self.buffer.grant(self.room);
     }
 
     /// Starts a decode group; its cycle.
@@ -36,10 +49,9 @@ impl FrontEnd {
         self.buffer.start(self.entered + 1, dispatched)
     }
 
-    /// Decodes the next instruction of the packet; the cycle.
+    /// Decodes the next instruction of packet and group; the cycle.
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
-        self.room = self.room.wrapping_sub(1);
         self.buffer.decode()
     }
 

@@ -3,10 +3,11 @@
 use commit_trace::{CycleClass, TeaEvents};
 use isa::{Executed, PageWalker};
 
+use super::queue::Store;
 use super::{ANSWER, Answer, BANKS, Lsu, RETRY, S0, class_of};
 use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
-use crate::ports::Ports;
+use crate::schedule::Schedule;
 
 /// A refused access is found by the queue's selection in the cycle after the refusal, and fired in the
 /// next but one.
@@ -15,8 +16,8 @@ const REFUSED: u64 = 4;
 const REPORT: u64 = 2;
 
 impl Lsu {
-    /// A load whose address is ready to be computed in cycle `ready`; also returns the cycle in which
-    /// it issues. `head`: first cycle in which it is the oldest instruction.
+    /// A load whose address is ready to be computed in cycle `ready`. `head`: first cycle in which it is the
+    /// oldest instruction.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -24,15 +25,14 @@ impl Lsu {
         executed: &Executed,
         ready: u64,
         head: u64,
-        ports: &mut Ports,
+        schedule: &mut Schedule,
         walker: &impl PageWalker,
-    ) -> (u64, Answer) {
+    ) -> Answer {
         self.counts.loads += 1;
         let access = &executed.mem;
-        let issue = self.load_ports.issue(ports, ready, fact.ports);
-        let first = issue + S0;
+        let first = self.load_ports.issue(schedule, ready, fact) + S0;
         if access.mmio {
-            return (issue, self.device(first, head));
+            return self.device(first, head);
         }
         let mut s0 = self.translate(access, first, executed.translated, walker);
         let mut tea = TeaEvents::default();
@@ -46,67 +46,49 @@ impl Lsu {
         let early = u64::from(s0 == first && fact.file == ring::INT);
         let mut failed = None;
         if let Some(found) = self.stores.search(access.pa, access.size, s0 + 1) {
-            let covers = found.covers;
-            if found.store.address > s0 + 1 {
-                failed = Some(found.store.address + REPORT);
-            } else {
-                let store = found.store;
-                let wanted = if covers {
-                    store.data.saturating_sub(S0)
-                } else {
-                    store.gone + 1
-                };
-                self.counts.forwards += 1;
-                let (s0, early) = if wanted <= s0 {
-                    (s0, early)
-                } else {
-                    (self.retry(s0, wanted), 0)
-                };
-                let done = s0 + ANSWER;
-                let class = if covers {
-                    CycleClass::LoadL1
-                } else {
-                    CycleClass::Store
-                };
-                return (
-                    issue,
-                    Answer {
-                        wake: done - early,
-                        done,
-                        class,
-                        tea,
-                        failed,
-                    },
-                );
+            let (store, covers) = (*found.store, found.covers);
+            if store.address <= s0 + 1 {
+                return self.forward(&store, covers, s0, early, tea);
             }
+            failed = Some(store.address + REPORT);
         }
         let line = access.pa >> LINE_BITS;
         let done = s0 + ANSWER;
-        let Some((ready, level)) = self.l1d.access(line, s0 + 2, false, &mut self.lower) else {
-            let class = CycleClass::LoadL1;
-            return (
-                issue,
-                Answer {
-                    wake: done - early,
-                    done,
-                    class,
-                    tea,
-                    failed,
-                },
-            );
+        let answer = match self.l1d.access(line, s0 + 2, false, &mut self.lower) {
+            None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
+            Some((ready, level)) => {
+                let (class, missed) = class_of(level);
+                let done = done.max(ready);
+                Answer::new(done, done, class, tea | missed)
+            }
         };
-        let done = done.max(ready);
-        let (class, missed) = class_of(level);
-        (
-            issue,
-            Answer {
-                wake: done,
-                done,
-                class,
-                tea: tea | missed,
-                failed,
-            },
-        )
+        Answer { failed, ..answer }
+    }
+
+    /// A load that finds a store to its bytes in the queue: the store's data, or, if that is not all of them, the
+    /// cache after the store is gone.
+    #[inline(never)]
+    fn forward(
+        &mut self,
+        store: &Store,
+        covers: bool,
+        s0: u64,
+        early: u64,
+        tea: TeaEvents,
+    ) -> Answer {
+        self.counts.forwards += 1;
+        let (wanted, class) = if covers {
+            (store.data.saturating_sub(S0), CycleClass::LoadL1)
+        } else {
+            (store.gone + 1, CycleClass::Store)
+        };
+        let (s0, early) = if wanted <= s0 {
+            (s0, early)
+        } else {
+            (self.retry(s0, wanted), 0)
+        };
+        let done = s0 + ANSWER;
+        Answer::new(done - early, done, class, tea)
     }
 
     /// S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
@@ -145,14 +127,7 @@ impl Lsu {
             .max(self.stores.empty());
         let done = start + self.mmio_latency;
         self.mmio_busy = done;
-        let class = CycleClass::Device;
-        Answer {
-            wake: done,
-            done,
-            class,
-            tea: TeaEvents::default(),
-            failed: None,
-        }
+        Answer::new(done, done, CycleClass::Device, TeaEvents::default())
     }
 
     /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
@@ -175,18 +150,12 @@ impl Lsu {
             None => (done, tlb),
             Some((ready, level)) => (done.max(ready), tlb | class_of(level).1),
         };
-        Answer {
-            wake: done,
-            done,
-            class: CycleClass::Serialize,
-            tea,
-            failed: None,
-        }
+        Answer::new(done, done, CycleClass::Serialize, tea)
     }
 
     /// A load or store that faults: the cycle in which the ROB has the exception.
-    pub fn fault(&mut self, fact: &Fact, ready: u64, ports: &mut Ports) -> u64 {
-        let issue = self.load_ports.issue(ports, ready, fact.ports);
+    pub fn fault(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> u64 {
+        let (issue, _) = schedule.book(ready, fact.ports, fact.lanes);
         // Not modelled: the walk that found the fault.
         issue + S0 + ANSWER
     }

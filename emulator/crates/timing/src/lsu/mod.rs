@@ -10,8 +10,9 @@ mod store;
 use isa::{MemAccess, PageWalker};
 
 use crate::Preset;
+use crate::facts::Fact;
 use crate::mem::{L1d, Level, Lower, Tlb, Walk};
-use crate::ports::Ports;
+use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
 use queue::Stores;
 
@@ -21,7 +22,7 @@ pub(crate) const S0: u64 = 2;
 const ANSWER: u64 = 3;
 /// Between two tries of a load that waits for a store, and between a refused and a repeated access.
 const RETRY: u64 = 3;
-/// The data cache port that stores share with the first memory port, as a bit of [`Ports`].
+/// The data cache port that stores share with the first memory port, as a bit of [`Schedule`].
 pub(crate) const STORE_PORT: u32 = 1 << 9;
 
 /// Entries that remember which row of the data cache was read in a cycle.
@@ -40,6 +41,20 @@ pub(crate) struct Answer {
     pub tea: TeaEvents,
     /// Its order failed: cycle in which the ROB knows.
     pub failed: Option<u64>,
+}
+
+impl Answer {
+    /// An access in order.
+    #[inline(always)]
+    fn new(wake: u64, done: u64, class: CycleClass, tea: TeaEvents) -> Self {
+        Self {
+            wake,
+            done,
+            class,
+            tea,
+            failed: None,
+        }
+    }
 }
 
 /// Counters.
@@ -155,10 +170,10 @@ const SATURATED: u32 = 31;
 impl LoadPorts {
     /// Books the memory port of a load; one on the first port keeps stores from the data cache.
     #[inline(always)]
-    fn issue(&mut self, ports: &mut Ports, ready: u64, allowed: u32) -> u64 {
-        let (cycle, port) = ports.book(ready, allowed);
+    fn issue(&mut self, schedule: &mut Schedule, ready: u64, fact: &Fact) -> u64 {
+        let (cycle, port) = schedule.book(ready, fact.ports, fact.lanes);
         if port == 1 << crate::facts::port::MEM {
-            ports.mark(cycle, STORE_PORT);
+            schedule.mark(cycle, STORE_PORT);
             self.run = if cycle == self.last + 1 {
                 self.run + 1
             } else {
@@ -166,7 +181,7 @@ impl LoadPorts {
             };
             self.last = cycle;
             if self.run == SATURATED {
-                ports.mark(cycle + 1, allowed);
+                schedule.mark(cycle + 1, fact.ports);
             }
         }
         cycle

@@ -6,7 +6,7 @@ use isa::{Executed, PageWalker};
 use super::{Answer, Lsu, S0, STORE_PORT};
 use crate::facts::Fact;
 use crate::mem::LINE_BITS;
-use crate::ports::Ports;
+use crate::schedule::{Schedule, lane};
 
 /// Issue to the first commit: S0, search, the ROB's busy bit.
 const STORE_DONE: u64 = 5;
@@ -20,10 +20,6 @@ const WRITTEN: u64 = 4;
 /// A store that was executed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreTimes {
-    /// Issue of the address, which is all for an integer store whose data was ready.
-    pub address: u64,
-    /// Issue of the data.
-    pub data: u64,
     /// Cycles in which address and data are in the queue.
     address_in: u64,
     data_in: u64,
@@ -40,21 +36,22 @@ impl Lsu {
         executed: &Executed,
         (address_ready, data_ready): (u64, u64),
         fp: Option<(u64, u32)>,
-        ports: &mut Ports,
+        schedule: &mut Schedule,
         walker: &impl PageWalker,
     ) -> StoreTimes {
         self.counts.stores += 1;
-        let (address, data, data_in, data_done) = match fp {
+        let (address, data_in, data_done) = match fp {
             None => {
-                let (address, data) = issue(fact, address_ready, data_ready, ports);
-                (address, data, data + IN_QUEUE, data + STORE_DONE)
+                let (address, data) = issue(fact, address_ready, data_ready, schedule);
+                (address, data + IN_QUEUE, data + STORE_DONE)
             }
             Some((latency, port)) => {
-                let (address, _) = ports.book(address_ready, fact.ports);
-                let (data, _) = ports.book(data_ready, port);
+                // FP data waits in the FP queue, its address in the memory queue.
+                let (address, _) = schedule.book(address_ready, fact.ports, lane::MEM);
+                let (data, _) = schedule.book(data_ready, port, lane::FP);
                 // FP data goes through the FP pipeline's port 0.
                 let data_in = data + latency;
-                (address, data, data_in, data_in + FP_DATA_DONE)
+                (address, data_in, data_in + FP_DATA_DONE)
             }
         };
         let first = address + S0;
@@ -69,17 +66,9 @@ impl Lsu {
         };
         let done = (s0 - S0 + STORE_DONE).max(data_done);
         StoreTimes {
-            address,
-            data,
             address_in: s0 - S0 + IN_QUEUE,
             data_in,
-            answer: Answer {
-                wake: done,
-                done,
-                class: CycleClass::Store,
-                tea,
-                failed: None,
-            },
+            answer: Answer::new(done, done, CycleClass::Store, tea),
         }
     }
 
@@ -92,14 +81,14 @@ impl Lsu {
         executed: &Executed,
         times: &StoreTimes,
         cycle: u64,
-        ports: &mut Ports,
+        schedule: &mut Schedule,
     ) -> u64 {
         let access = &executed.mem;
         let gone = if access.mmio {
             self.write_device(cycle)
         } else {
             let ready = (cycle + 1).max(self.written + 1);
-            let (slot, _) = ports.book(ready - S0, STORE_PORT);
+            let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
             let line = access.pa >> LINE_BITS;
             let s2 = self.l1d.accepts(line, slot + S0 + 2);
             // The data is merged into the line whenever that arrives.
@@ -131,13 +120,15 @@ impl Lsu {
 
 /// Issues an integer store: at once when both parts are ready, else each when it is.
 #[inline(always)]
-fn issue(fact: &Fact, address_ready: u64, data_ready: u64, ports: &mut Ports) -> (u64, u64) {
-    let (first, _) = ports.book(address_ready.min(data_ready), fact.ports);
+fn issue(fact: &Fact, address_ready: u64, data_ready: u64, schedule: &mut Schedule) -> (u64, u64) {
+    let (first, _) = schedule.book(address_ready.min(data_ready), fact.ports, 0);
     let later = address_ready.max(data_ready);
     if later <= first {
+        schedule.release(first + 1, fact.lanes);
         return (first, first);
     }
-    let (second, _) = ports.book(later, fact.ports);
+    // It keeps its one slot until both have issued.
+    let (second, _) = schedule.book(later, fact.ports, fact.lanes);
     if address_ready < data_ready {
         (first, second)
     } else {

@@ -1,6 +1,6 @@
 //! The BTB: two ways, answers in F2 (`ifu/bpd/btb.scala`).
 
-use super::{Known, Place};
+use super::{Known, Place, Taught};
 
 const WAYS: usize = 2;
 const CONDITIONAL: u32 = 1 << 31;
@@ -46,29 +46,31 @@ impl Btb {
         let tag = self.tag(at);
         let second = ways[1][at.slot & 3].tag & !CONDITIONAL == tag;
         let entry = ways[usize::from(second)][at.slot & 3];
-        let conditional = entry.tag & CONDITIONAL != 0;
         Known {
             hit: entry.tag & !CONDITIONAL == tag,
-            conditional,
-            taken: !conditional,
+            conditional: entry.tag & CONDITIONAL != 0,
+            strong: true,
             target: entry.target,
             way: u8::from(second),
         }
     }
 
-    /// A new branch gets a pseudo-random way. Not modelled: that branches of one block share a way.
-    #[inline(always)]
-    pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
-        let same = (found.conditional == conditional) & (!taken | (found.target == target as u32));
-        if found.hit & same {
-            return;
-        }
+    /// Writes a branch of which it knew nothing, or something else. A new branch gets a pseudo-random way and
+    /// pushes one out, whose place this gives. Not modelled: that branches of one block share a way.
+    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) -> Option<Place> {
         self.turn = self.turn.wrapping_add(at.block as u8 | 1);
         let way = if found.hit { found.way } else { self.turn >> 3 };
-        let tag = self.tag(at) | if conditional { CONDITIONAL } else { 0 };
+        let kind = if branch.conditional { CONDITIONAL } else { 0 };
+        let tag = self.tag(at) | kind;
         let set = self.set(at);
         let entry = &mut self.sets[set][at.bank & 1][usize::from(way) % WAYS][at.slot & 3];
-        entry.tag = tag;
-        entry.target = if taken { target as u32 } else { entry.target };
+        let old = std::mem::replace(&mut entry.tag, tag) & !CONDITIONAL;
+        if branch.taken {
+            entry.target = branch.target;
+        }
+        (old != 0 && !found.hit).then(|| Place {
+            block: (old - 1) << self.set_bits | set as u32,
+            ..at
+        })
     }
 }

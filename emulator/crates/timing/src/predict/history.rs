@@ -14,30 +14,26 @@ pub(crate) struct History {
 pub(crate) enum Outcome {
     /// No branch.
     #[default]
-    None,
+    None = 0b00,
     /// Only branches that were not taken.
-    NotTaken,
+    NotTaken = 0b10,
     /// A taken one.
-    Taken,
+    Taken = 0b11,
 }
 
 impl History {
+    #[inline(always)]
     fn push(old: u64, outcome: Outcome) -> u64 {
-        match outcome {
-            Outcome::None => old,
-            Outcome::NotTaken => old << 1,
-            Outcome::Taken => old << 1 | 1,
-        }
+        // The high bit: how many bits it adds; the low bit: which.
+        let outcome = outcome as u64;
+        old << (outcome >> 1) | outcome & 1
     }
 
     /// What the packet's first (0) or second (1) bank sees.
     #[inline(always)]
     pub fn seen(self, bank: usize) -> u64 {
-        if bank == 0 {
-            self.old
-        } else {
-            Self::push(self.old, self.pending)
-        }
+        let after = Self::push(self.old, self.pending);
+        if bank == 0 { self.old } else { after }
     }
 
     /// The history after a packet. `single`: it ended in, or had only, its first bank.

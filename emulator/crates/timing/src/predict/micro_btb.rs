@@ -1,6 +1,6 @@
 //! The micro BTB: fully associative, answers in F1 (`ifu/bpd/faubtb.scala`).
 
-use super::{Known, Place, saturate};
+use super::{Known, Place, Taught, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
@@ -16,6 +16,8 @@ struct Entry {
     target: u32,
     conditional: bool,
     counter: u8,
+    /// The BTB has the branch too, and knows the same of it.
+    settled: bool,
 }
 
 /// One slot of one bank.
@@ -51,36 +53,59 @@ impl MicroBtb {
     }
 
     #[inline(always)]
-    pub fn find(&self, at: Place) -> Known {
+    fn entry(&self, at: Place) -> (u8, &Entry) {
         let column = &self.columns[at.bank & 1][at.slot & 3];
         let way = column.index[at.block as usize % INDEX];
-        let entry = column.ways[usize::from(way) % WAYS];
-        let hit = entry.tag == at.block.wrapping_add(1);
+        (way, &column.ways[usize::from(way) % WAYS])
+    }
+
+    #[inline(always)]
+    fn entry_mut(&mut self, at: Place, way: u8) -> &mut Entry {
+        &mut self.columns[at.bank & 1][at.slot & 3].ways[usize::from(way) % WAYS]
+    }
+
+    /// The entry's counter, if it and the BTB's say of the branch what is true.
+    #[inline(always)]
+    pub fn settled(&mut self, at: Place, branch: &Taught) -> Option<&mut u8> {
+        let (way, entry) = self.entry(at);
+        let known = (entry.tag == at.block.wrapping_add(1))
+            & (entry.conditional == branch.conditional)
+            & (!branch.taken | (entry.target == branch.target))
+            & entry.settled;
+        known.then(|| &mut self.entry_mut(at, way).counter)
+    }
+
+    pub fn find(&self, at: Place) -> Known {
+        let (way, entry) = self.entry(at);
         Known {
-            hit,
+            hit: entry.tag == at.block.wrapping_add(1),
             conditional: entry.conditional,
-            taken: hit & (!entry.conditional | (entry.counter >= 2)),
+            strong: entry.counter >= 2,
             target: entry.target,
             way,
         }
     }
 
-    /// A new branch goes where a hash of all tags says. Not modelled: that branches of one block share
-    /// a way.
-    #[inline(always)]
-    pub fn train(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
-        let column = &mut self.columns[at.bank & 1][at.slot & 3];
-        let same = (found.conditional == conditional) & (!taken | (found.target == target as u32));
-        if found.hit & same {
-            let entry = &mut column.ways[usize::from(found.way) % WAYS];
-            entry.counter = saturate(entry.counter, taken);
-        } else if self.on {
-            self.write(at, found, conditional, taken, target);
+    /// Trains an entry that says of the branch what is true.
+    pub fn confirm(&mut self, at: Place, found: Known, taken: bool) {
+        let entry = self.entry_mut(at, found.way);
+        entry.counter = saturate(entry.counter, taken);
+    }
+
+    /// Notes that the BTB's entry says the same as this one, or no longer.
+    pub fn settle(&mut self, at: Place, settled: bool) {
+        let (way, entry) = self.entry(at);
+        if entry.tag == at.block.wrapping_add(1) {
+            self.entry_mut(at, way).settled = settled;
         }
     }
 
-    #[inline(never)]
-    fn write(&mut self, at: Place, found: Known, conditional: bool, taken: bool, target: u64) {
+    /// Writes a branch of which it knew nothing, or something else. A new one goes where a hash of all tags
+    /// says. Not modelled: that branches of one block share a way.
+    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) {
+        if !self.on {
+            return;
+        }
         let fold = &mut self.fold[at.bank & 1];
         let way = if found.hit {
             found.way
@@ -90,20 +115,21 @@ impl MicroBtb {
         let column = &mut self.columns[at.bank & 1][at.slot & 3];
         let entry = &mut column.ways[usize::from(way) % WAYS];
         if found.hit {
-            entry.counter = saturate(entry.counter, taken);
+            entry.counter = saturate(entry.counter, branch.taken);
         } else {
             *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block);
             entry.tag = at.block.wrapping_add(1);
-            entry.counter = if taken { 3 } else { 0 };
+            entry.counter = if branch.taken { 3 } else { 0 };
             column.index[at.block as usize % INDEX] = way;
         }
-        entry.conditional = conditional;
-        if taken {
-            let pc = u64::from(at.block) << 4 | (at.bank as u64) << 3 | (at.slot as u64) << 1;
-            let far = (target.wrapping_sub(pc) as i64) << 28 >> (28 + OFFSET_BITS - 1);
+        entry.settled = false;
+        entry.conditional = branch.conditional;
+        if branch.taken {
+            // The low halves tell how far it is: no target is further than 2 GiB.
+            let far = (branch.target.wrapping_sub(at.pc()) as i32) >> (OFFSET_BITS - 1);
             // A target out of reach is stored truncated: the entry predicts a wrong address.
             entry.target = if far == 0 || far == -1 {
-                target as u32
+                branch.target
             } else {
                 u32::MAX
             };

@@ -41,29 +41,92 @@ impl Place {
             slot: (pc >> 1) as usize & 3,
         }
     }
+
+    /// The low half of its address.
+    fn pc(self) -> u32 {
+        self.block << 4 | (self.bank as u32) << 3 | (self.slot as u32) << 1
+    }
 }
 
 /// What a target buffer knows of a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     /// It has an entry.
-    pub hit: bool,
+    hit: bool,
     /// A conditional branch, not a jump.
-    pub conditional: bool,
-    /// It would leave the packet.
-    pub taken: bool,
+    conditional: bool,
+    /// If it is conditional: the entry takes it for taken.
+    strong: bool,
     /// The low half of the target, which decides equality.
-    pub target: u32,
+    target: u32,
     /// Way of the entry.
     way: u8,
 }
 
-/// What the front end believes of one branch in each stage: F1 from the micro BTB, F2 from the BTB or
-/// else the micro BTB with the bimodal table's direction, F3 the final direction.
+/// What a branch or jump was, to train with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taught {
+    /// A conditional branch, not a jump.
+    pub conditional: bool,
+    /// It left the packet; always, for a jump.
+    pub taken: bool,
+    /// Where it went, the low half.
+    pub target: u32,
+}
+
+impl Known {
+    /// It says of the branch what is true.
+    #[inline(always)]
+    fn same(self, branch: &Taught) -> bool {
+        self.hit
+            & (self.conditional == branch.conditional)
+            & (!branch.taken | (self.target == branch.target))
+    }
+
+    /// What the stage that believes this does, if the direction of a conditional branch is `taken`.
+    #[inline(always)]
+    fn stage(self, branch: &Taught, taken: bool) -> Stage {
+        Stage {
+            leaves: self.hit & (taken | !self.conditional),
+            right: (self.target == branch.target) & (self.conditional == branch.conditional),
+            sees: self.hit & self.conditional,
+            target: self.hit & (self.target == branch.target),
+        }
+    }
+}
+
+/// What one stage of the front end does about a branch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    /// It leaves the packet there.
+    pub leaves: bool,
+    /// If it leaves, it goes where the branch went, and for the right reason.
+    pub right: bool,
+    /// It knows of a conditional branch.
+    pub sees: bool,
+    /// It knows where the branch went.
+    pub target: bool,
+}
+
+impl Stage {
+    /// A stage that knows all but the direction.
+    #[inline(always)]
+    fn knowing(branch: &Taught, taken: bool) -> Self {
+        Self {
+            leaves: taken | !branch.conditional,
+            right: true,
+            sees: branch.conditional,
+            target: true,
+        }
+    }
+}
+
+/// What the front end does about one branch in each stage: F1 by the micro BTB, F2 by the BTB or else
+/// the micro BTB with the bimodal table's direction, F3 by the final direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guess {
-    pub f1: Known,
-    pub f2: Known,
+    pub f1: Stage,
+    pub f2: Stage,
     pub f3_taken: bool,
 }
 
@@ -89,10 +152,15 @@ impl Predictor {
     }
 
     /// Predicts a conditional branch and trains with its outcome. `history` is what its bank saw.
-    #[inline]
+    #[inline(always)]
     pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Guess {
         let base = self.bimodal.branch(at, taken);
-        let (f1, f2) = self.targets(at, true, base, taken, target);
+        let branch = Taught {
+            conditional: true,
+            taken,
+            target: target as u32,
+        };
+        let (f1, f2) = self.targets(at, &branch, base);
         let mut f3_taken = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => base,
@@ -104,10 +172,15 @@ impl Predictor {
     }
 
     /// Looks up a jump and trains with its target.
-    #[inline]
+    #[inline(always)]
     pub fn jump(&mut self, at: Place, target: u64) -> Guess {
+        let branch = Taught {
+            conditional: false,
+            taken: true,
+            target: target as u32,
+        };
         let base = self.bimodal.predict(at);
-        let (f1, f2) = self.targets(at, false, base, true, target);
+        let (f1, f2) = self.targets(at, &branch, base);
         Guess {
             f1,
             f2,
@@ -115,24 +188,39 @@ impl Predictor {
         }
     }
 
-    /// F1's and F2's view; then both buffers are trained.
+    /// What F1 and F2 do; then both buffers are trained. An entry that says "jump" redirects whatever the
+    /// direction.
     #[inline(always)]
-    fn targets(
-        &mut self,
-        at: Place,
-        conditional: bool,
-        base: bool,
-        taken: bool,
-        target: u64,
-    ) -> (Known, Known) {
-        let f1 = self.micro_btb.find(at);
-        let buffer = self.btb.find(at);
-        self.micro_btb.train(at, f1, conditional, taken, target);
-        self.btb.train(at, buffer, conditional, taken, target);
-        let mut f2 = if buffer.hit { buffer } else { f1 };
-        // An entry that says "jump" redirects whatever the direction.
-        f2.taken = f2.hit & (base | !f2.conditional);
-        (f1, f2)
+    fn targets(&mut self, at: Place, branch: &Taught, base: bool) -> (Stage, Stage) {
+        if let Some(counter) = self.micro_btb.settled(at, branch) {
+            let strong = *counter >= 2;
+            *counter = saturate(*counter, branch.taken);
+            let stage = |taken| Stage::knowing(branch, taken);
+            return (stage(strong), stage(base));
+        }
+        self.targets_of_unsettled(at, branch, base)
+    }
+
+    #[inline(never)]
+    fn targets_of_unsettled(&mut self, at: Place, branch: &Taught, base: bool) -> (Stage, Stage) {
+        let (f1, f2) = (self.micro_btb.find(at), self.btb.find(at));
+        if f1.same(branch) {
+            self.micro_btb.confirm(at, f1, branch.taken);
+        } else {
+            self.micro_btb.write(at, f1, branch);
+        }
+        if !f2.same(branch)
+            && let Some(gone) = self.btb.write(at, f2, branch)
+        {
+            self.micro_btb.settle(gone, false);
+        }
+        let (micro, main) = (self.micro_btb.find(at), self.btb.find(at));
+        self.micro_btb.settle(
+            at,
+            main.hit & (main.target == micro.target) & (main.conditional == micro.conditional),
+        );
+        let last = if f2.hit { f2 } else { f1 };
+        (f1.stage(branch, f1.strong), last.stage(branch, base))
     }
 }
 

@@ -24,9 +24,21 @@ const USEFUL: u32 = 12;
 const VALID: u16 = 1 << 14;
 const TAG: u16 = VALID | 0x1ff;
 
+/// Branches by a hash of their place: which tables may hold an entry of theirs.
+const BRANCHES: usize = 4096;
+/// Branches after which that is worked out anew, since entries are replaced.
+const RENEW_EVERY: u32 = 1 << 15;
+
 /// Both banks of all tables.
+///
+/// Most branches never had an entry, or have them in one or two tables. A bit per branch and table tells
+/// where to look. (Not modelled: that the entry of one branch answers for another whose tag is the same.)
 pub(super) struct Tage {
     entries: Box<[u16; ALL_ENTRIES]>,
+    /// By entry: the branch that it belongs to, as a number below [`BRANCHES`].
+    owners: Box<[u16; ALL_ENTRIES]>,
+    /// By branch: a bit for each table.
+    tables: Box<[u8; BRANCHES]>,
     random: Lfsr,
     trained: u32,
 }
@@ -35,6 +47,12 @@ pub(super) struct Tage {
 #[inline(always)]
 fn block_hash(block: u32) -> u64 {
     u64::from(block).wrapping_mul(0xff51_afd7_ed55_8ccd)
+}
+
+/// The number of a branch, below [`BRANCHES`].
+#[inline(always)]
+fn number(at: Place, block: u64) -> usize {
+    (block >> 55 << 3) as usize | at.bank << 2 | at.slot
 }
 
 /// Index and tag of a branch in table `t`: a multiplicative hash of the block and as much history as the
@@ -52,12 +70,10 @@ fn place(t: usize, at: Place, block: u64, history: u64) -> (usize, u16) {
 
 impl Tage {
     pub fn new() -> Self {
-        let entries = vec![0; ALL_ENTRIES].into_boxed_slice();
-        let entries = entries
-            .try_into()
-            .unwrap_or_else(|_| unreachable!("as long as the array"));
         Self {
-            entries,
+            entries: zeroed(),
+            owners: zeroed(),
+            tables: zeroed(),
             random: Lfsr::new(0x1357),
             trained: 0,
         }
@@ -67,18 +83,12 @@ impl Tage {
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
         let block = block_hash(at.block);
+        let mut tables = u32::from(self.tables[number(at, block) % BRANCHES]);
         // The longest history that hits provides, the next longest is the alternative.
-        let (mut provider, mut alternative) = (None, None);
-        for t in 0..TABLES {
-            let (index, tag) = place(t, at, block, history);
-            if self.entries[index] & TAG == tag {
-                alternative = provider;
-                provider = Some((t, index));
-            }
-        }
+        let provider = self.longest(&mut tables, at, block, history);
         let (mut direction, mut longer) = (base, ALL);
         if let Some((t, index)) = provider {
-            let other = match alternative {
+            let other = match self.longest(&mut tables, at, block, history) {
                 Some((_, index)) => self.entries[index] >> COUNTER & 4 != 0,
                 None => base,
             };
@@ -104,11 +114,31 @@ impl Tage {
         if direction != taken {
             self.allocate(at, history, longer, taken);
         }
-        self.trained += 1;
+        self.trained = self.trained.wrapping_add(1);
         if self.trained.is_multiple_of(CLEAR_EVERY) {
             self.forget();
         }
         direction
+    }
+
+    /// The longest of `tables` that has an entry of the branch; the shorter ones are left.
+    #[inline(always)]
+    fn longest(
+        &self,
+        tables: &mut u32,
+        at: Place,
+        block: u64,
+        history: u64,
+    ) -> Option<(usize, usize)> {
+        while *tables != 0 {
+            let t = tables.ilog2() as usize;
+            *tables &= !(1 << t);
+            let (index, tag) = place(t, at, block, history);
+            if self.entries[index] & TAG == tag {
+                return Some((t, index));
+            }
+        }
+        None
     }
 
     /// After a misprediction: an entry in a longer table, or less use for those in the way.
@@ -133,11 +163,17 @@ impl Tage {
         let (index, tag) = place(t, at, block, history);
         let counter: u16 = if taken { 4 } else { 3 };
         self.entries[index] = tag | counter << COUNTER;
+        let branch = number(at, block) % BRANCHES;
+        self.owners[index] = branch as u16;
+        self.tables[branch] |= 1 << t;
     }
 
     /// Clears one of the useful bits of one row of every table, in turn.
     #[cold]
     fn forget(&mut self) {
+        if self.trained.is_multiple_of(RENEW_EVERY) {
+            self.renew();
+        }
         let step = self.trained / CLEAR_EVERY;
         let row = step as usize % MAX_ROWS;
         let bit = 1 << (USEFUL + ((step / MAX_ROWS as u32) & 1));
@@ -147,6 +183,26 @@ impl Tage {
             }
         }
     }
+}
+
+impl Tage {
+    /// Works out which branches have entries in which tables.
+    fn renew(&mut self) {
+        self.tables.fill(0);
+        for (index, (entry, &owner)) in self.entries.iter().zip(self.owners.iter()).enumerate() {
+            if entry & VALID != 0 {
+                self.tables[usize::from(owner) % BRANCHES] |= 1 << (index / ENTRIES);
+            }
+        }
+    }
+}
+
+/// A boxed array that never lay on the stack.
+fn zeroed<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
+    let array = vec![T::default(); N].into_boxed_slice();
+    array
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("as long as the array"))
 }
 
 #[cfg(test)]

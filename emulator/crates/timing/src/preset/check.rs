@@ -3,6 +3,18 @@
 use super::{Preset, PresetError};
 
 impl Preset {
+    /// Registers of the integer and the FP file that do not hold the architectural state.
+    pub(crate) fn renamed_registers(&self) -> [u32; 2] {
+        [self.rename.int_regs - 32, self.rename.fp_regs - 32]
+    }
+
+    /// A register file can run out before the ROB is full.
+    pub(crate) fn registers_are_scarce(&self) -> bool {
+        self.renamed_registers()
+            .iter()
+            .any(|&n| n < self.rob.entries)
+    }
+
     /// Checks every rule; the first broken one is the error.
     pub(super) fn check(&self, file: &str) -> Result<(), PresetError> {
         let bad = |key: &str, expected: String, found: u32| {

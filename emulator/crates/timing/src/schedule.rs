@@ -1,0 +1,229 @@
+//! What happens in which of the next cycles: issue ports are taken, issue-queue slots and branch tags given
+//! back.
+//!
+//! Instructions book in program order, each the first cycle at or after it is ready: that is the oldest
+//! ready first, as in BOOM's collapsing queues. Of the ports that are free, the lowest is taken. Slots and
+//! tags are given back in whatever order instructions issue or resolve: occupancies are four 8-bit lanes
+//! of one word, so that one instruction costs one addition and one test whatever it needs.
+
+/// Cycles that are known ahead. Bookings further ahead forget each other, and releases are brought forward:
+/// only instructions that wait longer than this for one operand are concerned, and the ROB has filled by then.
+const SPAN: u64 = 1024;
+/// Cycles after which releases are looked up at the latest.
+const LATEST: u64 = 64;
+
+/// One entry of the lane named.
+pub(crate) mod lane {
+    /// Memory issue queue.
+    pub const MEM: u32 = 1;
+    /// Integer issue queue.
+    pub const INT: u32 = 1 << 8;
+    /// Floating-point issue queue.
+    pub const FP: u32 = 1 << 16;
+    /// Branch tags.
+    pub const TAG: u32 = 1 << 24;
+
+    /// Full bits that stop any instruction: BOOM's dispatcher wants room in every issue queue,
+    /// whichever one the instruction goes to (`BasicDispatcher`, `exu/dispatch.scala:48`).
+    pub const STOPS_ANY: u64 = 0x0080_8080;
+    /// Full bits that stop a branch.
+    pub const STOPS_BRANCH: u64 = 0x8080_8080;
+    /// Stops what has to look at its register file before it is dispatched.
+    pub const ALWAYS: u64 = 1 << 32;
+}
+
+/// Ports by cycle, and occupancies.
+pub(crate) struct Schedule {
+    /// Releases are looked up to here: a cycle not after the next dispatch.
+    now: u64,
+    occupied: u64,
+    /// Per lane 128 − capacity, less what slots are counted too far: occupied + bias + slots sets a lane's
+    /// top bit when it is full.
+    bias: u64,
+    /// By cycle: the ports taken in it (low half), the lanes free after it (high half).
+    cycles: [u64; SPAN as usize],
+}
+
+impl Schedule {
+    /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
+    pub fn new(capacities: [u32; 4]) -> Self {
+        let bias = capacities
+            .iter()
+            .rev()
+            .fold(0, |word, &c| word << 8 | (128 - c));
+        let bias = bias - (lane::MEM | lane::INT | lane::FP);
+        Self {
+            now: 0,
+            occupied: lane::ALWAYS,
+            bias: u64::from(bias),
+            cycles: [0; SPAN as usize],
+        }
+    }
+
+    #[inline(always)]
+    fn at(&mut self, cycle: u64) -> &mut u64 {
+        &mut self.cycles[(cycle % SPAN) as usize]
+    }
+
+    /// Books one of the `allowed` ports in the first cycle ≥ `ready` in which one is free, and gives the lanes
+    /// back after it; the cycle and the port's bit. `ready` must lie after the last dispatch.
+    #[inline(always)]
+    pub fn book(&mut self, ready: u64, allowed: u32, lanes: u32) -> (u64, u32) {
+        let mut cycle = ready;
+        while cycle - self.now < SPAN {
+            let entry = self.at(cycle);
+            let free = allowed & !(*entry as u32);
+            if free != 0 {
+                let port = free & free.wrapping_neg();
+                *entry += u64::from(lanes) << 32 | u64::from(port);
+                return (cycle, port);
+            }
+            cycle += 1;
+        }
+        self.book_far(cycle, allowed, lanes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn book_far(&mut self, cycle: u64, allowed: u32, lanes: u32) -> (u64, u32) {
+        self.release(cycle + 1, lanes);
+        (cycle, allowed & allowed.wrapping_neg())
+    }
+
+    /// Takes `ports` in `cycle`, whether they are free or not.
+    #[inline(always)]
+    pub fn mark(&mut self, cycle: u64, ports: u32) {
+        if cycle - self.now < SPAN {
+            *self.at(cycle) |= u64::from(ports);
+        }
+    }
+
+    /// True if an instruction whose slot in its group is `after_slot` − 1 finds no room, as far as releases
+    /// were looked up. BOOM offers slot n only if more than n entries are free, whatever the older slots need.
+    #[inline(always)]
+    pub fn full(&self, after_slot: u32, stops: u64) -> bool {
+        // Tags are counted exactly, not per slot: lane 3 gets no slot number.
+        let slots = after_slot * (lane::MEM | lane::INT | lane::FP);
+        (self.occupied + self.bias + u64::from(slots)) & stops != 0
+    }
+
+    /// First cycle ≥ `cycle` in which it finds room.
+    pub fn room(&mut self, cycle: u64, after_slot: u32, stops: u64) -> u64 {
+        self.advance(cycle);
+        while self.full(after_slot, stops & !lane::ALWAYS) {
+            let now = self.now;
+            self.occupied -= std::mem::take(self.at(now)) >> 32;
+            self.now += 1;
+        }
+        self.now
+    }
+
+    /// Takes entries.
+    #[inline(always)]
+    pub fn take(&mut self, lanes: u32) {
+        self.occupied += u64::from(lanes);
+    }
+
+    /// Gives entries back from `cycle` on, which must lie after the last dispatch.
+    #[inline(always)]
+    pub fn release(&mut self, cycle: u64, lanes: u32) {
+        let cycle = (cycle - 1).min(self.now + SPAN - 1);
+        *self.at(cycle) += u64::from(lanes) << 32;
+    }
+
+    /// A cycle in which instructions are dispatched, not before the last one. Releases are looked up only
+    /// when a lane seems full, many cycles at once, but not so late that the end of the span comes near.
+    #[inline(always)]
+    pub fn pass(&mut self, cycle: u64) {
+        if cycle - self.now > LATEST {
+            self.advance(cycle);
+        }
+    }
+
+    /// Looks up releases to `cycle`.
+    #[inline(never)]
+    fn advance(&mut self, cycle: u64) {
+        let count = cycle.saturating_sub(self.now).min(SPAN) as usize;
+        let first = (self.now % SPAN) as usize;
+        let (start, end) = self.cycles.split_at_mut(first);
+        let here = count.min(end.len());
+        for gone in [&mut end[..here], &mut start[..count - here]] {
+            self.occupied -= gone.iter().map(|entry| entry >> 32).sum::<u64>();
+            gone.fill(0);
+        }
+        self.now = self.now.max(cycle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lowest_free_port_then_next_cycle() {
+        let mut schedule = Schedule::new([4; 4]);
+        assert_eq!(schedule.book(7, 0b11, 0), (7, 0b01));
+        assert_eq!(schedule.book(7, 0b11, 0), (7, 0b10));
+        assert_eq!(schedule.book(7, 0b11, 0), (8, 0b01));
+        assert_eq!(schedule.book(7, 0b100, 0), (7, 0b100));
+    }
+
+    #[test]
+    fn a_younger_instruction_fills_an_earlier_hole() {
+        let mut schedule = Schedule::new([4; 4]);
+        assert_eq!(schedule.book(100, 1, 0), (100, 1));
+        assert_eq!(schedule.book(90, 1, 0), (90, 1));
+    }
+
+    #[test]
+    fn old_bookings_are_forgotten() {
+        let mut schedule = Schedule::new([4; 4]);
+        assert_eq!(schedule.book(5, 1, 0), (5, 1));
+        schedule.pass(5 + SPAN);
+        assert_eq!(schedule.book(5 + SPAN, 1, 0), (5 + SPAN, 1));
+    }
+
+    #[test]
+    fn waits_for_the_first_release() {
+        let mut schedule = Schedule::new([2, 4, 2, 1]);
+        assert_eq!(schedule.room(5, 1, lane::STOPS_ANY), 5);
+        schedule.take(lane::MEM);
+        schedule.release(50, lane::MEM);
+        assert_eq!(schedule.room(5, 1, lane::STOPS_ANY), 5);
+        schedule.take(lane::MEM);
+        assert_eq!(schedule.book(19, 1, lane::MEM), (19, 1));
+        assert_eq!(
+            schedule.room(6, 1, lane::STOPS_ANY),
+            20,
+            "even for an instruction of another queue"
+        );
+    }
+
+    #[test]
+    fn later_slots_need_more_room() {
+        let mut schedule = Schedule::new([4; 4]);
+        schedule.take(lane::INT);
+        schedule.release(9, lane::INT);
+        assert_eq!(schedule.room(1, 3, lane::STOPS_ANY), 1);
+        assert_eq!(schedule.room(1, 4, lane::STOPS_ANY), 9);
+    }
+
+    #[test]
+    fn far_releases_come_at_the_end_of_the_span() {
+        let mut schedule = Schedule::new([1, 4, 4, 4]);
+        schedule.take(lane::MEM);
+        assert_eq!(schedule.book(1 << 40, 0b110, lane::MEM), (1 << 40, 0b010));
+        assert_eq!(schedule.room(0, 1, lane::STOPS_ANY), SPAN);
+        let later = schedule.room(1 << 50, 1, lane::STOPS_ANY);
+        assert_eq!(later, 1 << 50, "a long jump is one step");
+    }
+
+    #[test]
+    fn tags_stop_only_branches() {
+        let mut schedule = Schedule::new([4, 4, 4, 1]);
+        schedule.take(lane::TAG);
+        schedule.release(30, lane::TAG);
+        assert_eq!(schedule.room(2, 1, lane::STOPS_ANY), 2);
+        assert_eq!(schedule.room(2, 4, lane::STOPS_BRANCH), 30);
+    }
+}
