@@ -13,9 +13,6 @@ use super::Plan;
 use crate::failure::bad_input;
 use crate::spec;
 
-/// The thread's name.
-pub const THREAD: &str = "host";
-
 /// The thread and its state.
 pub struct Host {
     thread: JoinHandle<HostOutcome>,
@@ -52,7 +49,7 @@ impl Host {
         let failed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&failed);
         let thread = std::thread::Builder::new()
-            .name(THREAD.into())
+            .name("host".into())
             .spawn(move || drain(stream, writer, evaluator, &flag))?;
         Ok(Self { thread, failed })
     }

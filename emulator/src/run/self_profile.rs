@@ -1,12 +1,15 @@
 //! Where the host's time goes: a run samples itself (`tipsim run --self-profile`).
+//!
+//! A timer that counts the hart thread's processor time interrupts it; the handler notes the instruction. Debug
+//! information then tells which source file it comes from, through all that was inlined.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use pprof::{ProfilerGuard, ProfilerGuardBuilder, Symbol};
-
-/// Samples per second of processor time: a prime, so that nothing beats against it, and few enough to cost
-/// well below a hundredth.
-const FREQUENCY: i32 = 199;
+/// Processor time between samples: 2 ms less a bit, so that nothing beats against it.
+const PERIOD_NS: libc::c_long = 1_999_000;
+/// Samples kept; the rest of a run of more than half an hour is not sampled.
+const MOST: usize = 1 << 20;
 
 /// Parts of the simulator: name, and where its sources lie. The first that fits counts.
 const PARTS: [(&str, &[&str]); 5] = [
@@ -27,50 +30,137 @@ const PARTS: [(&str, &[&str]); 5] = [
 /// What lies in no part, or in the system.
 const OTHER: &str = "other";
 
-/// Samples the processor time of the hart's thread while it lives.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static SAMPLES: [AtomicU64; MOST] = [const { AtomicU64::new(0) }; MOST];
+
+/// Samples the thread that started it, while it lives.
 pub struct SelfProfile {
-    guard: ProfilerGuard<'static>,
+    timer: libc::timer_t,
 }
 
 impl SelfProfile {
-    /// Starts.
+    /// Starts. There can be one at a time.
     pub fn start() -> anyhow::Result<Self> {
-        let guard = ProfilerGuardBuilder::default()
-            .frequency(FREQUENCY)
-            // Their code cannot be unwound from a signal handler.
-            .blocklist(&["libc", "libgcc", "pthread", "vdso"])
-            .build()?;
-        Ok(Self { guard })
+        TAKEN.store(0, Ordering::Relaxed);
+        // SAFETY: all structures are plain data that zeroes are valid for; the handler has the signature that
+        // SA_SIGINFO asks for and does only what a signal handler may; `timer` is written before it is read.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_timer as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            check(libc::sigaction(
+                libc::SIGPROF,
+                &action,
+                std::ptr::null_mut(),
+            ))?;
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGPROF;
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer: libc::timer_t = std::ptr::null_mut();
+            let clock = libc::CLOCK_THREAD_CPUTIME_ID;
+            check(libc::timer_create(clock, &mut event, &mut timer))?;
+            let profile = Self { timer };
+            let period = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: PERIOD_NS,
+            };
+            let spec = libc::itimerspec {
+                it_interval: period,
+                it_value: period,
+            };
+            check(libc::timer_settime(timer, 0, &spec, std::ptr::null_mut()))?;
+            Ok(profile)
+        }
     }
 
-    /// Ends; the share of the hart's time that each part took.
+    /// Ends; the share of the thread's time that each part took.
     pub fn finish(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
-        let report = self.guard.report().build()?;
-        let mut parts: BTreeMap<_, f64> = PARTS.iter().map(|&(name, _)| (name, 0.0)).collect();
-        let mut total = 0.0;
-        for (frames, &count) in &report.data {
-            if frames.thread_name == super::host::THREAD {
-                continue;
-            }
-            let part = frames
-                .frames
-                .iter()
-                .flatten()
-                .find_map(part_of)
-                .unwrap_or(OTHER);
-            *parts.entry(part).or_default() += count as f64;
-            total += count as f64;
+        drop(self);
+        let taken = TAKEN.load(Ordering::Relaxed).min(MOST);
+        let mut addresses: BTreeMap<u64, u64> = BTreeMap::new();
+        for sample in &SAMPLES[..taken] {
+            *addresses.entry(sample.load(Ordering::Relaxed)).or_default() += 1;
         }
-        parts
-            .values_mut()
-            .for_each(|share| *share /= f64::max(total, 1.0));
+        let image = Image::load()?;
+        let mut parts: BTreeMap<_, f64> = PARTS.iter().map(|&(name, _)| (name, 0.0)).collect();
+        for (address, count) in addresses {
+            let share = count as f64 / taken as f64;
+            *parts.entry(image.part(address)).or_default() += share;
+        }
         Ok(parts)
     }
 }
 
-/// The part whose source the frame is in; inlined functions are frames of their own. None for a library.
-fn part_of(symbol: &Symbol) -> Option<&'static str> {
-    let file = symbol.filename.as_ref()?.to_str()?;
+impl Drop for SelfProfile {
+    fn drop(&mut self) {
+        // SAFETY: the timer was created in `start` and is deleted once.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+fn check(result: libc::c_int) -> std::io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Notes the interrupted instruction.
+extern "C" fn on_timer(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid ucontext to a handler that was set with SA_SIGINFO.
+    let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    let pc = machine.gregs[libc::REG_RIP as usize] as u64;
+    #[cfg(target_arch = "aarch64")]
+    let pc = machine.pc;
+    #[cfg(target_arch = "riscv64")]
+    let pc = machine.__gregs[libc::REG_PC] as u64;
+    if let Some(sample) = SAMPLES.get(TAKEN.fetch_add(1, Ordering::Relaxed)) {
+        sample.store(pc, Ordering::Relaxed);
+    }
+}
+
+/// This program's debug information.
+struct Image {
+    loader: addr2line::Loader,
+    /// Where its first byte is in memory.
+    base: u64,
+}
+
+impl Image {
+    fn load() -> anyhow::Result<Self> {
+        let path = std::env::current_exe()?;
+        let loader = addr2line::Loader::new(&path)
+            .map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        let name = path.to_string_lossy();
+        let base = maps
+            .lines()
+            .find(|line| line.ends_with(&*name))
+            .and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
+            .ok_or_else(|| anyhow::anyhow!("/proc/self/maps: no mapping of {name}"))?;
+        Ok(Self { loader, base })
+    }
+
+    /// The part that an instruction belongs to: that of the innermost inlined function which is in any.
+    fn part(&self, address: u64) -> &'static str {
+        let offset = address.wrapping_sub(self.base);
+        let address = offset.wrapping_add(self.loader.relative_address_base());
+        let Ok(mut frames) = self.loader.find_frames(address) else {
+            return OTHER;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let file = frame.location.and_then(|location| location.file);
+            if let Some(part) = file.and_then(part_of) {
+                return part;
+            }
+        }
+        OTHER
+    }
+}
+
+fn part_of(file: &str) -> Option<&'static str> {
     let within = |places: &[&str]| places.iter().any(|place| file.contains(place));
     PARTS
         .iter()
