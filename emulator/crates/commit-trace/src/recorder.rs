@@ -337,6 +337,10 @@ impl CommitSink for Recorder {
         let [first, .., last] = records else {
             return self.commit_each(from, records, to);
         };
+        if self.to.is_none() && self.batch.records.len() + records.len() > self.limit {
+            // Where batches end that nobody reads does not matter.
+            self.send();
+        }
         let plain = (from == self.reached)
             & (to - from <= u64::from(u32::MAX))
             & (self.batch.records.len() + records.len() <= self.limit)

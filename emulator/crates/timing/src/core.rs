@@ -225,7 +225,8 @@ impl<S> Core<S> {
         match fact.kind {
             Kind::Load => self.load(fact, executed, walker),
             Kind::Store => self.store(fact, executed, walker),
-            Kind::Control => self.control(fact, executed),
+            Kind::Branch => self.branch(fact, executed.id, executed.pc, executed.next_pc),
+            Kind::Jump => self.jump(fact, executed.id, executed.pc, executed.next_pc),
             Kind::Divide | Kind::FpDivide => self.divide(fact, executed),
             Kind::Alu | Kind::Simple | Kind::Unique | Kind::Trap => {
                 self.simple(fact, executed.id);
@@ -304,6 +305,14 @@ impl<S: CommitSink> TimingModel for Core<S> {
                 self.alu(fact, id);
                 continue;
             }
+            if matches!(fact.kind, Kind::Branch | Kind::Jump) {
+                let next = run.steps.get(n + 1).map_or(run.next_pc, |step| step.pc);
+                match fact.kind {
+                    Kind::Branch => self.branch(fact, id, pc, next),
+                    _ => self.jump(fact, id, pc, next),
+                }
+                continue;
+            }
             executed.id = id;
             executed.pc = pc;
             executed.fetch_pa = run.page | pc & 0xfff;
@@ -316,9 +325,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
                     executed.operand = run.operands[operands];
                     operands += 1;
                 }
-                _ => {
-                    executed.next_pc = run.steps.get(n + 1).map_or(run.next_pc, |step| step.pc);
-                }
+                _ => {}
             }
             self.pass(fact, &executed, walker);
         }

@@ -144,45 +144,74 @@ impl<S: CommitSink> Core<S> {
         );
     }
 
-    /// A branch or jump, up to commit.
-    #[inline(never)]
-    pub(crate) fn control(&mut self, fact: &Fact, executed: &Executed) {
+    /// Dispatch and issue of a branch or jump: the cycles of its dispatch, its issue, and its first commit.
+    #[inline(always)]
+    fn issue_control(&mut self, fact: &Fact) -> (u64, u64, u64) {
         let dispatch = self.dispatch(fact, 0);
-        let ready = self.sources(fact, dispatch);
+        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r)]);
+        let ready = (dispatch + 1).max(a).max(b);
         let schedule = &mut self.window.schedule;
-        let (issue, port) = schedule.book(ready, fact.ports, fact.lanes & !lane::TAG);
+        let (issue, port) = schedule.book(ready, fact.ports, lane::INT);
         schedule.release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
         self.write_register(fact, issue + 1);
-        let jump = Jump {
-            pc: executed.pc,
-            len: u64::from(fact.len),
-            class: fact.class,
-            link: fact.link,
-            next: executed.next_pc,
-        };
-        let missed = self.front.control(&jump, issue + RESOLVE);
-        let branch = fact.class == InstClass::Branch;
-        self.stats.branches += u64::from(branch);
-        self.stats.jumps += u64::from(!branch);
-        self.stats.branch_misses += u64::from(branch & missed);
-        self.stats.jump_misses += u64::from(!branch & missed);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
-        let retired = Retired {
-            dispatch,
-            done: issue + u64::from(ALU_DONE) + behind,
-            redirect: if missed {
-                Redirect::Mispredict
-            } else {
-                Redirect::None
-            },
-            class: CycleClass::Alu,
-            tea: if missed {
-                TeaEvents::FL_MB
-            } else {
-                TeaEvents::default()
-            },
+        (dispatch, issue, issue + u64::from(ALU_DONE) + behind)
+    }
+
+    /// A conditional branch, up to commit.
+    #[inline(never)]
+    pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, pc: u64, next: u64) {
+        let (dispatch, issue, done) = self.issue_control(fact);
+        let taken = next != pc.wrapping_add(u64::from(fact.len));
+        let missed = self.front.branch(pc, taken, next, issue + RESOLVE);
+        self.stats.branches += 1;
+        self.stats.branch_misses += u64::from(missed);
+        self.commit_control(fact, id, dispatch, done, missed);
+    }
+
+    /// A jump, up to commit.
+    #[inline(never)]
+    pub(crate) fn jump(&mut self, fact: &Fact, id: StaticId, pc: u64, next: u64) {
+        let (dispatch, issue, done) = self.issue_control(fact);
+        let jump = Jump {
+            pc,
+            len: u64::from(fact.len),
+            direct: fact.class == InstClass::Jal,
+            link: fact.link,
+            next,
         };
-        self.commit(fact, executed.id, &retired);
+        let missed = self.front.jump(&jump, issue + RESOLVE);
+        self.stats.jumps += 1;
+        self.stats.jump_misses += u64::from(missed);
+        self.commit_control(fact, id, dispatch, done, missed);
+    }
+
+    #[inline(always)]
+    fn commit_control(
+        &mut self,
+        fact: &Fact,
+        id: StaticId,
+        dispatch: u64,
+        done: u64,
+        missed: bool,
+    ) {
+        let (redirect, tea) = if missed {
+            (Redirect::Mispredict, TeaEvents::FL_MB)
+        } else {
+            (Redirect::None, TeaEvents::default())
+        };
+        let class = CycleClass::Alu;
+        self.commit(
+            fact,
+            id,
+            &Retired {
+                dispatch,
+                done,
+                redirect,
+                class,
+                tea,
+            },
+        );
         if missed {
             self.window.redirected();
         }

@@ -17,8 +17,10 @@ pub(crate) enum Kind {
     Divide,
     /// Unpipelined FP division or square root.
     FpDivide,
-    /// Conditional branch or jump.
-    Control,
+    /// Conditional branch.
+    Branch,
+    /// Jump.
+    Jump,
     /// Load.
     Load,
     /// Store.
@@ -179,14 +181,14 @@ impl Fact {
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
             C::Branch => (
-                Kind::Control,
+                Kind::Branch,
                 ports.alu,
                 lane::INT | lane::TAG,
                 CycleClass::Alu,
             ),
-            C::Jal => (Kind::Control, ports.jump, lane::INT, CycleClass::Alu),
+            C::Jal => (Kind::Jump, ports.jump, lane::INT, CycleClass::Alu),
             C::Jalr => (
-                Kind::Control,
+                Kind::Jump,
                 ports.jump,
                 lane::INT | lane::TAG,
                 CycleClass::Alu,

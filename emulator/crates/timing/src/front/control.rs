@@ -1,69 +1,74 @@
 //! Branches and jumps: what the front end made of them, and where fetch goes on.
 
-use isa::InstClass;
-
 use super::FrontEnd;
 use crate::facts::Link;
 use crate::predict::{Guess, Outcome, Place, Stage};
 
-/// An executed branch or jump.
+/// An executed jump.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jump {
     pub pc: u64,
     pub len: u64,
-    pub class: InstClass,
+    /// It is direct.
+    pub direct: bool,
     pub link: Link,
     /// Where it went.
     pub next: u64,
 }
 
 impl FrontEnd {
-    /// Predicts the instruction fetched last, and trains. If it was mispredicted fetch restarts in cycle
-    /// `resolved`.
+    /// Where a branch stands, and in which bank of its packet.
     #[inline(always)]
-    pub fn control(&mut self, jump: &Jump, resolved: u64) -> bool {
-        let place = Place::new(jump.pc.max(self.start));
-        let second = usize::from(jump.pc & !(self.packet_bytes / 2 - 1) > self.start);
-        let after = jump.pc.wrapping_add(jump.len);
-        if jump.class == InstClass::Branch {
-            let taken = jump.next != after;
-            let history = self.history.seen(second);
-            let guess = self.predictor.branch(place, history, taken, jump.next);
-            if guess.f3_taken != taken {
-                self.close(
-                    second,
-                    if taken {
-                        Outcome::Taken
-                    } else {
-                        Outcome::NotTaken
-                    },
-                );
-                self.redirect(resolved);
-                return true;
-            }
-            if taken {
-                self.leave(&guess, false);
-                self.close(second, Outcome::Taken);
+    fn place(&self, pc: u64) -> (Place, usize) {
+        let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
+        (Place::new(pc.max(self.start)), usize::from(second))
+    }
+
+    /// Predicts the branch at `pc`, fetched last, and trains. It went to `next`. If it was mispredicted fetch
+    /// restarts in cycle `resolved`.
+    #[inline(always)]
+    pub fn branch(&mut self, pc: u64, taken: bool, next: u64, resolved: u64) -> bool {
+        let (place, bank) = self.place(pc);
+        let history = self.history.seen(bank);
+        let guess = self.predictor.branch(place, history, taken, next);
+        if guess.f3_taken != taken {
+            let outcome = if taken {
+                Outcome::Taken
             } else {
-                self.pass(&guess, second);
-            }
-            return false;
+                Outcome::NotTaken
+            };
+            self.close(bank, outcome);
+            self.redirect(resolved);
+            return true;
         }
+        if taken {
+            self.leave(&guess, false);
+            self.close(bank, Outcome::Taken);
+        } else {
+            self.pass(&guess, bank);
+        }
+        false
+    }
+
+    /// The same for a jump.
+    #[inline(always)]
+    pub fn jump(&mut self, jump: &Jump, resolved: u64) -> bool {
+        let (place, bank) = self.place(jump.pc);
         let guess = self.predictor.jump(place, jump.next);
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
-        let right = match (jump.class, jump.link) {
-            (InstClass::Jal, _) => true,
-            (_, Link::Return) => self.returns.ret() == jump.next,
+        let right = match jump.link {
+            _ if jump.direct => true,
+            Link::Return => self.returns.ret() == jump.next,
             _ => guess.f2.target,
         };
         if jump.link == Link::Call {
-            self.returns.call(after);
+            self.returns.call(jump.pc.wrapping_add(jump.len));
         }
         if right {
             // A stage that knows nothing fetches on, which is right for a jump to the next packet.
             self.leave(&guess, jump.next == self.end);
         }
-        self.close(second, Outcome::None);
+        self.close(bank, Outcome::None);
         if !right {
             self.redirect(resolved);
         }
@@ -75,8 +80,7 @@ impl FrontEnd {
     fn leave(&mut self, guess: &Guess, falls: bool) {
         let agrees = |stage: Stage| if stage.leaves { stage.right } else { falls };
         let distance = self.view.distance(agrees(guess.f1), agrees(guess.f2));
-        self.counts.redirects_f2 += u64::from(distance == 2);
-        self.counts.redirects_f3 += u64::from(distance == 3);
+        self.count(distance);
         self.next_f0 = self.f0 + distance;
     }
 

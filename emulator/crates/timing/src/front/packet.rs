@@ -121,9 +121,17 @@ impl FrontEnd {
         let single = self.end - self.start < self.packet_bytes;
         self.history = self.history.after(outcome(0), outcome(1), single);
         let distance = self.view.distance(true, true);
-        self.counts.redirects_f2 += u64::from(distance == 2);
-        self.counts.redirects_f3 += u64::from(distance == 3);
+        self.count(distance);
         distance
+    }
+
+    /// Counts a packet that the next one follows in so many cycles.
+    #[inline(always)]
+    pub(super) fn count(&mut self, distance: u64) {
+        if distance != 1 {
+            self.counts.redirects_f2 += u64::from(distance == 2);
+            self.counts.redirects_f3 += u64::from(distance == 3);
+        }
     }
 
     /// ITLB in F1, instruction cache in F2; the F0 with which the packet finally gets through.

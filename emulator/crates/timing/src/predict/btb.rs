@@ -1,6 +1,6 @@
 //! The BTB: two ways, answers in F2 (`ifu/bpd/btb.scala`).
 
-use super::{Known, Place, Taught};
+use super::{COLUMNS, Known, Place, Taught};
 
 const WAYS: usize = 2;
 const CONDITIONAL: u32 = 1 << 31;
@@ -16,7 +16,7 @@ struct Entry {
 
 /// Both banks.
 pub(super) struct Btb {
-    sets: Box<[[[[Entry; 4]; WAYS]; 2]]>,
+    sets: Box<[[[Entry; WAYS]; COLUMNS]]>,
     set_bits: u32,
     turn: u8,
 }
@@ -24,7 +24,7 @@ pub(super) struct Btb {
 impl Btb {
     pub fn new(sets: u32) -> Self {
         Self {
-            sets: vec![[[[Entry::default(); 4]; WAYS]; 2]; sets as usize].into(),
+            sets: vec![[[Entry::default(); WAYS]; COLUMNS]; sets as usize].into(),
             set_bits: sets.trailing_zeros(),
             turn: 0,
         }
@@ -32,20 +32,20 @@ impl Btb {
 
     #[inline(always)]
     fn set(&self, at: Place) -> usize {
-        at.block as usize & (self.sets.len() - 1)
+        at.block() as usize & (self.sets.len() - 1)
     }
 
     #[inline(always)]
     fn tag(&self, at: Place) -> u32 {
-        ((at.block >> self.set_bits) + 1) & !CONDITIONAL
+        ((at.block() >> self.set_bits) + 1) & !CONDITIONAL
     }
 
     #[inline(always)]
     pub fn find(&self, at: Place) -> Known {
-        let ways = &self.sets[self.set(at)][at.bank & 1];
+        let ways = &self.sets[self.set(at)][at.column()];
         let tag = self.tag(at);
-        let second = ways[1][at.slot & 3].tag & !CONDITIONAL == tag;
-        let entry = ways[usize::from(second)][at.slot & 3];
+        let second = ways[1].tag & !CONDITIONAL == tag;
+        let entry = ways[usize::from(second)];
         Known {
             hit: entry.tag & !CONDITIONAL == tag,
             conditional: entry.tag & CONDITIONAL != 0,
@@ -58,19 +58,17 @@ impl Btb {
     /// Writes a branch of which it knew nothing, or something else. A new branch gets a pseudo-random way and
     /// pushes one out, whose place this gives. Not modelled: that branches of one block share a way.
     pub fn write(&mut self, at: Place, found: Known, branch: &Taught) -> Option<Place> {
-        self.turn = self.turn.wrapping_add(at.block as u8 | 1);
+        self.turn = self.turn.wrapping_add(at.block() as u8 | 1);
         let way = if found.hit { found.way } else { self.turn >> 3 };
         let kind = if branch.conditional { CONDITIONAL } else { 0 };
         let tag = self.tag(at) | kind;
         let set = self.set(at);
-        let entry = &mut self.sets[set][at.bank & 1][usize::from(way) % WAYS][at.slot & 3];
+        let entry = &mut self.sets[set][at.column()][usize::from(way) % WAYS];
         let old = std::mem::replace(&mut entry.tag, tag) & !CONDITIONAL;
         if branch.taken {
             entry.target = branch.target;
         }
-        (old != 0 && !found.hit).then(|| Place {
-            block: (old - 1) << self.set_bits | set as u32,
-            ..at
-        })
+        let block = old.wrapping_sub(1) << self.set_bits | set as u32;
+        (old != 0 && !found.hit).then(|| at.in_block(block))
     }
 }

@@ -1,7 +1,7 @@
 //! The loop predictor (`ifu/bpd/loop.scala`): flips the prediction in the iteration in which a loop left
 //! the last times.
 
-use super::Place;
+use super::{COLUMNS, Place};
 
 const SETS: usize = 16;
 const TAG_MASK: u32 = 0x3ff;
@@ -20,21 +20,21 @@ struct Entry {
 
 /// Both banks.
 pub(super) struct Loops {
-    entries: Box<[[[Entry; 4]; SETS]; 2]>,
+    entries: Box<[Entry; SETS * COLUMNS]>,
 }
 
 impl Loops {
     pub fn new() -> Self {
         Self {
-            entries: Box::new([[[Entry::default(); 4]; SETS]; 2]),
+            entries: Box::new([Entry::default(); SETS * COLUMNS]),
         }
     }
 
     /// The direction, given what TAGE says; then trains.
     #[inline(always)]
     pub fn branch(&mut self, at: Place, predicted: bool, taken: bool) -> bool {
-        let entry = &mut self.entries[at.bank][at.block as usize % SETS][at.slot];
-        let tag = ((at.block / SETS as u32) & TAG_MASK) as u16;
+        let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
+        let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
         let count = entry.so_far;
         let mut direction = predicted;
         if entry.tag == tag {

@@ -1,6 +1,6 @@
 //! The micro BTB: fully associative, answers in F1 (`ifu/bpd/faubtb.scala`).
 
-use super::{Known, Place, Taught, saturate};
+use super::{COLUMNS, Known, Place, Taught, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
@@ -29,7 +29,7 @@ struct Column {
 
 /// Both banks.
 pub(super) struct MicroBtb {
-    columns: Box<[[Column; 4]; 2]>,
+    columns: Box<[Column; COLUMNS]>,
     /// Per bank all tags, folded to four bits by exclusive or.
     fold: [u8; 2],
     /// Ways less one.
@@ -43,9 +43,8 @@ impl MicroBtb {
             index: [0; INDEX],
             ways: [Entry::default(); WAYS],
         };
-        let bank = || [column(), column(), column(), column()];
         Self {
-            columns: Box::new([bank(), bank()]),
+            columns: Box::new(std::array::from_fn(|_| column())),
             fold: [0; 2],
             mask: (ways.clamp(1, WAYS as u32) - 1) as u8,
             on: ways != 0,
@@ -54,21 +53,21 @@ impl MicroBtb {
 
     #[inline(always)]
     fn entry(&self, at: Place) -> (u8, &Entry) {
-        let column = &self.columns[at.bank & 1][at.slot & 3];
-        let way = column.index[at.block as usize % INDEX];
+        let column = &self.columns[at.column()];
+        let way = column.index[at.block() as usize % INDEX];
         (way, &column.ways[usize::from(way) % WAYS])
     }
 
     #[inline(always)]
     fn entry_mut(&mut self, at: Place, way: u8) -> &mut Entry {
-        &mut self.columns[at.bank & 1][at.slot & 3].ways[usize::from(way) % WAYS]
+        &mut self.columns[at.column()].ways[usize::from(way) % WAYS]
     }
 
     /// The entry's counter, if it and the BTB's say of the branch what is true.
     #[inline(always)]
     pub fn settled(&mut self, at: Place, branch: &Taught) -> Option<&mut u8> {
         let (way, entry) = self.entry(at);
-        let known = (entry.tag == at.block.wrapping_add(1))
+        let known = (entry.tag == at.block().wrapping_add(1))
             & (entry.conditional == branch.conditional)
             & (!branch.taken | (entry.target == branch.target))
             & entry.settled;
@@ -78,7 +77,7 @@ impl MicroBtb {
     pub fn find(&self, at: Place) -> Known {
         let (way, entry) = self.entry(at);
         Known {
-            hit: entry.tag == at.block.wrapping_add(1),
+            hit: entry.tag == at.block().wrapping_add(1),
             conditional: entry.conditional,
             strong: entry.counter >= 2,
             target: entry.target,
@@ -95,7 +94,7 @@ impl MicroBtb {
     /// Notes that the BTB's entry says the same as this one, or no longer.
     pub fn settle(&mut self, at: Place, settled: bool) {
         let (way, entry) = self.entry(at);
-        if entry.tag == at.block.wrapping_add(1) {
+        if entry.tag == at.block().wrapping_add(1) {
             self.entry_mut(at, way).settled = settled;
         }
     }
@@ -106,21 +105,21 @@ impl MicroBtb {
         if !self.on {
             return;
         }
-        let fold = &mut self.fold[at.bank & 1];
+        let fold = &mut self.fold[at.bank()];
         let way = if found.hit {
             found.way
         } else {
-            (*fold ^ folded(at.block)) & self.mask
+            (*fold ^ folded(at.block())) & self.mask
         };
-        let column = &mut self.columns[at.bank & 1][at.slot & 3];
+        let column = &mut self.columns[at.column()];
         let entry = &mut column.ways[usize::from(way) % WAYS];
         if found.hit {
             entry.counter = saturate(entry.counter, branch.taken);
         } else {
-            *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block);
-            entry.tag = at.block.wrapping_add(1);
+            *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block());
+            entry.tag = at.block().wrapping_add(1);
             entry.counter = if branch.taken { 3 } else { 0 };
-            column.index[at.block as usize % INDEX] = way;
+            column.index[at.block() as usize % INDEX] = way;
         }
         entry.settled = false;
         entry.conditional = branch.conditional;

@@ -23,30 +23,53 @@ use loops::Loops;
 use micro_btb::MicroBtb;
 use tage::Tage;
 
-/// Where a branch stands: bank, index of the fetch block, 2-byte slot of the bank.
+/// Where a branch stands: 16-byte fetch block, bank of 8 bytes, 2-byte slot. Both banks share a block's index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub bank: usize,
-    pub block: u32,
-    pub slot: usize,
-}
+pub(crate) struct Place(u64);
 
 impl Place {
-    /// The place of the instruction at `pc`. Both banks of a 16-byte block share its index.
+    /// The place of the instruction at `pc`.
     #[inline(always)]
     pub fn new(pc: u64) -> Self {
-        Self {
-            bank: (pc >> 3) as usize & 1,
-            block: (pc >> 4) as u32,
-            slot: (pc >> 1) as usize & 3,
-        }
+        Self(pc)
+    }
+
+    /// Number of the block.
+    #[inline(always)]
+    fn block(self) -> u32 {
+        (self.0 >> 4) as u32
+    }
+
+    #[inline(always)]
+    fn bank(self) -> usize {
+        (self.0 >> 3) as usize & 1
+    }
+
+    /// Bank and slot: the column of a table.
+    #[inline(always)]
+    fn column(self) -> usize {
+        (self.0 >> 1) as usize & (COLUMNS - 1)
+    }
+
+    /// Block, bank and slot: the place in a table without tags.
+    #[inline(always)]
+    fn index(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    /// The place in another block.
+    fn in_block(self, block: u32) -> Self {
+        Self(u64::from(block) << 4 | self.0 & 15)
     }
 
     /// The low half of its address.
     fn pc(self) -> u32 {
-        self.block << 4 | (self.bank as u32) << 3 | (self.slot as u32) << 1
+        self.0 as u32 & !1
     }
 }
+
+/// Banks by slots.
+const COLUMNS: usize = 8;
 
 /// What a target buffer knows of a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -227,9 +250,6 @@ impl Predictor {
 /// Two-bit saturating counter.
 #[inline(always)]
 fn saturate(counter: u8, taken: bool) -> u8 {
-    if taken {
-        (counter + 1).min(3)
-    } else {
-        counter.saturating_sub(1)
-    }
+    const NEXT: [[u8; 4]; 2] = [[0, 0, 1, 2], [1, 2, 3, 3]];
+    NEXT[usize::from(taken)][usize::from(counter & 3)]
 }

@@ -1,6 +1,6 @@
 //! TAGE (`ifu/bpd/tage.scala`): six tables of tagged counters, indexed by address and ever longer history.
 
-use super::Place;
+use super::{COLUMNS, Place};
 use crate::mem::Lfsr;
 
 const TABLES: usize = 6;
@@ -14,7 +14,7 @@ const CLEAR_EVERY: u32 = 512;
 /// All tables, a bit each.
 const ALL: u32 = (1 << TABLES) - 1;
 /// Entries of one table: rows by banks by slots.
-const ENTRIES: usize = MAX_ROWS * 8;
+const ENTRIES: usize = MAX_ROWS * COLUMNS;
 /// Room for eight tables, so that an index needs no check.
 const ALL_ENTRIES: usize = 8 * ENTRIES;
 
@@ -52,7 +52,7 @@ fn block_hash(block: u32) -> u64 {
 /// The number of a branch, below [`BRANCHES`].
 #[inline(always)]
 fn number(at: Place, block: u64) -> usize {
-    (block >> 55 << 3) as usize | at.bank << 2 | at.slot
+    (block >> 55) as usize * COLUMNS + at.column()
 }
 
 /// Index and tag of a branch in table `t`: a multiplicative hash of the block and as much history as the
@@ -64,7 +64,7 @@ fn place(t: usize, at: Place, block: u64, history: u64) -> (usize, u16) {
     let hash = (seen ^ seen << 29 ^ block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let row = (hash >> (64 - ROW_BITS[t])) as usize;
     let tag = (hash >> 32) as u16 & ((1 << TAG_BITS[t]) - 1);
-    let index = t * ENTRIES + row * 8 + at.bank * 4 + at.slot;
+    let index = t * ENTRIES + row * COLUMNS + at.column();
     (index % ALL_ENTRIES, tag | VALID)
 }
 
@@ -82,7 +82,7 @@ impl Tage {
     /// Predicts, given the base prediction, then trains with the outcome.
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
-        let block = block_hash(at.block);
+        let block = block_hash(at.block());
         let mut tables = u32::from(self.tables[number(at, block) % BRANCHES]);
         // The longest history that hits provides, the next longest is the alternative.
         let provider = self.longest(&mut tables, at, block, history);
@@ -145,7 +145,7 @@ impl Tage {
     #[cold]
     #[inline(never)]
     fn allocate(&mut self, at: Place, history: u64, longer: u32, taken: bool) {
-        let block = block_hash(at.block);
+        let block = block_hash(at.block());
         let mut vacant = 0;
         for t in (0..TABLES).filter(|t| longer >> t & 1 != 0) {
             let (index, _) = place(t, at, block, history);
@@ -178,7 +178,7 @@ impl Tage {
         let row = step as usize % MAX_ROWS;
         let bit = 1 << (USEFUL + ((step / MAX_ROWS as u32) & 1));
         for table in self.entries.chunks_exact_mut(ENTRIES) {
-            for entry in &mut table[row * 8..][..8] {
+            for entry in &mut table[row * COLUMNS..][..COLUMNS] {
                 *entry &= !bit;
             }
         }
