@@ -338,8 +338,10 @@ impl CommitSink for Recorder {
             return self.commit_each(from, records, to);
         };
         if self.to.is_none() && self.batch.records.len() + records.len() > self.limit {
-            // Where batches end that nobody reads does not matter.
+            // Where batches end that nobody reads does not matter, not even within a group.
+            let group = self.group;
             self.send();
+            self.group = group;
         }
         let plain = (from == self.reached)
             & (to - from <= u64::from(u32::MAX))

@@ -163,7 +163,8 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, pc: u64, next: u64) {
         let (dispatch, issue, done) = self.issue_control(fact);
         let taken = next != pc.wrapping_add(u64::from(fact.len));
-        let missed = self.front.branch(pc, taken, next, issue + RESOLVE);
+        let commits = done.max(self.window.committed);
+        let missed = self.front.branch(pc, taken, next, issue + RESOLVE, commits);
         self.stats.branches += 1;
         self.stats.branch_misses += u64::from(missed);
         self.commit_control(fact, id, dispatch, done, missed);
@@ -180,7 +181,8 @@ impl<S: CommitSink> Core<S> {
             link: fact.link,
             next,
         };
-        let missed = self.front.jump(&jump, issue + RESOLVE);
+        let commits = done.max(self.window.committed);
+        let missed = self.front.jump(&jump, issue + RESOLVE, commits);
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
         self.commit_control(fact, id, dispatch, done, missed);

@@ -148,8 +148,12 @@ impl Schedule {
         let (start, end) = self.cycles.split_at_mut(first);
         let here = count.min(end.len());
         for gone in [&mut end[..here], &mut start[..count - here]] {
-            self.occupied -= gone.iter().map(|entry| entry >> 32).sum::<u64>();
-            gone.fill(0);
+            let released: u64 = gone.iter().map(|entry| entry >> 32).sum();
+            // Nothing was booked in most cycles of a long stall: they need no sweep.
+            if released != 0 || gone.iter().any(|&entry| entry != 0) {
+                gone.fill(0);
+            }
+            self.occupied -= released;
         }
         self.now = self.now.max(cycle);
     }

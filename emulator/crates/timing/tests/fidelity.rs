@@ -5,17 +5,11 @@ mod kernels;
 
 use kernels::{Measured, run};
 
-/// Mean of the absolute relative errors, and the worst kernels allowed more than a tenth. Each has a reason
-/// in README.md.
-const MEAN: f64 = 0.04;
-const LOOSE: [&str; 6] = [
-    "k_brrand",
-    "k_brnt",
-    "k_jchain64",
-    "k_stld",
-    "k_icache48",
-    "k_chase",
-];
+/// Mean of the absolute relative errors.
+const MEAN: f64 = 0.03;
+/// Kernels allowed more than a twentieth, and how much. Each has a reason in README.md.
+const LOOSE: [&str; 4] = ["k_jchain64", "k_icache48", "k_chase", "k_ldstream"];
+const WORST: f64 = 0.15;
 
 #[test]
 fn microkernels_take_as_long_as_on_the_rtl() {
@@ -24,11 +18,8 @@ fn microkernels_take_as_long_as_on_the_rtl() {
     for row in &rows {
         let error = row.error(&run(row));
         sum += error.abs();
-        let limit = match () {
-            () if row.kernel == "k_ldstream" => 0.2,
-            () if LOOSE.contains(&row.kernel.as_str()) => 0.3,
-            () => 0.05,
-        };
+        let loose = LOOSE.contains(&row.kernel.as_str());
+        let limit = if loose { WORST } else { 0.05 };
         assert!(
             error.abs() < limit,
             "{} on {}: {:+.1} %",
@@ -68,7 +59,7 @@ fn commit_states_match_where_the_rtl_measured_them() {
         }
         let empty = got.empty.abs_diff(want.empty);
         assert!(
-            empty <= 12 + want.empty / 10,
+            empty <= 12 + want.empty / 8,
             "{}: {got} / {want}",
             row.kernel
         );

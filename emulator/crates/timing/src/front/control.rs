@@ -2,7 +2,11 @@
 
 use super::FrontEnd;
 use crate::facts::Link;
-use crate::predict::{Guess, Outcome, Place, Stage};
+use crate::predict::{Guess, Moment, Outcome, Place, Stage};
+
+/// A branch's commit to the predictor's training: the target queue's entry is read when the next packet commits,
+/// and passes the predictor's update stages (`ifu/fetch-target-queue.scala`).
+const TRAINS: u64 = 4;
 
 /// An executed jump.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +28,32 @@ impl FrontEnd {
         (Place::new(pc.max(self.start)), usize::from(second))
     }
 
-    /// Predicts the branch at `pc`, fetched last, and trains. It went to `next`. If it was mispredicted fetch
-    /// restarts in cycle `resolved`.
+    /// When a branch of this packet is predicted and trained.
     #[inline(always)]
-    pub fn branch(&mut self, pc: u64, taken: bool, next: u64, resolved: u64) -> bool {
+    fn moment(&self, committed: u64) -> Moment {
+        Moment {
+            predicted: self.f0 + 1,
+            trained: committed + TRAINS,
+        }
+    }
+
+    /// Predicts the branch at `pc`, fetched last, and trains. It went to `next`. If it was mispredicted fetch
+    /// restarts in cycle `resolved`. It
+    /// commits in cycle `committed`.
+    #[inline(always)]
+    pub fn branch(
+        &mut self,
+        pc: u64,
+        taken: bool,
+        next: u64,
+        resolved: u64,
+        committed: u64,
+    ) -> bool {
         let (place, bank) = self.place(pc);
         let history = self.history.seen(bank);
-        let guess = self.predictor.branch(place, history, taken, next);
+        let guess = self
+            .predictor
+            .branch(place, history, taken, next, self.moment(committed));
         if guess.f3_taken != taken {
             let outcome = if taken {
                 Outcome::Taken
@@ -52,9 +75,11 @@ impl FrontEnd {
 
     /// The same for a jump.
     #[inline(always)]
-    pub fn jump(&mut self, jump: &Jump, resolved: u64) -> bool {
+    pub fn jump(&mut self, jump: &Jump, resolved: u64, committed: u64) -> bool {
         let (place, bank) = self.place(jump.pc);
-        let guess = self.predictor.jump(place, jump.next);
+        let guess = self
+            .predictor
+            .jump(place, jump.next, self.moment(committed));
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
         let right = match jump.link {
             _ if jump.direct => true,

@@ -92,16 +92,21 @@ impl Lsu {
     }
 
     /// S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
-    /// waiting loads in turn, each every third cycle, starting where the load before left off.
+    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only
+    /// port, an access that enters takes a try's cycle, and the later ones shift by one: between two such loads
+    /// as many enter as stand between them.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {
+        let entered = self.counts.loads + self.counts.stores;
         let first = if s0 <= self.retried {
-            self.retried + 1
+            let shift = (entered - self.entered) % RETRY;
+            self.retried + 1 + if self.single { shift } else { 0 }
         } else {
             s0
         };
         let s0 = first + wanted.saturating_sub(first).next_multiple_of(RETRY);
         self.retried = s0;
+        self.entered = entered;
         s0
     }
 

@@ -79,6 +79,10 @@ pub(crate) struct Lsu {
     banked: bool,
     /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
     retried: u64,
+    /// Loads and stores up to and with that one.
+    entered: u64,
+    /// There is one memory port.
+    single: bool,
     /// S0 of the last store written.
     written: u64,
     mmio_latency: u64,
@@ -99,6 +103,8 @@ impl Lsu {
             rows: [(0, 0); BANKS],
             banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
             retried: 0,
+            entered: 0,
+            single: preset.issue.mem_width == 1,
             written: 0,
             mmio_latency: u64::from(preset.mmio.latency),
             mmio_busy: 0,

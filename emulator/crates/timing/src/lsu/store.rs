@@ -90,9 +90,7 @@ impl Lsu {
             let ready = (cycle + 1).max(self.written + 1);
             let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
             let line = access.pa >> LINE_BITS;
-            let s2 = self.l1d.accepts(line, slot + S0 + 2);
-            // The data is merged into the line whenever that arrives.
-            let _ = self.l1d.access(line, s2, true, &mut self.lower);
+            let s2 = self.l1d.store(line, slot + S0 + 2, &mut self.lower);
             self.written = s2 - 2;
             s2 - 2 + WRITTEN
         };

@@ -9,7 +9,20 @@ pub(crate) struct Victim {
     pub dirty: bool,
 }
 
-/// Tags, dirty bits and, while a line is being filled, the cycle from which it is there.
+/// Lines whose fill is remembered: more than there can be on their way at once, so that they rarely meet.
+const FILLS: usize = 256;
+
+/// A line that is being filled, or was.
+#[derive(Clone, Copy, Default)]
+struct Fill {
+    line: u64,
+    /// Cycle from which it is there.
+    cycle: u64,
+    /// Where it comes from; the owner's number.
+    source: u8,
+}
+
+/// Tags, dirty bits, and what is being filled.
 pub(crate) struct Cache {
     ways: usize,
     set_bits: u32,
@@ -19,10 +32,10 @@ pub(crate) struct Cache {
     /// Per set the way that hit last.
     recent: Box<[u8]>,
     dirty: Box<[u16]>,
-    filled: Box<[u64]>,
-    /// Where a line comes from that is being filled; the owner's number.
-    source: Box<[u8]>,
-    /// No line is filled after this cycle: lets a hit skip `filled`.
+    /// By the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on the
+    /// host as well.
+    fills: Box<[Fill; FILLS]>,
+    /// No line is filled after this cycle: lets a hit skip `fills`.
     last_fill: u64,
     random: Lfsr,
 }
@@ -39,8 +52,7 @@ impl Cache {
             tags: vec![0; lines].into(),
             recent: vec![0; sets].into(),
             dirty: vec![0; sets].into(),
-            filled: vec![0; lines].into(),
-            source: vec![0; lines].into(),
+            fills: Box::new([Fill::default(); FILLS]),
             last_fill: 0,
             random: Lfsr::new(seed),
         }
@@ -68,7 +80,18 @@ impl Cache {
         if cycle >= self.last_fill {
             Some(0)
         } else {
-            Some(self.filled[set * self.ways + way])
+            Some(self.last(line).cycle)
+        }
+    }
+
+    /// The last fill of a line that is there; a default one if that was long ago.
+    #[inline(always)]
+    fn last(&self, line: u64) -> Fill {
+        let fill = self.fills[line as usize % FILLS];
+        if fill.line == line {
+            fill
+        } else {
+            Fill::default()
         }
     }
 
@@ -83,11 +106,9 @@ impl Cache {
             .is_some()
     }
 
-    /// Where a line that is there came from.
+    /// Where a line that is on its way comes from.
     pub fn source(&self, line: u64) -> u8 {
-        let set = (line & self.set_mask) as usize;
-        self.find(set, self.tag(line))
-            .map_or(0, |way| self.source[set * self.ways + way])
+        self.last(line).source
     }
 
     /// Puts an absent line in a random way, there from `cycle` on.
@@ -102,8 +123,11 @@ impl Cache {
             dirty: self.dirty[set] >> way & 1 != 0,
         });
         self.dirty[set] = self.dirty[set] & !(1 << way) | u16::from(dirty) << way;
-        self.filled[at] = cycle;
-        self.source[at] = source;
+        self.fills[line as usize % FILLS] = Fill {
+            line,
+            cycle,
+            source,
+        };
         self.last_fill = self.last_fill.max(cycle);
         self.recent[set] = way as u8;
         victim

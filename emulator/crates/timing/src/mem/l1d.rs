@@ -59,8 +59,8 @@ impl L1d {
     }
 
     /// An access whose tags are compared in cycle `s2`. `None`: a hit. Otherwise the first cycle in which
-    /// a dependent of the load can issue, and who had the line; a store or atomic is merged into the line
-    /// when it arrives.
+    /// a dependent of the load can issue, and who had the line; an atomic is merged into the line when it
+    /// arrives.
     #[inline(always)]
     pub fn access(
         &mut self,
@@ -77,6 +77,18 @@ impl L1d {
             Some(_) => None,
             None => Some(self.miss(line, s2, write, lower)),
         }
+    }
+
+    /// A store's write whose tags are compared in cycle `s2`, or as soon after it as an MSHR can take the miss;
+    /// the cycle. The data is merged into the line whenever that arrives.
+    #[inline(always)]
+    pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
+        if self.tags.hit(line, s2, true).is_some() {
+            return s2;
+        }
+        let (_, s2) = self.mshrs.choose(s2);
+        self.miss(line, s2, true, lower);
+        s2
     }
 
     #[cold]
@@ -157,15 +169,6 @@ impl L1d {
         let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, lower);
         self.mshrs.take(register, line, start, arrives + 1);
         self.mshrs.keep(register, line);
-    }
-
-    /// Cycle in which an MSHR can take a store's miss.
-    pub fn accepts(&self, line: u64, cycle: u64) -> u64 {
-        if self.tags.contains(line) {
-            cycle
-        } else {
-            self.mshrs.choose(cycle).1
-        }
     }
 
     /// Cycle from which no miss is outstanding: what a fence waits for.

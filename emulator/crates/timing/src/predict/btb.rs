@@ -18,7 +18,6 @@ struct Entry {
 pub(super) struct Btb {
     sets: Box<[[[Entry; WAYS]; COLUMNS]]>,
     set_bits: u32,
-    turn: u8,
 }
 
 impl Btb {
@@ -26,7 +25,6 @@ impl Btb {
         Self {
             sets: vec![[[Entry::default(); WAYS]; COLUMNS]; sets as usize].into(),
             set_bits: sets.trailing_zeros(),
-            turn: 0,
         }
     }
 
@@ -55,11 +53,15 @@ impl Btb {
         }
     }
 
-    /// Writes a branch of which it knew nothing, or something else. A new branch gets a pseudo-random way and
-    /// pushes one out, whose place this gives. Not modelled: that branches of one block share a way.
+    /// Writes a branch of which it knew nothing, or something else. A new branch goes to the way that has others of
+    /// its bank's block, else where the parity of all tags of the set says, and pushes one out, whose place this
+    /// gives.
     pub fn write(&mut self, at: Place, found: Known, branch: &Taught) -> Option<Place> {
-        self.turn = self.turn.wrapping_add(at.block() as u8 | 1);
-        let way = if found.hit { found.way } else { self.turn >> 3 };
+        let way = if found.hit {
+            found.way
+        } else {
+            self.way_for(at)
+        };
         let kind = if branch.conditional { CONDITIONAL } else { 0 };
         let tag = self.tag(at) | kind;
         let set = self.set(at);
@@ -70,5 +72,21 @@ impl Btb {
         }
         let block = old.wrapping_sub(1) << self.set_bits | set as u32;
         (old != 0 && !found.hit).then(|| at.in_block(block))
+    }
+
+    fn way_for(&self, at: Place) -> u8 {
+        let (set, tag) = (self.set(at), self.tag(at));
+        let mut parity = tag.wrapping_sub(1);
+        let mut shared = None;
+        for slot in at.bank_slots() {
+            for (way, entry) in self.sets[set][slot.column()].iter().enumerate().rev() {
+                let other = entry.tag & !CONDITIONAL;
+                parity ^= other.saturating_sub(1);
+                if other == tag {
+                    shared = Some(shared.map_or(way as u8, |s: u8| s.min(way as u8)));
+                }
+            }
+        }
+        shared.unwrap_or(parity.count_ones() as u8 & 1)
     }
 }

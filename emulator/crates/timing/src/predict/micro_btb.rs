@@ -1,6 +1,8 @@
 //! The micro BTB: fully associative, answers in F1 (`ifu/bpd/faubtb.scala`).
 
-use super::{COLUMNS, Known, Place, Taught, saturate};
+use std::collections::VecDeque;
+
+use super::{COLUMNS, Known, Moment, Place, Taught, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
@@ -8,6 +10,8 @@ const OFFSET_BITS: u32 = 13;
 /// Entries of the index that finds a block's way without comparing all tags. Two blocks of the array that
 /// share an index entry hide the older one: with 16 ways, rarely.
 const INDEX: usize = 128;
+/// Writes that can be waiting for their branch's commit: about as many as packets can be in flight.
+const LATE: usize = 32;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -18,6 +22,19 @@ struct Entry {
     counter: u8,
     /// The BTB has the branch too, and knows the same of it.
     settled: bool,
+    /// The low half of the cycle in which the branch that was predicted last by this entry trains it.
+    trained: u32,
+}
+
+/// A write to come: the way was chosen when the branch was predicted, the entry is written when it commits.
+#[derive(Clone, Copy)]
+struct Late {
+    cycle: u64,
+    at: Place,
+    way: u8,
+    /// The way holds the branch already.
+    hit: bool,
+    branch: Taught,
 }
 
 /// One slot of one bank.
@@ -35,6 +52,9 @@ pub(super) struct MicroBtb {
     /// Ways less one.
     mask: u8,
     on: bool,
+    late: VecDeque<Late>,
+    /// Cycle of the first of them; never, if there is none.
+    next_late: u64,
 }
 
 impl MicroBtb {
@@ -48,6 +68,8 @@ impl MicroBtb {
             fold: [0; 2],
             mask: (ways.clamp(1, WAYS as u32) - 1) as u8,
             on: ways != 0,
+            late: VecDeque::with_capacity(LATE),
+            next_late: u64::MAX,
         }
     }
 
@@ -65,13 +87,20 @@ impl MicroBtb {
 
     /// The entry's counter, if it and the BTB's say of the branch what is true.
     #[inline(always)]
-    pub fn settled(&mut self, at: Place, branch: &Taught) -> Option<&mut u8> {
+    pub fn settled(&mut self, at: Place, branch: &Taught, when: Moment) -> Option<&mut u8> {
+        if self.next_late <= when.predicted {
+            self.write_late(when.predicted);
+        }
         let (way, entry) = self.entry(at);
         let known = (entry.tag == at.block().wrapping_add(1))
             & (entry.conditional == branch.conditional)
             & (!branch.taken | (entry.target == branch.target))
             & entry.settled;
-        known.then(|| &mut self.entry_mut(at, way).counter)
+        known.then(|| {
+            let entry = self.entry_mut(at, way);
+            entry.trained = when.trained as u32;
+            &mut entry.counter
+        })
     }
 
     pub fn find(&self, at: Place) -> Known {
@@ -86,8 +115,9 @@ impl MicroBtb {
     }
 
     /// Trains an entry that says of the branch what is true.
-    pub fn confirm(&mut self, at: Place, found: Known, taken: bool) {
+    pub fn confirm(&mut self, at: Place, found: Known, taken: bool, when: Moment) {
         let entry = self.entry_mut(at, found.way);
+        entry.trained = when.trained as u32;
         entry.counter = saturate(entry.counter, taken);
     }
 
@@ -99,28 +129,65 @@ impl MicroBtb {
         }
     }
 
-    /// Writes a branch of which it knew nothing, or something else. A new one goes where a hash of all tags
-    /// says. Not modelled: that branches of one block share a way.
-    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) {
+    /// Has a branch written of which it knew nothing, or something else. A new one goes to the way that has others
+    /// of its bank's block, else where a hash of all tags says.
+    pub fn write(&mut self, at: Place, found: Known, branch: &Taught, when: Moment) {
         if !self.on {
             return;
         }
-        let fold = &mut self.fold[at.bank()];
-        let way = if found.hit {
-            found.way
-        } else {
-            (*fold ^ folded(at.block())) & self.mask
+        if self.late.len() == LATE {
+            self.write_late(self.next_late);
+        }
+        let neighbours = at.bank_slots().map(|slot| self.find(slot));
+        let shared = neighbours.filter(|known| known.hit).map(|known| known.way);
+        let new = || (self.fold[at.bank()] ^ folded(at.block())) & self.mask;
+        let way = match found.hit {
+            true => found.way,
+            false => shared.min().unwrap_or_else(new),
         };
+        self.late.push_back(Late {
+            cycle: when.trained,
+            at,
+            way,
+            hit: found.hit,
+            branch: *branch,
+        });
+        self.next_late = self.next_late.min(when.trained);
+    }
+
+    /// Does the writes whose time has come.
+    #[cold]
+    #[inline(never)]
+    fn write_late(&mut self, now: u64) {
+        while let Some(&late) = self.late.front().filter(|late| late.cycle <= now) {
+            self.write_now(&late);
+            self.late.pop_front();
+        }
+        self.next_late = self.late.front().map_or(u64::MAX, |late| late.cycle);
+    }
+
+    fn write_now(&mut self, late: &Late) {
+        let &Late { at, way, .. } = late;
+        let (cycle, branch) = (late.cycle as u32, &late.branch);
         let column = &mut self.columns[at.column()];
         let entry = &mut column.ways[usize::from(way) % WAYS];
-        if found.hit {
+        let tag = at.block().wrapping_add(1);
+        if late.hit {
+            if entry.tag != tag {
+                return;
+            }
             entry.counter = saturate(entry.counter, branch.taken);
         } else {
-            *fold ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block());
-            entry.tag = at.block().wrapping_add(1);
+            // A branch that was predicted by the entry in the way, and commits later, takes it back.
+            if entry.tag != tag && entry.trained.wrapping_sub(cycle) as i32 > 0 {
+                return;
+            }
+            self.fold[at.bank()] ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block());
+            entry.tag = tag;
             entry.counter = if branch.taken { 3 } else { 0 };
             column.index[at.block() as usize % INDEX] = way;
         }
+        entry.trained = cycle;
         entry.settled = false;
         entry.conditional = branch.conditional;
         if branch.taken {

@@ -62,6 +62,11 @@ impl Place {
         Self(u64::from(block) << 4 | self.0 & 15)
     }
 
+    /// All slots of its bank.
+    fn bank_slots(self) -> impl Iterator<Item = Self> {
+        (0..8).step_by(2).map(move |slot| Self(self.0 & !7 | slot))
+    }
+
     /// The low half of its address.
     fn pc(self) -> u32 {
         self.0 as u32 & !1
@@ -95,6 +100,15 @@ pub(crate) struct Taught {
     pub taken: bool,
     /// Where it went, the low half.
     pub target: u32,
+}
+
+/// When a branch is predicted, and when it trains the predictor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// F1 of its packet.
+    pub predicted: u64,
+    /// After its commit.
+    pub trained: u64,
 }
 
 impl Known {
@@ -176,14 +190,21 @@ impl Predictor {
 
     /// Predicts a conditional branch and trains with its outcome. `history` is what its bank saw.
     #[inline(always)]
-    pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Guess {
+    pub fn branch(
+        &mut self,
+        at: Place,
+        history: u64,
+        taken: bool,
+        target: u64,
+        when: Moment,
+    ) -> Guess {
         let base = self.bimodal.branch(at, taken);
         let branch = Taught {
             conditional: true,
             taken,
             target: target as u32,
         };
-        let (f1, f2) = self.targets(at, &branch, base);
+        let (f1, f2) = self.targets(at, &branch, base, when);
         let mut f3_taken = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => base,
@@ -196,14 +217,14 @@ impl Predictor {
 
     /// Looks up a jump and trains with its target.
     #[inline(always)]
-    pub fn jump(&mut self, at: Place, target: u64) -> Guess {
+    pub fn jump(&mut self, at: Place, target: u64, when: Moment) -> Guess {
         let branch = Taught {
             conditional: false,
             taken: true,
             target: target as u32,
         };
         let base = self.bimodal.predict(at);
-        let (f1, f2) = self.targets(at, &branch, base);
+        let (f1, f2) = self.targets(at, &branch, base, when);
         Guess {
             f1,
             f2,
@@ -214,23 +235,29 @@ impl Predictor {
     /// What F1 and F2 do; then both buffers are trained. An entry that says "jump" redirects whatever the
     /// direction.
     #[inline(always)]
-    fn targets(&mut self, at: Place, branch: &Taught, base: bool) -> (Stage, Stage) {
-        if let Some(counter) = self.micro_btb.settled(at, branch) {
+    fn targets(&mut self, at: Place, branch: &Taught, base: bool, when: Moment) -> (Stage, Stage) {
+        if let Some(counter) = self.micro_btb.settled(at, branch, when) {
             let strong = *counter >= 2;
             *counter = saturate(*counter, branch.taken);
             let stage = |taken| Stage::knowing(branch, taken);
             return (stage(strong), stage(base));
         }
-        self.targets_of_unsettled(at, branch, base)
+        self.targets_of_unsettled(at, branch, base, when)
     }
 
     #[inline(never)]
-    fn targets_of_unsettled(&mut self, at: Place, branch: &Taught, base: bool) -> (Stage, Stage) {
+    fn targets_of_unsettled(
+        &mut self,
+        at: Place,
+        branch: &Taught,
+        base: bool,
+        when: Moment,
+    ) -> (Stage, Stage) {
         let (f1, f2) = (self.micro_btb.find(at), self.btb.find(at));
         if f1.same(branch) {
-            self.micro_btb.confirm(at, f1, branch.taken);
+            self.micro_btb.confirm(at, f1, branch.taken, when);
         } else {
-            self.micro_btb.write(at, f1, branch);
+            self.micro_btb.write(at, f1, branch, when);
         }
         if !f2.same(branch)
             && let Some(gone) = self.btb.write(at, f2, branch)

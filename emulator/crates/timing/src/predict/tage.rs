@@ -43,29 +43,32 @@ pub(super) struct Tage {
     trained: u32,
 }
 
-/// Hash of a branch for all tables; the history is mixed in per table.
+/// Number of a branch, below [`BRANCHES`].
 #[inline(always)]
-fn block_hash(block: u32) -> u64 {
-    u64::from(block).wrapping_mul(0xff51_afd7_ed55_8ccd)
+fn number(at: Place) -> usize {
+    let hash = u64::from(at.block()).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (hash >> 55) as usize * COLUMNS + at.column()
 }
 
-/// The number of a branch, below [`BRANCHES`].
+/// Exclusive or of all pieces of `width` bits, 7 to 9, in the low bits.
 #[inline(always)]
-fn number(at: Place, block: u64) -> usize {
-    (block >> 55) as usize * COLUMNS + at.column()
+fn folded(history: u64, width: u32) -> u32 {
+    let x = history ^ history >> (4 * width) ^ history >> (7 * width) >> width;
+    let x = x & ((1 << (4 * width)) - 1);
+    let x = x ^ x >> (2 * width);
+    (x ^ x >> width) as u32 & ((1 << width) - 1)
 }
 
-/// Index and tag of a branch in table `t`: a multiplicative hash of the block and as much history as the
-/// table sees. (Hardware folds both by exclusive or; on a host the multiplication is cheaper and mixes as
-/// well.)
+/// Index and tag of a branch in table `t`: the block's number and as much history as the table sees, folded.
+/// Where index and tag are equally wide they see the same of the history.
 #[inline(always)]
-fn place(t: usize, at: Place, block: u64, history: u64) -> (usize, u16) {
+fn place(t: usize, at: Place, history: u64) -> (usize, u16) {
     let seen = history & (u64::MAX >> (64 - (2 << t)));
-    let hash = (seen ^ seen << 29 ^ block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let row = (hash >> (64 - ROW_BITS[t])) as usize;
-    let tag = (hash >> 32) as u16 & ((1 << TAG_BITS[t]) - 1);
-    let index = t * ENTRIES + row * COLUMNS + at.column();
-    (index % ALL_ENTRIES, tag | VALID)
+    let (rows, tags) = (ROW_BITS[t], TAG_BITS[t]);
+    let row = (at.block() ^ folded(seen, rows)) & ((1 << rows) - 1);
+    let tag = (at.block() >> rows ^ folded(seen, tags)) & ((1 << tags) - 1);
+    let index = t * ENTRIES + row as usize * COLUMNS + at.column();
+    (index % ALL_ENTRIES, tag as u16 | VALID)
 }
 
 impl Tage {
@@ -82,13 +85,12 @@ impl Tage {
     /// Predicts, given the base prediction, then trains with the outcome.
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
-        let block = block_hash(at.block());
-        let mut tables = u32::from(self.tables[number(at, block) % BRANCHES]);
+        let mut tables = u32::from(self.tables[number(at) % BRANCHES]);
         // The longest history that hits provides, the next longest is the alternative.
-        let provider = self.longest(&mut tables, at, block, history);
+        let provider = self.longest(&mut tables, at, history);
         let (mut direction, mut longer) = (base, ALL);
         if let Some((t, index)) = provider {
-            let other = match self.longest(&mut tables, at, block, history) {
+            let other = match self.longest(&mut tables, at, history) {
                 Some((_, index)) => self.entries[index] >> COUNTER & 4 != 0,
                 None => base,
             };
@@ -123,17 +125,11 @@ impl Tage {
 
     /// The longest of `tables` that has an entry of the branch; the shorter ones are left.
     #[inline(always)]
-    fn longest(
-        &self,
-        tables: &mut u32,
-        at: Place,
-        block: u64,
-        history: u64,
-    ) -> Option<(usize, usize)> {
+    fn longest(&self, tables: &mut u32, at: Place, history: u64) -> Option<(usize, usize)> {
         while *tables != 0 {
             let t = tables.ilog2() as usize;
             *tables &= !(1 << t);
-            let (index, tag) = place(t, at, block, history);
+            let (index, tag) = place(t, at, history);
             if self.entries[index] & TAG == tag {
                 return Some((t, index));
             }
@@ -145,25 +141,24 @@ impl Tage {
     #[cold]
     #[inline(never)]
     fn allocate(&mut self, at: Place, history: u64, longer: u32, taken: bool) {
-        let block = block_hash(at.block());
         let mut vacant = 0;
         for t in (0..TABLES).filter(|t| longer >> t & 1 != 0) {
-            let (index, _) = place(t, at, block, history);
+            let (index, _) = place(t, at, history);
             vacant |= u32::from(self.entries[index] >> USEFUL & 3 == 0) << t;
         }
         if vacant == 0 {
             for t in (0..TABLES).filter(|t| longer != ALL && longer >> t & 1 != 0) {
-                let (index, _) = place(t, at, block, history);
+                let (index, _) = place(t, at, history);
                 self.entries[index] &= !(3 << USEFUL);
             }
             return;
         }
         let masked = vacant & self.random.next();
         let t = if masked != 0 { masked } else { vacant }.trailing_zeros() as usize;
-        let (index, tag) = place(t, at, block, history);
+        let (index, tag) = place(t, at, history);
         let counter: u16 = if taken { 4 } else { 3 };
         self.entries[index] = tag | counter << COUNTER;
-        let branch = number(at, block) % BRANCHES;
+        let branch = number(at) % BRANCHES;
         self.owners[index] = branch as u16;
         self.tables[branch] |= 1 << t;
     }
@@ -220,6 +215,16 @@ mod tests {
             history = history << 1 | u64::from(taken);
         }
         wrong
+    }
+
+    #[test]
+    fn a_history_is_folded_in_pieces() {
+        let history = 0x9e37_79b9_7f4a_7c15;
+        for width in 7..=9 {
+            let pieces = (0..64).step_by(width as usize).map(|at| history >> at);
+            let all = pieces.fold(0, |sum, piece| sum ^ piece) & ((1 << width) - 1);
+            assert_eq!(u64::from(folded(history, width)), all, "{width} bits");
+        }
     }
 
     #[test]
