@@ -6,14 +6,14 @@ use isa::{
 };
 use timing::Core;
 
-use super::{Action, Bare, HANDLER, Program, State};
+use super::{Action, HANDLER, Pages, Program, State};
 
 impl Program {
     /// Fetches, executes and retires the instruction numbered `index`.
     pub fn step<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State, index: usize) {
         let inst = &self.insts[index];
         let (id, pc, d) = (StaticId(index as u32), inst.pc, &inst.decoded);
-        core.fetch(id, d, pc, pc, false, &Bare);
+        core.fetch(id, d, pc, pc, false, &Pages);
         let x = |r: u8| if r < 32 { state.x[usize::from(r)] } else { 0 };
         let (a, b, imm) = (x(d.rs1), x(d.rs2), i64::from(d.imm) as u64);
         let mut next = pc + 4;
@@ -128,8 +128,8 @@ impl Program {
             operand,
             privilege: Privilege::Machine,
             trap,
-            translated: false,
+            translated: state.translated,
         };
-        core.retire(&executed, &Bare);
+        core.retire(&executed, &Pages);
     }
 }

@@ -72,16 +72,24 @@ pub struct Program {
 pub struct State {
     pub x: [u64; 32],
     pub pc: u64,
+    /// Data addresses are translated, each to itself, by 4 KiB pages.
+    pub translated: bool,
     memory: HashMap<u64, u64>,
     epc: u64,
 }
 
-/// No translation.
-pub struct Bare;
+/// Sv39 page tables that map every address to itself.
+pub struct Pages;
 
-impl PageWalker for Bare {
-    fn walk(&self, _: u64) -> PageWalk {
-        PageWalk::default()
+impl PageWalker for Pages {
+    fn walk(&self, va: u64) -> PageWalk {
+        const TABLES: u64 = 0x40_0000_0000;
+        let entry = |level: u64, bits: u64| TABLES + (level << 32) + (va >> bits) * 8;
+        PageWalk {
+            pte: [entry(2, 30), entry(1, 21), entry(0, 12), 0, 0],
+            levels: 3,
+            page_bits: 12,
+        }
     }
 }
 
@@ -137,6 +145,7 @@ impl State {
         Self {
             x: [0; 32],
             pc: TEXT,
+            translated: false,
             memory: HashMap::new(),
             epc: 0,
         }
