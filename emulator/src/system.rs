@@ -1,6 +1,6 @@
 //! A whole machine: board, guest memory at reset, hart, and the TIP unit with its stream.
 
-use isa::TimingModel as _;
+use isa::{Extensions, TimingModel as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -25,11 +25,6 @@ const EPOCH_SECONDS: u64 = 1_767_225_600;
 const TIMEBASE_HZ: u64 = 10_000_000;
 /// Seed of the guest's entropy.
 const ENTROPY_SEED: u64 = 0x7469_7073_696d;
-
-/// What the harts implement, as the device tree says it.
-const EXTENSIONS: &[&str] = &[
-    "i", "m", "a", "f", "d", "c", "zicntr", "zicsr", "zifencei", "zihpm", "sscofpmf", "sstc",
-];
 
 /// How to build a machine.
 pub struct Setup<'a> {
@@ -56,6 +51,8 @@ pub struct System {
     /// The hart.
     pub hart: Hart,
     tip: SharedTip,
+    /// What the hart implements beyond RV64GC.
+    extensions: Extensions,
 }
 
 /// What executes instructions: the timing core, where there is one and it does not rest.
@@ -151,12 +148,19 @@ impl System {
             Latency::BUFFER,
         )?;
 
-        let hart = Hart::new(0);
+        let mut hart = Hart::new(0);
+        let extensions = setup.preset.isa.extensions();
+        hart.set_extensions(extensions);
         let width = setup.preset.decode.width as usize;
         let tip = SharedTip::new(TipUnit::new(width, clock_hz));
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));
         board.add(node, Box::new(TipBus::new(tip.clone(), hart.guest_tag())))?;
-        Ok(Self { board, hart, tip })
+        Ok(Self {
+            board,
+            hart,
+            tip,
+            extensions,
+        })
     }
 
     /// Loads firmware, kernel and RAM disk, and resets the hart.
@@ -179,7 +183,7 @@ impl System {
             kernel: image(kernel_name.as_deref(), kernel.as_deref()),
             initrd: image(initrd_name.as_deref(), initrd.as_deref()),
         };
-        let isa = Isa::new(EXTENSIONS, MmuType::Sv48);
+        let isa = Isa::rv64gc(self.extensions, MmuType::Sv48);
         let mut tree = self.board.device_tree(isa, bootargs, None);
         let boot = Boot::load(images, &mut self.board.bus.ram, |initrd| {
             tree.initrd = initrd;

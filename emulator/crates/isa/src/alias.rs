@@ -15,6 +15,7 @@ pub(crate) fn alias(inst: &DecodedInst) -> Option<(&'static str, &'static [Opera
         Addi if imm == 0 => ("mv", &[Rd, Rs1]),
         // Only the compressed `mv` is an `add`.
         Add if inst.len == 2 && rs1 == 0 => ("mv", &[Rd, Rs2]),
+        AddUw if rs2 == 0 => ("zext.w", &[Rd, Rs1]),
         Addiw if imm == 0 => ("sext.w", &[Rd, Rs1]),
         Andi if imm == 255 => ("zext.b", &[Rd, Rs1]),
         Xori if imm == -1 => ("not", &[Rd, Rs1]),

@@ -1,4 +1,4 @@
-//! Compressed instructions (C for RV64 with D), decoded to the operations that they expand to.
+//! Compressed instructions (C for RV64 with D, and Zcb), decoded to the operations that they expand to.
 //! Hints expand like their neighbours, to instructions that write `x0` or change nothing.
 
 use crate::{DecodedInst, Op, Reg};
@@ -42,6 +42,7 @@ fn expand(c: Fields) -> Option<Expansion> {
         (0, 1) => (Op::Fld, FP + rs2_short, rs1_short, 0, c.offset_double()),
         (0, 2) => (Op::Lw, rs2_short, rs1_short, 0, c.offset_word()),
         (0, 3) => (Op::Ld, rs2_short, rs1_short, 0, c.offset_double()),
+        (0, 4) => return bytes_and_halves(c),
         (0, 5) => (Op::Fsd, 0, rs1_short, FP + rs2_short, c.offset_double()),
         (0, 6) => (Op::Sw, 0, rs1_short, rs2_short, c.offset_word()),
         (0, 7) => (Op::Sd, 0, rs1_short, rs2_short, c.offset_double()),
@@ -99,7 +100,40 @@ fn arithmetic(c: Fields) -> Option<Expansion> {
         (_, 3) => register_op(Op::And),
         (_, 4) => register_op(Op::Subw),
         (_, 5) => register_op(Op::Addw),
+        (_, 6) => register_op(Op::Mul),
+        (_, _) => Some(match c.at(2, 3, 0) {
+            0 => (Op::Andi, rd, rd, 0, 0xff),
+            1 => (Op::SextB, rd, rd, 0, 0),
+            2 => (Op::ZextH, rd, rd, 0, 0),
+            3 => (Op::SextH, rd, rd, 0, 0),
+            4 => (Op::AddUw, rd, rd, ZERO, 0),
+            5 => (Op::Xori, rd, rd, 0, -1),
+            _ => return None,
+        }),
+    }
+}
+
+/// Quadrant 0, funct3 4: the byte and halfword accesses of Zcb.
+fn bytes_and_halves(c: Fields) -> Option<Expansion> {
+    let (rs1, reg) = (c.short(7), c.short(2));
+    let (byte, half) = (c.at(6, 1, 0) | c.at(5, 1, 1), c.at(5, 1, 1));
+    match (c.at(10, 3, 0), c.at(6, 1, 0)) {
+        (0, _) => Some((Op::Lbu, reg, rs1, 0, byte)),
+        (1, 0) => Some((Op::Lhu, reg, rs1, 0, half)),
+        (1, _) => Some((Op::Lh, reg, rs1, 0, half)),
+        (2, _) => Some((Op::Sb, 0, rs1, reg, byte)),
+        (3, 0) => Some((Op::Sh, 0, rs1, reg, half)),
         _ => None,
+    }
+}
+
+/// True for the encodings of Zcb.
+pub(crate) fn is_zcb(raw: u32) -> bool {
+    let c = Fields(raw);
+    match (raw & 3, raw >> 13) {
+        (0, 4) => true,
+        (1, 4) => c.at(10, 3, 0) == 7 && c.at(6, 1, 0) == 1,
+        _ => false,
     }
 }
 

@@ -49,9 +49,9 @@ fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> St
 /// Empty if the operand is left out in assembly.
 fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
     match operand {
-        Operand::Rd | Operand::Frd => name(inst.rd).into(),
+        Operand::Rd | Operand::RdPair | Operand::Frd => name(inst.rd).into(),
         Operand::Rs1 | Operand::Frs1 => name(inst.rs1).into(),
-        Operand::Rs2 | Operand::Frs2 => name(inst.rs2).into(),
+        Operand::Rs2 | Operand::Rs2Pair | Operand::Frs2 => name(inst.rs2).into(),
         Operand::Frs3 => name(inst.rs3).into(),
         Operand::ImmI => inst.imm.to_string(),
         Operand::ImmU => format!("{:#x}", inst.imm as u32 >> 12),
@@ -60,7 +60,7 @@ fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
             format!("{:#x}", pc.wrapping_add_signed(inst.imm.into()))
         }
         Operand::AddrI | Operand::AddrS => format!("{}({})", inst.imm, name(inst.rs1)),
-        Operand::Addr => format!("({})", name(inst.rs1)),
+        Operand::Addr | Operand::Block => format!("({})", name(inst.rs1)),
         Operand::Csr => csr_name(inst.csr()).unwrap_or_else(|| format!("{:#x}", inst.csr())),
         Operand::Uimm => inst.csr_uimm().to_string(),
         Operand::Rm => rounding_mode(inst).into(),

@@ -1,6 +1,6 @@
 //! The decoded form of an instruction.
 
-use crate::Op;
+use crate::{Extension, Op, compressed};
 
 /// A register name in the unified numbering: 0 is `x0` and means "no register"
 /// to the timing core, 1–31 are `x1`–`x31`, 32–63 are `f0`–`f31`.
@@ -190,6 +190,14 @@ impl DecodedInst {
             imm: 0,
             raw,
         }
+    }
+
+    /// The extension that it belongs to, if a machine may lack it.
+    pub fn extension(&self) -> Option<Extension> {
+        if self.len == 2 && compressed::is_zcb(self.raw) {
+            return Some(Extension::Zcb);
+        }
+        self.op.extension()
     }
 
     /// CSR instructions: the CSR's number.

@@ -11,12 +11,14 @@
 //! decoder, the disassembler and the machine's dispatch ([`for_each_op!`]) are generated from it.
 //! Compressed instructions have no rows: they decode to the operations that they expand to.
 //!
-//! The table has RV64GC with Zicsr and Zifencei, and the privileged instructions of M and S mode.
+//! The table has RV64GC with Zicsr and Zifencei, the privileged instructions of M and S mode, and those of every
+//! [`Extension`].
 
 mod alias;
 mod compressed;
 mod decode;
 mod disasm;
+mod extension;
 mod inst;
 mod name;
 mod operand;
@@ -27,6 +29,7 @@ mod trap;
 
 pub use decode::decode;
 pub use disasm::disasm;
+pub use extension::{Extension, Extensions};
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
 pub use port::{

@@ -35,6 +35,12 @@ pub(crate) enum Operand {
     AddrS,
     /// `(rs1)`.
     Addr,
+    /// Integer destination, bits 11–7: the first of a pair, so even.
+    RdPair,
+    /// Integer source, bits 24–20: the first of a pair, so even.
+    Rs2Pair,
+    /// `(rs1)` of a cache block.
+    Block,
     /// CSR number, bits 31–20.
     Csr,
     /// Zero-extended 5-bit immediate in the place of rs1.
@@ -65,6 +71,9 @@ pub(crate) mod format {
     pub const SFENCE: &[Operand] = &[Rs1, Rs2];
     pub const LR: &[Operand] = &[Rd, Addr];
     pub const AMO: &[Operand] = &[Rd, Rs2, Addr];
+    pub const PAIR: &[Operand] = &[RdPair, Rs2Pair, Addr];
+    pub const R1: &[Operand] = &[Rd, Rs1];
+    pub const BLOCK: &[Operand] = &[Block];
     pub const FLOAD: &[Operand] = &[Frd, AddrI];
     pub const FSTORE: &[Operand] = &[Frs2, AddrS];
     pub const FR: &[Operand] = &[Frd, Frs1, Frs2];
@@ -99,7 +108,15 @@ impl Operand {
         let signed = raw as i32;
         match self {
             Self::Rd => inst.rd = reg(raw, 7),
-            Self::Rs1 | Self::Addr => inst.rs1 = reg(raw, 15),
+            Self::RdPair => {
+                inst.rd = reg(raw, 7);
+                return inst.rd & 1 == 0;
+            }
+            Self::Rs2Pair => {
+                inst.rs2 = reg(raw, 20);
+                return inst.rs2 & 1 == 0;
+            }
+            Self::Rs1 | Self::Addr | Self::Block => inst.rs1 = reg(raw, 15),
             Self::Rs2 => inst.rs2 = reg(raw, 20),
             Self::Frd => inst.rd = freg(raw, 7),
             Self::Frs1 => inst.rs1 = freg(raw, 15),

@@ -1,9 +1,9 @@
 //! The instruction table: one row per instruction. The operation enum, the decoder, the
 //! disassembler and the machine's dispatch are generated from these rows.
 
-use crate::InstClass;
 use crate::operand::{Operand, format};
 use crate::pattern::{Pattern, pattern};
+use crate::{Extension, InstClass};
 
 /// What the table says of one operation.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +14,13 @@ pub(crate) struct Row {
     /// Operands in assembly order: decoded and printed by [`crate::operand`].
     pub operands: &'static [Operand],
     pub class: InstClass,
+    /// The extension that it belongs to, if a machine may lack it.
+    pub extension: Option<Extension>,
 }
 
 /// Turns the rows into the [`Op`] enum, the `ROWS` constant and the `for_each_op!` macro.
 macro_rules! instructions {
-    ($d:tt $($variant:ident $method:ident $mnemonic:literal $bits:literal $format:ident $class:ident;)*) => {
+    ($d:tt $($variant:ident $method:ident $mnemonic:literal $bits:literal $format:ident $class:ident $($extension:ident)?;)*) => {
         /// Operations: one for each row of the instruction table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
@@ -41,6 +43,7 @@ macro_rules! instructions {
                 encoding: Pattern::NEVER,
                 operands: format::NONE,
                 class: InstClass::Illegal,
+                extension: None,
             },
             $(Row {
                 op: Op::$variant,
@@ -48,6 +51,7 @@ macro_rules! instructions {
                 encoding: pattern($bits),
                 operands: format::$format,
                 class: InstClass::$class,
+                extension: [$(Some(Extension::$extension),)? None][0],
             },)*
         ];
 
@@ -99,13 +103,19 @@ impl Op {
         (self.row().encoding.value, self.row().encoding.mask)
     }
 
+    /// The extension that it belongs to, if a machine may lack it.
+    pub const fn extension(self) -> Option<Extension> {
+        self.row().extension
+    }
+
     /// The class that the timing core knows it by.
     pub const fn class(self) -> InstClass {
         self.row().class
     }
 }
 
-// Columns: variant, execute method, mnemonic, fixed bits (`.` is a field), operands, class.
+// Columns: variant, execute method, mnemonic, fixed bits (`.` is a field), operands, class, and the extension of
+// an instruction that a machine may lack.
 instructions! { $
     // RV64I: constants, jumps and branches.
     Lui       lui        "lui"        "....... ..... ..... ... ..... 0110111"  U      IntAlu;
@@ -285,4 +295,79 @@ instructions! { $
     FcvtDLu   fcvt_d_lu  "fcvt.d.lu"  "1101001 00011 ..... ... ..... 1010011"  XTOFRM IntToFp;
     FcvtSD    fcvt_s_d   "fcvt.s.d"   "0100000 00001 ..... ... ..... 1010011"  F1RM   FpArith;
     FcvtDS    fcvt_d_s   "fcvt.d.s"   "0100001 00000 ..... ... ..... 1010011"  F1RM   FpArith;
+
+    // Zba: addresses.
+    AddUw     add_uw     "add.uw"     "0000100 ..... ..... 000 ..... 0111011"  R      IntAlu Zba;
+    Sh1add    sh1add     "sh1add"     "0010000 ..... ..... 010 ..... 0110011"  R      IntAlu Zba;
+    Sh2add    sh2add     "sh2add"     "0010000 ..... ..... 100 ..... 0110011"  R      IntAlu Zba;
+    Sh3add    sh3add     "sh3add"     "0010000 ..... ..... 110 ..... 0110011"  R      IntAlu Zba;
+    Sh1addUw  sh1add_uw  "sh1add.uw"  "0010000 ..... ..... 010 ..... 0111011"  R      IntAlu Zba;
+    Sh2addUw  sh2add_uw  "sh2add.uw"  "0010000 ..... ..... 100 ..... 0111011"  R      IntAlu Zba;
+    Sh3addUw  sh3add_uw  "sh3add.uw"  "0010000 ..... ..... 110 ..... 0111011"  R      IntAlu Zba;
+    SlliUw    slli_uw    "slli.uw"    "000010. ..... ..... 001 ..... 0011011"  SHIFT  IntAlu Zba;
+
+    // Zbb: basic bit manipulation.
+    Andn      andn       "andn"       "0100000 ..... ..... 111 ..... 0110011"  R      IntAlu Zbb;
+    Orn       orn        "orn"        "0100000 ..... ..... 110 ..... 0110011"  R      IntAlu Zbb;
+    Xnor      xnor       "xnor"       "0100000 ..... ..... 100 ..... 0110011"  R      IntAlu Zbb;
+    Clz       clz        "clz"        "0110000 00000 ..... 001 ..... 0010011"  R1     IntAlu Zbb;
+    Ctz       ctz        "ctz"        "0110000 00001 ..... 001 ..... 0010011"  R1     IntAlu Zbb;
+    Cpop      cpop       "cpop"       "0110000 00010 ..... 001 ..... 0010011"  R1     IntAlu Zbb;
+    Clzw      clzw       "clzw"       "0110000 00000 ..... 001 ..... 0011011"  R1     IntAlu Zbb;
+    Ctzw      ctzw       "ctzw"       "0110000 00001 ..... 001 ..... 0011011"  R1     IntAlu Zbb;
+    Cpopw     cpopw      "cpopw"      "0110000 00010 ..... 001 ..... 0011011"  R1     IntAlu Zbb;
+    Max       max        "max"        "0000101 ..... ..... 110 ..... 0110011"  R      IntAlu Zbb;
+    Maxu      maxu       "maxu"       "0000101 ..... ..... 111 ..... 0110011"  R      IntAlu Zbb;
+    Min       min        "min"        "0000101 ..... ..... 100 ..... 0110011"  R      IntAlu Zbb;
+    Minu      minu       "minu"       "0000101 ..... ..... 101 ..... 0110011"  R      IntAlu Zbb;
+    SextB     sext_b     "sext.b"     "0110000 00100 ..... 001 ..... 0010011"  R1     IntAlu Zbb;
+    SextH     sext_h     "sext.h"     "0110000 00101 ..... 001 ..... 0010011"  R1     IntAlu Zbb;
+    ZextH     zext_h     "zext.h"     "0000100 00000 ..... 100 ..... 0111011"  R1     IntAlu Zbb;
+    Rol       rol        "rol"        "0110000 ..... ..... 001 ..... 0110011"  R      IntAlu Zbb;
+    Ror       ror        "ror"        "0110000 ..... ..... 101 ..... 0110011"  R      IntAlu Zbb;
+    Rori      rori       "rori"       "011000. ..... ..... 101 ..... 0010011"  SHIFT  IntAlu Zbb;
+    Rolw      rolw       "rolw"       "0110000 ..... ..... 001 ..... 0111011"  R      IntAlu Zbb;
+    Rorw      rorw       "rorw"       "0110000 ..... ..... 101 ..... 0111011"  R      IntAlu Zbb;
+    Roriw     roriw      "roriw"      "0110000 ..... ..... 101 ..... 0011011"  SHIFT  IntAlu Zbb;
+    OrcB      orc_b      "orc.b"      "0010100 00111 ..... 101 ..... 0010011"  R1     IntAlu Zbb;
+    Rev8      rev8       "rev8"       "0110101 11000 ..... 101 ..... 0010011"  R1     IntAlu Zbb;
+
+    // Zbc: carry-less multiplication.
+    Clmul     clmul      "clmul"      "0000101 ..... ..... 001 ..... 0110011"  R      IntMul Zbc;
+    Clmulh    clmulh     "clmulh"     "0000101 ..... ..... 011 ..... 0110011"  R      IntMul Zbc;
+    Clmulr    clmulr     "clmulr"     "0000101 ..... ..... 010 ..... 0110011"  R      IntMul Zbc;
+
+    // Zbs: single bits.
+    Bclr      bclr       "bclr"       "0100100 ..... ..... 001 ..... 0110011"  R      IntAlu Zbs;
+    Bext      bext       "bext"       "0100100 ..... ..... 101 ..... 0110011"  R      IntAlu Zbs;
+    Binv      binv       "binv"       "0110100 ..... ..... 001 ..... 0110011"  R      IntAlu Zbs;
+    Bset      bset       "bset"       "0010100 ..... ..... 001 ..... 0110011"  R      IntAlu Zbs;
+    Bclri     bclri      "bclri"      "010010. ..... ..... 001 ..... 0010011"  SHIFT  IntAlu Zbs;
+    Bexti     bexti      "bexti"      "010010. ..... ..... 101 ..... 0010011"  SHIFT  IntAlu Zbs;
+    Binvi     binvi      "binvi"      "011010. ..... ..... 001 ..... 0010011"  SHIFT  IntAlu Zbs;
+    Bseti     bseti      "bseti"      "001010. ..... ..... 001 ..... 0010011"  SHIFT  IntAlu Zbs;
+
+    // Zicond: conditional zeroing.
+    CzeroEqz  czero_eqz  "czero.eqz"  "0000111 ..... ..... 101 ..... 0110011"  R      IntAlu Zicond;
+    CzeroNez  czero_nez  "czero.nez"  "0000111 ..... ..... 111 ..... 0110011"  R      IntAlu Zicond;
+
+    // Zicbom, Zicboz: cache blocks of 64 bytes.
+    CboInval  cbo_inval  "cbo.inval"  "0000000 00000 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
+    CboClean  cbo_clean  "cbo.clean"  "0000000 00001 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
+    CboFlush  cbo_flush  "cbo.flush"  "0000000 00010 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
+    CboZero   cbo_zero   "cbo.zero"   "0000000 00100 ..... 010 00000 0001111"  BLOCK  Fence Zicboz;
+
+    // Zawrs: waiting for a store to the reservation. It may end at any time, and does at once.
+    WrsNto    wrs_nto    "wrs.nto"    "0000000 01101 00000 000 00000 1110011"  NONE   Fence Zawrs;
+    WrsSto    wrs_sto    "wrs.sto"    "0000000 11101 00000 000 00000 1110011"  NONE   Fence Zawrs;
+
+    // Zacas: compare and swap.
+    AmocasW   amocas_w   "amocas.w"   "00101.. ..... ..... 010 ..... 0101111"  AMO    Amo Zacas;
+    AmocasD   amocas_d   "amocas.d"   "00101.. ..... ..... 011 ..... 0101111"  AMO    Amo Zacas;
+    AmocasQ   amocas_q   "amocas.q"   "00101.. ..... ..... 100 ..... 0101111"  PAIR   Amo Zacas;
+
+    // Svinval: invalidation in steps.
+    SinvalVma    sinval_vma    "sinval.vma"      "0001011 ..... ..... 000 00000 1110011"  SFENCE SfenceVma Svinval;
+    SfenceWInval sfence_w_inval "sfence.w.inval" "0001100 00000 00000 000 00000 1110011"  NONE   Fence Svinval;
+    SfenceInvalIr sfence_inval_ir "sfence.inval.ir" "0001100 00001 00000 000 00000 1110011" NONE Fence Svinval;
 }

@@ -1,7 +1,7 @@
 //! Control and status registers: their numbers, fields and storage. Reads and writes with their side
 //! effects are in `csr_access`.
 
-use isa::{Interrupt, Privilege};
+use isa::{Extension, Extensions, Interrupt, Privilege};
 
 use crate::mmu::Satp;
 
@@ -104,14 +104,49 @@ pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
     | bit(Interrupt::MachineExternal);
 /// Exceptions that can be delegated: all but `ecall` from M-mode (0–9, 12, 13, 15).
 pub(crate) const MEDELEG_WRITE: u64 = 0xb3ff;
-/// `menvcfg.STCE` (Sstc) and `menvcfg.FIOM`. ADUE stays 0: page faults on clear A or D bits (Svade).
-pub(crate) const MENVCFG_STCE: u64 = 1 << 63;
-pub(crate) const MENVCFG_WRITE: u64 = MENVCFG_STCE | SENVCFG_WRITE;
-/// `senvcfg.FIOM`: every fence orders everything here, so that it has no effect.
-pub(crate) const SENVCFG_WRITE: u64 = 1;
-/// RV64 with extensions A, C, D, F, I, M, S, U.
-pub(crate) const MISA: u64 =
-    2 << 62 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 18 | 1 << 20;
+/// Fields of `menvcfg`, and below bit 8 of `senvcfg`. ADUE stays 0: page faults on clear A or D bits (Svade).
+/// FIOM has no effect: every fence orders everything here.
+pub(crate) mod envcfg {
+    use isa::{Extension, Extensions};
+
+    pub const FIOM: u64 = 1;
+    /// What `cbo.inval` does: 0 illegal, 1 and 3 legal.
+    pub const CBIE: u64 = 3 << 4;
+    pub const CBCFE: u64 = 1 << 6;
+    pub const CBZE: u64 = 1 << 7;
+    pub const PBMTE: u64 = 1 << 62;
+    pub const STCE: u64 = 1 << 63;
+    /// Bytes of a cache block.
+    pub const BLOCK: u64 = 64;
+
+    /// What a write of `value` leaves in `menvcfg`; what `senvcfg` has of it is the same.
+    pub fn legalize(value: u64, extensions: Extensions) -> u64 {
+        let of = [
+            (CBIE | CBCFE, Extension::Zicbom),
+            (CBZE, Extension::Zicboz),
+            (PBMTE, Extension::Svpbmt),
+            (STCE, Extension::Sstc),
+        ];
+        let present = of
+            .iter()
+            .filter(|(_, extension)| extensions.has(*extension));
+        let mask = present.fold(FIOM, |mask, (bits, _)| mask | bits);
+        // CBIE 2 is reserved.
+        let reserved = if value & CBIE == 2 << 4 { CBIE } else { 0 };
+        value & mask & !reserved
+    }
+
+    /// The fields that `senvcfg` has.
+    pub const SUPERVISOR: u64 = FIOM | CBIE | CBCFE | CBZE;
+}
+/// `misa`: RV64 with A, C, D, F, I, M, S, U, and B if all of Zba, Zbb and Zbs are there.
+pub(crate) fn misa(extensions: Extensions) -> u64 {
+    use Extension::{Zba, Zbb, Zbs};
+    let letters = "acdfimsu".bytes();
+    let base = letters.fold(2 << 62, |misa, letter| misa | 1 << (letter - b'a'));
+    let b = [Zba, Zbb, Zbs].into_iter().all(|e| extensions.has(e));
+    base | u64::from(b) << 1
+}
 
 /// `marchid`: no number is allotted to this machine.
 pub(crate) const MARCHID: u64 = 0;
@@ -200,6 +235,6 @@ impl Csrs {
 
     /// Sstc is on: `stimecmp` drives STIP.
     pub fn stce(&self) -> bool {
-        self.menvcfg & MENVCFG_STCE != 0
+        self.menvcfg & envcfg::STCE != 0
     }
 }

@@ -1,8 +1,8 @@
 //! Reading and writing CSRs, with their side effects.
 
-use isa::{Privilege, TimingModel};
+use isa::{Extension, Privilege, TimingModel};
 
-use crate::csr::{self, number::*, status};
+use crate::csr::{self, envcfg, number::*, status};
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Satp;
 
@@ -38,7 +38,7 @@ impl Hart {
             STIMECMP => csrs.stimecmp,
             SATP => csrs.satp.0,
             MSTATUS => csrs.mstatus(),
-            MISA => csr::MISA,
+            MISA => csr::misa(self.extensions),
             MEDELEG => csrs.medeleg,
             MIDELEG => csrs.mideleg,
             MIE => csrs.mie,
@@ -120,7 +120,13 @@ impl Hart {
             STIMECMP | MENVCFG => {
                 match number {
                     STIMECMP => self.csrs.stimecmp = value,
-                    _ => self.csrs.menvcfg = value & csr::MENVCFG_WRITE,
+                    _ => {
+                        let was = self.csrs.menvcfg;
+                        self.csrs.menvcfg = envcfg::legalize(value, self.extensions);
+                        if (was ^ self.csrs.menvcfg) & envcfg::PBMTE != 0 {
+                            self.flush_translations();
+                        }
+                    }
                 }
                 self.stimer_at = self.stimer_cycle(env.bus);
                 self.afterwards(after::INTERRUPTS);
@@ -147,6 +153,10 @@ impl Hart {
             | MHPMCOUNTER3..=MHPMCOUNTER31
             | MHPMEVENT3..=MHPMEVENT31
             | MCOUNTINHIBIT => self.write_counter(env, number, value, count),
+            SENVCFG => {
+                let legal = envcfg::legalize(value, self.extensions);
+                self.csrs.senvcfg = legal & envcfg::SUPERVISOR;
+            }
             MISA | TSELECT..=TDATA3 => {}
             _ => return self.csrs.set_plain(number, value),
         }
@@ -162,6 +172,7 @@ impl Hart {
             FFLAGS | FRM | FCSR => self.csrs.mstatus & status::FS != 0,
             SATP => machine || self.csrs.mstatus & status::TVM == 0,
             // `mcounteren.TM` guards `stimecmp` as it guards `time`.
+            STIMECMP if !self.extensions.has(Extension::Sstc) => false,
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);
@@ -272,7 +283,6 @@ impl csr::Csrs {
             MEPC => self.mepc = pc,
             SCOUNTEREN => self.scounteren = value & 0xffff_ffff,
             MCOUNTEREN => self.mcounteren = value & 0xffff_ffff,
-            SENVCFG => self.senvcfg = value & csr::SENVCFG_WRITE,
             SSCRATCH => self.sscratch = value,
             MSCRATCH => self.mscratch = value,
             SCAUSE => self.scause = value,

@@ -5,8 +5,11 @@ mod pmu;
 
 use std::ops::Range;
 
+use isa::{Extension, Extensions};
 pub use node::{DeviceNode, Property};
 use vm_fdt::FdtWriter;
+
+use crate::csr::envcfg;
 
 use crate::virtio::SplitMix64;
 use crate::{CLINT_BASE, CLINT_SIZE, Clock, PLIC_BASE, PLIC_SIZE, PLIC_SOURCES, RAM_BASE};
@@ -39,6 +42,14 @@ pub struct Isa {
 }
 
 impl Isa {
+    /// RV64GC with the given extensions as well, and with what every hart here has.
+    pub fn rv64gc(extensions: Extensions, mmu: MmuType) -> Self {
+        let base = "i m a f d c zicntr zicsr zifencei zihpm sscofpmf svade";
+        let present = Extension::ALL.iter().filter(|e| extensions.has(**e));
+        let names: Vec<_> = base.split(' ').chain(present.map(|e| e.name())).collect();
+        Self::new(&names, mmu)
+    }
+
     /// RV64 with these extensions.
     pub fn new(extensions: &[&str], mmu: MmuType) -> Self {
         Self {
@@ -184,6 +195,17 @@ impl DeviceTree {
             MmuType::Sv57 => "riscv,sv57",
         };
         fdt.property_string("mmu-type", mmu)?;
+        for (extension, property) in [
+            (Extension::Zicbom, "riscv,cbom-block-size"),
+            (Extension::Zicboz, "riscv,cboz-block-size"),
+        ] {
+            if { &self.isa.extensions }
+                .iter()
+                .any(|e| e == extension.name())
+            {
+                fdt.property_u32(property, envcfg::BLOCK as u32)?;
+            }
+        }
         fdt.property_u64("clock-frequency", self.clock.clock_hz())?;
         if let Some(caches) = &self.caches {
             for (kind, cache) in [("i", caches.l1i), ("d", caches.l1d)] {

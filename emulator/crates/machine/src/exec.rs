@@ -4,6 +4,8 @@
 //! dispatch can be generated from the table and a missing one does not compile.
 
 mod atomic;
+mod bits;
+mod block;
 mod control;
 mod fp;
 mod int;

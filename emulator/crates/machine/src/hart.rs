@@ -12,7 +12,7 @@ mod untimed;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use isa::{Executed, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
+use isa::{Executed, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
 
 use crate::code_cache::CodeCache;
 use crate::counters::Counters;
@@ -55,7 +55,7 @@ pub(crate) mod after {
     pub const REGION: u8 = 32;
 }
 
-/// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sstc and Sscofpmf.
+/// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
 pub struct Hart {
     /// Registers by their unified number. Only 64 exist: with 256 places, any [`Reg`] is in bounds.
     pub(crate) regs: [u64; 256],
@@ -117,6 +117,8 @@ pub struct Hart {
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
     pub(crate) spaces: Spaces,
+    /// What it implements beyond RV64GC.
+    pub(crate) extensions: Extensions,
     guest_tag: Rc<Cell<u64>>,
     id: usize,
 }
@@ -171,6 +173,7 @@ impl Hart {
             superpages: Superpages::new(),
             code: CodeCache::new(),
             spaces: Spaces::new(),
+            extensions: Extensions::ALL,
             guest_tag: Rc::new(Cell::new(0)),
             id,
         }
@@ -179,6 +182,11 @@ impl Hart {
     /// Number of the hart (`mhartid`).
     pub fn id(&self) -> usize {
         self.id
+    }
+
+    /// Says what it implements beyond RV64GC; everything, after reset. Before its first run.
+    pub fn set_extensions(&mut self, extensions: Extensions) {
+        self.extensions = extensions;
     }
 
     /// Virtual address of the next instruction.

@@ -45,8 +45,12 @@ pub(crate) mod pte {
     pub const G: u64 = 1 << 5;
     pub const A: u64 = 1 << 6;
     pub const D: u64 = 1 << 7;
-    /// Bits 60..54 are reserved, 62..61 belong to Svpbmt and 63 to Svnapot, neither of which is implemented.
-    pub const RESERVED: u64 = 0x3ff << 54;
+    /// Bits 60..54.
+    pub const RESERVED: u64 = 0x7f << 54;
+    /// Memory type (Svpbmt): 0 to 2.
+    pub const TYPE: u64 = 3 << 61;
+    /// The page is part of a naturally aligned power-of-two range (Svnapot).
+    pub const N: u64 = 1 << 63;
 }
 
 /// The `satp` register, taken apart.
@@ -78,6 +82,18 @@ impl Satp {
         self.0 & ((1 << 44) - 1)
     }
 }
+
+/// Which of the extensions to page-table entries are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageFeatures {
+    /// Svnapot.
+    pub napot: bool,
+    /// Svpbmt (`menvcfg.PBMTE`).
+    pub types: bool,
+}
+
+/// log2 of the one size of a range that Svnapot has.
+const NAPOT_BITS: u8 = 16;
 
 /// The leaf that a walk ended at.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +127,7 @@ pub(crate) fn bare(va: u64) -> Leaf {
 /// Walks the tables for `va` under a `satp` that has levels. `read` gets each entry's physical address; `None` is an access fault.
 pub(crate) fn walk(
     satp: Satp,
+    features: PageFeatures,
     va: u64,
     mut read: impl FnMut(u64) -> Option<u64>,
 ) -> Result<Leaf, WalkFault> {
@@ -124,6 +141,11 @@ pub(crate) fn walk(
         let page_bits = 12 + 9 * level;
         let index = va >> page_bits & 0x1ff;
         let entry = read(table + index * 8).ok_or(WalkFault::Access)?;
+        let memory_type = entry & pte::TYPE;
+        let typed = memory_type != 0 && (!features.types || memory_type == pte::TYPE);
+        if typed || entry & pte::N != 0 && !features.napot {
+            return Err(WalkFault::Page);
+        }
         if entry & pte::V == 0 || entry & (pte::R | pte::W) == pte::W || entry & pte::RESERVED != 0
         {
             return Err(WalkFault::Page);
@@ -134,14 +156,26 @@ pub(crate) fn walk(
             if target & offset != 0 {
                 return Err(WalkFault::Page); // misaligned superpage
             }
+            if entry & pte::N != 0 {
+                let range = (1 << NAPOT_BITS) - 1;
+                // The one encoding: page number bits 3 to 0 are 8, in the last level.
+                if level != 0 || target & range != 8 << 12 {
+                    return Err(WalkFault::Page);
+                }
+                return Ok(Leaf {
+                    pa: target & !range | va & range,
+                    pte: entry,
+                    page_bits: 12,
+                });
+            }
             return Ok(Leaf {
                 pa: target | va & offset,
                 pte: entry,
                 page_bits: page_bits as u8,
             });
         }
-        // A, D and U are reserved in a pointer to the next level.
-        if entry & (pte::A | pte::D | pte::U) != 0 {
+        // A, D, U, N and the type are reserved in a pointer to the next level.
+        if entry & (pte::A | pte::D | pte::U | pte::N | pte::TYPE) != 0 {
             return Err(WalkFault::Page);
         }
         table = target;
@@ -181,6 +215,7 @@ pub(crate) fn permits(leaf_pte: u64, access: Access, rights: Rights) -> bool {
 pub(crate) struct Walker<'a> {
     pub ram: &'a Ram,
     pub satp: Satp,
+    pub features: PageFeatures,
 }
 
 impl PageWalker for Walker<'_> {
@@ -192,7 +227,7 @@ impl PageWalker for Walker<'_> {
         if self.satp.levels() == 0 {
             return result;
         }
-        let leaf = walk(self.satp, va, |pa| {
+        let leaf = walk(self.satp, self.features, va, |pa| {
             if let Some(slot) = result.pte.get_mut(usize::from(result.levels)) {
                 *slot = pa;
                 result.levels += 1;

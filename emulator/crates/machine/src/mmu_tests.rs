@@ -7,6 +7,10 @@ fn table(entries: &[(u64, u64)]) -> impl FnMut(u64) -> Option<u64> + use<> {
 }
 
 const SV39: Satp = Satp(8 << 60 | 0x80000);
+const BASE: PageFeatures = PageFeatures {
+    napot: false,
+    types: false,
+};
 const LEAF: u64 = pte::V | pte::R | pte::W | pte::X | pte::A | pte::D;
 
 fn ppn(page: u64) -> u64 {
@@ -21,7 +25,7 @@ fn three_levels() {
         (0x8000_1010, ppn(0x8000_2000) | pte::V),
         (0x8000_2018, ppn(0x8765_4000) | LEAF),
     ]);
-    let leaf = walk(SV39, va, read).unwrap();
+    let leaf = walk(SV39, BASE, va, read).unwrap();
     assert_eq!((leaf.pa, leaf.page_bits), (0x8765_4123, 12));
 }
 
@@ -29,18 +33,21 @@ fn three_levels() {
 fn superpage_and_its_alignment() {
     let va = 0xffff_ffff_c000_1234; // canonical: index 511
     let good = table(&[(0x8000_0ff8, ppn(0x8000_0000) | LEAF)]);
-    assert_eq!(walk(SV39, va, good).unwrap().pa, 0x8000_1234);
+    assert_eq!(walk(SV39, BASE, va, good).unwrap().pa, 0x8000_1234);
     let bad = table(&[(0x8000_0ff8, ppn(0x8000_1000) | LEAF)]);
-    assert_eq!(walk(SV39, va, bad).unwrap_err(), WalkFault::Page);
+    assert_eq!(walk(SV39, BASE, va, bad).unwrap_err(), WalkFault::Page);
 }
 
 #[test]
 fn faults() {
     assert_eq!(
-        walk(SV39, 1 << 38, table(&[])).unwrap_err(),
+        walk(SV39, BASE, 1 << 38, table(&[])).unwrap_err(),
         WalkFault::Page
     );
-    assert_eq!(walk(SV39, 0, table(&[])).unwrap_err(), WalkFault::Access);
+    assert_eq!(
+        walk(SV39, BASE, 0, table(&[])).unwrap_err(),
+        WalkFault::Access
+    );
     for bad in [
         0,
         pte::V | pte::W,
@@ -49,9 +56,45 @@ fn faults() {
         pte::V | pte::A,
     ] {
         assert_eq!(
-            walk(SV39, 0, table(&[(0x8000_0000, bad)])).unwrap_err(),
+            walk(SV39, BASE, 0, table(&[(0x8000_0000, bad)])).unwrap_err(),
             WalkFault::Page
         );
+    }
+}
+
+/// A walk that ends at `leaf` in the last level.
+fn last_level(leaf: u64, va: u64, features: PageFeatures) -> Result<u64, WalkFault> {
+    let read = table(&[
+        (0x8000_0000, ppn(0x8000_1000) | pte::V),
+        (0x8000_1000, ppn(0x8000_2000) | pte::V),
+        (0x8000_2000 + (va >> 12) * 8, leaf),
+    ]);
+    walk(SV39, features, va, read).map(|leaf| leaf.pa)
+}
+
+#[test]
+fn napot_ranges_take_the_low_page_bits_from_the_address() {
+    let on = PageFeatures {
+        napot: true,
+        ..BASE
+    };
+    let leaf = LEAF | pte::N | ppn(0x9123_8000);
+    assert_eq!(last_level(leaf, 0x5abc, on), Ok(0x9123_5abc));
+    assert_eq!(last_level(leaf, 0x5abc, BASE), Err(WalkFault::Page));
+    let reserved = LEAF | pte::N | ppn(0x9123_4000);
+    assert_eq!(last_level(reserved, 0x5abc, on), Err(WalkFault::Page));
+}
+
+#[test]
+fn memory_types_are_reserved_unless_enabled() {
+    let on = PageFeatures {
+        types: true,
+        ..BASE
+    };
+    for (kind, legal) in [(1, true), (2, true), (3, false)] {
+        let leaf = LEAF | kind << 61 | ppn(0x9123_4000);
+        assert_eq!(last_level(leaf, 0x1abc, on).is_ok(), legal);
+        assert_eq!(last_level(leaf, 0x1abc, BASE), Err(WalkFault::Page));
     }
 }
 

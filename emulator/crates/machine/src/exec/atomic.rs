@@ -55,6 +55,55 @@ macro_rules! reservations {
     };
 }
 
+/// `name: type`: rd gets what memory held; if that was what rd held, memory gets rs2 (Zacas).
+macro_rules! compare_and_swap {
+    ($($name:ident: $type:ty, $signed:ty;)*) => {
+        impl Hart {$(
+            pub(crate) fn $name<T: TimingModel>(
+                &mut self,
+                env: &mut Env<'_, T>,
+                inst: &Slot,
+                at: At,
+            ) -> Next {
+                let expected = self.get(inst.rd()) as $type;
+                let new = self.get(inst.rs2()) as $type;
+                let va = self.get(inst.rs1());
+                let swap = |memory: $type| if memory == expected { new } else { memory };
+                let old = self.modify(env, va, swap)?;
+                self.put(inst.rd(), old as $signed as u64);
+                following(inst, at)
+            }
+        )*}
+    };
+}
+
+compare_and_swap! {
+    amocas_w: u32, i32;
+    amocas_d: u64, i64;
+}
+
+impl Hart {
+    /// On pairs of registers, of which the one with `x0` is zero.
+    pub(crate) fn amocas_q<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        let pair = |reg: u8| match reg {
+            0 => [0, 0],
+            _ => [self.get(reg), self.get(reg + 1)],
+        };
+        let (expected, new) = (pair(inst.rd()), pair(inst.rs2()));
+        let old = self.modify_pair(env, self.get(inst.rs1()), expected, new)?;
+        if inst.rd() != 0 {
+            self.put(inst.rd(), old[0]);
+            self.put(inst.rd() + 1, old[1]);
+        }
+        following(inst, at)
+    }
+}
+
 reservations! {
     lr_w sc_w u32, i32;
     lr_d sc_d u64, i64;

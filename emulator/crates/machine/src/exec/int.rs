@@ -8,11 +8,11 @@ use crate::hart::{At, Env, Hart};
 
 /// Result of a 32-bit operation.
 #[inline(always)]
-fn word(value: u32) -> u64 {
+pub(super) fn word(value: u32) -> u64 {
     value as i32 as u64
 }
 
-/// `name(a, b) result`: rd gets a function of rs1 and rs2.
+/// `name(a, b) result`: rd gets a function of rs1 and rs2 (0 if there is none).
 macro_rules! registers {
     ($($name:ident($a:ident, $b:ident) $result:expr;)*) => {
         impl Hart {$(
@@ -49,6 +49,8 @@ macro_rules! immediates {
         )*}
     };
 }
+
+pub(super) use {immediates, registers};
 
 registers! {
     add(a, b) a.wrapping_add(b);

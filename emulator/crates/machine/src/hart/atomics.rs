@@ -21,6 +21,24 @@ impl Hart {
         Ok(old)
     }
 
+    /// Writes `new` over 16 bytes at `va` that hold `expected`. Gives what they held.
+    pub(crate) fn modify_pair<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        va: u64,
+        expected: [u64; 2],
+        new: [u64; 2],
+    ) -> Result<[u64; 2], Trap> {
+        let pa = self.atomic(env, va, 16, MemKind::Amo)?;
+        let low = self.read_atomic::<T, u64>(env, va, pa)?;
+        let high = self.read_atomic::<T, u64>(env, va, pa + 8)?;
+        if [low, high] == expected {
+            self.store_ram(env.bus, pa, 8, new[0]);
+            self.store_ram(env.bus, pa + 8, 8, new[1]);
+        }
+        Ok([low, high])
+    }
+
     #[inline(always)]
     pub(crate) fn load_reserved<T: TimingModel, V: Value>(
         &mut self,

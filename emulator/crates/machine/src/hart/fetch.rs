@@ -139,7 +139,7 @@ impl Hart {
             };
             raw |= high << 16;
         }
-        let mut inst = isa::decode(raw);
+        let mut inst = self.decode(raw);
         mark_trigger(&mut inst);
         if cached {
             // The page may have become data since it was looked up.
@@ -148,6 +148,15 @@ impl Hart {
                 .fill((pc & 0xfff) as usize >> 1, inst, &self.code.encodings);
         }
         Ok((inst, cached))
+    }
+
+    /// Decodes an encoding; one of an extension that is off is illegal.
+    pub(super) fn decode(&self, raw: u32) -> DecodedInst {
+        let inst = isa::decode(raw);
+        match inst.extension() {
+            Some(extension) if !self.extensions.has(extension) => DecodedInst::illegal(raw),
+            _ => inst,
+        }
     }
 
     fn fetch_half<T>(

@@ -1,10 +1,10 @@
 //! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
 
-use isa::{Exception, MemAccess, MemKind, Privilege, TimingModel, Trap};
+use isa::{Exception, Extension, MemAccess, MemKind, Privilege, TimingModel, Trap};
 
 use super::{Env, Hart, after};
-use crate::csr::status;
-use crate::mmu::{self, Access, Leaf, Rights, WalkFault};
+use crate::csr::{envcfg, status};
+use crate::mmu::{self, Access, Leaf, PageFeatures, Rights, WalkFault};
 use crate::{Bus, RAM_BASE, Ram};
 
 /// A value that memory holds, little-endian.
@@ -39,7 +39,7 @@ values!(u8 u16 u32 u64);
 
 /// A physical place in RAM or among the devices.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub pa: u64,
     pub ram: bool,
 }
@@ -220,7 +220,7 @@ impl Hart {
     }
 
     /// The place of an access within one page; the page gets a TLB entry where that is possible.
-    pub(super) fn place<T: TimingModel>(
+    pub(crate) fn place<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         va: u64,
@@ -269,7 +269,7 @@ impl Hart {
         if privilege == Privilege::Machine || satp.levels() == 0 {
             return Ok((mmu::bare(va), false));
         }
-        let leaf = mmu::walk(satp, va, |pa| {
+        let leaf = mmu::walk(satp, self.page_features(), va, |pa| {
             let allowed = self.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
             env.bus.ram.load(pa, 8).filter(|_| allowed)
         });
@@ -282,6 +282,14 @@ impl Hart {
             Ok(leaf) if mmu::permits(leaf.pte, access, rights) => Ok((leaf, true)),
             Ok(_) | Err(WalkFault::Page) => Err(access.page_fault()),
             Err(WalkFault::Access) => Err(access.access_fault()),
+        }
+    }
+
+    /// What page-table entries may say beyond the base specification.
+    pub(super) fn page_features(&self) -> PageFeatures {
+        PageFeatures {
+            napot: self.extensions.has(Extension::Svnapot),
+            types: self.csrs.menvcfg & envcfg::PBMTE != 0,
         }
     }
 

@@ -176,6 +176,7 @@ impl Hart {
         let walker = Walker {
             ram: &env.bus.ram,
             satp: hart.csrs.satp,
+            features: hart.page_features(),
         };
         hart.decoded_at = env.timing.run(&run, &walker);
         hart.count += length.steps as u64;
@@ -203,6 +204,7 @@ impl Hart {
         let walker = Walker {
             ram: &env.bus.ram,
             satp: hart.csrs.satp,
+            features: hart.page_features(),
         };
         let inst = &hart.executed.inst;
         hart.decoded_at = env.timing.fetch(id, inst, pc, pa, translated, &walker);
@@ -245,6 +247,7 @@ impl Hart {
         let walker = Walker {
             ram: &env.bus.ram,
             satp: hart.csrs.satp,
+            features: hart.page_features(),
         };
         env.timing.retire(&hart.executed, &walker);
         hart.count += 1;
@@ -371,7 +374,7 @@ impl Hart {
         let id = StaticId(self.code.encodings.len() as u32);
         self.code.encodings.push(inst.raw);
         // A trigger's slot holds another operation than the instruction has.
-        let inst = isa::decode(inst.raw);
+        let inst = self.decode(inst.raw);
         env.timing.define(&StaticInst {
             id,
             space,

@@ -87,6 +87,15 @@ impl Preset {
                 return bad(key, format!("{low} to {high}"), found);
             }
         }
+        let isa = &self.isa;
+        if isa.zcb && !(isa.zba && isa.zbb) {
+            return Err(PresetError::Value {
+                file: file.to_owned(),
+                key: "isa.zcb".to_owned(),
+                expected: "false without isa.zba and isa.zbb".to_owned(),
+                found: "true".to_owned(),
+            });
+        }
         let multiples = [
             ("rob.entries", self.rob.entries),
             ("fetch.buffer", self.fetch.buffer),

@@ -5,6 +5,7 @@
     reason = "each key is documented in presets/boom-4w.toml"
 )]
 
+use isa::{Extension, Extensions};
 use serde::{Deserialize, Serialize};
 
 macro_rules! sections {
@@ -25,6 +26,7 @@ sections! {
     Preset {
         name: String,
         summary: String,
+        isa: Isa,
         clock: Clock,
         fetch: Fetch,
         predictor: Predictor,
@@ -43,6 +45,11 @@ sections! {
         llc: Llc,
         dram: Dram,
         mmio: Mmio,
+    }
+    /// Extensions beyond RV64GC.
+    Isa {
+        zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zba: bool, zbb: bool,
+        zbc: bool, zbs: bool, zcb: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock { mhz: u32, }
@@ -90,6 +97,31 @@ sections! {
     }
     /// Device registers.
     Mmio { latency: u32, }
+}
+
+impl Isa {
+    /// The set of them.
+    pub fn extensions(&self) -> Extensions {
+        use Extension as E;
+        let keys = [
+            (E::Zicbom, self.zicbom),
+            (E::Zicboz, self.zicboz),
+            (E::Zicond, self.zicond),
+            (E::Zacas, self.zacas),
+            (E::Zawrs, self.zawrs),
+            (E::Zba, self.zba),
+            (E::Zbb, self.zbb),
+            (E::Zbc, self.zbc),
+            (E::Zbs, self.zbs),
+            (E::Zcb, self.zcb),
+            (E::Sstc, self.sstc),
+            (E::Svinval, self.svinval),
+            (E::Svnapot, self.svnapot),
+            (E::Svpbmt, self.svpbmt),
+        ];
+        keys.into_iter()
+            .fold(Extensions::NONE, |set, (e, on)| set.with(e, on))
+    }
 }
 
 /// Memory model.

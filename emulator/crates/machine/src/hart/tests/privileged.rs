@@ -4,7 +4,7 @@ use isa::{Exception, Interrupt, Privilege};
 
 use super::Machine;
 use super::asm::*;
-use crate::csr::{bit, number, status};
+use crate::csr::{bit, envcfg, number, status};
 use crate::{CLINT_BASE, RAM_BASE, RunExit};
 
 const HANDLER: u64 = RAM_BASE + 0x1000;
@@ -175,4 +175,41 @@ fn mprv_accesses_with_the_previous_privilege() {
     machine.steps(2);
     assert_eq!(machine.hart.csrs.mcause, Exception::StoreAccessFault as u64);
     assert_eq!(machine.hart.csrs.mepc, RAM_BASE + 4);
+}
+
+/// `sh1add a0, a0, a0`, `c.not`, `cbo.zero (a0)`, `csrr x1, stimecmp`: illegal where the extension is off, and `misa.B`
+/// and the fields of `menvcfg` follow.
+#[test]
+fn extensions_can_be_off() {
+    use isa::{Extension, Extensions};
+    let cases = [
+        (0x20a5_2533, Extension::Zba),
+        (0x9d75, Extension::Zcb),
+        (0x0045_200f, Extension::Zicboz),
+        (0x14d0_20f3, Extension::Sstc),
+    ];
+    for (raw, extension) in cases {
+        for on in [true, false] {
+            let mut machine = machine(Privilege::Machine, &[raw]);
+            machine.hart.set_reg(10, RAM_BASE + 0x2000);
+            let set = Extensions::ALL.with(extension, on);
+            machine.hart.set_extensions(set);
+            machine.steps(1);
+            assert_eq!(machine.hart.instructions(), u64::from(on), "{extension:?}");
+        }
+    }
+    for on in [true, false] {
+        let read_misa = 0x3010_20f3;
+        let mut machine = machine(Privilege::Machine, &[read_misa]);
+        let set = Extensions::ALL.with(Extension::Zbs, on);
+        machine.hart.set_extensions(set);
+        machine.steps(1);
+        assert_eq!(machine.x(1) >> 1 & 1, u64::from(on));
+    }
+    assert_eq!(envcfg::legalize(u64::MAX, Extensions::NONE), envcfg::FIOM);
+    assert_eq!(
+        envcfg::legalize(2 << 4, Extensions::ALL),
+        0,
+        "CBIE 2 is reserved"
+    );
 }

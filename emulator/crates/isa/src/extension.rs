@@ -1,0 +1,78 @@
+//! The extensions that a machine may have or lack.
+
+macro_rules! extensions {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+        /// An extension beyond RV64GC, by its name in the device tree.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Extension {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Extension {
+            /// All of them, in the order of the device tree.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its name, as in the device tree.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+extensions! {
+    /// Cache-block management.
+    Zicbom "zicbom";
+    /// Cache-block zeroing.
+    Zicboz "zicboz";
+    /// Conditional zeroing.
+    Zicond "zicond";
+    /// Compare and swap.
+    Zacas "zacas";
+    /// Waiting on a reservation.
+    Zawrs "zawrs";
+    /// Address generation.
+    Zba "zba";
+    /// Basic bit manipulation.
+    Zbb "zbb";
+    /// Carry-less multiplication.
+    Zbc "zbc";
+    /// Single-bit instructions.
+    Zbs "zbs";
+    /// Further compressed instructions.
+    Zcb "zcb";
+    /// The supervisor's own timer.
+    Sstc "sstc";
+    /// Fine-grained invalidation of translations.
+    Svinval "svinval";
+    /// Naturally aligned 64 KiB pages.
+    Svnapot "svnapot";
+    /// Memory types of pages.
+    Svpbmt "svpbmt";
+}
+
+/// A set of extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extensions(u32);
+
+impl Extensions {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Every one.
+    pub const ALL: Self = Self((1 << Extension::ALL.len()) - 1);
+
+    /// True if it has the extension.
+    pub const fn has(self, extension: Extension) -> bool {
+        self.0 >> extension as u32 & 1 != 0
+    }
+
+    /// The set with, or without, an extension.
+    #[must_use]
+    pub const fn with(self, extension: Extension, on: bool) -> Self {
+        let bit = 1 << extension as u32;
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+}

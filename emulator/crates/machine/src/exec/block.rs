@@ -1,0 +1,84 @@
+//! Cache-block operations (Zicbom, Zicboz). No cache holds anything that memory does not: the management
+//! instructions only check that they may be executed, and the address.
+
+use isa::{Privilege, TimingModel, Trap};
+
+use super::{Next, following, illegal};
+use crate::code_cache::Slot;
+use crate::csr::envcfg;
+use crate::hart::{At, Env, Hart};
+use crate::mmu::Access;
+
+impl Hart {
+    pub(crate) fn cbo_inval<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.manage(env, inst, at, envcfg::CBIE)
+    }
+
+    pub(crate) fn cbo_clean<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.manage(env, inst, at, envcfg::CBCFE)
+    }
+
+    pub(crate) fn cbo_flush<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.manage(env, inst, at, envcfg::CBCFE)
+    }
+
+    pub(crate) fn cbo_zero<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.enabled(inst, envcfg::CBZE)?;
+        let va = self.get(inst.rs1());
+        let block = va & !(envcfg::BLOCK - 1);
+        for word in (0..envcfg::BLOCK).step_by(8) {
+            // A fault is told with the address as given, and is the first word's if any.
+            let stored = self.store::<T, u64>(env, block + word, 0, at.count);
+            stored.map_err(|trap| Trap { tval: va, ..trap })?;
+        }
+        following(inst, at)
+    }
+
+    /// A block may be managed by whoever may read or write it; faults are those of a store (CMO
+    /// specification, section 2.5.2).
+    fn manage<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+        enable: u64,
+    ) -> Next {
+        self.enabled(inst, enable)?;
+        let va = self.get(inst.rs1());
+        if self.place(env, va, 1, Access::Load).is_err() {
+            self.place(env, va, 1, Access::Store)?;
+        }
+        following(inst, at)
+    }
+
+    /// Below M-mode, `menvcfg` must allow it, in U-mode `senvcfg` too.
+    fn enabled(&self, inst: &Slot, enable: u64) -> Result<(), Trap> {
+        let machine = self.privilege == Privilege::Machine || self.csrs.menvcfg & enable != 0;
+        let supervisor = self.privilege != Privilege::User || self.csrs.senvcfg & enable != 0;
+        if machine && supervisor {
+            Ok(())
+        } else {
+            Err(illegal(inst))
+        }
+    }
+}
