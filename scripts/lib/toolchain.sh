@@ -3,17 +3,12 @@
 
 # Rust as the workspace wants it (edition 2024), and a C compiler for the libraries written in C.
 need_toolchain() {
-    local root="" missing=()
-    [ "$(id -u)" = 0 ] || root=sudo
+    local missing=()
     command -v cc > /dev/null || missing+=(gcc libc6-dev)
     if ! rust_is_new_enough; then
         apt-cache show rustup > /dev/null 2>&1 && missing+=(rustup)
     fi
-    if [ ${#missing[@]} -gt 0 ]; then
-        echo "tipsim: installing ${missing[*]}" >&2
-        { $root apt-get update && $root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends "${missing[@]}"; } > /dev/null
-    fi
+    install_packages "${missing[@]}"
     if ! rust_is_new_enough && command -v rustup > /dev/null; then
         rustup toolchain install stable --profile minimal -c clippy -c rustfmt
     fi
@@ -22,6 +17,24 @@ need_toolchain() {
             "install it with rustup and run this again" >&2
         exit 2
     }
+}
+
+# Debian packages that are not there.
+need_packages() {
+    local package missing=()
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${Status}' "$package" 2> /dev/null)" = "install ok installed" ] || missing+=("$package")
+    done
+    install_packages "${missing[@]}"
+}
+
+install_packages() {
+    local root=""
+    [ $# -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || root=sudo
+    echo "tipsim: installing $*" >&2
+    { $root apt-get update && $root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "$@"; } > /dev/null
 }
 
 rust_is_new_enough() {

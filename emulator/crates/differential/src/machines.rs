@@ -1,0 +1,198 @@
+//! The two machines: each runs a program and gives its log, registers and data.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use commit_trace::{Commit, CommitSink};
+use isa::{Extension, Extensions, Untimed};
+use machine::{Bus, Clock, Elf, Exit, Hart, Htif, Image, Limit, RAM_BASE, RunExit};
+use timing::{Core, Preset};
+
+use crate::generate::Program;
+use crate::layout::*;
+
+/// What a run left.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// A checksum after each block run.
+    pub log: Vec<u64>,
+    /// Registers `x0` to `x31`, `f0` to `f31`, then CSRs, of the last block.
+    pub saved: Vec<u64>,
+    /// The data.
+    pub data: Vec<u8>,
+}
+
+/// How tipsim executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Without timing.
+    Functional,
+    /// Under the default timing core.
+    Timing,
+}
+
+/// Both machines, ready to run programs.
+pub struct Machines {
+    qemu: PathBuf,
+    harness: PathBuf,
+    elf: Vec<u8>,
+    /// Extensions that both have.
+    pub extensions: Extensions,
+    preset: Preset,
+}
+
+struct Nowhere;
+
+impl CommitSink for Nowhere {
+    fn commit(&mut self, _: &Commit) {}
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+impl Machines {
+    /// Assembles the harness and asks QEMU for its extensions. `folder` is for files.
+    pub fn new(qemu: &Path, compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
+        let (source, script) = (folder.join("harness.S"), folder.join("harness.ld"));
+        std::fs::write(&source, include_str!("harness.S"))?;
+        std::fs::write(&script, include_str!("harness.ld"))?;
+        let harness = folder.join("harness.elf");
+        let output = Command::new(compiler)
+            .args(["-march=rv64gc", "-mabi=lp64d", "-static", "-nostdlib"])
+            .args([
+                "-nostartfiles",
+                "-fno-pic",
+                "-no-pie",
+                "-Wl,--build-id=none",
+                "-T",
+            ])
+            .args([&script, &source, Path::new("-o"), &harness])
+            .output()
+            .with_context(|| format!("{}: cannot be run", compiler.display()))?;
+        ensure!(
+            output.status.success(),
+            "{}: {}",
+            compiler.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        // It ends at once, by the monitor, if it knows the property.
+        let has = |extension: &Extension| -> std::io::Result<bool> {
+            let cpu = format!("rv64,{}=true", extension.name());
+            let mut child = Command::new(qemu)
+                .args(["-M", "virt", "-display", "none", "-monitor", "stdio", "-S"])
+                .args(["-cpu", &cpu])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()?;
+            if let Some(mut monitor) = child.stdin.take() {
+                // One that did not start has closed it.
+                let _ = monitor.write_all(b"quit\n");
+            }
+            Ok(child.wait()?.success())
+        };
+        let mut extensions = Extensions::NONE;
+        for extension in Extension::ALL {
+            let present =
+                has(extension).with_context(|| format!("{}: cannot be run", qemu.display()))?;
+            extensions = extensions.with(*extension, present);
+        }
+        Ok(Self {
+            qemu: qemu.to_owned(),
+            elf: std::fs::read(&harness)?,
+            harness,
+            extensions,
+            preset: Preset::default(),
+        })
+    }
+
+    /// Runs a program on QEMU for `runs` block runs.
+    pub fn qemu(&self, program: &mut Program, runs: u64) -> anyhow::Result<Outcome> {
+        program.poke(PARAMETERS + 8, runs);
+        program.poke(PARAMETERS + 16, 0);
+        let image = tempfile::Builder::new().prefix("block").tempfile()?;
+        std::fs::write(image.path(), &program.image)?;
+        let present = Extension::ALL.iter().filter(|e| self.extensions.has(**e));
+        let cpu = present.fold("rv64,h=false,v=false".to_owned(), |cpu, extension| {
+            format!("{cpu},{}=true", extension.name())
+        });
+        let loader = format!(
+            "loader,file={},addr={TABLES:#x},force-raw=on",
+            image.path().display()
+        );
+        let output = Command::new("timeout")
+            .arg("60")
+            .arg(&self.qemu)
+            .args([
+                "-M", "virt", "-m", "128M", "-display", "none", "-serial", "none",
+            ])
+            .args(["-monitor", "none", "-cpu", &cpu])
+            .args(["-semihosting-config", "enable=on,target=native", "-bios"])
+            .arg(&self.harness)
+            .args(["-device", &loader])
+            .stdin(Stdio::null())
+            .output()?;
+        let log = runs as usize * 8;
+        let expected = log + SAVE_SIZE as usize + (DATA_PAGES << 12) as usize;
+        ensure!(
+            output.stdout.len() == expected,
+            "QEMU wrote {} bytes, expected {expected}; {} {}",
+            output.stdout.len(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let (log, rest) = output.stdout.split_at(log);
+        let (saved, data) = rest.split_at(SAVE_SIZE as usize);
+        Ok(Outcome {
+            log: words(log),
+            saved: words(saved),
+            data: data.to_owned(),
+        })
+    }
+
+    /// Runs a program on tipsim for `runs` block runs; also the number of instructions in blocks.
+    pub fn tipsim(
+        &self,
+        program: &mut Program,
+        runs: u64,
+        mode: Mode,
+    ) -> anyhow::Result<(Outcome, u64)> {
+        program.poke(PARAMETERS + 8, runs);
+        program.poke(PARAMETERS + 16, 1);
+        let mut bus = Bus::new(MEMORY, 1, Clock::default())?;
+        let image = Image {
+            name: "harness.elf",
+            bytes: &self.elf,
+        };
+        let elf = Elf::load(image, RAM_BASE, &mut bus.ram)?;
+        let tohost = elf.symbols.tohost.context("harness.elf: no tohost")?;
+        bus.attach_htif(Htif::new(tohost, None, Box::new(std::io::sink())));
+        bus.ram
+            .write(TABLES, &program.image)
+            .context("the program does not fit")?;
+        let mut hart = Hart::new(0);
+        hart.set_extensions(self.extensions);
+        hart.set_pc(elf.entry);
+        let limit = Limit::instructions(10_000_000 + runs * 10_000);
+        let exit = match mode {
+            Mode::Functional => hart.run(&mut bus, &mut Untimed, limit),
+            Mode::Timing => hart.run(&mut bus, &mut Core::new(&self.preset, Nowhere), limit),
+        };
+        if exit != RunExit::Exit(Exit::Host(0)) {
+            bail!("tipsim ({mode:?}) ended with {exit:?} at {:#x}", hart.pc());
+        }
+        let slice = |from: u64, size: u64| bus.ram.slice(from, size).unwrap_or_default();
+        // The harness's save area follows `tohost` and `fromhost`.
+        let outcome = Outcome {
+            log: words(slice(LOG, runs * 8)),
+            saved: words(slice(tohost + 128, SAVE_SIZE)),
+            data: slice(DATA, DATA_PAGES << 12).to_owned(),
+        };
+        let inside = outcome.saved[SAVED_INSIDE];
+        Ok((outcome, inside))
+    }
+}
