@@ -10,6 +10,9 @@ const PAGE_MASK: u64 = !0xfff;
 /// Entries for each set of access rights.
 const WAYS: usize = 256;
 
+/// Entries of the second level, for all rights together; a power of two.
+const SECOND: usize = 8192;
+
 /// Under which rights a data access is made. Each has its own entries, so that a trap or return
 /// flushes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,15 @@ pub(crate) enum Rights {
     Machine = 3,
 }
 const RIGHTS: usize = 4;
+
+impl Rights {
+    const ALL: [Self; RIGHTS] = [
+        Self::User,
+        Self::Supervisor,
+        Self::SupervisorSum,
+        Self::Machine,
+    ];
+}
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -36,15 +48,38 @@ const EMPTY: Entry = Entry {
     host: std::ptr::null_mut(),
 };
 
-/// Direct-mapped translations of one kind of data access.
+/// An entry of the second level.
+#[derive(Clone, Copy)]
+struct Behind {
+    entry: Entry,
+    rights: Rights,
+    /// [`DataTlb::generation`] when it was made.
+    generation: u32,
+}
+
+/// Direct-mapped translations of one kind of data access, in two levels: the first is small, so that it stays
+/// in the host's own caches, the second is asked out of line, before the page tables are walked.
 pub(crate) struct DataTlb {
     entries: Box<[Entry; WAYS * RIGHTS]>,
+    second: Box<[Behind]>,
+    /// Entries of the second level from before it changed are void.
+    generation: u32,
 }
 
 impl DataTlb {
     pub fn new() -> Self {
         Self {
             entries: Box::new([EMPTY; WAYS * RIGHTS]),
+            second: vec![
+                Behind {
+                    entry: EMPTY,
+                    rights: Rights::User,
+                    generation: 0,
+                };
+                SECOND
+            ]
+            .into(),
+            generation: 0,
         }
     }
 
@@ -62,11 +97,41 @@ impl DataTlb {
     pub fn insert(&mut self, va: u64, rights: Rights, host: *mut u8) {
         let tag = va & PAGE_MASK;
         let host = host.wrapping_sub(tag as usize);
-        self.entries[slot(va, rights)] = Entry { tag, host };
+        let entry = Entry { tag, host };
+        self.entries[slot(va, rights)] = entry;
+        self.second[behind(va, rights)] = Behind {
+            entry,
+            rights,
+            generation: self.generation,
+        };
+    }
+
+    /// As [`Self::lookup`], in the second level; what is found moves to the first.
+    pub fn lookup_behind(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
+        let Behind {
+            entry,
+            rights: of,
+            generation,
+        } = self.second[behind(va, rights)];
+        let hit = va.wrapping_add(size - 1) & PAGE_MASK == entry.tag;
+        if !hit || of != rights || generation != self.generation {
+            return None;
+        }
+        self.entries[slot(va, rights)] = entry;
+        Some(entry.host.wrapping_add(va as usize))
     }
 
     pub fn flush(&mut self) {
         self.entries.fill(EMPTY);
+        self.flush_behind();
+    }
+
+    fn flush_behind(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            // Entries of four billion flushes ago would be valid again.
+            self.second.iter_mut().for_each(|b| b.entry = EMPTY);
+        }
     }
 
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
@@ -78,7 +143,11 @@ impl DataTlb {
                     *entry = EMPTY;
                 }
             }
+            for rights in Rights::ALL {
+                self.second[behind(va, rights)].entry = EMPTY;
+            }
         } else {
+            self.flush_behind();
             for entry in self
                 .entries
                 .iter_mut()
@@ -91,6 +160,7 @@ impl DataTlb {
 
     /// Drops every page that maps to the host page at `host`.
     pub fn flush_host(&mut self, host: *mut u8) {
+        self.flush_behind();
         for entry in self.entries.iter_mut() {
             if entry.host.wrapping_add(entry.tag as usize) == host {
                 *entry = EMPTY;
@@ -102,6 +172,11 @@ impl DataTlb {
 #[inline(always)]
 fn slot(va: u64, rights: Rights) -> usize {
     ((va >> 12) as usize % WAYS) | (rights as usize * WAYS)
+}
+
+fn behind(va: u64, rights: Rights) -> usize {
+    // Different rights to one page lie apart.
+    ((va >> 12) as usize ^ (rights as usize) << 11) % SECOND
 }
 
 /// A page that instructions come from.
@@ -258,6 +333,37 @@ mod tests {
         tlb.insert(0x20_1000, Rights::User, host);
         tlb.flush_region(0x3f_ffff, 21);
         assert!(tlb.lookup(0x20_1000, 1, Rights::User).is_none());
+    }
+
+    #[test]
+    fn the_second_level_remembers_and_forgets_with_the_first() {
+        let mut tlb = DataTlb::new();
+        let host = 0x10_0000 as *mut u8;
+        let (user, far) = (Rights::User, (WAYS as u64) << 12);
+        let again = |tlb: &mut DataTlb| {
+            tlb.insert(0x1000, user, host);
+            // Takes the place of the first.
+            tlb.insert(0x1000 + far, user, host);
+            assert!(tlb.lookup(0x1008, 8, user).is_none());
+        };
+        again(&mut tlb);
+        let found = tlb.lookup_behind(0x1008, 8, user);
+        assert_eq!(found, Some(host.wrapping_add(8)));
+        assert_eq!(tlb.lookup(0x1008, 8, user), found, "it moved up");
+        assert!(tlb.lookup_behind(0x1ffc, 8, user).is_none(), "crosses");
+        let supervisor = Rights::Supervisor;
+        assert!(tlb.lookup_behind(0x1008, 8, supervisor).is_none());
+        let forget: [fn(&mut DataTlb); 4] = [
+            |tlb| tlb.flush(),
+            |tlb| tlb.flush_region(0x1000, 12),
+            |tlb| tlb.flush_region(0x1000, 21),
+            |tlb| tlb.flush_host(0x10_0000 as *mut u8),
+        ];
+        for forget in forget {
+            again(&mut tlb);
+            forget(&mut tlb);
+            assert!(tlb.lookup_behind(0x1008, 8, user).is_none());
+        }
     }
 
     #[test]

@@ -113,6 +113,15 @@ impl Hart {
         size: u8,
         count: u64,
     ) -> Result<u64, Trap> {
+        if let Some(host) = { &mut self.load_tlb }.lookup_behind(va, size.into(), self.rights) {
+            let pa = (host as u64).wrapping_add(self.host_to_pa);
+            if let Some(value) = env.bus.ram.load(pa, size) {
+                if T::TIMED {
+                    self.note(va, host, size.into(), MemKind::Load);
+                }
+                return Ok(value);
+            }
+        }
         let (place, second) = self.places(env, va, size, Access::Load)?;
         self.executed.mem = MemAccess {
             va,
@@ -155,6 +164,14 @@ impl Hart {
         value: u64,
         count: u64,
     ) -> Result<(), Trap> {
+        if let Some(host) = { &mut self.store_tlb }.lookup_behind(va, size.into(), self.rights) {
+            let pa = (host as u64).wrapping_add(self.host_to_pa);
+            if T::TIMED {
+                self.note(va, host, size.into(), MemKind::Store);
+            }
+            self.store_ram(env.bus, pa, size, value);
+            return Ok(());
+        }
         let (place, second) = self.places(env, va, size, Access::Store)?;
         self.executed.mem = MemAccess {
             va,

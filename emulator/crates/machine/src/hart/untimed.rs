@@ -1,25 +1,34 @@
 //! The untimed loop: an instruction is a cycle.
 
-use isa::{Op, TimingModel, Trap};
+use isa::{InstClass, Op, TimingModel, Trap};
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
-use crate::code_cache::Slot;
+use crate::code_cache::{SLOTS, Slot};
 use crate::mmu_tlb::FetchPage;
 
 /// Expands to the execution of one instruction. The match is written out in the loop, so that each
-/// operation goes on to the next instruction by itself and no result has to be put together.
+/// operation goes on to the next instruction by itself: the one in the following slot, or, after whatever can go
+/// elsewhere or leave something to do, by way of `$checked`.
 macro_rules! step {
-    ($hart:ident, $env:ident, $slot:ident, $at:ident, $pc:ident, $count:ident, $exec:lifetime;
+    ($hart:ident, $env:ident, $slot:ident, $at:ident, $pc:ident, $count:ident, $index:ident, $end:ident,
+        $checked:lifetime, $straight:lifetime, $exec:lifetime;
         $($variant:ident $method:ident,)*) => {
         match $slot.op() {
             $(Op::$variant => match $hart.$method($env, $slot, $at) {
                 Ok(next) => {
-                    $pc = next;
+                    const CLASS: InstClass = Op::$variant.class();
                     $count += 1;
-                    continue;
+                    let checks = const { CLASS.is_control_flow() || CLASS.serialises() };
+                    let noticed = const { CLASS.accesses_memory() } && $hart.after != 0;
+                    $index += $slot.len() as usize / 2;
+                    if checks || noticed || $index >= $end {
+                        $pc = next;
+                        continue $checked;
+                    }
+                    continue $straight;
                 }
-                Err(trap) => break $exec trap,
+                Err(trap) => break $exec (trap, $at),
             },)*
         }
     };
@@ -32,8 +41,8 @@ impl Hart {
         let mut count = hart.count;
         let mut page = FetchPage::elsewhere(pc);
         loop {
-            let trap = 'exec: {
-                loop {
+            let (trap, at) = 'exec: {
+                'checked: loop {
                     if count >= hart.check_at {
                         hart.pc = pc;
                         hart.count = count;
@@ -44,7 +53,8 @@ impl Hart {
                         count = hart.count;
                         page.forget(pc);
                     }
-                    let Some(slot) = page.code.slots.get(page.slot(pc)) else {
+                    let mut index = page.slot(pc);
+                    if index >= SLOTS {
                         match hart.fetch_page(env, pc) {
                             Ok(found) => page = found,
                             Err(trap) => {
@@ -54,14 +64,33 @@ impl Hart {
                             }
                         }
                         continue;
+                    }
+                    // To the end of the page nothing has to be looked at between instructions that follow each
+                    // other, unless something is due before: then it is, after each.
+                    let end = if hart.check_at - count > SLOTS as u64 {
+                        SLOTS
+                    } else {
+                        index + 1
                     };
-                    let at = At { pc, count };
-                    isa::for_each_op!(step, hart, env, slot, at, pc, count, 'exec)
+                    let vpage = page.vpage;
+                    let slots = &page.code.slots;
+                    'straight: loop {
+                        let slot = &slots[index % SLOTS];
+                        let at = At {
+                            pc: vpage.wrapping_add(2 * index as u64),
+                            count,
+                        };
+                        isa::for_each_op!(
+                            step, hart, env, slot, at, pc, count, index, end, 'checked, 'straight, 'exec
+                        )
+                    }
                 }
             };
-            if let Some(next) = hart.stumble(env, &mut page, trap, At { pc, count }) {
+            if let Some(next) = hart.stumble(env, &mut page, trap, at) {
                 pc = next;
-                count += 1;
+                count = at.count + 1;
+            } else {
+                pc = at.pc;
             }
         }
     }
