@@ -24,6 +24,9 @@ use crate::{Bus, RAM_BASE};
 pub(crate) use fetch::Spaces;
 pub use run::{Limit, RunExit};
 
+/// Where instructions as they are executed write what goes to `x0`.
+pub(crate) const NOWHERE: Reg = 64;
+
 /// What the machine lends to an executing instruction.
 pub(crate) struct Env<'a, T> {
     pub bus: &'a mut Bus,
@@ -259,11 +262,11 @@ impl Hart {
         }
     }
 
-    /// Writes an integer or FP register from an instruction.
+    /// Writes an integer or FP register from an instruction, or [`NOWHERE`].
     #[inline(always)]
     pub(crate) fn put(&mut self, reg: Reg, value: u64) {
+        debug_assert_ne!(reg, 0, "decoded to NOWHERE");
         self.regs[usize::from(reg)] = value;
-        self.regs[0] = 0;
     }
 
     #[inline(always)]

@@ -70,7 +70,9 @@ macro_rules! compare_and_swap {
                 let va = self.get(inst.rs1());
                 let swap = |memory: $type| if memory == expected { new } else { memory };
                 let old = self.modify(env, va, swap)?;
-                self.put(inst.rd(), old as $signed as u64);
+                if inst.rd() != 0 {
+                    self.put(inst.rd(), old as $signed as u64);
+                }
                 following(inst, at)
             }
         )*}

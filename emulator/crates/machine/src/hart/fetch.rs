@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use isa::{DecodedInst, Exception, Privilege, StaticId, TimingModel, Trap};
+use isa::{DecodedInst, Exception, Extension, Privilege, StaticId, TimingModel, Trap};
 
 use super::run::mark_trigger;
-use super::{Env, Hart};
+use super::{Env, Hart, NOWHERE};
 use crate::code_cache::CodePage;
 use crate::mmu::{Access, pte};
 use crate::mmu_tlb::FetchPage;
@@ -141,6 +141,10 @@ impl Hart {
         }
         let mut inst = self.decode(raw);
         mark_trigger(&mut inst);
+        // Compare-and-swap reads the register too.
+        if inst.rd == 0 && inst.extension() != Some(Extension::Zacas) {
+            inst.rd = NOWHERE;
+        }
         if cached {
             // The page may have become data since it was looked up.
             self.code_page(env, pa);

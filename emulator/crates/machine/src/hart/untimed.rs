@@ -73,7 +73,7 @@ impl Hart {
                         index + 1
                     };
                     let vpage = page.vpage;
-                    let slots = &page.code.slots;
+                    let slots: &[Slot; SLOTS] = &page.code.slots;
                     'straight: loop {
                         let slot = &slots[index % SLOTS];
                         let at = At {
