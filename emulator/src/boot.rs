@@ -8,6 +8,7 @@ use machine::{Exit, Input, Limit, Output, RunExit};
 
 use crate::cli::BootArgs;
 use crate::failure::BadInput;
+use crate::gdb;
 use crate::guest::GuestFiles;
 use crate::spec::{Mode, parse_size};
 use crate::system::{Setup, System};
@@ -48,7 +49,18 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let terminal = Terminal::open(input, Arc::clone(&leave));
     let start = Instant::now();
     let mut asleep = Duration::ZERO;
+    let mut ended = None;
+    if let Some(port) = args.gdb {
+        match gdb::serve(port, &mut system, &mut engine)? {
+            gdb::End::Guest(exit) => ended = Some(Some(exit)),
+            gdb::End::Killed => ended = Some(None),
+            gdb::End::Detached => {}
+        }
+    }
     let exit = loop {
+        if let Some(exit) = ended {
+            break exit;
+        }
         if leave.load(Ordering::Relaxed) {
             break None;
         }
@@ -76,7 +88,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 std::thread::sleep(NAP);
                 asleep += NAP;
             }
-            RunExit::Limit | RunExit::Region(_) => {}
+            RunExit::Limit | RunExit::Region(_) | RunExit::Debug(_) => {}
         }
     };
     drop(terminal);

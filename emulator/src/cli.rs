@@ -127,6 +127,9 @@ pub struct BootArgs {
     /// Stop after this many instructions.
     #[arg(long, value_name = "N")]
     pub max_insts: Option<u64>,
+    /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
+    #[arg(long, value_name = "PORT")]
+    pub gdb: Option<u16>,
 }
 
 /// `tipsim exec`.
@@ -155,6 +158,9 @@ pub struct ExecArgs {
     /// Print cycles, instructions and speed to standard error.
     #[arg(long)]
     pub stats: bool,
+    /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
+    #[arg(long, value_name = "PORT")]
+    pub gdb: Option<u16>,
 }
 
 /// Granularity of a report.

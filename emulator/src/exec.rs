@@ -7,6 +7,7 @@ use machine::{Elf, Exit, Htif, Image, Limit, Output, RAM_BASE, ResetState, RunEx
 
 use crate::cli::ExecArgs;
 use crate::failure::{BadInput, bad_input};
+use crate::gdb;
 use crate::spec::parse_size;
 use crate::system::{Setup, System};
 
@@ -53,7 +54,15 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
-    let exit = system.run(&mut engine, Limit::instructions(args.max_insts));
+    let mut exit = None;
+    if let Some(port) = args.gdb {
+        exit = match gdb::serve(port, &mut system, &mut engine)? {
+            gdb::End::Guest(exit) => Some(RunExit::Exit(exit)),
+            gdb::End::Killed => anyhow::bail!("killed by the debugger"),
+            gdb::End::Detached => None,
+        };
+    }
+    let exit = exit.unwrap_or_else(|| system.run(&mut engine, Limit::instructions(args.max_insts)));
     std::io::stdout().flush()?;
     if args.stats {
         let (cycles, instructions) = (system.hart.cycle(), system.hart.instructions());
@@ -65,7 +74,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         RunExit::Exit(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
         RunExit::Exit(Exit::Reset) => 0,
         RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
-        RunExit::Limit | RunExit::Region(_) => {
+        RunExit::Limit | RunExit::Region(_) | RunExit::Debug(_) => {
             anyhow::bail!("{name}: not done after {} instructions", args.max_insts)
         }
     };

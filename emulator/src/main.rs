@@ -14,6 +14,7 @@ mod cli;
 mod core_cmd;
 mod exec;
 mod failure;
+mod gdb;
 mod guest;
 mod report_cmd;
 mod run;

@@ -219,7 +219,7 @@ fn simulate(
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 break outcome::End::RecordingFailed;
             }
-            RunExit::Limit => {}
+            RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Region(starts) => {
                 laps.lap(&system, engine.is_timing());
                 if !starts {

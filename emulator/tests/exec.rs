@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+
 use common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
 
 /// A program with the HTIF symbols around `body`, which ends with an exit code in a0.
@@ -110,4 +112,78 @@ fn dependent_and_independent_adds_take_what_the_width_says() {
         "1024 adds, 4-wide: {} cycles",
         independent * 16
     );
+}
+
+/// GDB's end of its remote protocol.
+struct Debugger(BufReader<std::net::TcpStream>);
+
+impl Debugger {
+    /// Sends a packet; the answer, without what the protocol puts around it.
+    fn ask(&mut self, packet: &str) -> String {
+        let sum = packet.bytes().fold(0u8, u8::wrapping_add);
+        write!(self.0.get_mut(), "${packet}#{sum:02x}").unwrap();
+        let mut answer = Vec::new();
+        self.0.skip_until(b'$').unwrap();
+        self.0.read_until(b'#', &mut answer).unwrap();
+        self.0.read_exact(&mut [0; 2]).unwrap();
+        write!(self.0.get_mut(), "+").unwrap();
+        answer.pop();
+        // Runs of a character are sent as `c*n`: as many more as the code of n is above 29.
+        let mut text: Vec<u8> = Vec::new();
+        let mut bytes = answer.into_iter();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'*' => {
+                    let more = usize::from(bytes.next().unwrap() - 29);
+                    text.resize(text.len() + more, text[text.len() - 1]);
+                }
+                byte => text.push(byte),
+            }
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// A register by GDB's number.
+    fn register(&mut self, number: u8) -> u64 {
+        let hex = self.ask(&format!("p{number:x}"));
+        u64::from_str_radix(&hex, 16).expect(&hex).swap_bytes()
+    }
+}
+
+#[test]
+fn a_debugger_steps_breaks_and_writes_registers() {
+    let dir = scratch("exec-gdb");
+    let body = "li a0, 5\n li a1, 3\n2: addi a1, a1, -1\n bnez a1, 2b\n addi a0, a0, -5";
+    let elf = assemble(&dir, "debugged", &htif(body));
+    for mode in ["functional", "timing"] {
+        let mut child = tipsim()
+            .arg("exec")
+            .arg(&elf)
+            .args(["--mode", mode, "--gdb", "0"])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+        let stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut gdb = Debugger(BufReader::new(stream));
+        let (a0, a1, pc) = (10, 11, 32);
+        for _ in 0..2 {
+            let stop = gdb.ask("vCont;s:1");
+            assert!(stop[1..].starts_with("05"), "{stop}");
+        }
+        assert_eq!((gdb.register(a0), gdb.register(a1)), (5, 3));
+        let loop_start = gdb.register(pc);
+        assert_eq!(gdb.ask(&format!("Z0,{loop_start:x},2")), "OK");
+        let stop = gdb.ask("vCont;c");
+        assert!(stop.contains("swbreak"), "{stop}");
+        assert_eq!((gdb.register(pc), gdb.register(a1)), (loop_start, 2));
+        assert_eq!(gdb.ask(&format!("z0,{loop_start:x},2")), "OK");
+        assert_eq!(gdb.ask("Pa=0c00000000000000"), "OK");
+        assert_eq!(gdb.ask("vCont;c"), "W07");
+        assert_eq!(child.wait().unwrap().code(), Some(7), "{mode}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod atomics;
 mod check;
+mod debug;
 mod fetch;
 mod memory;
 mod run;
@@ -14,13 +15,14 @@ use std::rc::Rc;
 
 use isa::{Executed, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
 
-use crate::code_cache::CodeCache;
+use crate::code_cache::{CodeCache, CodePage};
 use crate::counters::Counters;
 use crate::csr::{Csrs, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
 use crate::{Bus, RAM_BASE};
 
+pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use run::{Limit, RunExit};
 
@@ -56,6 +58,8 @@ pub(crate) mod after {
     pub const DEVICE: u8 = 16;
     /// A region trigger was executed, and the run shall end there.
     pub const REGION: u8 = 32;
+    /// The run ends for the debugger.
+    pub const DEBUG: u8 = 64;
 }
 
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
@@ -120,6 +124,9 @@ pub struct Hart {
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
     pub(crate) spaces: Spaces,
+    pub(crate) debug: debug::Debug,
+    /// The last page that was fetched from one instruction at a time; it is never filled.
+    pub(crate) strict_page: Rc<CodePage>,
     /// What it implements beyond RV64GC.
     pub(crate) extensions: Extensions,
     guest_tag: Rc<Cell<u64>>,
@@ -176,6 +183,8 @@ impl Hart {
             superpages: Superpages::new(),
             code: CodeCache::new(),
             spaces: Spaces::new(),
+            debug: debug::Debug::default(),
+            strict_page: CodePage::unlisted(0),
             extensions: Extensions::ALL,
             guest_tag: Rc::new(Cell::new(0)),
             id,

@@ -98,6 +98,7 @@ impl Hart {
         let pa = match tlb.lookup(va, u64::from(size), self.rights) {
             Some(host) => (host as u64).wrapping_add(self.host_to_pa),
             None => {
+                self.watch(va, size, access)?;
                 let place = self.place(env, va, size, access)?;
                 if !place.ram {
                     return Err(Trap {

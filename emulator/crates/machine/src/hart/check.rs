@@ -152,6 +152,13 @@ impl Hart {
         if after & after::REGION != 0 {
             return Some(RunExit::Region(self.region_started));
         }
+        if after & after::DEBUG != 0
+            && let Some(exit) = self.debug_exit()
+        {
+            // What else there was to do is done in the next run.
+            self.afterwards(after & after::WAIT);
+            return Some(exit);
+        }
         if after & after::WAIT != 0 {
             return self.wait(env);
         }

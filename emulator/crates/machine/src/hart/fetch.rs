@@ -1,6 +1,7 @@
 //! Instruction fetch: pages, and decoding into their slots. Also the numbers of address spaces.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use isa::{DecodedInst, Exception, Extension, Privilege, StaticId, TimingModel, Trap};
 
@@ -82,14 +83,17 @@ impl Hart {
             (true, _) => GLOBAL,
         };
         // Protection that differs within the page is looked up for each instruction anew, which
-        // takes an empty slot for each: a page of their own, that is never filled.
-        let strict = allowed.is_none();
+        // takes an empty slot for each: a page of their own, that is never filled. So are breakpoints.
+        let vpage = pc & !0xfff;
+        let strict = allowed.is_none() || self.has_breakpoint(vpage);
         let code = if strict {
-            CodePage::unlisted(pa)
+            if self.strict_page.pa != pa {
+                self.strict_page = CodePage::unlisted(pa);
+            }
+            Rc::clone(&self.strict_page)
         } else {
             self.code_page(env, pa)
         };
-        let vpage = pc & !0xfff;
         let ids = T::TIMED.then(|| self.code.ids(space, vpage, &code));
         let page = FetchPage {
             vpage,

@@ -122,6 +122,7 @@ impl Hart {
                 return Ok(value);
             }
         }
+        self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
         self.executed.mem = MemAccess {
             va,
@@ -172,6 +173,7 @@ impl Hart {
             self.store_ram(env.bus, pa, size, value);
             return Ok(());
         }
+        self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
         self.executed.mem = MemAccess {
             va,
@@ -258,7 +260,10 @@ impl Hart {
         }
         let noticed = access == Access::Store && env.bus.ram.page_flags(pa) != 0;
         let page = pa & !0xfff;
-        if !noticed && self.pmp.allows_page(page, access, privilege) == Some(true) {
+        if !noticed
+            && !self.watches_page(va)
+            && self.pmp.allows_page(page, access, privilege) == Some(true)
+        {
             let host = env
                 .bus
                 .ram

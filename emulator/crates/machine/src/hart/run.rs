@@ -2,7 +2,7 @@
 
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
-use super::{Env, Hart, after};
+use super::{DebugStop, Env, Hart, after};
 use crate::code_cache::CodePage;
 use crate::mmu_tlb::FetchPage;
 use crate::{Bus, Exit, RAM_BASE};
@@ -50,6 +50,8 @@ pub enum RunExit {
     /// A region trigger was executed, and [`Hart::stop_at_regions`] is on: `true` if the region
     /// starts.
     Region(bool),
+    /// A breakpoint or a watchpoint was met.
+    Debug(DebugStop),
     /// The hart sleeps in `wfi` and nothing is scheduled that could wake it: only the host can.
     Idle,
 }
@@ -101,6 +103,7 @@ impl Hart {
         }
         self.stop_count = self.count.saturating_add(limit.instructions);
         self.stop_cycle = limit.cycle;
+        self.debug.started = self.count;
         self.rebase_counters(env);
         // The world may have changed since the last run.
         self.afterwards(after::DEVICE | after::INTERRUPTS);

@@ -2,6 +2,7 @@
 
 mod asm;
 mod counting;
+mod debug;
 mod memory;
 mod model;
 mod privileged;

@@ -102,6 +102,10 @@ impl Hart {
                 self.pc = pc;
                 return RunExit::Limit;
             }
+            if self.at_breakpoint(pc) {
+                self.stop_at_breakpoint();
+                continue;
+            }
             if T::RUNS
                 && self.decoded_at < self.check_at.min(irq_at.get())
                 && let Some(next) = self.run_on(env, &page, pc)

@@ -127,6 +127,11 @@ impl Hart {
         trap: Trap,
         at: At,
     ) -> Option<u64> {
+        self.count = at.count;
+        if self.at_breakpoint(at.pc) {
+            self.stop_at_breakpoint();
+            return None;
+        }
         let inst = page.code.slots[page.slot(at.pc)].get();
         let (inst, result) = if inst.len != 0 {
             (inst, Err(trap))

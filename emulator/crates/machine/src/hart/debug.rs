@@ -1,0 +1,156 @@
+//! What a debugger needs: breakpoints, watchpoints, and memory as the hart sees it. Pages with a breakpoint
+//! are fetched from one instruction at a time, pages with a watchpoint are not in the TLBs; nothing else
+//! is slower.
+
+use std::ops::Range;
+
+use isa::{Exception, Privilege, Trap, Untimed};
+
+use super::{Env, Hart, after};
+use crate::mmu::{self, Access};
+use crate::{Bus, RunExit};
+
+/// Why a run ended for the debugger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugStop {
+    /// The next instruction has a breakpoint.
+    Breakpoint,
+    /// The last instruction accessed watched memory at this virtual address.
+    Watchpoint {
+        /// First byte of the access.
+        address: u64,
+        /// It wrote.
+        write: bool,
+    },
+}
+
+/// Virtual addresses whose access ends a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watchpoint {
+    /// The addresses.
+    pub range: Range<u64>,
+    /// Reads do.
+    pub read: bool,
+    /// Writes do.
+    pub write: bool,
+}
+
+/// A hart's breakpoints and watchpoints.
+#[derive(Default)]
+pub(crate) struct Debug {
+    breakpoints: Vec<u64>,
+    watchpoints: Vec<Watchpoint>,
+    stop: Option<DebugStop>,
+    /// [`Hart::count`] at the start of the run: its first instruction's breakpoint is passed.
+    pub started: u64,
+}
+
+impl Hart {
+    /// Adds or removes a breakpoint at a virtual address. Between runs.
+    pub fn set_breakpoint(&mut self, pc: u64, on: bool) {
+        self.debug.breakpoints.retain(|&other| other != pc);
+        if on {
+            self.debug.breakpoints.push(pc);
+        }
+    }
+
+    /// Adds or removes a watchpoint. Between runs.
+    pub fn set_watchpoint(&mut self, watchpoint: Watchpoint, on: bool) {
+        self.debug.watchpoints.retain(|other| *other != watchpoint);
+        if on {
+            self.debug.watchpoints.push(watchpoint);
+        }
+    }
+
+    /// Reads memory at a virtual address as far as it is mapped to RAM, whatever its permissions; how many bytes.
+    pub fn debug_read(&mut self, bus: &mut Bus, va: u64, bytes: &mut [u8]) -> usize {
+        for (n, byte) in bytes.iter_mut().enumerate() {
+            let at = va.wrapping_add(n as u64);
+            let value = { self.debug_place(bus, at) }.and_then(|pa| bus.ram.load(pa, 1));
+            match value {
+                Some(value) => *byte = value as u8,
+                None => return n,
+            }
+        }
+        bytes.len()
+    }
+
+    /// Writes memory at a virtual address; false if not all of it is mapped to RAM.
+    pub fn debug_write(&mut self, bus: &mut Bus, va: u64, bytes: &[u8]) -> bool {
+        bytes.iter().enumerate().all(|(n, &byte)| {
+            let pa = self.debug_place(bus, va.wrapping_add(n as u64));
+            pa.is_some_and(|pa| bus.ram.store(pa, 1, byte.into()).is_some())
+        })
+    }
+
+    fn debug_place(&self, bus: &mut Bus, va: u64) -> Option<u64> {
+        if self.privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
+            return Some(va);
+        }
+        let env = Env {
+            bus,
+            timing: &mut Untimed,
+        };
+        let read = |pa| env.bus.ram.load(pa, 8);
+        let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read);
+        leaf.ok().map(|leaf| leaf.pa)
+    }
+
+    /// True if the instruction at `pc` must not execute now.
+    #[inline(always)]
+    pub(super) fn at_breakpoint(&self, pc: u64) -> bool {
+        !self.debug.breakpoints.is_empty()
+            && self.debug.breakpoints.contains(&pc)
+            && self.count != self.debug.started
+    }
+
+    /// Ends the run before the instruction that [`Self::at_breakpoint`] found.
+    pub(super) fn stop_at_breakpoint(&mut self) {
+        self.debug.stop = Some(DebugStop::Breakpoint);
+        self.afterwards(after::DEBUG);
+    }
+
+    pub(super) fn has_breakpoint(&self, vpage: u64) -> bool {
+        { self.debug.breakpoints.iter() }.any(|pc| pc & !0xfff == vpage)
+    }
+
+    /// True if the page of `va` must stay out of the TLBs.
+    pub(super) fn watches_page(&self, va: u64) -> bool {
+        let page = va & !0xfff..(va | 0xfff).wrapping_add(1);
+        { self.debug.watchpoints.iter() }.any(|w| overlap(&w.range, &page))
+    }
+
+    /// An access that is about to happen: if it is watched, the run ends after the instruction. In a run of several
+    /// it fails, and so is executed alone.
+    pub(super) fn watch(&mut self, va: u64, size: u8, access: Access) -> Result<(), Trap> {
+        if self.debug.watchpoints.is_empty() {
+            return Ok(());
+        }
+        let (range, write) = (va..va.wrapping_add(size.into()), access == Access::Store);
+        let watched = |w: &Watchpoint| {
+            let kind = if write { w.write } else { w.read };
+            kind && overlap(&w.range, &range)
+        };
+        if !{ self.debug.watchpoints.iter() }.any(watched) {
+            return Ok(());
+        }
+        if self.in_run {
+            return Err(Trap {
+                cause: Exception::LoadAccessFault,
+                tval: va,
+            });
+        }
+        self.debug.stop = Some(DebugStop::Watchpoint { address: va, write });
+        self.afterwards(after::DEBUG);
+        Ok(())
+    }
+
+    /// Takes the reason why the run ends.
+    pub(super) fn debug_exit(&mut self) -> Option<RunExit> {
+        self.debug.stop.take().map(RunExit::Debug)
+    }
+}
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
