@@ -58,9 +58,6 @@ _start:
     csrw    0x30a, t0
     la      s0, save
     csrw    mscratch, s0
-    li      t0, PARAMETERS
-    ld      t0, 8(t0)
-    sd      t0, SAVE_RUNS(s0)
     li      t0, LOG
     sd      t0, SAVE_LOG(s0)
     j       enter_block
@@ -139,12 +136,22 @@ trap:
     # What a breakpoint writes to mtval is free: zero, or the address.
     li      t0, 3
     beq     s4, t0, 1f
+    # Which half of an access around address 0 faults first is free.
+    addi    t0, s6, 8
+    li      t1, 16
+    bltu    t0, t1, 1f
+    # Of a cache block's fault QEMU writes the block's address, not the one given.
+    lwu     t0, 0(s7)
+    li      t1, 0x707f
+    and     t0, t0, t1
+    li      t1, 0x200f
+    beq     t0, t1, 1f
     mix     s6
 1:  csrr    t0, mstatus
     mix     t0
     sd      s1, SAVE_HASH(s0)
     ld      t0, SAVE_TRAPS(s0)
-    andi    t1, t0, 7
+    andi    t1, t0, 63
     slli    t1, t1, 5
     add     t1, t1, s0
     sd      s4, SAVE_LAST(t1)
@@ -221,11 +228,12 @@ block_end:
     addi    t0, t0, 8
     sd      t0, SAVE_LOG(s0)
     ld      t0, SAVE_RUNS(s0)
-    addi    t0, t0, -1
+    addi    t0, t0, 1
     sd      t0, SAVE_RUNS(s0)
-    beqz    t0, end
-    li      t0, PARAMETERS
-    ld      t0, 0(t0)
+    li      t1, PARAMETERS
+    ld      t2, 8(t1)
+    beq     t0, t2, end
+    ld      t0, 0(t1)
     ld      t1, SAVE_INDEX(s0)
     addi    t1, t1, 1
     bltu    t1, t0, 4f
@@ -288,7 +296,7 @@ semihosting:
     sub     t1, t1, t0
     call    write
     mv      t0, s0
-    li      t1, 1024
+    li      t1, 4096
     call    write
     li      t0, DATA
     li      t1, 0x40000
@@ -320,6 +328,6 @@ tohost:   .dword 0
     .align  6
 fromhost: .dword 0
     .align  6
-save:     .zero 1024
+save:     .zero 4096
 block:    .zero 32
 terminal: .asciz ":tt"

@@ -21,7 +21,7 @@ pub const CODE_END: u64 = 0x8080_0000;
 /// A checksum after each block run.
 pub const LOG: u64 = 0x8080_0000;
 /// Bytes of what the harness saves: registers, then CSRs.
-pub const SAVE_SIZE: u64 = 1024;
+pub const SAVE_SIZE: u64 = 4096;
 /// Follows the `ecall` at the end of a block.
 pub const MAGIC: u32 = 0x7469_701b;
 /// User mode sees memory with this bit set.
@@ -34,5 +34,5 @@ pub const SAVED_CSRS: [&str; 6] = ["mstatus", "fcsr", "sscratch", "sepc", "scaus
 pub const SAVED_INSIDE: usize = 688 / 8;
 /// Number of the saved word that counts traps.
 pub const SAVED_TRAPS: usize = 672 / 8;
-/// Number of the first of the last eight traps' words: `mcause`, `mepc`, `mtval`, `mstatus`.
+/// Number of the first of the last 64 traps' words: `mcause`, `mepc`, `mtval`, `mstatus`.
 pub const SAVED_LAST: usize = 704 / 8;

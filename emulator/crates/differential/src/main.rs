@@ -10,7 +10,7 @@ mod machines;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Parser;
 
 use generate::{Block, Program};
@@ -76,10 +76,13 @@ fn main() -> anyhow::Result<()> {
         Some(seed) => Box::new(seed..),
         None => Box::new(found.chain(1..)),
     };
-    let (mut programs, mut instructions) = (0u64, 0u64);
+    let (mut programs, mut crashes, mut instructions) = (0u64, 0u64, 0u64);
     for seed in seeds {
-        instructions += compare(&machines, seed, &args)?;
-        programs += 1;
+        let compared = compare(&machines, seed, &args)?;
+        instructions += compared;
+        programs += u64::from(compared != 0);
+        crashes += u64::from(compared == 0);
+        ensure!(crashes < 20 + programs, "QEMU crashes on most programs");
         if programs.is_multiple_of(20) {
             eprintln!(
                 "{programs} programs, {:.1} M instructions",
@@ -105,6 +108,10 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
     let reference = { machines }
         .qemu(&mut program, args.runs)
         .with_context(context)?;
+    let Some(reference) = reference else {
+        eprintln!("seed {seed}: QEMU crashed, no comparison");
+        return Ok(0);
+    };
     let mut instructions = 0;
     for mode in [Mode::Functional, Mode::Timing] {
         let (ours, executed) = { machines }
@@ -124,6 +131,7 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
         };
         let runs = at as u64 + 1;
         let reference = machines.qemu(&mut program, runs)?;
+        let reference = reference.context("QEMU crashed this time")?;
         let (ours, _) = machines.tipsim(&mut program, runs, mode)?;
         let block = &program.blocks[at % program.blocks.len()];
         bail!(
@@ -139,7 +147,10 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
 fn differences(ours: &Outcome, reference: &Outcome) -> String {
     let names = (0..64u8).map(|reg| isa::register_name(reg).to_owned());
     let names = names.chain(SAVED_CSRS.map(str::to_owned));
-    let mut text = String::from("what       tipsim             QEMU\n");
+    let pairs = ours.log.iter().zip(&reference.log);
+    let first = { pairs }.position(|(ours, theirs)| ours != theirs);
+    let mut text = format!("run again up to there: first difference {first:?}\n");
+    text += "what       tipsim             QEMU\n";
     for (n, name) in names.enumerate() {
         let (ours, theirs) = (ours.saved[n], reference.saved[n]);
         if ours != theirs {
@@ -148,11 +159,11 @@ fn differences(ours: &Outcome, reference: &Outcome) -> String {
     }
     let counts = [ours, reference].map(|o| o.saved[SAVED_TRAPS]);
     text += &format!("traps so far: {counts:?}\n");
-    for n in 0..8 {
+    for n in 0..64 {
         let last = |o: &Outcome| o.saved[SAVED_LAST + 4 * n..][..4].to_owned();
         let (ours, theirs) = (last(ours), last(reference));
         if ours != theirs {
-            text += &format!("mcause, mepc, mtval, mstatus: {ours:#x?} {theirs:#x?}\n");
+            text += &format!("mcause, mepc, mtval, mstatus: {ours:x?} {theirs:x?}\n");
         }
     }
     let pairs = ours.data.iter().zip(&reference.data);
