@@ -59,6 +59,8 @@ pub fn serve(port: u16, system: &mut System, engine: &mut Engine) -> anyhow::Res
         exit: None,
     };
     let reason = GdbStub::new(stream).run_blocking::<EventLoop>(&mut target);
+    // One that did not say goodbye leaves them behind.
+    target.system.hart.clear_debug();
     Ok(match (reason, target.exit) {
         (_, Some(exit)) => End::Guest(exit),
         (Ok(DisconnectReason::Kill), None) => End::Killed,
@@ -351,11 +353,14 @@ impl HwBreakpoint for Debugged<'_> {
     }
 }
 
-fn watchpoint(address: u64, length: u64, kind: WatchKind) -> Watchpoint {
-    Watchpoint {
-        range: address..address.saturating_add(length),
-        read: kind != WatchKind::Write,
-        write: kind != WatchKind::Read,
+impl Debugged<'_> {
+    fn watch(&mut self, address: u64, length: u64, kind: WatchKind, on: bool) {
+        let watchpoint = Watchpoint {
+            range: address..address.saturating_add(length),
+            read: kind != WatchKind::Write,
+            write: kind != WatchKind::Read,
+        };
+        self.system.hart.set_watchpoint(watchpoint, on);
     }
 }
 
@@ -366,8 +371,7 @@ impl HwWatchpoint for Debugged<'_> {
         length: u64,
         kind: WatchKind,
     ) -> TargetResult<bool, Self> {
-        let watchpoint = watchpoint(address, length, kind);
-        self.system.hart.set_watchpoint(watchpoint, true);
+        self.watch(address, length, kind, true);
         Ok(true)
     }
 
@@ -377,8 +381,7 @@ impl HwWatchpoint for Debugged<'_> {
         length: u64,
         kind: WatchKind,
     ) -> TargetResult<bool, Self> {
-        let watchpoint = watchpoint(address, length, kind);
-        self.system.hart.set_watchpoint(watchpoint, false);
+        self.watch(address, length, kind, false);
         Ok(true)
     }
 }

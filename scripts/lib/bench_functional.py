@@ -21,8 +21,8 @@ def compile_program(name, args):
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["riscv64-linux-gnu-gcc", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-O2", "-ffreestanding",
                     "-fno-builtin", "-fno-pic", "-no-pie", "-static", "-nostdlib", "-nostartfiles", "-Wall", "-Wextra",
-                    "-Wl,--build-id=none", *(["-DSV39"] if args.sv39 else []), "-T", SOURCES / "link.ld", "-o", program,
-                    SOURCES / "start.S", SOURCES / f"{name}.c"], check=True, stderr=subprocess.DEVNULL)
+                    "-Wl,--build-id=none,--no-warn-rwx-segments", *(["-DSV39"] if args.sv39 else []), "-T", SOURCES / "link.ld", "-o", program,
+                    SOURCES / "start.S", SOURCES / f"{name}.c"], check=True)
     return program
 
 

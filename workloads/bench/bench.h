@@ -3,22 +3,11 @@
 #ifndef TIPSIM_BENCH_H
 #define TIPSIM_BENCH_H
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../random.h"
 #include "region.h"
-
-static uint64_t random_state = 88172645463325252u;
-
-/* Marsaglia's xorshift64: the same numbers everywhere. */
-static inline uint64_t random64(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 /* The region of interest starts again where preparation is over. */
 static inline void preparation_starts(void) { TIPSIM_REGION_STOP(); }

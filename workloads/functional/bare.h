@@ -3,18 +3,7 @@
 #ifndef TIPSIM_BARE_H
 #define TIPSIM_BARE_H
 
-#include <stdint.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-/* Marsaglia's xorshift64: the same numbers everywhere. */
-static inline uint64_t random64(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+#include "../random.h"
 
 /* The result, on the serial port. */
 static inline int result(uint64_t value)

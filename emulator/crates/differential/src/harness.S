@@ -78,11 +78,12 @@ handler:
     mv      s0, x31
     csrrw   t0, mscratch, s0
     sd      t0, 8*31(s0)
-    # Instructions in blocks: since the end of `leave`, less the 34 from there to here.
+    # Instructions in blocks: since the counter was read in `leave`, less the 35 from there to the block and the 34
+    # from the block to here.
     csrr    t0, minstret
     ld      t1, SAVE_START(s0)
     sub     t0, t0, t1
-    addi    t0, t0, -68
+    addi    t0, t0, -69
     ld      t1, SAVE_INSIDE(s0)
     add     t1, t1, t0
     sd      t1, SAVE_INSIDE(s0)

@@ -354,20 +354,20 @@ instructions! { $
     // Zicbom, Zicboz: cache blocks of 64 bytes.
     CboInval  cbo_inval  "cbo.inval"  "0000000 00000 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
     CboClean  cbo_clean  "cbo.clean"  "0000000 00001 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
-    CboFlush  cbo_flush  "cbo.flush"  "0000000 00010 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
+    CboFlush  cbo_clean  "cbo.flush"  "0000000 00010 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
     CboZero   cbo_zero   "cbo.zero"   "0000000 00100 ..... 010 00000 0001111"  BLOCK  Fence Zicboz;
 
     // Zawrs: waiting for a store to the reservation. It may end at any time, and does at once.
-    WrsNto    wrs_nto    "wrs.nto"    "0000000 01101 00000 000 00000 1110011"  NONE   Fence Zawrs;
-    WrsSto    wrs_sto    "wrs.sto"    "0000000 11101 00000 000 00000 1110011"  NONE   Fence Zawrs;
+    WrsNto    fence      "wrs.nto"    "0000000 01101 00000 000 00000 1110011"  NONE   Fence Zawrs;
+    WrsSto    fence      "wrs.sto"    "0000000 11101 00000 000 00000 1110011"  NONE   Fence Zawrs;
 
     // Zacas: compare and swap.
     AmocasW   amocas_w   "amocas.w"   "00101.. ..... ..... 010 ..... 0101111"  AMO    Amo Zacas;
     AmocasD   amocas_d   "amocas.d"   "00101.. ..... ..... 011 ..... 0101111"  AMO    Amo Zacas;
     AmocasQ   amocas_q   "amocas.q"   "00101.. ..... ..... 100 ..... 0101111"  PAIR   Amo Zacas;
 
-    // Svinval: invalidation in steps.
-    SinvalVma    sinval_vma    "sinval.vma"      "0001011 ..... ..... 000 00000 1110011"  SFENCE SfenceVma Svinval;
+    // Svinval: invalidation in steps, of which the first does it all.
+    SinvalVma    sfence_vma    "sinval.vma"      "0001011 ..... ..... 000 00000 1110011"  SFENCE SfenceVma Svinval;
     SfenceWInval sfence_w_inval "sfence.w.inval" "0001100 00000 00000 000 00000 1110011"  NONE   Fence Svinval;
-    SfenceInvalIr sfence_inval_ir "sfence.inval.ir" "0001100 00001 00000 000 00000 1110011" NONE Fence Svinval;
+    SfenceInvalIr sfence_w_inval "sfence.inval.ir" "0001100 00001 00000 000 00000 1110011" NONE Fence Svinval;
 }

@@ -191,3 +191,17 @@ proptest! {
         prop_assert!(core.cycle() > 200);
     }
 }
+
+#[test]
+fn every_extension_has_its_key() {
+    use isa::{Extension, Extensions};
+    let mut preset = Preset::default();
+    assert_eq!(preset.isa.extensions(), Extensions::ALL);
+    // Zcb goes first: it needs others.
+    for extension in [&[Extension::Zcb], Extension::ALL].concat() {
+        let key = format!("isa.{}", extension.name());
+        preset.set(&key, "false").unwrap();
+        assert!(!preset.isa.extensions().has(extension), "{key}");
+    }
+    assert_eq!(preset.isa.extensions(), Extensions::NONE);
+}

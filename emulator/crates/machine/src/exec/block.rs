@@ -28,15 +28,6 @@ impl Hart {
         self.manage(env, inst, at, envcfg::CBCFE)
     }
 
-    pub(crate) fn cbo_flush<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.manage(env, inst, at, envcfg::CBCFE)
-    }
-
     pub(crate) fn cbo_zero<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -44,12 +35,9 @@ impl Hart {
         at: At,
     ) -> Next {
         self.enabled(inst, envcfg::CBZE)?;
-        let va = self.get(inst.rs1());
-        let block = va & !(envcfg::BLOCK - 1);
+        let block = self.block(env, inst, Access::Store)?;
         for word in (0..envcfg::BLOCK).step_by(8) {
-            // A fault is told with the address as given, and is the first word's if any.
-            let stored = self.store::<T, u64>(env, block + word, 0, at.count);
-            stored.map_err(|trap| Trap { tval: va, ..trap })?;
+            self.store::<T, u64>(env, block + word, 0, at.count)?;
         }
         following(inst, at)
     }
@@ -64,11 +52,26 @@ impl Hart {
         enable: u64,
     ) -> Next {
         self.enabled(inst, enable)?;
-        let va = self.get(inst.rs1());
-        if self.place(env, va, 1, Access::Load).is_err() {
-            self.place(env, va, 1, Access::Store)?;
+        if self.block(env, inst, Access::Load).is_err() {
+            self.block(env, inst, Access::Store)?;
         }
         following(inst, at)
+    }
+
+    /// Virtual address of the block that rs1 points into, if all of it may be accessed; a fault tells the address
+    /// as given.
+    fn block<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        access: Access,
+    ) -> Result<u64, Trap> {
+        let va = self.get(inst.rs1());
+        let block = va & !(envcfg::BLOCK - 1);
+        match self.place(env, block, envcfg::BLOCK as u8, access) {
+            Ok(_) => Ok(block),
+            Err(trap) => Err(Trap { tval: va, ..trap }),
+        }
     }
 
     /// Below M-mode, `menvcfg` must allow it, in U-mode `senvcfg` too.

@@ -165,17 +165,6 @@ impl Hart {
         following(inst, at)
     }
 
-    #[cold]
-    pub(crate) fn sinval_vma<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.sfence_vma(env, inst, at)
-    }
-
-    /// `sinval.vma` has done it all.
     pub(crate) fn sfence_w_inval<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,
@@ -183,34 +172,6 @@ impl Hart {
         at: At,
     ) -> Next {
         self.supervisor_only(inst, 0)?;
-        following(inst, at)
-    }
-
-    pub(crate) fn sfence_inval_ir<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.sfence_w_inval(env, inst, at)
-    }
-
-    /// Ends at once: other harts may have stored, and nothing is said of how long it waits.
-    pub(crate) fn wrs_nto<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        following(inst, at)
-    }
-
-    pub(crate) fn wrs_sto<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
         following(inst, at)
     }
 

@@ -62,6 +62,11 @@ impl Hart {
         }
     }
 
+    /// Removes all breakpoints and watchpoints: the debugger is gone.
+    pub fn clear_debug(&mut self) {
+        self.debug = Debug::default();
+    }
+
     /// Reads memory at a virtual address as far as it is mapped to RAM, whatever its permissions; how many bytes.
     pub fn debug_read(&mut self, bus: &mut Bus, va: u64, bytes: &mut [u8]) -> usize {
         for (n, byte) in bytes.iter_mut().enumerate() {
