@@ -37,6 +37,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         input: Some(input.clone()),
         drives: &args.drive,
         write_drives: true,
+        translator: args.translator,
         share: args.share.as_deref(),
     })?;
     system.load_guest(

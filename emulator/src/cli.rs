@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::spec::Mode;
+use crate::spec::{Mode, Translator};
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -121,6 +121,9 @@ pub struct BootArgs {
     /// Functional (fast) or under the timing core.
     #[arg(long, value_enum, default_value = "functional")]
     pub mode: Mode,
+    /// What functional mode translates to host code; the guest cannot tell.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub translator: Translator,
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,
@@ -152,6 +155,9 @@ pub struct ExecArgs {
     /// Functional or under the timing core.
     #[arg(long, value_enum, default_value = "functional")]
     pub mode: Mode,
+    /// What functional mode translates to host code; the guest cannot tell.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub translator: Translator,
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,

@@ -23,6 +23,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         input: None,
         drives: &[],
         write_drives: false,
+        translator: args.translator,
         share: None,
     })?;
     let name = args.elf.display().to_string();

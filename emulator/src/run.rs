@@ -193,6 +193,7 @@ fn simulate(
         input: None,
         drives: &plan.spec.guest.drive,
         write_drives: false,
+        translator: plan.spec.run.translator,
         share: Some(share),
     })?;
     system.load_guest(&plan.files, &plan.bootargs)?;

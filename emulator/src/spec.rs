@@ -95,6 +95,29 @@ pub enum Mode {
     Functional,
 }
 
+/// What functional mode translates to host code; the guest cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Translator {
+    /// Code that is executed often, where the host has a translator (x86-64).
+    #[default]
+    Auto,
+    /// Nothing: the interpreter executes everything.
+    Off,
+    /// All code, at once: slow, for tests.
+    Eager,
+}
+
+impl From<Translator> for machine::Translate {
+    fn from(translator: Translator) -> Self {
+        match translator {
+            Translator::Auto => Self::Hot,
+            Translator::Off => Self::Nothing,
+            Translator::Eager => Self::Everything,
+        }
+    }
+}
+
 /// What is profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,6 +136,8 @@ pub struct Run {
     /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
     /// command runs; with the region `run` everything is functional.
     pub boot: Mode,
+    /// What a functional boot translates to host code.
+    pub translator: Translator,
     /// Shell command that the guest runs; none: the guest's own init decides.
     pub command: Option<String>,
     /// Files and folders of the host that lie in the command's working folder.

@@ -15,7 +15,7 @@ use tip_device::TipUnit;
 
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
-use crate::spec::Mode;
+use crate::spec::{Mode, Translator};
 use crate::stream::{SharedTip, Stream};
 use crate::tip_bus::{TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
@@ -40,6 +40,8 @@ pub struct Setup<'a> {
     pub drives: &'a [PathBuf],
     /// What guests write to disks reaches the files.
     pub write_drives: bool,
+    /// What is translated to host code in functional mode.
+    pub translator: Translator,
     /// Host folder for the guest, 9p tag `out`.
     pub share: Option<&'a Path>,
 }
@@ -151,6 +153,11 @@ impl System {
         let mut hart = Hart::new(0);
         let extensions = setup.preset.isa.extensions();
         hart.set_extensions(extensions);
+        match (hart.set_translate(setup.translator.into()), setup.translator) {
+            (Err(e), Translator::Eager) => return Err(BadInput(format!("translator: {e}")).into()),
+            (Err(e), _) => tracing::info!("translator: {e}"),
+            (Ok(()), _) => {}
+        }
         let width = setup.preset.decode.width as usize;
         let tip = SharedTip::new(TipUnit::new(width, clock_hz));
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail, ensure};
 use commit_trace::{Commit, CommitSink};
 use isa::{Extension, Extensions, Untimed};
-use machine::{Bus, Clock, Elf, Exit, Hart, Htif, Image, Limit, RAM_BASE, RunExit};
+use machine::{Bus, Clock, Elf, Exit, Hart, Htif, Image, Limit, RAM_BASE, RunExit, Translate};
 use timing::{Core, Preset};
 
 use crate::generate::Program;
@@ -30,6 +30,8 @@ pub struct Outcome {
 pub enum Mode {
     /// Without timing.
     Functional,
+    /// The same, translated to host code from the start.
+    Translated,
     /// Under the default timing core.
     Timing,
 }
@@ -182,10 +184,13 @@ impl Machines {
             .context("the program does not fit")?;
         let mut hart = Hart::new(0);
         hart.set_extensions(self.extensions);
+        if mode == Mode::Translated {
+            hart.set_translate(Translate::Everything)?;
+        }
         hart.set_pc(elf.entry);
         let limit = Limit::instructions(10_000_000 + runs * 10_000);
         let exit = match mode {
-            Mode::Functional => hart.run(&mut bus, &mut Untimed, limit),
+            Mode::Functional | Mode::Translated => hart.run(&mut bus, &mut Untimed, limit),
             Mode::Timing => hart.run(&mut bus, &mut Core::new(&self.preset, Nowhere), limit),
         };
         if exit != RunExit::Exit(Exit::Host(0)) {

@@ -113,7 +113,7 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
         return Ok(0);
     };
     let mut instructions = 0;
-    for mode in [Mode::Functional, Mode::Timing] {
+    for mode in [Mode::Functional, Mode::Translated, Mode::Timing] {
         let (ours, executed) = { machines }
             .tipsim(&mut program, args.runs, mode)
             .with_context(context)?;

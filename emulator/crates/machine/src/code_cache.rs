@@ -19,6 +19,9 @@ const MAX_ID_PAGES: usize = 65536;
 /// Stores to a page after which it is taken for data, unless something in it is decoded meanwhile.
 const STORES_UNTIL_DATA: u32 = 64;
 
+/// Heat of a slot where nothing is to be translated.
+pub(crate) const NEVER: u16 = u16::MAX;
+
 /// Marks an id that is not defined yet.
 pub(crate) const NO_ID: u32 = u32::MAX;
 
@@ -93,6 +96,11 @@ pub(crate) struct CodePage {
     /// Physical address of the page.
     pub pa: u64,
     pub slots: Box<[Slot; SLOTS]>,
+    /// How often execution came to a slot other than from the one before it, until that was often enough to
+    /// translate it; or [`NEVER`].
+    heat: Box<[Cell<u16>; SLOTS]>,
+    /// Regions of this page that were translated under another version are void; 0 if there are none.
+    version: Cell<u64>,
     /// Slow stores since something was decoded.
     stores: Cell<u32>,
     /// Id pages that lie over this page.
@@ -117,6 +125,8 @@ impl CodePage {
         Rc::new(Self {
             pa,
             slots: boxed(|| Slot::new(empty())),
+            heat: boxed(|| Cell::new(0)),
+            version: Cell::new(0),
             stores: Cell::new(0),
             ids: RefCell::default(),
         })
@@ -140,10 +150,50 @@ impl CodePage {
         }
     }
 
-    fn clear(&self, from: usize, to: usize) {
+    /// Counts an arrival at a slot. True if there were `enough` before, so that what starts there is translated, or
+    /// worth it; with [`NEVER`] that is never.
+    #[inline(always)]
+    pub fn is_hot(&self, slot: usize, enough: u16) -> bool {
+        let heat = &self.heat[slot];
+        let count = heat.get();
+        if count == NEVER {
+            return false;
+        }
+        if count >= enough {
+            return true;
+        }
+        heat.set(count + 1);
+        false
+    }
+
+    /// Nothing at this slot can be translated.
+    pub fn never(&self, slot: usize) {
+        self.heat[slot].set(NEVER);
+    }
+
+    /// See [`CodeCache::translates`].
+    pub fn version(&self) -> u64 {
+        self.version.get()
+    }
+
+    /// Empties slots. True if regions of the page were translated: they are void.
+    fn clear(&self, from: usize, to: usize) -> bool {
         for slot in &self.slots[from..to] {
             slot.0.set(empty());
         }
+        self.forget_translations()
+    }
+
+    fn forget_translations(&self) -> bool {
+        let translated = self.version.replace(0) != 0;
+        if translated {
+            self.forget_heat();
+        }
+        translated
+    }
+
+    fn forget_heat(&self) {
+        self.heat.iter().for_each(|heat| heat.set(0));
     }
 }
 
@@ -155,6 +205,10 @@ pub(crate) struct CodeCache {
     ids: HashMap<(u32, u64, u64), Rc<IdPage>>,
     /// Encoding of every static instruction, by id.
     pub encodings: Vec<u32>,
+    /// Versions of pages that were given.
+    versions: u64,
+    /// Counts the times that translated regions became void.
+    generation: u64,
 }
 
 impl CodeCache {
@@ -164,6 +218,37 @@ impl CodeCache {
             decoded: 0,
             ids: HashMap::new(),
             encodings: Vec::new(),
+            versions: 0,
+            generation: 0,
+        }
+    }
+
+    /// Counts the times that translated regions became void.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Regions of `page` are translated: gives it a version, if it has none.
+    pub fn translates(&mut self, page: &CodePage) {
+        if page.version.get() == 0 {
+            self.versions += 1;
+            page.version.set(self.versions);
+        }
+    }
+
+    /// All translated regions are void.
+    pub fn drop_translations(&mut self) {
+        self.generation += 1;
+        for page in self.pages.iter().flatten() {
+            page.forget_translations();
+        }
+    }
+
+    /// What could not be translated may be now.
+    pub fn forget_heat(&mut self) {
+        self.drop_translations();
+        for page in self.pages.iter().flatten() {
+            page.forget_heat();
         }
     }
 
@@ -180,6 +265,7 @@ impl CodeCache {
         }
         self.decoded = 0;
         self.ids.clear();
+        self.generation += 1;
     }
 
     /// The decoded page at `pa`, and whether it is new, so that stores to it have to be noticed
@@ -227,12 +313,13 @@ impl CodeCache {
         let first = (pa & 0xfff) as usize >> 1;
         let last = ((pa & 0xfff) + size - 1) as usize >> 1;
         // A 4-byte instruction that starts one slot earlier reaches into the bytes, too.
-        page.clear(first.saturating_sub(1), (last + 1).min(SLOTS));
+        let void = page.clear(first.saturating_sub(1), (last + 1).min(SLOTS));
+        self.generation += u64::from(void);
         page.stores.set(page.stores.get() + 1);
         if page.stores.get() < STORES_UNTIL_DATA {
             return false;
         }
-        page.clear(0, SLOTS);
+        self.generation += u64::from(page.clear(0, SLOTS));
         page.stores.set(0);
         ram.clear_page_flags(pa, Ram::HAS_CODE);
         true
@@ -241,7 +328,7 @@ impl CodeCache {
     /// A device overwrote the page with number `number` (`pa >> 12`), or some of it.
     pub fn overwritten(&mut self, number: u64) {
         if let Some(Some(page)) = self.pages.get(index(number << 12)) {
-            page.clear(0, SLOTS);
+            self.generation += u64::from(page.clear(0, SLOTS));
         }
     }
 }

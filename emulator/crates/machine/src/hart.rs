@@ -15,11 +15,12 @@ use std::rc::Rc;
 
 use isa::{Executed, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
 
-use crate::code_cache::{CodeCache, CodePage};
+use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
 use crate::csr::{Csrs, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
+use crate::translate::{Frame, Translator};
 use crate::{Bus, RAM_BASE};
 
 pub use debug::{DebugStop, Watchpoint};
@@ -124,6 +125,12 @@ pub struct Hart {
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
     pub(crate) spaces: Spaces,
+    /// What translated code works with.
+    pub(crate) frame: Frame,
+    /// Translates hot code of untimed runs.
+    pub(crate) translator: Option<Box<Translator>>,
+    /// Arrivals that make a slot hot.
+    pub(crate) hot_after: u16,
     pub(crate) debug: debug::Debug,
     /// The last page that was fetched from one instruction at a time; it is never filled.
     pub(crate) strict_page: Rc<CodePage>,
@@ -183,6 +190,9 @@ impl Hart {
             superpages: Superpages::new(),
             code: CodeCache::new(),
             spaces: Spaces::new(),
+            frame: Frame::new(),
+            translator: None,
+            hot_after: NEVER,
             debug: debug::Debug::default(),
             strict_page: CodePage::unlisted(0),
             extensions: Extensions::ALL,

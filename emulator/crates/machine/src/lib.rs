@@ -36,6 +36,7 @@ mod pmp;
 mod ram;
 mod rtc;
 mod syscon;
+mod translate;
 mod uart;
 pub mod virtio;
 
@@ -55,4 +56,5 @@ pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
 pub use ram::{RAM_BASE, Ram, RamError};
 pub use rtc::{RTC_SIZE, Rtc};
 pub use syscon::{SYSCON_POWER_OFF, SYSCON_RESET, SYSCON_SIZE, Syscon};
+pub use translate::{Translate, TranslatorError};
 pub use uart::{UART_SIZE, Uart, Uart16550};

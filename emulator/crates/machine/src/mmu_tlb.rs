@@ -8,7 +8,7 @@ use crate::code_cache::{CodePage, IdPage};
 
 const PAGE_MASK: u64 = !0xfff;
 /// Entries for each set of access rights.
-const WAYS: usize = 256;
+pub(crate) const WAYS: usize = 256;
 
 /// Entries of the second level, for all rights together; a power of two.
 const SECOND: usize = 8192;
@@ -35,12 +35,14 @@ impl Rights {
     ];
 }
 
+/// Translated code reads it, too.
 #[derive(Clone, Copy)]
-struct Entry {
+#[repr(C)]
+pub(crate) struct Entry {
     /// Page-aligned virtual address; a value that is not aligned matches nothing.
-    tag: u64,
+    pub tag: u64,
     /// Host address of the page minus `tag`.
-    host: *mut u8,
+    pub host: *mut u8,
 }
 
 const EMPTY: Entry = Entry {
@@ -81,6 +83,11 @@ impl DataTlb {
             .into(),
             generation: 0,
         }
+    }
+
+    /// The first-level entries under some rights, for translated code: [`Self::lookup`] says what to do with them.
+    pub fn base(&self, rights: Rights) -> *const u8 {
+        (&raw const self.entries[rights as usize * WAYS]).cast()
     }
 
     /// Host address of `size` bytes at `va`, if all of them lie in a page that is present.
@@ -198,6 +205,8 @@ pub(crate) struct FetchPage {
 /// Direct-mapped pages for each privilege.
 pub(crate) struct FetchTlb {
     entries: Vec<Option<FetchPage>>,
+    /// Counts the times that something was dropped.
+    generation: u64,
 }
 
 const PRIVILEGES: usize = 4;
@@ -206,7 +215,13 @@ impl FetchTlb {
     pub fn new() -> Self {
         Self {
             entries: vec![None; WAYS * PRIVILEGES],
+            generation: 0,
         }
+    }
+
+    /// Counts the times that something was dropped.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
@@ -222,16 +237,19 @@ impl FetchTlb {
     }
 
     pub fn flush(&mut self) {
+        self.generation += 1;
         self.entries.fill(None);
     }
 
     /// Drops user pages only.
     pub fn flush_user(&mut self) {
+        self.generation += 1;
         self.entries[..WAYS].fill(None);
     }
 
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
     pub fn flush_region(&mut self, va: u64, bits: u32) {
+        self.generation += 1;
         let (first, step) = if bits <= 12 {
             ((va >> 12) as usize % WAYS, WAYS)
         } else {

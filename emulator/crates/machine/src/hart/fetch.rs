@@ -122,7 +122,7 @@ impl Hart {
 
     /// Decodes the instruction at `pc` in `page` and fills its slot. The second value is false if
     /// it cannot be kept there: it reaches into the next page, or the page is under strict protection.
-    pub(super) fn decode_at<T: TimingModel>(
+    pub(crate) fn decode_at<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         page: &FetchPage,

@@ -22,7 +22,7 @@ impl Hart {
     /// Takes an exception raised by the instruction at `pc`. Gives the handler's address.
     #[cold]
     #[inline(never)]
-    pub(super) fn trap(&mut self, trap: Trap, pc: u64) -> u64 {
+    pub(crate) fn trap(&mut self, trap: Trap, pc: u64) -> u64 {
         self.not_retired = self.not_retired.wrapping_add(1);
         let code = trap.cause as u64;
         let delegated = self.csrs.medeleg >> code & 1 != 0;

@@ -68,6 +68,15 @@ impl Hart {
                     // To the end of the page nothing has to be looked at between instructions that follow each
                     // other, unless something is due before: then it is, after each.
                     let end = if hart.check_at - count > SLOTS as u64 {
+                        if page.code.is_hot(index, hart.hot_after)
+                            && let Some(trapped) = hart.run_translated(env, &page, index, pc, count)
+                        {
+                            (pc, count) = (hart.pc, hart.count);
+                            if trapped {
+                                page.forget(pc);
+                            }
+                            continue;
+                        }
                         SLOTS
                     } else {
                         index + 1

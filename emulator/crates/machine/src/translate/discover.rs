@@ -1,0 +1,138 @@
+//! Which instructions are translated together: blocks of one page that reach each other by branches, direct jumps
+//! and falling through, as far as they were executed before.
+
+use std::collections::{BTreeSet, HashSet};
+
+use isa::{DecodedInst, InstClass, Op};
+
+use crate::code_cache::{SLOTS, Slot};
+
+/// Instructions of a region at most.
+const MAX_INSTRUCTIONS: usize = 256;
+
+/// An instruction and the slot where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Placed {
+    pub index: usize,
+    pub inst: DecodedInst,
+}
+
+impl Placed {
+    /// Slot of the instruction that follows.
+    pub fn following(self) -> usize {
+        self.index + usize::from(self.inst.len) / 2
+    }
+
+    /// Slot that it branches or jumps to, which may lie in another page.
+    pub fn target(self) -> isize {
+        self.index as isize + self.inst.imm as isize / 2
+    }
+}
+
+/// How a block ends.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    Branch(Placed),
+    Jal(Placed),
+    Jalr(Placed),
+    /// It goes on with the block at this slot.
+    Next(usize),
+    /// What stands at this slot is for the interpreter.
+    Leave(usize),
+}
+
+/// Instructions that are executed one after the other.
+pub(super) struct Block {
+    pub start: usize,
+    pub body: Vec<Placed>,
+    pub end: End,
+}
+
+impl Block {
+    /// Instructions in it.
+    pub fn len(&self) -> usize {
+        let jump = matches!(self.end, End::Branch(_) | End::Jal(_) | End::Jalr(_));
+        self.body.len() + usize::from(jump)
+    }
+}
+
+/// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is
+/// for the interpreter.
+pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
+    let mut leaders = BTreeSet::from([entry]);
+    let mut reached = HashSet::new();
+    let mut open = vec![entry];
+    while let Some(leader) = open.pop() {
+        let mut index = leader;
+        while let Some(placed) = translatable(slots, index)
+            && reached.len() < MAX_INSTRUCTIONS
+            && reached.insert(index)
+        {
+            let class = placed.inst.class;
+            let target = usize::try_from(placed.target()).unwrap_or(SLOTS);
+            let next = match class {
+                InstClass::Branch => [target, placed.following()],
+                InstClass::Jal => [target, SLOTS],
+                InstClass::Jalr => [SLOTS; 2],
+                _ => {
+                    index = placed.following();
+                    continue;
+                }
+            };
+            for next in next {
+                if translatable(slots, next).is_some() && leaders.insert(next) {
+                    open.push(next);
+                }
+            }
+            break;
+        }
+    }
+    leaders.retain(|leader| reached.contains(leader));
+    let rest: Vec<usize> = leaders.iter().copied().filter(|&l| l != entry).collect();
+    let starts = leaders.contains(&entry).then_some(entry);
+    let starts = starts.into_iter().chain(rest);
+    starts
+        .map(|start| block(slots, start, &leaders, &reached))
+        .collect()
+}
+
+fn block(
+    slots: &[Slot; SLOTS],
+    start: usize,
+    leaders: &BTreeSet<usize>,
+    reached: &HashSet<usize>,
+) -> Block {
+    let mut body = Vec::new();
+    let mut index = start;
+    let end = loop {
+        if index != start && leaders.contains(&index) {
+            break End::Next(index);
+        }
+        let Some(placed) = translatable(slots, index).filter(|_| reached.contains(&index)) else {
+            break End::Leave(index);
+        };
+        match placed.inst.class {
+            InstClass::Branch => break End::Branch(placed),
+            InstClass::Jal => break End::Jal(placed),
+            InstClass::Jalr => break End::Jalr(placed),
+            _ => body.push(placed),
+        }
+        index = placed.following();
+    };
+    Block { start, body, end }
+}
+
+/// The instruction at a slot, unless the interpreter has to execute it: it was not decoded, has effects beyond
+/// registers and memory, or writes two registers.
+fn translatable(slots: &[Slot; SLOTS], index: usize) -> Option<Placed> {
+    let inst = slots.get(index)?.get();
+    let atomic = matches!(
+        inst.class,
+        InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional
+    );
+    let plain = !inst.class.serialises() && inst.op != Op::Illegal;
+    let fits = inst.len != 0
+        && inst.op != Op::AmocasQ
+        && (plain || atomic || inst.op == Op::Fence);
+    fits.then_some(Placed { index, inst })
+}

@@ -1,0 +1,99 @@
+//! Loads and stores: the first level of the TLB, inlined.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
+use isa::{InstClass, Op};
+
+use super::emit::{Emitter, own};
+use super::discover::Placed;
+use super::runtime::Frame;
+use crate::mmu_tlb::{Entry, WAYS};
+
+const PAGE_BITS: u32 = 12;
+
+/// Guest memory: any alignment, and faults have been excluded.
+fn guest() -> MemFlags {
+    MemFlags::new()
+        .with_notrap()
+        .with_alias_region(Some(ir::AliasRegion::Heap))
+}
+
+impl Emitter<'_> {
+    pub(super) fn load(&mut self, placed: Placed) {
+        let op = placed.inst.op;
+        self.guarded(placed, |e, cold| {
+            if placed.inst.class == InstClass::FpLoad {
+                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
+                e.require(dirty, cold);
+            }
+            let ty = access_type(op);
+            let base = offset_of!(Frame, load_base);
+            let host = e.host_address(placed, ty, base, cold);
+            let value = e.b.ins().load(ty, guest(), host, 0);
+            Some(match op {
+                Op::Lb | Op::Lh | Op::Lw => e.b.ins().sextend(types::I64, value),
+                Op::Lbu | Op::Lhu | Op::Lwu => e.b.ins().uextend(types::I64, value),
+                Op::Flw => e.boxed(value),
+                _ => value,
+            })
+        });
+    }
+
+    pub(super) fn store(&mut self, placed: Placed) {
+        self.guarded(placed, |e, cold| {
+            if placed.inst.class == InstClass::FpStore {
+                // Off is one of the reasons why it need not be dirty.
+                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
+                e.require(dirty, cold);
+            }
+            let ty = access_type(placed.inst.op);
+            let base = offset_of!(Frame, store_base);
+            let host = e.host_address(placed, ty, base, cold);
+            let value = e.get(placed.inst.rs2);
+            let value = match ty {
+                types::I64 | types::F64 => value,
+                _ if placed.inst.class == InstClass::FpStore => {
+                    let bits = e.bits(value);
+                    e.b.ins().ireduce(ty, bits)
+                }
+                _ => e.b.ins().ireduce(ty, value),
+            };
+            e.b.ins().store(guest(), value, host, 0);
+            None
+        });
+    }
+
+    /// Host address of an access; goes to `cold` if the first level of the TLB does not know it. As
+    /// `DataTlb::lookup`.
+    fn host_address(&mut self, placed: Placed, ty: ir::Type, base: usize, cold: ir::Block) -> Value {
+        let base = self.frame_constant(base);
+        let rs1 = self.get(placed.inst.rs1);
+        let b = &mut self.b;
+        let va = b.ins().iadd_imm(rs1, i64::from(placed.inst.imm));
+        const { assert!(size_of::<Entry>().is_power_of_two()) };
+        let shift = PAGE_BITS - size_of::<Entry>().trailing_zeros();
+        let scaled = b.ins().ushr_imm(va, i64::from(shift));
+        let offset = b.ins().band_imm(scaled, ((WAYS - 1) * size_of::<Entry>()) as i64);
+        let entry = b.ins().iadd(base, offset);
+        let tag = b.ins().load(types::I64, own(), entry, offset_of!(Entry, tag) as i32);
+        let last = b.ins().iadd_imm(va, i64::from(ty.bytes()) - 1);
+        let page = b.ins().band_imm(last, -1 << PAGE_BITS);
+        let hit = b.ins().icmp(IntCC::Equal, page, tag);
+        self.require(hit, cold);
+        let b = &mut self.b;
+        let host = b.ins().load(types::I64, own(), entry, offset_of!(Entry, host) as i32);
+        b.ins().iadd(host, va)
+    }
+}
+
+fn access_type(op: Op) -> ir::Type {
+    match op {
+        Op::Lb | Op::Lbu | Op::Sb => types::I8,
+        Op::Lh | Op::Lhu | Op::Sh => types::I16,
+        Op::Lw | Op::Lwu | Op::Sw | Op::Flw | Op::Fsw => types::I32,
+        Op::Fld | Op::Fsd => types::F64,
+        _ => types::I64,
+    }
+}

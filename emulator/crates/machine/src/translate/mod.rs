@@ -1,0 +1,274 @@
+//! The translator: host code for hot guest code in untimed runs, made by Cranelift.
+//!
+//! What is translated together is a region ([`discover`]): blocks of one physical page that reach each other. Within it
+//! registers live in host registers; at the end of each block all of them are in their places in the hart, too. A
+//! region goes on with another one through a cache of entries that is keyed by virtual address, without coming back.
+//! Whatever is rare, or not worth host code of its own, calls the interpreter's method for that one instruction
+//! ([`runtime::execute`]): TLB misses, devices, most flags of floating point, atomics.
+//!
+//! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would.
+
+mod discover;
+mod emit;
+mod float;
+mod integer;
+mod memory;
+mod runtime;
+
+use std::collections::HashMap;
+
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::Context;
+use cranelift_frontend::FunctionBuilderContext;
+use isa::TimingModel;
+
+use crate::code_cache::{CodePage, NEVER, Slot};
+use crate::hart::{Env, Hart};
+use crate::mmu_tlb::FetchPage;
+
+pub(crate) use runtime::Frame;
+
+/// Bytes of host code that are kept; when they are full, all of it is dropped.
+const ARENA: usize = 64 << 20;
+
+/// Calls translated code: hart, environment, pc, count, code. Gives [`runtime::DONE`] or [`runtime::TRAPPED`].
+type Call = unsafe extern "C" fn(*mut Hart, *mut u8, u64, u64, *const u8) -> u64;
+
+/// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
+/// each further arrival.
+const HOT_AFTER: u16 = 10_000;
+
+/// Which code is translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Translate {
+    /// None: everything is interpreted.
+    #[default]
+    Nothing,
+    /// What is executed often.
+    Hot,
+    /// Everything, at once: slow, for tests.
+    Everything,
+}
+
+/// Why there is no translator.
+#[derive(Debug, thiserror::Error)]
+pub enum TranslatorError {
+    /// The calling convention of the code is x86-64's.
+    #[error("hosts of this architecture have no translator")]
+    Host,
+    /// Cranelift does not know the host.
+    #[error("no code for this host: {0}")]
+    Isa(String),
+    /// The host refused memory that can be executed.
+    #[error("no memory for host code: {0}")]
+    Memory(String),
+}
+
+/// Translated code and what makes it.
+pub(crate) struct Translator {
+    isa: OwnedTargetIsa,
+    context: Context,
+    builder: FunctionBuilderContext,
+    arena: ::region::Allocation,
+    used: usize,
+    call: Call,
+    /// Bytes of [`Self::call`] at the start of the arena.
+    reserved: usize,
+    /// By physical address of the first instruction, with the page's version.
+    regions: HashMap<u64, (u64, *const u8)>,
+    /// Instructions that regions give to the interpreter.
+    slots: Vec<Box<Slot>>,
+    has_fma: bool,
+}
+
+impl Translator {
+    pub fn new() -> Result<Self, TranslatorError> {
+        if cfg!(not(all(target_arch = "x86_64", unix))) {
+            return Err(TranslatorError::Host);
+        }
+        let isa_error = |e: &dyn std::fmt::Display| TranslatorError::Isa(e.to_string());
+        let mut flags = settings::builder();
+        for (name, value) in [
+            ("opt_level", "speed"),
+            ("preserve_frame_pointers", "true"),
+            ("enable_probestack", "false"),
+            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+        ] {
+            flags.set(name, value).map_err(|e| isa_error(&e))?;
+        }
+        let isa = cranelift_native::builder()
+            .map_err(|e| isa_error(&e))?
+            .finish(settings::Flags::new(flags))
+            .map_err(|e| isa_error(&e))?;
+        let has_fma = isa.isa_flags().iter().any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
+        let memory = |e: ::region::Error| TranslatorError::Memory(e.to_string());
+        let arena = ::region::alloc(ARENA, ::region::Protection::READ_WRITE_EXECUTE).map_err(memory)?;
+        let mut translator = Self {
+            isa,
+            context: Context::new(),
+            builder: FunctionBuilderContext::new(),
+            arena,
+            used: 0,
+            call: no_call,
+            reserved: 0,
+            regions: HashMap::new(),
+            slots: Vec::new(),
+            has_fma,
+        };
+        emit::trampoline(&mut translator.context.func, &mut translator.builder);
+        let call = translator
+            .compile()
+            .ok_or_else(|| TranslatorError::Isa("the way in could not be compiled".into()))?;
+        // SAFETY: the code was compiled with this signature in the host's C convention.
+        translator.call = unsafe { std::mem::transmute::<*const u8, Call>(call) };
+        translator.reserved = translator.used;
+        Ok(translator)
+    }
+
+    /// Compiles the function in the context into the arena; `None` if it does not fit or cannot be compiled.
+    fn compile(&mut self) -> Option<*const u8> {
+        const ALIGN: usize = 16;
+        let compiled = self
+            .context
+            .compile(&*self.isa, &mut ControlPlane::default());
+        let code = match &compiled {
+            Ok(code) if code.buffer.relocs().is_empty() => code.code_buffer(),
+            Ok(_) => return None,
+            Err(e) => {
+                tracing::debug!("translator: {}", e.inner);
+                return None;
+            }
+        };
+        let at = self.used.next_multiple_of(ALIGN);
+        let end = at.checked_add(code.len()).filter(|&end| end <= self.arena.len())?;
+        let place = self.arena.as_mut_ptr::<u8>().wrapping_add(at);
+        // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
+        self.used = end;
+        Some(place)
+    }
+
+    /// The region that starts at a slot of a page, translated now if it was not. `None` if there is nothing to
+    /// translate.
+    fn region(&mut self, page: &CodePage, index: usize) -> Option<*const u8> {
+        let pa = page.pa + 2 * index as u64;
+        let version = page.version();
+        if let Some(&(of, code)) = self.regions.get(&pa)
+            && of == version
+        {
+            return Some(code);
+        }
+        let blocks = discover::discover(&page.slots, index);
+        if blocks.is_empty() {
+            return None;
+        }
+        self.context.clear();
+        let function = &mut self.context.func;
+        let slots = emit::region(function, &mut self.builder, &blocks, self.has_fma);
+        let code = self.compile()?;
+        self.slots.extend(slots);
+        self.regions.insert(pa, (version, code));
+        Some(code)
+    }
+
+    /// Drops all regions.
+    fn clear(&mut self) {
+        self.regions.clear();
+        self.slots.clear();
+        self.used = self.reserved;
+    }
+
+    fn is_full(&self) -> bool {
+        const LARGEST: usize = 1 << 20;
+        self.used + LARGEST > self.arena.len()
+    }
+}
+
+unsafe extern "C" fn no_call(_: *mut Hart, _: *mut u8, _: u64, _: u64, _: *const u8) -> u64 {
+    unreachable!("replaced before the translator is there")
+}
+
+impl Hart {
+    /// Says which code of untimed runs is translated to host code; none, at reset. The guest cannot tell.
+    ///
+    /// # Errors
+    /// There is no translator for this host; nothing is translated.
+    pub fn set_translate(&mut self, what: Translate) -> Result<(), TranslatorError> {
+        self.translator = None;
+        self.hot_after = NEVER;
+        self.code.forget_heat();
+        if what != Translate::Nothing {
+            self.translator = Some(Box::new(Translator::new()?));
+            self.hot_after = match what {
+                Translate::Hot => HOT_AFTER,
+                _ => 0,
+            };
+        }
+        Ok(())
+    }
+
+    /// Decodes what follows a slot, so that it can be translated without having been executed.
+    fn decode_ahead<T: TimingModel>(&mut self, env: &mut Env<'_, T>, page: &FetchPage, index: usize, pc: u64) {
+        let mut index = index;
+        let mut pc = pc;
+        while let Some(slot) = page.code.slots.get(index) {
+            if slot.len() == 0 && !matches!(self.decode_at(env, page, pc), Ok((_, true))) {
+                return;
+            }
+            let slot = &page.code.slots[index];
+            if slot.get().class.is_control_flow() {
+                return;
+            }
+            index += slot.len() as usize / 2;
+            pc = pc.wrapping_add(slot.len());
+        }
+    }
+
+    /// Executes translated code from `pc`, at slot `index` of `page`, up to where `self.pc` and `self.count` say;
+    /// the value is true if it ended with a trap. `None` if there is no code.
+    #[inline(never)]
+    pub(crate) fn run_translated<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+        count: u64,
+    ) -> Option<bool> {
+        if self.hot_after == 0 {
+            self.decode_ahead(env, page, index, pc);
+        }
+        let translator = self.translator.as_mut()?;
+        if translator.is_full() {
+            translator.clear();
+            self.code.drop_translations();
+        }
+        self.code.translates(&page.code);
+        let Some(code) = translator.region(&page.code, index) else {
+            page.code.never(index);
+            return None;
+        };
+        let call = translator.call;
+        let generation = self.code.generation() + self.fetch_tlb.generation();
+        let key = generation << 2 | self.privilege as u64;
+        self.frame.load_base = self.load_tlb.base(self.rights);
+        self.frame.store_base = self.store_tlb.base(self.rights);
+        self.frame.key = key;
+        self.frame.execute = runtime::execute::<T> as *const u8;
+        *self.frame.entry(pc) = runtime::Entry { pc, key, code };
+        self.update_fp_state();
+        let env = std::ptr::from_mut(env).cast();
+        // SAFETY: `code` is a region of this hart's translator, compiled for what `pc` holds now; the environment
+        // is the one that `runtime::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
+        // interpreter does, which waits meanwhile.
+        let result = unsafe { call(self, env, pc, count, code) };
+        let trap = self.frame.trap.take().filter(|_| result == runtime::TRAPPED);
+        if let Some(trap) = trap {
+            self.pc = self.trap(trap, self.pc);
+            self.count += 1;
+        }
+        Some(trap.is_some())
+    }
+}

@@ -1,0 +1,115 @@
+//! What translated code and the hart share.
+
+use isa::{TimingModel, Trap};
+
+use crate::code_cache::Slot;
+use crate::csr::status;
+use crate::fp;
+use crate::hart::{At, Env, Hart};
+
+/// How translated code came back: `Hart::pc` and `Hart::count` say where.
+pub(super) const DONE: u64 = 0;
+/// The instruction there raised [`Frame::trap`].
+pub(super) const TRAPPED: u64 = 1;
+
+/// What [`execute`] says: the region goes on.
+pub(super) const GO_ON: u64 = 0;
+
+/// Entries of the cache of entries; a power of two.
+pub(super) const ENTRIES: usize = 4096;
+
+/// An entry to translated code, for jumps between regions.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct Entry {
+    pub pc: u64,
+    /// [`Frame::key`] when it was made.
+    pub key: u64,
+    pub code: *const u8,
+}
+
+/// What translated code reads and writes beside the registers.
+#[repr(C)]
+pub(crate) struct Frame {
+    /// First-level TLB entries of loads under the present rights.
+    pub(super) load_base: *const u8,
+    /// The same of stores.
+    pub(super) store_base: *const u8,
+    /// Entries made under another key are void: translations, privilege or code have changed.
+    pub(super) key: u64,
+    pub(super) entries: Box<[Entry; ENTRIES]>,
+    /// [`execute`] for the timing model of this run.
+    pub(super) execute: *const u8,
+    /// `mstatus.FS` is dirty already.
+    pub(super) fp_dirty: u8,
+    /// And rounding is to the nearest, and the inexact flag is set: what the host's FPU computes needs only to be
+    /// comfortable (see `fp::host`).
+    pub(super) fp_ready: u8,
+    pub(super) trap: Option<Trap>,
+}
+
+impl Frame {
+    pub fn new() -> Self {
+        let none = Entry {
+            pc: 1,
+            key: 0,
+            code: std::ptr::null(),
+        };
+        Self {
+            load_base: std::ptr::null(),
+            store_base: std::ptr::null(),
+            key: 0,
+            entries: Box::new([none; ENTRIES]),
+            execute: std::ptr::null(),
+            fp_dirty: 0,
+            fp_ready: 0,
+            trap: None,
+        }
+    }
+
+    /// The place of `pc` among the entries.
+    pub(super) fn entry(&mut self, pc: u64) -> &mut Entry {
+        &mut self.entries[(pc >> 1) as usize % ENTRIES]
+    }
+}
+
+impl Hart {
+    pub(super) fn update_fp_state(&mut self) {
+        let dirty = self.csrs.mstatus & status::FS == status::FS;
+        let ready = dirty && self.csrs.frm == 0 && self.csrs.fflags & fp::NX != 0;
+        self.frame.fp_dirty = dirty.into();
+        self.frame.fp_ready = ready.into();
+    }
+}
+
+/// Executes one instruction of translated code in the interpreter, with all registers in their places. Unless it
+/// gives [`GO_ON`], the region has to be left with the value minus 1, one of [`DONE`] and [`TRAPPED`].
+///
+/// # Safety
+/// The pointers are those that the region was called with, and `slot` one that its translator keeps.
+pub(super) unsafe extern "C" fn execute<T: TimingModel>(
+    hart: *mut Hart,
+    env: *mut Env<'_, T>,
+    slot: *const Slot,
+    pc: u64,
+    count: u64,
+) -> u64 {
+    // SAFETY: `Hart::enter_translated` lent both to the region, which calls this one at a time.
+    let (hart, env, slot) = unsafe { (&mut *hart, &mut *env, &*slot) };
+    let code = hart.code.generation();
+    match hart.execute(env, slot, At { pc, count }) {
+        Ok(next) => {
+            hart.update_fp_state();
+            if hart.after == 0 && hart.code.generation() == code {
+                return GO_ON;
+            }
+            (hart.pc, hart.count) = (next, count + 1);
+            DONE + 1
+        }
+        Err(trap) => {
+            hart.frame.trap = Some(trap);
+            (hart.pc, hart.count) = (pc, count);
+            TRAPPED + 1
+        }
+    }
+}
