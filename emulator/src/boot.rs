@@ -10,7 +10,7 @@ use crate::cli::BootArgs;
 use crate::failure::BadInput;
 use crate::gdb;
 use crate::guest::GuestFiles;
-use crate::spec::{Mode, parse_size};
+use crate::spec::{MAX_HARTS, Mode, parse_size};
 use crate::system::{Setup, System};
 use crate::terminal::Terminal;
 
@@ -18,6 +18,18 @@ use crate::terminal::Terminal;
 const SLICE: u64 = 1_000_000;
 /// The guest sleeps: the host does too, this long at a time.
 const NAP: Duration = Duration::from_millis(2);
+
+/// Checks that a machine can have so many harts.
+fn harts(harts: u32, mode: Mode, debugged: bool) -> Result<usize, BadInput> {
+    let error = |expected: &str| BadInput(format!("--harts: expected {expected}, found {harts}"));
+    match (harts, mode, debugged) {
+        (1, ..) => Ok(1),
+        _ if !(1..=MAX_HARTS).contains(&harts) => Err(error(&format!("1 to {MAX_HARTS}"))),
+        (_, Mode::Timing, _) => Err(error("1 under the timing core")),
+        (_, _, true) => Err(error("1 with --gdb")),
+        _ => Ok(harts as usize),
+    }
+}
 
 /// Boots; the exit status is the guest's.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
@@ -32,6 +44,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let input = Input::default();
     let mut system = System::new(Setup {
         memory,
+        harts: harts(args.harts, args.mode, args.gdb.is_some())?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: Some(input.clone()),
@@ -67,11 +80,11 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         }
         if args
             .max_insts
-            .is_some_and(|most| system.hart.instructions() >= most)
+            .is_some_and(|most| system.instructions() >= most)
         {
             break None;
         }
-        let before = (system.hart.instructions(), system.hart.cycle());
+        let before = (system.instructions(), system.hart.cycle());
         match system.run(
             &mut engine,
             Limit {
@@ -85,7 +98,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 asleep += NAP;
             }
             // An idle guest would race through its timers: time passes as on the wall.
-            RunExit::Limit if system.hart.instructions() - before.0 < SLICE / 100 => {
+            RunExit::Limit if system.instructions() - before.0 < SLICE / 100 => {
                 std::thread::sleep(NAP);
                 asleep += NAP;
             }
@@ -93,7 +106,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         }
     };
     drop(terminal);
-    let instructions = system.hart.instructions();
+    let instructions = system.instructions();
     let awake = start.elapsed().saturating_sub(asleep).as_secs_f64();
     let mode = if args.mode == Mode::Timing {
         "timing"

@@ -118,6 +118,9 @@ pub struct BootArgs {
     /// Memory.
     #[arg(long, default_value = "512M")]
     pub memory: String,
+    /// Number of harts, up to 8; more than one in functional mode only.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub harts: u32,
     /// Functional (fast) or under the timing core.
     #[arg(long, value_enum, default_value = "functional")]
     pub mode: Mode,

@@ -18,6 +18,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {
         memory,
+        harts: 1,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: None,
@@ -66,7 +67,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let exit = exit.unwrap_or_else(|| system.run(&mut engine, Limit::instructions(args.max_insts)));
     std::io::stdout().flush()?;
     if args.stats {
-        let (cycles, instructions) = (system.hart.cycle(), system.hart.instructions());
+        let (cycles, instructions) = (system.hart.cycle(), system.instructions());
         let mips = instructions as f64 / start.elapsed().as_secs_f64() / 1e6;
         eprintln!("{instructions} instructions, {cycles} cycles, {mips:.1} MIPS");
     }

@@ -188,6 +188,7 @@ fn simulate(
     let console = progress::Console::create(&args.out.join("console.log"), args.console)?;
     let mut system = System::new(Setup {
         memory: plan.memory,
+        harts: plan.spec.guest.harts as usize,
         preset: &plan.preset,
         console: Output::new(Box::new(console)),
         input: None,
@@ -212,7 +213,7 @@ fn simulate(
     let mut laps = Laps::new(&system);
     let end = loop {
         let exit = system.run(&mut engine, Limit::instructions(SLICE));
-        progress.show(system.hart.cycle(), system.hart.instructions());
+        progress.show(system.hart.cycle(), system.instructions());
         match exit {
             RunExit::Exit(exit) => break outcome::End::Guest(exit),
             RunExit::Idle => break outcome::End::Asleep,

@@ -84,6 +84,9 @@ impl Default for Core {
     }
 }
 
+/// Most harts of a machine: what the guest's kernel is built for.
+pub const MAX_HARTS: u32 = 8;
+
 /// Which machine boots the guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -228,9 +231,14 @@ impl Spec {
 
     fn validate(&self) -> Result<(), String> {
         parse_size(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
-        if self.guest.harts != 1 {
+        let most = match (self.run.boot, self.run.region) {
+            (Mode::Functional, Region::Run) => MAX_HARTS,
+            _ => 1,
+        };
+        if !(1..=most).contains(&self.guest.harts) {
             return Err(format!(
-                "guest.harts: expected 1 (more is not supported yet), found {}",
+                "guest.harts: expected 1, or up to {MAX_HARTS} if the whole run is functional (run.boot = \"functional\", \
+                 run.region = \"run\"), found {}",
                 self.guest.harts
             ));
         }

@@ -8,7 +8,7 @@ use commit_trace::{RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
-    Output, ResetState, RunExit,
+    Output, ResetState, RunExit, run_together,
 };
 use timing::{Core, Preset, Stats};
 use tip_device::TipUnit;
@@ -30,6 +30,8 @@ const ENTROPY_SEED: u64 = 0x7469_7073_696d;
 pub struct Setup<'a> {
     /// Bytes of guest memory.
     pub memory: u64,
+    /// Number of harts.
+    pub harts: usize,
     /// The core; its clock is the machine's also in functional mode.
     pub preset: &'a Preset,
     /// Serial port's output.
@@ -50,8 +52,10 @@ pub struct Setup<'a> {
 pub struct System {
     /// Board with memory and devices.
     pub board: Board,
-    /// The hart.
+    /// The first hart.
     pub hart: Hart,
+    /// The others; only functional mode has them.
+    others: Vec<Hart>,
     tip: SharedTip,
     /// What the hart implements beyond RV64GC.
     extensions: Extensions,
@@ -125,7 +129,7 @@ impl System {
     pub fn new(setup: Setup<'_>) -> anyhow::Result<Self> {
         let clock_hz = u64::from(setup.preset.clock.mhz) * 1_000_000;
         let clock = Clock::new(clock_hz, TIMEBASE_HZ);
-        let mut board = Board::new(setup.memory, 1, clock, EPOCH_SECONDS)
+        let mut board = Board::new(setup.memory, setup.harts, clock, EPOCH_SECONDS)
             .map_err(|e| BadInput(format!("memory: {e}")))?;
         board.add_uart(setup.console, setup.input)?;
         for (n, drive) in setup.drives.iter().enumerate() {
@@ -150,14 +154,12 @@ impl System {
             Latency::BUFFER,
         )?;
 
-        let mut hart = Hart::new(0);
         let extensions = setup.preset.isa.extensions();
-        hart.set_extensions(extensions);
-        match (hart.set_translate(setup.translator.into()), setup.translator) {
-            (Err(e), Translator::Eager) => return Err(BadInput(format!("translator: {e}")).into()),
-            (Err(e), _) => tracing::info!("translator: {e}"),
-            (Ok(()), _) => {}
-        }
+        let mut harts = (0..setup.harts).map(|id| new_hart(id, extensions, setup.translator));
+        let hart = harts
+            .next()
+            .unwrap_or_else(|| new_hart(0, extensions, setup.translator))?;
+        let others = harts.collect::<Result<Vec<_>, _>>()?;
         let width = setup.preset.decode.width as usize;
         let tip = SharedTip::new(TipUnit::new(width, clock_hz));
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));
@@ -165,6 +167,7 @@ impl System {
         Ok(Self {
             board,
             hart,
+            others,
             tip,
             extensions,
         })
@@ -203,9 +206,12 @@ impl System {
 
     /// Sets the hart's registers.
     pub fn reset(&mut self, state: ResetState) {
-        self.hart.set_pc(state.pc);
-        for (reg, value) in [(10, state.a0), (11, state.a1), (12, state.a2)] {
-            self.hart.set_reg(reg, value);
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.set_pc(state.pc);
+            let id = state.a0 + hart.id() as u64;
+            for (reg, value) in [(10, id), (11, state.a1), (12, state.a2)] {
+                hart.set_reg(reg, value);
+            }
         }
     }
 
@@ -229,13 +235,38 @@ impl System {
         }
     }
 
+    /// Instructions that all harts retired since reset.
+    pub fn instructions(&self) -> u64 {
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        harts.map(Hart::instructions).sum()
+    }
+
     /// Runs up to a limit.
     pub fn run(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
         match &mut engine.core {
             Some(core) if !engine.rests => self.hart.run(bus, core.as_mut(), limit),
-            _ => self.hart.run(bus, &mut isa::Untimed, limit),
+            _ if self.others.is_empty() => self.hart.run(bus, &mut isa::Untimed, limit),
+            _ => {
+                let mut harts: Vec<_> = std::iter::once(&mut self.hart)
+                    .chain(&mut self.others)
+                    .collect();
+                run_together(&mut harts, bus, limit)
+            }
         }
+    }
+}
+
+fn new_hart(id: usize, extensions: Extensions, translator: Translator) -> anyhow::Result<Hart> {
+    let mut hart = Hart::new(id);
+    hart.set_extensions(extensions);
+    match (hart.set_translate(translator.into()), translator) {
+        (Err(e), Translator::Eager) => Err(BadInput(format!("translator: {e}")).into()),
+        (Err(e), _) => {
+            tracing::info!("translator: {e}");
+            Ok(hart)
+        }
+        (Ok(()), _) => Ok(hart),
     }
 }
 

@@ -72,6 +72,5 @@ impl Laps {
 }
 
 fn look(system: &System) -> (Instant, u64, u64) {
-    let hart = &system.hart;
-    (Instant::now(), hart.cycle(), hart.instructions())
+    (Instant::now(), system.hart.cycle(), system.instructions())
 }

@@ -285,6 +285,7 @@ impl CodeCache {
         let unmarked = ram.page_flags(pa) & Ram::HAS_CODE == 0;
         if unmarked {
             ram.set_page_flags(pa, Ram::HAS_CODE);
+            ram.note_code(pa);
         }
         (page, unmarked)
     }
@@ -307,6 +308,7 @@ impl CodeCache {
     /// The hart stored `size` bytes to a page with code. True if the page counts as data from now
     /// on, and stores to it need not be noticed any more.
     pub fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
+        ram.note_code(pa);
         let Some(Some(page)) = self.pages.get(index(pa)) else {
             return true;
         };

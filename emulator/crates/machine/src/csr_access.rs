@@ -60,6 +60,8 @@ impl Hart {
             MCYCLE | MINSTRET | MHPMCOUNTER3..=MHPMCOUNTER31 => {
                 self.read_counter(env, number, count)
             }
+            // Another hart may be ahead: time never goes back.
+            TIME if !T::TIMED => env.bus.mtime(env.bus.now.max(count)),
             TIME => env.bus.mtime(self.now(env, count)),
             CYCLE..=HPMCOUNTER31 => self.read_counter(env, number, count),
             SCOUNTOVF => {

@@ -7,6 +7,7 @@ mod fetch;
 mod memory;
 mod run;
 mod timed;
+mod together;
 mod trap;
 mod untimed;
 
@@ -26,6 +27,7 @@ use crate::{Bus, RAM_BASE};
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use run::{Limit, RunExit};
+pub use together::run_together;
 
 /// Where instructions as they are executed write what goes to `x0`.
 pub(crate) const NOWHERE: Reg = 64;

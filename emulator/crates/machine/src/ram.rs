@@ -27,6 +27,10 @@ pub struct Ram {
     map: MmapMut,
     flags: Box<[u8]>,
     dirty_code: Vec<u64>,
+    /// More than one hart uses it.
+    shared: bool,
+    /// See [`Self::take_code_news`].
+    code_news: Vec<u64>,
 }
 
 impl Ram {
@@ -51,6 +55,8 @@ impl Ram {
             map,
             flags,
             dirty_code: Vec::new(),
+            shared: false,
+            code_news: Vec::new(),
         })
     }
 
@@ -149,6 +155,24 @@ impl Ram {
     /// True if [`Self::take_dirty_code`] would return something.
     pub fn has_dirty_code(&self) -> bool {
         !self.dirty_code.is_empty()
+    }
+
+    /// Several harts use it from now on: each has to hear what the others do to code.
+    pub(crate) fn share(&mut self) {
+        self.shared = true;
+    }
+
+    /// A hart stored to the page with code that holds `pa`, or decoded code in a page that had none. Notes it if
+    /// there are other harts.
+    pub(crate) fn note_code(&mut self, pa: u64) {
+        if self.shared && self.code_news.last() != Some(&(pa >> PAGE_BITS)) {
+            self.code_news.push(pa >> PAGE_BITS);
+        }
+    }
+
+    /// Takes the numbers of the pages (`pa >> 12`) for which harts noted something.
+    pub(crate) fn take_code_news(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.code_news)
     }
 
     fn offset(&self, pa: u64, len: u64) -> Option<usize> {

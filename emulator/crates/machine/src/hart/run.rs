@@ -73,18 +73,31 @@ impl Hart {
     /// ```
     pub fn run<T: TimingModel>(&mut self, bus: &mut Bus, timing: &mut T, limit: Limit) -> RunExit {
         let mut env = Env { bus, timing };
-        self.enter(&mut env, limit);
+        self.enter(&mut env);
+        self.go_on(&mut env, limit)
+    }
+
+    /// Executes up to a limit, after [`Self::enter`].
+    pub(super) fn go_on<T: TimingModel>(&mut self, env: &mut Env<'_, T>, limit: Limit) -> RunExit {
+        self.stop_count = self.count.saturating_add(limit.instructions);
+        self.stop_cycle = limit.cycle;
+        // The world may have changed since the last run.
+        self.afterwards(after::DEVICE | after::INTERRUPTS);
+        if self.waiting {
+            self.afterwards(after::WAIT);
+        }
         let exit = if T::TIMED {
-            self.run_timed(&mut env)
+            self.run_timed(env)
         } else {
-            self.run_untimed(&mut env)
+            self.run_untimed(env)
         };
-        self.sync_counters(&env, self.count);
-        self.cycle = self.now(&env, self.count);
+        self.sync_counters(env, self.count);
+        self.cycle = self.now(env, self.count);
         exit
     }
 
-    fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>, limit: Limit) {
+    /// Begins a run, for which the bus stays borrowed.
+    pub(super) fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
         // Host pointers in the TLBs are valid only while the bus is borrowed.
         self.flush_translations();
         self.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
@@ -101,15 +114,8 @@ impl Hart {
             self.count = self.cycle;
             self.not_retired = self.not_retired.wrapping_add(ahead);
         }
-        self.stop_count = self.count.saturating_add(limit.instructions);
-        self.stop_cycle = limit.cycle;
         self.debug.started = self.count;
         self.rebase_counters(env);
-        // The world may have changed since the last run.
-        self.afterwards(after::DEVICE | after::INTERRUPTS);
-        if self.waiting {
-            self.afterwards(after::WAIT);
-        }
     }
 }
 

@@ -131,8 +131,6 @@ fn translatable(slots: &[Slot; SLOTS], index: usize) -> Option<Placed> {
         InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional
     );
     let plain = !inst.class.serialises() && inst.op != Op::Illegal;
-    let fits = inst.len != 0
-        && inst.op != Op::AmocasQ
-        && (plain || atomic || inst.op == Op::Fence);
+    let fits = inst.len != 0 && inst.op != Op::AmocasQ && (plain || atomic || inst.op == Op::Fence);
     fits.then_some(Placed { index, inst })
 }

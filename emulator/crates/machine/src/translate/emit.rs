@@ -168,7 +168,10 @@ impl Emitter<'_> {
         let count = self.b.use_var(self.count);
         let after = self.b.ins().iadd_imm(count, block.len() as i64);
         let check_at = offset_of!(Hart, check_at);
-        let limit = self.b.ins().load(types::I64, own(), self.hart, field(check_at));
+        let limit = self
+            .b
+            .ins()
+            .load(types::I64, own(), self.hart, field(check_at));
         let due = self.b.ins().icmp(IntCC::UnsignedGreaterThan, after, limit);
         let (early, body) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(early);
@@ -228,7 +231,9 @@ impl Emitter<'_> {
 
     /// The block at a slot, or a new one from which the region has to be left.
     fn way(&mut self, index: isize) -> (ir::Block, bool) {
-        let known = usize::try_from(index).ok().and_then(|index| self.starts.get(&index));
+        let known = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.starts.get(&index));
         match known {
             Some(&block) => (block, true),
             None => (self.b.create_block(), false),
@@ -262,12 +267,19 @@ impl Emitter<'_> {
         let entries = self.b.ins().load(types::I64, constant(), hart, at);
         let shift = size_of::<Entry>().trailing_zeros() - 1;
         let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
-        let offset = self.b.ins().band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
+        let offset = self
+            .b
+            .ins()
+            .band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
         let entry = self.b.ins().iadd(entries, offset);
-        let entry_field = |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
+        let entry_field =
+            |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
         let entry_pc = entry_field(self, offset_of!(Entry, pc));
         let entry_key = entry_field(self, offset_of!(Entry, key));
-        let key = self.b.ins().load(types::I64, constant(), hart, frame(offset_of!(Frame, key)));
+        let key = self
+            .b
+            .ins()
+            .load(types::I64, constant(), hart, frame(offset_of!(Frame, key)));
         let other_pc = self.b.ins().bxor(entry_pc, pc);
         let other_key = self.b.ins().bxor(entry_key, key);
         let other = self.b.ins().bor(other_pc, other_key);
@@ -277,7 +289,9 @@ impl Emitter<'_> {
         self.switch_to(known);
         let code = entry_field(self, offset_of!(Entry, code));
         let env = self.env;
-        self.b.ins().return_call_indirect(self.region, code, &[hart, env, pc, count]);
+        self.b
+            .ins()
+            .return_call_indirect(self.region, code, &[hart, env, pc, count]);
         self.switch_to(unknown);
         self.leave(pc, count);
     }
@@ -306,7 +320,8 @@ impl Emitter<'_> {
             InstClass::Load | InstClass::FpLoad => self.load(placed),
             InstClass::Store | InstClass::FpStore => self.store(placed),
             InstClass::Fence => {}
-            InstClass::IntAlu | InstClass::IntMul | InstClass::IntDiv => match self.integer(placed) {
+            InstClass::IntAlu | InstClass::IntMul | InstClass::IntDiv => match self.integer(placed)
+            {
                 Some(value) => self.put(inst.rd, value),
                 None => self.interpreted(placed),
             },
@@ -339,11 +354,16 @@ impl Emitter<'_> {
         let result = writes(rd).then(|| self.b.append_block_param(done, register_type(rd)));
         let value = fast(self, cold);
         let value = value.filter(|_| writes(rd));
-        self.b.ins().jump(done, &value.map(Into::into).into_iter().collect::<Vec<_>>());
+        self.b
+            .ins()
+            .jump(done, &value.map(Into::into).into_iter().collect::<Vec<_>>());
         self.switch_to(cold);
         self.store_dirty();
         let interpreted = self.call_interpreter(placed);
-        self.b.ins().jump(done, &interpreted.map(Into::into).into_iter().collect::<Vec<_>>());
+        self.b.ins().jump(
+            done,
+            &interpreted.map(Into::into).into_iter().collect::<Vec<_>>(),
+        );
         self.switch_to(done);
         if let Some(value) = result {
             self.put(rd, value);
@@ -375,7 +395,10 @@ impl Emitter<'_> {
         let at = frame(offset_of!(Frame, execute));
         let execute = self.b.ins().load(types::I64, constant(), self.hart, at);
         let arguments = [self.hart, self.env, slot, pc, count];
-        let call = self.b.ins().call_indirect(self.execute, execute, &arguments);
+        let call = self
+            .b
+            .ins()
+            .call_indirect(self.execute, execute, &arguments);
         let said = self.b.inst_results(call)[0];
         let on = self.b.create_block();
         self.b.ins().brif(said, self.back, &[said.into()], on, &[]);
@@ -412,7 +435,9 @@ impl Emitter<'_> {
     }
 
     fn load_register(&mut self, reg: Reg) -> Value {
-        self.b.ins().load(register_type(reg), own(), self.hart, place(reg))
+        self.b
+            .ins()
+            .load(register_type(reg), own(), self.hart, place(reg))
     }
 
     /// Stores what is not in its place, and forgets that it was not.
@@ -431,12 +456,16 @@ impl Emitter<'_> {
 
     /// A field of the frame that does not change while regions run.
     pub fn frame_constant(&mut self, offset: usize) -> Value {
-        self.b.ins().load(types::I64, constant(), self.hart, frame(offset))
+        self.b
+            .ins()
+            .load(types::I64, constant(), self.hart, frame(offset))
     }
 
     /// A flag of the frame.
     pub fn frame_flag(&mut self, offset: usize) -> Value {
-        self.b.ins().load(types::I8, own(), self.hart, frame(offset))
+        self.b
+            .ins()
+            .load(types::I8, own(), self.hart, frame(offset))
     }
 }
 

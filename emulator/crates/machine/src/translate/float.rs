@@ -7,8 +7,8 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{DecodedInst, Op};
 
-use super::emit::Emitter;
 use super::discover::Placed;
+use super::emit::Emitter;
 use super::runtime::Frame;
 
 /// What a result has to be for the flags to be known.
@@ -55,7 +55,11 @@ impl Emitter<'_> {
             let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|reg| {
                 (reg != 0).then(|| {
                     let value = e.get(reg);
-                    if single { e.unboxed(value, cold) } else { value }
+                    if single {
+                        e.unboxed(value, cold)
+                    } else {
+                        value
+                    }
                 })
             });
             let result = e.compute(inst.op, a, b, c);
@@ -112,7 +116,9 @@ impl Emitter<'_> {
         };
         let exponent = self.b.ins().ushr_imm(magnitude, fraction_bits + 1);
         let above = self.b.ins().iadd_imm(exponent, -lowest);
-        self.b.ins().icmp_imm(IntCC::UnsignedLessThan, above, top - lowest)
+        self.b
+            .ins()
+            .icmp_imm(IntCC::UnsignedLessThan, above, top - lowest)
     }
 
     /// Comparisons of numbers; NaNs may be signaling.

@@ -4,8 +4,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::Op;
 
-use super::emit::Emitter;
 use super::discover::Placed;
+use super::emit::Emitter;
 
 impl Emitter<'_> {
     /// The value for rd, or `None` if it is left to the interpreter.
@@ -148,7 +148,11 @@ impl Emitter<'_> {
             }
             Op::CzeroEqz | Op::CzeroNez => {
                 let zero = self.b.ins().iconst(types::I64, 0);
-                let (yes, no) = if op == Op::CzeroEqz { (a, zero) } else { (zero, a) };
+                let (yes, no) = if op == Op::CzeroEqz {
+                    (a, zero)
+                } else {
+                    (zero, a)
+                };
                 self.b.ins().select(b, yes, no)
             }
             _ => return None,

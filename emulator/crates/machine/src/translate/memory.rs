@@ -6,8 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, Op};
 
-use super::emit::{Emitter, own};
 use super::discover::Placed;
+use super::emit::{Emitter, own};
 use super::runtime::Frame;
 use crate::mmu_tlb::{Entry, WAYS};
 
@@ -67,7 +67,13 @@ impl Emitter<'_> {
 
     /// Host address of an access; goes to `cold` if the first level of the TLB does not know it. As
     /// `DataTlb::lookup`.
-    fn host_address(&mut self, placed: Placed, ty: ir::Type, base: usize, cold: ir::Block) -> Value {
+    fn host_address(
+        &mut self,
+        placed: Placed,
+        ty: ir::Type,
+        base: usize,
+        cold: ir::Block,
+    ) -> Value {
         let base = self.frame_constant(base);
         let rs1 = self.get(placed.inst.rs1);
         let b = &mut self.b;
@@ -75,15 +81,21 @@ impl Emitter<'_> {
         const { assert!(size_of::<Entry>().is_power_of_two()) };
         let shift = PAGE_BITS - size_of::<Entry>().trailing_zeros();
         let scaled = b.ins().ushr_imm(va, i64::from(shift));
-        let offset = b.ins().band_imm(scaled, ((WAYS - 1) * size_of::<Entry>()) as i64);
+        let offset = b
+            .ins()
+            .band_imm(scaled, ((WAYS - 1) * size_of::<Entry>()) as i64);
         let entry = b.ins().iadd(base, offset);
-        let tag = b.ins().load(types::I64, own(), entry, offset_of!(Entry, tag) as i32);
+        let tag = b
+            .ins()
+            .load(types::I64, own(), entry, offset_of!(Entry, tag) as i32);
         let last = b.ins().iadd_imm(va, i64::from(ty.bytes()) - 1);
         let page = b.ins().band_imm(last, -1 << PAGE_BITS);
         let hit = b.ins().icmp(IntCC::Equal, page, tag);
         self.require(hit, cold);
         let b = &mut self.b;
-        let host = b.ins().load(types::I64, own(), entry, offset_of!(Entry, host) as i32);
+        let host = b
+            .ins()
+            .load(types::I64, own(), entry, offset_of!(Entry, host) as i32);
         b.ins().iadd(host, va)
     }
 }

@@ -17,10 +17,10 @@ mod runtime;
 
 use std::collections::HashMap;
 
+use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::Context;
 use cranelift_frontend::FunctionBuilderContext;
 use isa::TimingModel;
 
@@ -94,7 +94,14 @@ impl Translator {
             ("opt_level", "speed"),
             ("preserve_frame_pointers", "true"),
             ("enable_probestack", "false"),
-            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+            (
+                "enable_verifier",
+                if cfg!(debug_assertions) {
+                    "true"
+                } else {
+                    "false"
+                },
+            ),
         ] {
             flags.set(name, value).map_err(|e| isa_error(&e))?;
         }
@@ -102,9 +109,13 @@ impl Translator {
             .map_err(|e| isa_error(&e))?
             .finish(settings::Flags::new(flags))
             .map_err(|e| isa_error(&e))?;
-        let has_fma = isa.isa_flags().iter().any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
+        let has_fma = isa
+            .isa_flags()
+            .iter()
+            .any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
         let memory = |e: ::region::Error| TranslatorError::Memory(e.to_string());
-        let arena = ::region::alloc(ARENA, ::region::Protection::READ_WRITE_EXECUTE).map_err(memory)?;
+        let arena =
+            ::region::alloc(ARENA, ::region::Protection::READ_WRITE_EXECUTE).map_err(memory)?;
         let mut translator = Self {
             isa,
             context: Context::new(),
@@ -142,7 +153,9 @@ impl Translator {
             }
         };
         let at = self.used.next_multiple_of(ALIGN);
-        let end = at.checked_add(code.len()).filter(|&end| end <= self.arena.len())?;
+        let end = at
+            .checked_add(code.len())
+            .filter(|&end| end <= self.arena.len())?;
         let place = self.arena.as_mut_ptr::<u8>().wrapping_add(at);
         // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
@@ -210,7 +223,13 @@ impl Hart {
     }
 
     /// Decodes what follows a slot, so that it can be translated without having been executed.
-    fn decode_ahead<T: TimingModel>(&mut self, env: &mut Env<'_, T>, page: &FetchPage, index: usize, pc: u64) {
+    fn decode_ahead<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+    ) {
         let mut index = index;
         let mut pc = pc;
         while let Some(slot) = page.code.slots.get(index) {
@@ -264,7 +283,11 @@ impl Hart {
         // is the one that `runtime::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(self, env, pc, count, code) };
-        let trap = self.frame.trap.take().filter(|_| result == runtime::TRAPPED);
+        let trap = self
+            .frame
+            .trap
+            .take()
+            .filter(|_| result == runtime::TRAPPED);
         if let Some(trap) = trap {
             self.pc = self.trap(trap, self.pc);
             self.count += 1;
