@@ -94,7 +94,7 @@ fn main() -> anyhow::Result<()> {
         }
     }
     println!(
-        "{programs} programs, {instructions} instructions: QEMU, tipsim functional and tipsim timing are equal \
+        "{programs} programs, {instructions} instructions: QEMU and tipsim (interpreted, translated, timed) are equal \
          after every block ({:.0} s); not compared, since QEMU crashed: {crashes}",
         start.elapsed().as_secs_f64()
     );

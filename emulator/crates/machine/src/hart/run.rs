@@ -1,5 +1,7 @@
 //! Runs: their limits, and what happens before the first and after the last instruction.
 
+use std::rc::Rc;
+
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
 use super::{DebugStop, Env, Hart, after};
@@ -124,10 +126,10 @@ const ELSEWHERE: u64 = 1 << 63;
 
 impl FetchPage {
     /// A page that does not hold `pc`.
-    pub fn elsewhere(pc: u64) -> Self {
+    pub fn elsewhere(pc: u64, code: Rc<CodePage>) -> Self {
         Self {
             vpage: pc ^ ELSEWHERE,
-            code: CodePage::unlisted(0),
+            code,
             ids: None,
             space: 0,
             translated: false,

@@ -86,7 +86,7 @@ impl Hart {
     pub(super) fn run_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> RunExit {
         let irq_at = Rc::clone(&env.bus.irq_at);
         let mut pc = self.pc;
-        let mut page = FetchPage::elsewhere(pc);
+        let mut page = FetchPage::elsewhere(pc, Rc::clone(&self.strict_page));
         self.decoded_at = 0;
         loop {
             // Every change of privilege or translation comes by here, so that the page stays right.

@@ -36,8 +36,9 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
         }
         let until = Limit::cycle(end.min(now + SLICE));
         let exit = hart.go_on(env, until);
+        let from = hart.id();
         for number in env.bus.ram.take_code_news() {
-            for hart in harts.iter_mut() {
+            for hart in harts.iter_mut().filter(|hart| hart.id() != from) {
                 hart.hear_of_code(number);
             }
         }
@@ -45,7 +46,7 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
             RunExit::Limit => {}
             exit => return exit,
         }
-        if harts.iter().all(|hart| hart.waiting) {
+        if harts.iter().all(|hart| hart.waits(env.bus)) {
             let wake = harts.iter().map(|hart| hart.due).min();
             let wake = wake.unwrap_or(u64::MAX).min(env.bus.irq_at.get());
             if wake == u64::MAX && end == u64::MAX {
@@ -61,7 +62,12 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
 }
 
 impl Hart {
-    /// Another hart stored to a page with code, or decoded code there, or this one did.
+    /// It waits, and what happened on the bus since it began to does not wake it.
+    fn waits(&self, bus: &Bus) -> bool {
+        self.waiting && (bus.mip(self.id) | self.csrs.mip_soft) & self.csrs.mie == 0
+    }
+
+    /// Another hart stored to a page with code, or decoded code there.
     fn hear_of_code(&mut self, number: u64) {
         self.code.overwritten(number);
         let host = (number << 12).wrapping_sub(self.host_to_pa) as *mut u8;

@@ -1,5 +1,7 @@
 //! The untimed loop: an instruction is a cycle.
 
+use std::rc::Rc;
+
 use isa::{InstClass, Op, TimingModel, Trap};
 
 use super::run::trigger;
@@ -39,7 +41,7 @@ impl Hart {
         let hart = self;
         let mut pc = hart.pc;
         let mut count = hart.count;
-        let mut page = FetchPage::elsewhere(pc);
+        let mut page = FetchPage::elsewhere(pc, Rc::clone(&hart.strict_page));
         loop {
             let (trap, at) = 'exec: {
                 'checked: loop {
