@@ -24,6 +24,8 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         drives: &[],
         write_drives: false,
         share: None,
+        net: None,
+        live: false,
     })?;
     let name = args.elf.display().to_string();
     let bus = &mut system.board.bus;

@@ -16,11 +16,13 @@ use commit_trace::{HartId, recording};
 use machine::{Limit, Output, RunExit};
 use profile::{Profiler, Sampler, Schedule};
 use timing::Preset;
+use user_net::Forward;
 
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
-use crate::spec::{self, Mode, Spec};
+use crate::net;
+use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
 use host::Host;
@@ -30,7 +32,7 @@ use progress::Progress;
 use self_profile::SelfProfile;
 
 /// Instructions between two looks at the outside world. Part of what makes runs equal: where the
-/// hart pauses must not depend on the host.
+/// hart pauses must not depend on the host (but with a network).
 const SLICE: u64 = 1 << 20;
 /// Batches that may wait for the host's side: 16 MiB.
 const IN_FLIGHT: usize = 64;
@@ -47,6 +49,7 @@ struct Plan {
     files: GuestFiles,
     samplers: Vec<Sampler>,
     bootargs: String,
+    forwards: Vec<Forward>,
     memory: u64,
 }
 
@@ -92,7 +95,11 @@ impl Plan {
         for file in parts.into_iter().flatten().chain(named) {
             std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
         }
-        let mut bootargs = format!("console=ttyS0 earlycon=sbi {}", guest.append);
+        let mut bootargs = format!(
+            "console=ttyS0 earlycon=sbi {}{}",
+            net::boot_argument(guest.net),
+            guest.append
+        );
         if let Some(command) = &spec.run.command {
             let encoded = base64::engine::general_purpose::STANDARD.encode(command);
             bootargs = format!("{bootargs} tipsim.command={encoded}");
@@ -104,6 +111,7 @@ impl Plan {
             )))
             .into());
         }
+        let forwards = spec.forwards().map_err(|e| at(BadInput(e.to_string())))?;
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
@@ -113,6 +121,7 @@ impl Plan {
             files,
             samplers,
             bootargs,
+            forwards,
             memory,
         })
     }
@@ -194,6 +203,8 @@ fn simulate(
         drives: &plan.spec.guest.drive,
         write_drives: false,
         share: Some(share),
+        net: net::of(plan.spec.guest.net, &plan.forwards)?,
+        live: plan.spec.guest.net != Net::None,
     })?;
     system.load_guest(&plan.files, &plan.bootargs)?;
 
