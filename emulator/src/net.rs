@@ -13,9 +13,7 @@ const BOOT_ARGUMENT: &str = "ip=dhcp ";
 pub fn of(net: Net, hostfwd: &[Forward]) -> Result<Option<UserNet>, BadInput> {
     match net {
         Net::None if hostfwd.is_empty() => Ok(None),
-        Net::None => Err(BadInput(
-            "hostfwd: expected net \"user\" with it, found \"none\"".into(),
-        )),
+        Net::None => Err(BadInput("--hostfwd: expected --net user with it".into())),
         Net::User => {
             let net = UserNet::new(Config::of_host(hostfwd.to_vec()))
                 .map_err(|e| BadInput(format!("hostfwd: {e}")))?;

@@ -16,7 +16,7 @@ use commit_trace::{HartId, recording};
 use machine::{Limit, Output, RunExit};
 use profile::{Profiler, Sampler, Schedule};
 use timing::Preset;
-use user_net::Forward;
+use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
@@ -49,13 +49,13 @@ struct Plan {
     files: GuestFiles,
     samplers: Vec<Sampler>,
     bootargs: String,
-    forwards: Vec<Forward>,
     memory: u64,
 }
 
 /// Runs the experiment; the exit status is that of the guest's command.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let plan = Plan::new(args)?;
+    let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
     share_files(&plan.spec.run.files, &share)?;
-    let outcome = simulate(&plan, args, &share, &stop)?;
+    let outcome = simulate(&plan, args, &share, net, &stop)?;
     unshare_files(&plan.spec.run.files, &share);
     collect(&share, &args.out)?;
     outcome.write(&plan, &args.out)?;
@@ -111,7 +111,6 @@ impl Plan {
             )))
             .into());
         }
-        let forwards = spec.forwards().map_err(|e| at(BadInput(e.to_string())))?;
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
@@ -121,7 +120,6 @@ impl Plan {
             files,
             samplers,
             bootargs,
-            forwards,
             memory,
         })
     }
@@ -192,6 +190,7 @@ fn simulate(
     plan: &Plan,
     args: &RunArgs,
     share: &Path,
+    net: Option<UserNet>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
     let console = progress::Console::create(&args.out.join("console.log"), args.console)?;
@@ -203,7 +202,7 @@ fn simulate(
         drives: &plan.spec.guest.drive,
         write_drives: false,
         share: Some(share),
-        net: net::of(plan.spec.guest.net, &plan.forwards)?,
+        net,
         live: plan.spec.guest.net != Net::None,
     })?;
     system.load_guest(&plan.files, &plan.bootargs)?;

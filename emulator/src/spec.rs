@@ -227,6 +227,11 @@ impl Spec {
     fn validate(&self) -> Result<(), String> {
         parse_size(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
         self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
+        if self.guest.net == Net::None && !self.guest.hostfwd.is_empty() {
+            return Err(
+                "guest.hostfwd: expected guest.net = \"user\" with it, found \"none\"".into(),
+            );
+        }
         if self.guest.harts != 1 {
             return Err(format!(
                 "guest.harts: expected 1 (more is not supported yet), found {}",

@@ -6,7 +6,7 @@
 //! | 10.0.2.15 | the guest, by DHCP |
 //! | 10.0.2.2 | the gateway, which answers pings; to the guest's connections it is the host's loopback interface |
 //! | 10.0.2.3 | the name server: the host's |
-//! | any other | is reached through the host |
+//! | any other | is reached through the host, or refused if the host cannot |
 //!
 //! A guest's TCP connection ends here, in a small TCP/IP stack ([`smoltcp`]), and goes on as one of the host's;
 //! a UDP datagram leaves from a socket of the host that takes the answers. Host ports can be forwarded to
