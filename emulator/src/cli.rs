@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use user_net::Forward;
 
-use crate::spec::{Mode, Translator};
+use crate::spec::{Mode, Net, Translator};
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -51,7 +52,9 @@ pub enum Command {
     Run(RunArgs),
     /// An interactive machine on this terminal (leave: Ctrl-A x).
     #[command(after_help = "Example:\n  tipsim boot --guest-dir GUEST\n  \
-        tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing")]
+        tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
+        tipsim boot --net user                    # in the guest: wget http://10.0.2.2:8000/\n  \
+        tipsim boot --net user --hostfwd 8080:80  # on the host: curl http://localhost:8080/")]
     Boot(BootArgs),
     /// Run a bare-metal ELF with HTIF; the exit status is the test's.
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
@@ -130,6 +133,13 @@ pub struct BootArgs {
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,
+    /// Network: `user` is a card whose traffic the host's ordinary sockets carry. The guest is 10.0.2.15 (DHCP),
+    /// the host's loopback interface 10.0.2.2.
+    #[arg(long, value_enum, default_value = "none")]
+    pub net: Net,
+    /// With --net user: this TCP port of the host's loopback interface leads to that of the guest; 0: any free port.
+    #[arg(long, value_name = "HOST:GUEST")]
+    pub hostfwd: Vec<Forward>,
     /// Stop after this many instructions.
     #[arg(long, value_name = "N")]
     pub max_insts: Option<u64>,

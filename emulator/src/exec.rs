@@ -26,6 +26,8 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         write_drives: false,
         translator: args.translator,
         share: None,
+        net: None,
+        live: false,
     })?;
     let name = args.elf.display().to_string();
     let bus = &mut system.board.bus;

@@ -16,6 +16,8 @@ mod exec;
 mod failure;
 mod gdb;
 mod guest;
+mod net;
+mod pace;
 mod report_cmd;
 mod run;
 mod spec;

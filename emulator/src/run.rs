@@ -16,11 +16,13 @@ use commit_trace::{HartId, recording};
 use machine::{Limit, Output, RunExit};
 use profile::{Profiler, Sampler, Schedule};
 use timing::Preset;
+use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
-use crate::spec::{self, Mode, Spec};
+use crate::net;
+use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
 use host::Host;
@@ -30,7 +32,7 @@ use progress::Progress;
 use self_profile::SelfProfile;
 
 /// Instructions between two looks at the outside world. Part of what makes runs equal: where the
-/// hart pauses must not depend on the host.
+/// hart pauses must not depend on the host (but with a network).
 const SLICE: u64 = 1 << 20;
 /// Batches that may wait for the host's side: 16 MiB.
 const IN_FLIGHT: usize = 64;
@@ -53,6 +55,7 @@ struct Plan {
 /// Runs the experiment; the exit status is that of the guest's command.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let plan = Plan::new(args)?;
+    let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
@@ -63,7 +66,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
     share_files(&plan.spec.run.files, &share)?;
-    let outcome = simulate(&plan, args, &share, &stop)?;
+    let outcome = simulate(&plan, args, &share, net, &stop)?;
     unshare_files(&plan.spec.run.files, &share);
     collect(&share, &args.out)?;
     outcome.write(&plan, &args.out)?;
@@ -92,7 +95,11 @@ impl Plan {
         for file in parts.into_iter().flatten().chain(named) {
             std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
         }
-        let mut bootargs = format!("console=ttyS0 earlycon=sbi {}", guest.append);
+        let mut bootargs = format!(
+            "console=ttyS0 earlycon=sbi {}{}",
+            net::boot_argument(guest.net),
+            guest.append
+        );
         if let Some(command) = &spec.run.command {
             let encoded = base64::engine::general_purpose::STANDARD.encode(command);
             bootargs = format!("{bootargs} tipsim.command={encoded}");
@@ -183,6 +190,7 @@ fn simulate(
     plan: &Plan,
     args: &RunArgs,
     share: &Path,
+    net: Option<UserNet>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
     let console = progress::Console::create(&args.out.join("console.log"), args.console)?;
@@ -196,6 +204,8 @@ fn simulate(
         write_drives: false,
         translator: plan.spec.run.translator,
         share: Some(share),
+        net,
+        live: plan.spec.guest.net != Net::None,
     })?;
     system.load_guest(&plan.files, &plan.bootargs)?;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use user_net::{BadForward, Forward};
 
 use crate::failure::{BadInput, bad_input};
 
@@ -42,6 +43,10 @@ pub struct Guest {
     pub append: String,
     /// Memory, e.g. "512M".
     pub memory: String,
+    /// The network. With one, runs are not deterministic.
+    pub net: Net,
+    /// TCP ports of the host's loopback interface that lead to the guest, e.g. "2222:22".
+    pub hostfwd: Vec<String>,
     /// Number of harts.
     pub harts: u32,
     /// Folders searched for the guest's ELF files, at their guest paths.
@@ -58,6 +63,8 @@ impl Default for Guest {
             drive: Vec::new(),
             append: String::new(),
             memory: "512M".into(),
+            net: Net::None,
+            hostfwd: Vec::new(),
             harts: 1,
             symbols: Vec::new(),
         }
@@ -119,6 +126,17 @@ impl From<Translator> for machine::Translate {
             Translator::Eager => Self::Everything,
         }
     }
+}
+
+/// The guest's network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Net {
+    /// No network card.
+    #[default]
+    None,
+    /// User-mode networking: the guest reaches what the host reaches, and the host as 10.0.2.2.
+    User,
 }
 
 /// What is profiled.
@@ -229,8 +247,19 @@ impl Spec {
         self.run.boot == Mode::Functional && self.run.region == Region::Command
     }
 
+    /// The forwarded ports.
+    pub fn forwards(&self) -> Result<Vec<Forward>, BadForward> {
+        self.guest.hostfwd.iter().map(|f| f.parse()).collect()
+    }
+
     fn validate(&self) -> Result<(), String> {
         parse_size(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
+        self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
+        if self.guest.net == Net::None && !self.guest.hostfwd.is_empty() {
+            return Err(
+                "guest.hostfwd: expected guest.net = \"user\" with it, found \"none\"".into(),
+            );
+        }
         let most = match (self.run.boot, self.run.region) {
             (Mode::Functional, Region::Run) => MAX_HARTS,
             _ => 1,

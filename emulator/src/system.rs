@@ -3,18 +3,22 @@
 use isa::{Extensions, TimingModel as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use commit_trace::{RecordError, Recorder};
-use machine::virtio::{Blk, DiskMode, Latency, P9, Rng, VirtioConsole};
+use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
     Output, ResetState, RunExit, run_together,
 };
 use timing::{Core, Preset, Stats};
 use tip_device::TipUnit;
+use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::net::Cable;
+use crate::pace::Pace;
 use crate::spec::{Mode, Translator};
 use crate::stream::{SharedTip, Stream};
 use crate::tip_bus::{TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
@@ -46,6 +50,10 @@ pub struct Setup<'a> {
     pub translator: Translator,
     /// Host folder for the guest, 9p tag `out`.
     pub share: Option<&'a Path>,
+    /// The network of the guest's card.
+    pub net: Option<UserNet>,
+    /// Somebody outside waits for the guest, or the guest for them: its time does not run ahead of the host's.
+    pub live: bool,
 }
 
 /// A machine at rest. Fields are in the order in which they are used.
@@ -57,6 +65,7 @@ pub struct System {
     /// The others; only functional mode has them.
     others: Vec<Hart>,
     tip: SharedTip,
+    pace: Option<Pace>,
     /// What the hart implements beyond RV64GC.
     extensions: Extensions,
 }
@@ -153,6 +162,11 @@ impl System {
             Box::new(VirtioConsole::new(sink, None, (80, 25))),
             Latency::BUFFER,
         )?;
+        // Last, so that the other devices are where they are without it.
+        if let Some(net) = setup.net {
+            let net = Net::new(user_net::GUEST_MAC, Box::new(Cable(net)));
+            board.add_virtio(Box::new(net), Latency::BUFFER)?;
+        }
 
         let extensions = setup.preset.isa.extensions();
         let mut harts = (0..setup.harts).map(|id| new_hart(id, extensions, setup.translator));
@@ -169,6 +183,7 @@ impl System {
             hart,
             others,
             tip,
+            pace: setup.live.then(|| Pace::new(clock)),
             extensions,
         })
     }
@@ -241,8 +256,30 @@ impl System {
         harts.map(Hart::instructions).sum()
     }
 
-    /// Runs up to a limit.
-    pub fn run(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
+    /// Runs up to a limit; a live machine comes back after a millisecond of its time at the latest, unless it makes a
+    /// single step.
+    pub fn run(&mut self, engine: &mut Engine, mut limit: Limit) -> RunExit {
+        if let Some(pace) = &self.pace
+            && limit.instructions > 1
+        {
+            let slice = self.hart.cycle().saturating_add(pace.slice());
+            limit.cycle = limit.cycle.min(slice);
+        }
+        let before = self.hart.instructions();
+        let exit = self.execute(engine, limit);
+        if let Some(pace) = &mut self.pace {
+            pace.computed(self.hart.instructions() - before);
+            pace.wait(self.hart.cycle());
+        }
+        exit
+    }
+
+    /// How long a live machine waited for the host's time.
+    pub fn asleep(&self) -> Duration {
+        self.pace.as_ref().map_or(Duration::ZERO, Pace::asleep)
+    }
+
+    fn execute(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
         match &mut engine.core {
             Some(core) if !engine.rests => self.hart.run(bus, core.as_mut(), limit),

@@ -59,6 +59,32 @@ fn missing_kernel_of_a_spec_is_named() {
 }
 
 #[test]
+fn bad_networks_are_refused() {
+    let dir = scratch("bad-network");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let forward = format!("{port}:22");
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("none", "2222:22", &["guest.hostfwd", "guest.net"]),
+        ("user", "2222", &["guest.hostfwd", "HOST:GUEST"]),
+        ("user", "2222:0", &["guest.hostfwd", "HOST:GUEST"]),
+        ("router", "", &["expected `none` or `user`"]),
+    ];
+    for (net, forward, words) in cases {
+        let spec = dir.join("spec.toml");
+        let text = format!("[guest]\nnet = \"{net}\"\nhostfwd = [\"{forward}\"]\n");
+        std::fs::write(&spec, text).unwrap();
+        let mut run = tipsim();
+        run.arg("run").arg(&spec).arg("--out").arg(dir.join("out"));
+        assert_error(&run.output().unwrap(), 2, words);
+    }
+    let mut boot = tipsim();
+    boot.args(["boot", "--firmware", "fw", "--kernel", "k", "--net", "user"]);
+    boot.args(["--hostfwd", &forward]);
+    assert_error(&boot.output().unwrap(), 2, &[&port, "in use"]);
+}
+
+#[test]
 fn hostile_elfs_are_refused() {
     let dir = scratch("bad-elf");
     let elf = common::assemble(&dir, "good", ".globl _start\n_start: j _start\n");

@@ -22,6 +22,8 @@ build_rootfs() {
     echo "slink /sbin usr/bin 0777 0 0" >> spec
     echo "slink /usr/sbin bin 0777 0 0" >> spec
     echo "slink /lib usr/lib 0777 0 0" >> spec
+    # The name servers that the kernel's own DHCP client was told.
+    echo "slink /etc/resolv.conf /proc/net/pnp 0777 0 0" >> spec
 
     cp "$sysroot/usr/bin/busybox" debug/usr/bin/busybox
     add_file usr/bin/busybox debug/usr/bin/busybox 0755

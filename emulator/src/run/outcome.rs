@@ -12,6 +12,7 @@ use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
 use crate::failure::bad_input;
 use crate::report_cmd;
+use crate::spec::Net;
 use crate::trace_cmd::fingerprint;
 
 /// Why the run ended.
@@ -93,7 +94,8 @@ impl Outcome {
                 "host_seconds": lap.host.as_secs_f64(),
                 "mips": lap.mips(),
             })),
-            "deterministic": true,
+            // What comes through a network comes when the host has it.
+            "deterministic": plan.spec.guest.net == Net::None,
             "core": plan.preset,
             "spec": plan.spec,
             "stats": self.stats,

@@ -1,4 +1,5 @@
-//! Virtio 1.2 devices behind the MMIO transport: block, console, entropy and shared folder.
+//! Virtio 1.2 devices behind the MMIO transport: block, console, entropy, network and shared
+//! folder.
 //!
 //! [`VirtioMmio`] is the transport and walks the queues; a [`Backend`] sees requests and replies
 //! as bytes, never guest addresses. A request is carried out when the driver announces it, and its
@@ -8,6 +9,7 @@ mod backend;
 mod blk;
 mod console;
 mod mmio;
+mod net;
 mod p9;
 mod queue;
 mod rng;
@@ -16,6 +18,7 @@ pub use backend::{Backend, Latency, Request};
 pub use blk::{Blk, DiskError, DiskMode};
 pub use console::VirtioConsole;
 pub use mmio::{VIRTIO_SIZE, VirtioMmio};
+pub use net::{Link, Net};
 pub use p9::{FolderError, P9};
 pub use rng::{Rng, SplitMix64};
 

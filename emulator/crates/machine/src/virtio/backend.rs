@@ -43,8 +43,9 @@ pub trait Backend {
         0
     }
 
-    /// Looks at what happens outside the machine. Requests that wait are offered again after it.
-    fn poll(&mut self) {}
+    /// Looks at what happens outside the machine, at `nanos` after reset (simulated). Requests that
+    /// wait are offered again after it.
+    fn poll(&mut self, _nanos: u64) {}
 
     /// The driver reset the device.
     fn reset(&mut self) {}

@@ -76,7 +76,7 @@ impl Backend for VirtioConsole {
         1000
     }
 
-    fn poll(&mut self) {
+    fn poll(&mut self, _nanos: u64) {
         self.output.flush();
     }
 }

@@ -335,7 +335,7 @@ impl Device for VirtioMmio {
     fn event(&mut self, cx: &mut Cx<'_>) {
         let mut result = self.deliver(cx);
         if cx.now >= self.poll_at {
-            self.backend.poll();
+            self.backend.poll(cx.clock.nanos(cx.now));
             self.poll_at = cx.now.saturating_add(self.poll_period(cx));
         }
         for queue in 0..self.queues.len() {

@@ -1,0 +1,105 @@
+//! Network device (virtio 1.2, section 5.1): one pair of queues, no offloads.
+//!
+//! Not modelled: checksum and segmentation offload, merged receive buffers, the control queue. The
+//! guest then computes checksums itself, and every frame has a buffer of its own.
+
+use super::{Backend, Request};
+
+const RECEIVE: usize = 0;
+const FEATURE_MAC: u64 = 1 << 5;
+
+/// `struct virtio_net_hdr` with `num_buffers` (section 5.1.6).
+const HEADER: usize = 12;
+/// The header of a received frame: no offloads, one buffer.
+const RECEIVED: [u8; HEADER] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+
+/// Smallest and largest Ethernet frame, without checksum.
+const FRAME_MIN: usize = 14;
+const FRAME_MAX: usize = 1514;
+
+/// What a network device is plugged into. Frames are Ethernet frames without preamble and checksum.
+///
+/// No call may wait for the host. What a network does by its host's clock is not deterministic: a run with one is
+/// not either.
+pub trait Link {
+    /// A frame from the guest, 14 to 1514 bytes of any content. `nanos` is the simulated time since reset.
+    fn send(&mut self, frame: &[u8], nanos: u64);
+
+    /// The next frame for the guest.
+    fn receive(&mut self) -> Option<Vec<u8>>;
+
+    /// Looks at what happened outside. Called every simulated millisecond.
+    fn poll(&mut self, nanos: u64);
+
+    /// The driver reset the device: the guest has forgotten what it had open.
+    fn reset(&mut self);
+}
+
+/// A network card.
+pub struct Net {
+    mac: [u8; 6],
+    link: Box<dyn Link>,
+}
+
+impl Net {
+    /// A card with the address `mac`, plugged into `link`.
+    pub fn new(mac: [u8; 6], link: Box<dyn Link>) -> Self {
+        Self { mac, link }
+    }
+
+    /// The next frame that fits, with its header. One that does not fit is lost, as on a wire.
+    fn receive(&mut self, room: usize) -> Option<Vec<u8>> {
+        loop {
+            let frame = self.link.receive()?;
+            if HEADER + frame.len() <= room {
+                return Some([&RECEIVED[..], &frame].concat());
+            }
+        }
+    }
+}
+
+impl Backend for Net {
+    fn device_type(&self) -> u32 {
+        1
+    }
+
+    fn features(&self) -> u64 {
+        FEATURE_MAC
+    }
+
+    fn queues(&self) -> usize {
+        2
+    }
+
+    fn config(&self) -> Vec<u8> {
+        self.mac.to_vec()
+    }
+
+    fn serve(&mut self, request: Request<'_>) -> Option<Vec<u8>> {
+        if request.queue == RECEIVE {
+            return self.receive(request.room);
+        }
+        // The header asks for offloads only, and none is on offer.
+        if let Some(frame) = request.bytes.get(HEADER..)
+            && (FRAME_MIN..=FRAME_MAX).contains(&frame.len())
+        {
+            self.link.send(frame, request.nanos);
+        }
+        Some(Vec::new())
+    }
+
+    fn poll_hz(&self) -> u64 {
+        1000
+    }
+
+    fn poll(&mut self, nanos: u64) {
+        self.link.poll(nanos);
+    }
+
+    fn reset(&mut self) {
+        self.link.reset();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Where an address of the guest's leads on the host.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+
+use crate::frame::is_local;
+use crate::{GATEWAY, NAME_SERVER};
+
+const DNS: u16 = 53;
+
+/// Where the host has to connect to for the guest to reach `peer`.
+pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<SocketAddr> {
+    let ip = *peer.ip();
+    if ip == GATEWAY {
+        return Some((Ipv4Addr::LOCALHOST, peer.port()).into());
+    }
+    if ip == NAME_SERVER {
+        return name_server.filter(|_| peer.port() == DNS);
+    }
+    // Also what is reserved (240.0.0.0 and up), of which the broadcast address is the last.
+    let nowhere = is_local(ip)
+        || ip.is_unspecified()
+        || ip.is_loopback()
+        || ip.is_multicast()
+        || ip.octets()[0] >= 240;
+    (!nowhere).then_some(peer.into())
+}
+
+/// The first name server in the text of a `resolv.conf`.
+pub fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
+    let mut lines = resolv_conf.lines().map(str::split_whitespace);
+    let address = lines.find_map(|mut words| {
+        (words.next() == Some("nameserver"))
+            .then(|| words.next()?.parse::<IpAddr>().ok())
+            .flatten()
+    });
+    address.map(|ip| (ip, DNS).into())
+}
+
+/// Begins to open a connection.
+pub fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How far a connection is that was begun: `Ok(false)` while it is under way.
+pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
+}
