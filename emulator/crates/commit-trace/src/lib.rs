@@ -35,14 +35,17 @@
 
 mod batch;
 mod error;
+pub mod expand;
 mod inst;
 mod record;
 mod recorder;
 mod sink;
 mod span;
+mod stages;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
 mod trace;
+mod walk;
 
 pub use batch::{Batch, Event};
 pub use error::StreamError;
@@ -51,4 +54,6 @@ pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEve
 pub use recorder::{BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording};
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State};
+pub use stages::{StageCycles, Stages};
 pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};
+pub use walk::{Item, Position, Range, Retired, WalkError, walk};
