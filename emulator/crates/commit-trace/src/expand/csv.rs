@@ -74,7 +74,10 @@ impl<W: io::Write> RecordSink for Csv<'_, W> {
                 tea: commit.tea.to_string(),
                 instruction: (self.disassemble)(facts),
             })
-            .map_err(io::Error::from)
+            .map_err(|error| match error.into_kind() {
+                csv::ErrorKind::Io(error) => error,
+                other => io::Error::other(format!("{other:?}")),
+            })
     }
 
     fn finish(&mut self) -> io::Result<()> {
