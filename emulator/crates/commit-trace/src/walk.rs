@@ -63,6 +63,13 @@ pub struct Retired<'a> {
     pub facts: &'a InstFacts,
 }
 
+impl Retired<'_> {
+    /// The cycle that dispatches it: the ROB holds it from the next one on.
+    pub const fn dispatched(&self) -> u64 {
+        self.commit.dispatch.saturating_sub(1)
+    }
+}
+
 /// What a walk comes by.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {

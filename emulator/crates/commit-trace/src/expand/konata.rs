@@ -11,9 +11,9 @@ use crate::{Retired, TeaEvents};
 /// largest ROB (2048 entries) need no more.
 const WAITING: usize = 1 << 16;
 
-/// Writes a Kanata log (`docs/kanata-log-format.md` of Konata). Stages: F fetch, Dc decode and rename, Ds in
-/// the ROB, X issued, Cm complete, up to and with the commit. F, X and the start of Cm need a run that
-/// recorded stages; without, an instruction is in Ds until it commits.
+/// Writes a Kanata log (`docs/kanata-log-format.md` of Konata). Stages: F fetch, Dc decode and rename, Ds dispatch
+/// and the wait in the ROB, X issued, Cm complete, up to and with the commit. F, X and the start of Cm need a
+/// run that recorded stages; without, an instruction is in Ds until it commits.
 pub struct Konata<'a, W> {
     out: W,
     disassemble: &'a Disassembler<'a>,
@@ -74,7 +74,7 @@ impl<'a, W: io::Write> Konata<'a, W> {
 /// The stages with the cycles in which they start; each ends where the next one starts.
 fn stages(retired: &Retired<'_>) -> Vec<(u64, &'static str)> {
     let commit = &retired.commit;
-    let mut found = vec![(commit.decode, "Dc"), (commit.dispatch, "Ds")];
+    let mut found = vec![(commit.decode, "Dc"), (retired.dispatched(), "Ds")];
     if let Some(stages) = &retired.stages {
         found.insert(0, (stages.fetch, "F"));
         found.extend(stages.issue.map(|issue| (issue, "X")));

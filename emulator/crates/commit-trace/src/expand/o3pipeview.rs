@@ -50,7 +50,7 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
         for (stage, tick) in [
             ("decode", decode),
             ("rename", decode),
-            ("dispatch", tick(commit.dispatch)),
+            ("dispatch", tick(retired.dispatched())),
             ("issue", stages.and_then(|s| s.issue).map_or(0, tick)),
             ("complete", stages.map_or(0, |s| tick(s.complete))),
         ] {
