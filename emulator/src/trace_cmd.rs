@@ -12,7 +12,7 @@ use std::io::{BufReader, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{HartId, Position, Range, TraceEnd, TraceReader, WalkError};
+use commit_trace::{HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError};
 use serde_json::Value;
 
 use crate::cli::{PartArgs, TraceCommand};
@@ -94,6 +94,10 @@ fn ended(
         }
         Err(WalkError::Write(e)) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(WalkError::Write(e)) => return Err(e.into()),
+        Err(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
+            let end = end_of(reader);
+            return Err(BadInput(format!("{e}, which is {end}")).into());
+        }
         Err(WalkError::Trace(e)) => return Err(BadInput(e.to_string()).into()),
         Err(e) => return Err(bad_input(path, e).into()),
     }

@@ -3,7 +3,9 @@
 //! A hart's timing core pushes one [`Commit`] per dynamic instruction (and per trap) into a
 //! [`CommitSink`]. The [`Recorder`] packs them into [`CommitRecord`]s, which leave the hart's thread
 //! in owned [`Batch`]es; [`SpanBuilder`] turns those into [`Span`]s, maximal runs of cycles in one
-//! commit state, which profilers read. [`TraceWriter`] and [`TraceReader`] keep batches in a file.
+//! commit state, which profilers read. [`TraceWriter`] and [`TraceReader`] keep batches in a file;
+//! [`walk()`] reads it record by record, and [`expand`] writes it in other tools' formats. README.md has
+//! the file's layout; `examples/hottest.rs` is a profiler in under 50 lines.
 //!
 //! ```
 //! use commit_trace::*;

@@ -47,7 +47,7 @@ pub trait RecordSink {
 /// Gives the records of `range` to `sink`, which is finished also if the trace is damaged.
 ///
 /// # Errors
-/// As [`walk`], whose answer is this one's.
+/// As [`walk()`](crate::walk()), whose answer is this one's.
 pub fn expand<R: Read + Seek>(
     reader: &mut TraceReader<R>,
     hart: HartId,

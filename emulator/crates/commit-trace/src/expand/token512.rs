@@ -68,7 +68,7 @@ impl<W: io::Write> Token512<W> {
     /// Reads what it needs of `hart`'s stream, and writes the tokens; up to the damage, if there is some.
     ///
     /// # Errors
-    /// As [`walk`]; if a row has more than five instructions, or instructions of two rows commit in one cycle.
+    /// As [`walk()`](crate::walk()); if a row has more than five instructions, or instructions of two rows commit in one cycle.
     pub fn expand<R: Read + Seek>(
         mut self,
         reader: &mut TraceReader<R>,

@@ -141,12 +141,12 @@ impl<R: Read + Seek> TraceReader<R> {
         Ok(true)
     }
 
-    /// Continues with the chunk of `hart` that holds `cycle`, or with the first one if that comes later. The next batch then also carries the
-    /// facts of all static instructions defined earlier, and at its start the events that still
-    /// matter: all side-band records, the last privilege and region.
+    /// Continues with the chunk of `hart` that holds `cycle`, or with its first one if that comes later.
+    /// The next batch then also carries the facts of all static instructions defined earlier, and at
+    /// its start the events that still matter: all side-band records, the last privilege and region.
     ///
     /// # Errors
-    /// If there is no such chunk, or an earlier one is damaged.
+    /// If the trace ends before, or an earlier chunk is damaged.
     pub fn seek_cycle(&mut self, hart: HartId, cycle: u64) -> Result<(), TraceError> {
         self.seek(hart, "cycle", cycle, |chunk| cycle <= chunk.end_cycle)
     }
@@ -173,6 +173,8 @@ impl<R: Read + Seek> TraceReader<R> {
             .iter()
             .position(|chunk| chunk.hart == hart && holds(chunk));
         let Some(found) = found else {
+            self.reported = false;
+            self.finished()?;
             let (file, hart) = (self.file.clone(), hart.0);
             return Err(TraceError::OutOfRange {
                 file,
