@@ -192,6 +192,9 @@ pub struct ReportArgs {
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// What a trace holds and whether it is whole.
+    #[command(after_help = "Examples:
+  tipsim trace info out/quickstart/trace.tip
+  tipsim trace info trace.tip --format json")]
     Info(TraceArgs),
     /// Print records as text.
     #[command(after_help = "Examples:
@@ -206,13 +209,18 @@ pub enum TraceCommand {
   tipsim trace expand trace.tip --format csv | head
   tipsim trace expand trace.tip --format token512 --to 10000000c -o tokens.bin
 
-A run with `--set record.stages=true` also knows when each instruction was fetched, issued and completed; without,
-those columns are empty and the views show decode, dispatch and commit. token512 takes 64 bytes for every cycle.
-A trace that is cut or damaged is read up to there. The formats: emulator/crates/commit-trace/README.md.")]
+A run with `--set record.stages=true` also knows when each instruction was fetched, issued and
+completed; without, those columns are empty and the views show decode, dispatch and commit.
+token512 takes 64 bytes for every cycle. A trace that is cut or damaged is read up to there.
+What each format holds: emulator/crates/commit-trace/README.md.")]
     Expand(ExpandArgs),
     /// Check every chunk and the stream's invariants.
+    #[command(after_help = "Example:\n  tipsim trace verify out/quickstart/trace.tip")]
     Verify(TraceArgs),
     /// Replay the trace into the profilers and print their errors by instruction.
+    #[command(
+        after_help = "Example:\n  tipsim trace evaluate out/quickstart/trace.tip --format json"
+    )]
     Evaluate(TraceArgs),
 }
 

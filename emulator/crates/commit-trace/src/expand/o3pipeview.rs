@@ -8,10 +8,10 @@ use crate::Retired;
 /// Ticks in a cycle, as gem5's viewer takes them by default (`--cycle-time`).
 const TICKS: u64 = 1000;
 
-/// Writes O3PipeView lines, as `src/cpu/o3/dyn_inst.cc` of gem5 prints them. A stage that is not known or
-/// was not reached is 0; a trap does not retire. Fetch, which viewers cannot do without, is decode if the
-/// run did not record stages. Decode and rename are one stage in BOOM. The cycle of a store's write is not
-/// known.
+/// Writes O3PipeView lines, as `src/cpu/o3/dyn_inst.cc` of gem5 prints them. Viewers take a stage with tick 0
+/// for one that a squashed instruction did not reach, so only traps have one: they do not retire. What is not
+/// known has the tick of a neighbour: without recorded stages fetch is decode, issue is dispatch, and
+/// completion is the commit. Decode and rename are one stage in BOOM. When a store is written is not known.
 pub struct O3PipeView<'a, W> {
     out: W,
     disassemble: &'a Disassembler<'a>,
@@ -37,6 +37,9 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
         let fetch = tick(stages.map_or(commit.decode, |s| s.fetch));
         let text = (self.disassemble)(facts);
         let decode = tick(commit.decode);
+        let dispatch = tick(retired.dispatched());
+        let issue = stages.and_then(|s| s.issue).map_or(dispatch, tick);
+        let complete = tick(stages.map_or(commit.commit, |s| s.complete));
         let retire = match commit.redirect.is_trap() {
             true => 0,
             false => tick(commit.commit),
@@ -50,9 +53,9 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
         for (stage, tick) in [
             ("decode", decode),
             ("rename", decode),
-            ("dispatch", tick(retired.dispatched())),
-            ("issue", stages.and_then(|s| s.issue).map_or(0, tick)),
-            ("complete", stages.map_or(0, |s| tick(s.complete))),
+            ("dispatch", dispatch),
+            ("issue", issue),
+            ("complete", complete),
         ] {
             writeln!(out, "O3PipeView:{stage}:{tick}")?;
         }

@@ -153,11 +153,22 @@ O3PipeView:fetch:26000:0x00010010:0:4:op4 a0, a1
 O3PipeView:decode:31000
 O3PipeView:rename:31000
 O3PipeView:dispatch:32000
-O3PipeView:issue:0
+O3PipeView:issue:32000
 O3PipeView:complete:34000
 O3PipeView:retire:0:store:0
 ";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
+
+    // Without stages, nothing looks squashed that is not.
+    let mut out = Vec::new();
+    let bytes = file(&small(false));
+    let mut sink = O3PipeView::new(&mut out, &text);
+    let _ = expand(&mut open(&bytes), HartId(0), &Range::ALL, &mut sink).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let zeros = out
+        .lines()
+        .filter(|line| line.split(':').nth(2) == Some("0"));
+    assert_eq!(zeros.count(), 1, "the trap's retirement: {out}");
 }
 
 fn konata(batches: &[Batch], range: &Range) -> String {
