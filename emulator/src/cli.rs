@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
 use crate::spec::{Mode, Net, Translator};
+use crate::trace_cmd::Place;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -210,12 +211,35 @@ pub struct ReportArgs {
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// What a trace holds and whether it is whole.
+    #[command(after_help = "Examples:
+  tipsim trace info out/quickstart/trace.tip
+  tipsim trace info trace.tip --format json")]
     Info(TraceArgs),
     /// Print records as text.
+    #[command(after_help = "Examples:
+  tipsim trace dump out/quickstart/trace.tip --count 20
+  tipsim trace dump trace.tip --from 1200000c --to 1200100c    cycles
+  tipsim trace dump trace.tip --from 5.25ms                    guest time")]
     Dump(DumpArgs),
+    /// Write a part of a trace in other tools' formats.
+    #[command(after_help = "Examples:
+  tipsim trace expand trace.tip --format konata --from 5ms --to 5.001ms -o view.kanata
+  tipsim trace expand trace.tip --format o3pipeview --from 100000 --to 101000 > view.out
+  tipsim trace expand trace.tip --format csv | head
+  tipsim trace expand trace.tip --format token512 --to 10000000c -o tokens.bin
+
+A run with `--set record.stages=true` also knows when each instruction was fetched, issued and
+completed; without, those columns are empty and the views show decode, dispatch and commit.
+token512 takes 64 bytes for every cycle. A trace that is cut or damaged is read up to there.
+What each format holds: emulator/crates/commit-trace/README.md.")]
+    Expand(ExpandArgs),
     /// Check every chunk and the stream's invariants.
+    #[command(after_help = "Example:\n  tipsim trace verify out/quickstart/trace.tip")]
     Verify(TraceArgs),
     /// Replay the trace into the profilers and print their errors by instruction.
+    #[command(
+        after_help = "Example:\n  tipsim trace evaluate out/quickstart/trace.tip --format json"
+    )]
     Evaluate(TraceArgs),
 }
 
@@ -234,12 +258,53 @@ pub struct TraceArgs {
 pub struct DumpArgs {
     /// Trace file.
     pub trace: PathBuf,
-    /// First instruction.
-    #[arg(long, default_value_t = 0, value_name = "SEQ")]
-    pub from: u64,
-    /// Number of instructions.
-    #[arg(long, default_value_t = 1000, value_name = "N")]
-    pub count: u64,
+    #[command(flatten)]
+    pub part: PartArgs,
+    /// Most records to print; without it and `--to`: 1000.
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+}
+
+/// A part of a trace.
+#[derive(Debug, Args)]
+pub struct PartArgs {
+    /// First place: a record (1000), a cycle (1000c) or a guest time since reset (1.5ms; s, ms, us, ns).
+    #[arg(long, value_name = "PLACE")]
+    pub from: Option<Place>,
+    /// First place after it.
+    #[arg(long, value_name = "PLACE")]
+    pub to: Option<Place>,
+    /// Hart.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub hart: u32,
+}
+
+/// Formats of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExpandFormat {
+    /// The published token of 64 bytes per cycle: what the ROB's head shows.
+    Token512,
+    /// A Kanata 0004 log for Konata: instructions and their stages over time.
+    Konata,
+    /// gem5's O3PipeView.
+    O3pipeview,
+    /// One line per record.
+    Csv,
+}
+
+/// `tipsim trace expand`.
+#[derive(Debug, Args)]
+pub struct ExpandArgs {
+    /// Trace file.
+    pub trace: PathBuf,
+    /// Format.
+    #[arg(long, value_enum)]
+    pub format: ExpandFormat,
+    #[command(flatten)]
+    pub part: PartArgs,
+    /// Output file; otherwise standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `tipsim core`.

@@ -24,6 +24,7 @@ mod spec;
 mod stream;
 mod system;
 mod terminal;
+mod timed;
 mod tip_bus;
 mod trace_cmd;
 

@@ -1,5 +1,6 @@
 //! `tipsim run`: a whole experiment.
 
+mod description;
 mod host;
 mod laps;
 mod outcome;
@@ -283,7 +284,8 @@ fn timing(
         recorder = Some(sender);
         *host = Some(Host::start(plan, out, stream)?);
     }
-    Ok(system.timing(&plan.preset, recorder))
+    let stages = record.stages && record.trace;
+    Ok(system.timing(&plan.preset, recorder, stages))
 }
 
 /// Puts the host's files where the guest's command finds them.

@@ -177,7 +177,9 @@ pub struct Record {
     pub trace: bool,
     /// Evaluate the profilers.
     pub profilers: bool,
-    /// zstd level of the trace.
+    /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
+    pub stages: bool,
+    /// zstd level of the trace, 1 to 19.
     pub level: i32,
 }
 
@@ -186,6 +188,7 @@ impl Default for Record {
         Self {
             trace: true,
             profilers: true,
+            stages: false,
             level: 1,
         }
     }
@@ -275,6 +278,12 @@ impl Spec {
             return Err(format!(
                 "guest.image: expected \"minimal\", found \"{}\"",
                 self.guest.image
+            ));
+        }
+        if !(1..=19).contains(&self.record.level) {
+            return Err(format!(
+                "record.level: expected 1 to 19, found {}",
+                self.record.level
             ));
         }
         for (i, s) in self.sampler.iter().enumerate() {

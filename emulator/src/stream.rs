@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder,
+    Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder, Stages,
 };
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
@@ -63,9 +63,9 @@ impl SharedTip {
     }
 }
 
-/// The commit sink of one hart.
+/// The commit sink of one hart; `STAGES`: it records all stages.
 #[derive(Debug)]
-pub struct Stream {
+pub struct Stream<const STAGES: bool> {
     tip: SharedTip,
     /// Also tells the unit what was committed last.
     recorder: Recorder,
@@ -74,7 +74,7 @@ pub struct Stream {
     irq_at: Rc<Cell<u64>>,
 }
 
-impl Stream {
+impl<const STAGES: bool> Stream<STAGES> {
     /// A sink for `tip`.
     pub fn new(tip: SharedTip, recorder: Recorder, irq_at: Rc<Cell<u64>>) -> Self {
         Self {
@@ -119,7 +119,9 @@ impl Stream {
     }
 }
 
-impl CommitSink for Stream {
+impl<const STAGED: bool> CommitSink for Stream<STAGED> {
+    const STAGES: bool = STAGED;
+
     #[inline(always)]
     fn commit(&mut self, commit: &Commit) {
         if commit.commit > self.tip.due.get() {
@@ -145,6 +147,10 @@ impl CommitSink for Stream {
                     .commits(before, std::slice::from_ref(record), cycle);
             }
         }
+    }
+
+    fn stages(&mut self, stages: &[Stages]) {
+        self.recorder.stages(stages);
     }
 
     fn define(&mut self, facts: &InstFacts) {

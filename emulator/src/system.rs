@@ -1,6 +1,6 @@
 //! A whole machine: board, guest memory at reset, hart, and the TIP unit with its stream.
 
-use isa::{Extensions, TimingModel as _};
+use isa::Extensions;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use machine::{
     Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
     Output, ResetState, RunExit, run_together,
 };
-use timing::{Core, Preset, Stats};
+use timing::{Preset, Stats};
 use tip_device::TipUnit;
 use user_net::UserNet;
 
@@ -21,6 +21,7 @@ use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{Mode, Translator};
 use crate::stream::{SharedTip, Stream};
+use crate::timed::{Timed, timed};
 use crate::tip_bus::{TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
 /// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
@@ -72,7 +73,7 @@ pub struct System {
 
 /// What executes instructions: the timing core, where there is one and it does not rest.
 pub struct Engine {
-    core: Option<Box<Core<Stream>>>,
+    core: Option<Box<dyn Timed>>,
     rests: bool,
     /// Cycles that passed while the core rested; it takes them for sleep.
     rested: u64,
@@ -129,7 +130,7 @@ impl Engine {
 
     /// Ends what was recorded.
     pub fn finish(self) -> Result<(), RecordError> {
-        self.core.map_or(Ok(()), |core| core.into_sink().finish())
+        self.core.map_or(Ok(()), Timed::finish)
     }
 }
 
@@ -234,18 +235,23 @@ impl System {
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
             Mode::Functional => Engine::FUNCTIONAL,
-            Mode::Timing => self.timing(preset, None),
+            Mode::Timing => self.timing(preset, None, false),
         }
     }
 
-    /// The timing core of `preset` with its stream; both start in the hart's present cycle.
-    pub fn timing(&self, preset: &Preset, recorder: Option<Recorder>) -> Engine {
+    /// The timing core of `preset` with its stream, which records all `stages` or those of commit; both start in
+    /// the hart's present cycle.
+    pub fn timing(&self, preset: &Preset, recorder: Option<Recorder>, stages: bool) -> Engine {
         let irq_at = Rc::clone(&self.board.bus.irq_at);
         let start = self.hart.cycle();
         let recorder = recorder.unwrap_or_else(|| Recorder::discarding(start));
-        let stream = Stream::new(self.tip.clone(), recorder, irq_at);
+        let tip = self.tip.clone();
+        let core = match stages {
+            false => timed(start, preset, Stream::<false>::new(tip, recorder, irq_at)),
+            true => timed(start, preset, Stream::<true>::new(tip, recorder, irq_at)),
+        };
         Engine {
-            core: Some(Box::new(Core::starting_at(start, preset, stream))),
+            core: Some(core),
             ..Engine::FUNCTIONAL
         }
     }
@@ -282,7 +288,7 @@ impl System {
     fn execute(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
         match &mut engine.core {
-            Some(core) if !engine.rests => self.hart.run(bus, core.as_mut(), limit),
+            Some(core) if !engine.rests => core.run(&mut self.hart, bus, limit),
             _ if self.others.is_empty() => self.hart.run(bus, &mut isa::Untimed, limit),
             _ => {
                 let mut harts: Vec<_> = std::iter::once(&mut self.hart)

@@ -1,30 +1,39 @@
 //! `tipsim trace`.
 
-use std::collections::BTreeMap;
+mod dump;
+mod evaluate;
+mod expand;
+mod info;
+mod place;
+mod verify;
+
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufReader, Write};
+use std::io::{BufReader, ErrorKind};
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{
-    Batch, Event, HartId, InstFacts, Seq, SpanBuilder, SpanSink, State, TraceEnd, TraceReader,
-};
-use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
-use serde_json::{Value, json};
+use commit_trace::{HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError};
+use serde_json::Value;
 
-use crate::cli::{DumpArgs, Format, TraceArgs, TraceCommand};
+use crate::cli::{PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
-use crate::spec;
+
+pub use evaluate::fingerprint;
+pub use place::Place;
 
 type Reader = TraceReader<BufReader<File>>;
+
+/// Clock of a trace that does not say: the presets' 3.2 GHz.
+const CLOCK_HZ: u64 = 3_200_000_000;
 
 /// Runs one of the trace commands.
 pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
     match command {
-        TraceCommand::Info(args) => info(args),
-        TraceCommand::Dump(args) => dump(args),
-        TraceCommand::Verify(args) => verify(args),
-        TraceCommand::Evaluate(args) => evaluate(args),
+        TraceCommand::Info(args) => info::info(args),
+        TraceCommand::Dump(args) => dump::dump(args),
+        TraceCommand::Verify(args) => verify::verify(args),
+        TraceCommand::Evaluate(args) => evaluate::evaluate(args),
+        TraceCommand::Expand(args) => expand::expand(args),
     }
 }
 
@@ -32,257 +41,65 @@ fn open(path: &Path) -> anyhow::Result<Reader> {
     Ok(Reader::open(path).map_err(|e| BadInput(e.to_string()))?)
 }
 
+fn metadata(reader: &Reader) -> Value {
+    serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
+}
+
+/// A part of a trace.
+struct Part {
+    hart: HartId,
+    range: Range,
+}
+
+impl PartArgs {
+    fn of(&self, reader: &Reader) -> Part {
+        let clock_hz = metadata(reader)["clock_hz"].as_u64().unwrap_or(CLOCK_HZ);
+        Part {
+            hart: HartId(self.hart),
+            range: Range {
+                from: self
+                    .from
+                    .map_or(Position::START, |at| at.position(clock_hz)),
+                to: self.to.map(|at| at.position(clock_hz)),
+            },
+        }
+    }
+}
+
 fn end_of(reader: &Reader) -> String {
     match reader.end() {
         TraceEnd::Complete => "complete".into(),
         TraceEnd::Cut { offset } => format!("cut at offset {offset}"),
         TraceEnd::Damaged { offset, what } => format!("damaged at offset {offset}: {what}"),
-    }
-}
-
-fn metadata(reader: &Reader) -> Value {
-    serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
-}
-
-fn info(args: &TraceArgs) -> anyhow::Result<()> {
-    let reader = open(&args.trace)?;
-    let bytes = std::fs::metadata(&args.trace)
-        .map_err(|e| bad_input(&args.trace, e))?
-        .len();
-    let records: u64 = reader.chunks().iter().map(|c| u64::from(c.records)).sum();
-    let cycles = reader
-        .chunks()
-        .iter()
-        .map(|c| c.end_cycle)
-        .max()
-        .unwrap_or(0);
-    let meta = metadata(&reader);
-    let text = |key: &str| meta[key].as_str().unwrap_or("-").to_owned();
-    if args.format == Format::Json {
-        let chunks = reader.chunks().len();
-        println!(
-            "{:#}",
-            json!({"file": args.trace, "bytes": bytes, "end": end_of(&reader), "chunks": chunks,
-                "records": records, "cycles": cycles, "metadata": meta})
-        );
-        return Ok(());
-    }
-    println!("file      {}", args.trace.display());
-    println!("run       {} (tipsim {})", text("name"), text("tipsim"));
-    println!("core      {}", meta["core"]["name"].as_str().unwrap_or("-"));
-    println!("command   {}", text("command"));
-    println!("end       {}", end_of(&reader));
-    println!("chunks    {}", reader.chunks().len());
-    println!("records   {records}");
-    println!("cycles    {cycles}");
-    println!(
-        "size      {bytes} bytes, {:.3} per record",
-        bytes as f64 / records.max(1) as f64
-    );
-    Ok(())
-}
-
-/// Prints records with absolute cycles, one a line.
-fn dump(args: &DumpArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
-    let bad = |e: commit_trace::TraceError| BadInput(e.to_string());
-    reader.seek_seq(HartId(0), Seq(args.from)).map_err(bad)?;
-    let mut batch = Batch::default();
-    let mut facts: Vec<InstFacts> = Vec::new();
-    let mut left = args.count;
-    let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{:>10} {:>12} {:>12} {:>12}  {:18} instruction",
-        "record", "decode", "dispatch", "commit", "pc"
-    )?;
-    while left > 0 && reader.next_batch(&mut batch).map_err(bad)? {
-        facts.extend(batch.facts.iter().copied());
-        let mut cycle = batch.start_cycle;
-        let mut events = batch.events.iter().peekable();
-        for (n, record) in batch.records.iter().enumerate() {
-            while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= n) {
-                if let Event::Idle { cycles } = event {
-                    cycle += cycles;
-                }
-                if batch.first_seq.0 + n as u64 >= args.from {
-                    writeln!(out, "{:>10} {event:?}", "")?;
-                }
-            }
-            cycle += u64::from(record.commit_delta);
-            let seq = batch.first_seq.0 + n as u64;
-            if seq < args.from {
-                continue;
-            }
-            if left == 0 {
-                return Ok(());
-            }
-            left -= 1;
-            let dispatch = cycle.saturating_sub(u64::from(record.residence()));
-            let decode = dispatch.saturating_sub(u64::from(record.decode_lead()));
-            let (pc, text) = facts
-                .get(record.inst.0 as usize)
-                .map_or((0, "?".into()), |f| {
-                    (f.pc, crate::report_cmd::disassemble(f.raw, f.pc))
-                });
-            let redirect = match record.redirect() {
-                commit_trace::Redirect::None => String::new(),
-                redirect => format!("  <{redirect:?}>"),
-            };
-            writeln!(
-                out,
-                "{seq:>10} {decode:>12} {dispatch:>12} {cycle:>12}  {pc:#018x} {text}{redirect}"
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Cycles by commit state.
-#[derive(Default)]
-struct Totals {
-    cycles: BTreeMap<&'static str, u64>,
-    instructions: u64,
-}
-
-impl SpanSink for Totals {
-    fn span(&mut self, span: &commit_trace::Span<'_>) {
-        let name = match span.state {
-            State::Computing => "computing",
-            State::Stalled => "stalled",
-            State::Flushed => "flushed",
-            State::Drained => "drained",
-            State::Idle => "idle",
-        };
-        *self.cycles.entry(name).or_default() += span.cycles;
-        if span.state == State::Computing {
-            self.instructions += span.records.len() as u64;
+        TraceEnd::Newer { version } => {
+            format!("version {version} at offset 8, which this build cannot read")
         }
     }
 }
 
-fn verify(args: &TraceArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
-    let (mut spans, mut totals) = (SpanBuilder::new(), Totals::default());
-    let mut batch = Batch::default();
-    while reader
-        .next_batch(&mut batch)
-        .map_err(|e| BadInput(e.to_string()))?
-    {
-        spans
-            .batch(&batch, &mut totals)
-            .map_err(|e| bad_input(&args.trace, e))?;
-    }
-    let sum: u64 = totals.cycles.values().sum();
-    anyhow::ensure!(
-        sum == spans.cycle(),
-        "{} cycles in spans, {} in the stream",
-        sum,
-        spans.cycle()
-    );
-    if reader.end() != TraceEnd::Complete {
-        return Err(bad_input(&args.trace, end_of(&reader)).into());
-    }
-    if args.format == Format::Json {
-        println!(
-            "{:#}",
-            json!({"cycles": sum, "states": totals.cycles, "instructions": totals.instructions})
-        );
-        return Ok(());
-    }
-    println!("whole: {} instructions, {sum} cycles", totals.instructions);
-    for (state, cycles) in totals.cycles {
-        println!(
-            "{state:10} {cycles:>14}  {:5.1} %",
-            100.0 * cycles as f64 / sum.max(1) as f64
-        );
-    }
-    Ok(())
-}
-
-/// A number that two evaluations share only if every weight of every profile is equal.
-pub fn fingerprint(evaluation: &Evaluation) -> Value {
-    let mut profiles = vec![("oracle", &evaluation.oracle)];
-    profiles.extend(
-        evaluation
-            .samplers
-            .iter()
-            .map(|s| (s.sampler.name.as_str(), &s.profile)),
-    );
-    let hash = |profile: &profile::Profile| {
-        let mut hasher = DefaultHasher::new();
-        for (process, inst, weight) in profile.iter() {
-            (process.0, inst.0, weight).hash(&mut hasher);
+/// What became of reading a trace, of which everything up to the first error was used: a cut one is worth a
+/// warning, a damaged one is an error, and an output that nobody reads any longer is neither.
+fn ended(
+    path: &Path,
+    reader: &Reader,
+    read: Result<ControlFlow<()>, WalkError>,
+) -> anyhow::Result<()> {
+    match read {
+        Ok(ControlFlow::Break(())) => {}
+        Ok(ControlFlow::Continue(())) => {
+            if let TraceEnd::Cut { .. } = reader.end() {
+                let (path, end) = (path.display(), end_of(reader));
+                eprintln!("tipsim: warning: {path}: {end}; read up to there");
+            }
         }
-        format!("{:016x}", hasher.finish())
-    };
-    profiles
-        .into_iter()
-        .map(|(name, profile)| (name.to_owned(), json!(hash(profile))))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
-}
-
-fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
-    let meta = metadata(&reader);
-    let samplers: Vec<Sampler> = serde_json::from_value(meta["samplers"].clone())
-        .map_err(|e| bad_input(&args.trace, format!("metadata: samplers: {e}")))?;
-    let region = match serde_json::from_value(meta["region"].clone()) {
-        Ok(spec::Region::Command) => Region::Marked,
-        _ => Region::Whole,
-    };
-    let mut evaluator = Evaluator::new(&samplers, region);
-    let mut batch = Batch::default();
-    let start = std::time::Instant::now();
-    while reader
-        .next_batch(&mut batch)
-        .map_err(|e| BadInput(e.to_string()))?
-    {
-        evaluator
-            .batch(&batch)
-            .map_err(|e| bad_input(&args.trace, e))?;
-    }
-    let evaluation = evaluator.finish();
-    let seconds = start.elapsed().as_secs_f64();
-    let (by_instruction, oracle) = (|p, i| (p, i), &evaluation.oracle);
-    let rows: Vec<Value> = evaluation
-        .samplers
-        .iter()
-        .map(|s| {
-            json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
-                "samples": s.samples, "error": profile_error(&s.profile, oracle, by_instruction),
-                "sampling_error": sampling_error(oracle, s.samples, by_instruction)})
-        })
-        .collect();
-    let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
-    if args.format == Format::Json {
-        println!(
-            "{:#}",
-            json!({"cycles": cycles, "idle": evaluation.idle, "instructions": instructions,
-                "oracle_cycles": oracle.total() / oracle.units_per_cycle(), "samplers": rows,
-                "fingerprint": fingerprint(&evaluation), "seconds": seconds})
-        );
-        return Ok(());
-    }
-    println!(
-        "{instructions} instructions, {cycles} cycles ({:.1} M instructions/s)",
-        instructions as f64 / seconds / 1e6
-    );
-    println!(
-        "{:20} {:>10} {:>10} {:>9} {:>15}",
-        "sampler", "period", "samples", "error", "sampling alone"
-    );
-    for row in rows {
-        let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
-        println!(
-            "{:20} {:>10} {:>10} {:>9} {:>15}",
-            row["sampler"].as_str().unwrap_or("-"),
-            row["period"].to_string(),
-            row["samples"].to_string(),
-            percent("error"),
-            percent("sampling_error"),
-        );
+        Err(WalkError::Write(e)) if e.kind() == ErrorKind::BrokenPipe => {}
+        Err(WalkError::Write(e)) => return Err(e.into()),
+        Err(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
+            let end = end_of(reader);
+            return Err(BadInput(format!("{e}, which is {end}")).into());
+        }
+        Err(WalkError::Trace(e)) => return Err(BadInput(e.to_string()).into()),
+        Err(e) => return Err(bad_input(path, e).into()),
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use commit_trace::{BatchStream, TraceSummary, TraceWriter};
 use profile::{Evaluation, Evaluator, Region};
 
 use super::Plan;
+use super::description::metadata;
 use crate::failure::bad_input;
 use crate::spec;
 
@@ -34,11 +35,15 @@ impl Host {
     pub fn start(plan: &Plan, out: &Path, stream: BatchStream) -> anyhow::Result<Self> {
         let path = out.join("trace.tip");
         let record = &plan.spec.record;
-        let writer = record
-            .trace
-            .then(|| TraceWriter::create(&path, &metadata(plan)))
-            .transpose()
-            .map_err(|e| bad_input(&path, e))?;
+        let create = || {
+            let mut writer =
+                TraceWriter::create(&path, &metadata(plan)?).map_err(|e| bad_input(&path, e))?;
+            writer
+                .set_level(record.level)
+                .map_err(|e| bad_input(&path, e))?;
+            anyhow::Ok(writer)
+        };
+        let writer = record.trace.then(create).transpose()?;
         let region = match plan.spec.run.region {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,
@@ -65,21 +70,6 @@ impl Host {
             .join()
             .map_err(|_| anyhow::anyhow!("the recording thread panicked"))
     }
-}
-
-/// What the trace says of the run. Nothing that tells one host or hour from another: equal runs
-/// give equal files.
-fn metadata(plan: &Plan) -> String {
-    serde_json::json!({
-        "tipsim": env!("CARGO_PKG_VERSION"),
-        "name": plan.spec.name,
-        "clock_hz": u64::from(plan.preset.clock.mhz) * 1_000_000,
-        "core": plan.preset,
-        "samplers": plan.samplers,
-        "region": plan.spec.run.region,
-        "command": plan.spec.run.command,
-    })
-    .to_string()
 }
 
 fn drain(

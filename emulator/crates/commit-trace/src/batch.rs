@@ -1,6 +1,6 @@
 //! How records travel: in owned batches, with the events between them.
 
-use crate::{CommitRecord, HartId, InstFacts, Seq};
+use crate::{CommitRecord, HartId, InstFacts, Seq, Stages};
 
 /// Things that happen between records. An event takes effect before the record that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Batch {
     pub facts: Vec<InstFacts>,
     /// Records in program order.
     pub records: Vec<CommitRecord>,
+    /// The other stages of each record; empty if the run does not record them.
+    pub stages: Vec<Stages>,
     /// Events, each with the index of the record that it precedes (`records.len()` at the end), in
     /// order.
     pub events: Vec<(u32, Event)>,
@@ -60,6 +62,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.facts.clear();
         self.records.clear();
+        self.stages.clear();
         self.events.clear();
     }
 

@@ -3,7 +3,9 @@
 //! A hart's timing core pushes one [`Commit`] per dynamic instruction (and per trap) into a
 //! [`CommitSink`]. The [`Recorder`] packs them into [`CommitRecord`]s, which leave the hart's thread
 //! in owned [`Batch`]es; [`SpanBuilder`] turns those into [`Span`]s, maximal runs of cycles in one
-//! commit state, which profilers read. [`TraceWriter`] and [`TraceReader`] keep batches in a file.
+//! commit state, which profilers read. [`TraceWriter`] and [`TraceReader`] keep batches in a file;
+//! [`walk()`] reads it record by record, and [`expand`] writes it in other tools' formats. README.md has
+//! the file's layout; `examples/hottest.rs` is a profiler in under 50 lines.
 //!
 //! ```
 //! use commit_trace::*;
@@ -35,14 +37,17 @@
 
 mod batch;
 mod error;
+pub mod expand;
 mod inst;
 mod record;
 mod recorder;
 mod sink;
 mod span;
+mod stages;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
 mod trace;
+mod walk;
 
 pub use batch::{Batch, Event};
 pub use error::StreamError;
@@ -51,4 +56,6 @@ pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEve
 pub use recorder::{BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording};
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State};
+pub use stages::{StageCycles, Stages};
 pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};
+pub use walk::{Item, Position, Range, Retired, WalkError, walk};

@@ -21,7 +21,7 @@ pub struct HartId(pub u32);
 pub struct Seq(pub u64);
 
 /// Why the front end was redirected after this instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[repr(u8)]
 pub enum Redirect {
     /// It was not.
@@ -62,7 +62,7 @@ impl Redirect {
 }
 
 /// What the instruction waited for while it was the oldest in the ROB: finer than its class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[repr(u8)]
 pub enum CycleClass {
     /// An execution unit or an operand of one (ALU stall).
@@ -140,6 +140,21 @@ impl TeaEvents {
     #[inline]
     pub const fn contains(self, events: Self) -> bool {
         self.0 & events.0 == events.0
+    }
+}
+
+/// The paper's names, joined by `|`; nothing for none.
+impl std::fmt::Display for TeaEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const NAMES: [&str; 9] = [
+            "DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC",
+        ];
+        let mut between = "";
+        for (_, name) in (0..).zip(NAMES).filter(|(bit, _)| self.0 >> bit & 1 != 0) {
+            write!(f, "{between}{name}")?;
+            between = "|";
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::{
     Batch, Commit, CommitRecord, CommitSink, Event, HartId, InstFacts, MAX_COMMIT_WIDTH, Seq,
+    Stages,
 };
 
 /// Records per batch: 256 KiB, which a second-level cache still holds when the reader gets it.
@@ -108,6 +109,8 @@ pub struct Recorder {
     to: Option<To>,
     /// Set when recording has stopped; the stream is whole up to there.
     error: Option<RecordError>,
+    /// Stages of the batch's records, and of those that come next.
+    stages: Vec<Stages>,
     /// The last commits before record `since` of the batch, youngest last.
     before: VecDeque<Commit>,
     /// The records from here on follow each other without sleep.
@@ -134,6 +137,7 @@ impl Recorder {
             },
             to,
             error: None,
+            stages: Vec::new(),
             before: VecDeque::with_capacity(RECENT),
             since: 0,
         }
@@ -230,7 +234,11 @@ impl Recorder {
                     .empty
                     .try_recv()
                     .unwrap_or_else(|_| new_batch(BATCH_RECORDS));
-                let full = std::mem::replace(&mut self.batch, empty);
+                let mut full = std::mem::replace(&mut self.batch, empty);
+                let count = full.records.len();
+                if count <= self.stages.len() {
+                    full.stages.extend(self.stages.drain(..count));
+                }
                 self.batch.hart = full.hart;
                 self.limit = BATCH_RECORDS;
                 to.full.send(full).is_ok()
@@ -354,6 +362,12 @@ impl CommitSink for Recorder {
         self.batch.records.extend_from_slice(records);
         self.reached = to;
         self.group = true;
+    }
+
+    fn stages(&mut self, stages: &[Stages]) {
+        if self.to.is_some() {
+            self.stages.extend_from_slice(stages);
+        }
     }
 
     fn define(&mut self, facts: &InstFacts) {

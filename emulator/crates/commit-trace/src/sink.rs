@@ -1,6 +1,6 @@
 //! Where the timing core pushes what commits.
 
-use crate::{CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, TeaEvents};
+use crate::{CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, Stages, TeaEvents};
 
 /// One dynamic instruction with absolute cycles, as the timing core computes it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub struct Commit {
 
 /// The timing core drives, the sink decides. `commit` is the one required method.
 pub trait CommitSink {
+    /// The sink wants [`CommitSink::stages`]. A constant, so that a core whose sink does not is compiled without.
+    const STAGES: bool = false;
     /// An instruction committed (or trapped). Commit cycles never decrease.
     fn commit(&mut self, commit: &Commit);
     /// Several instructions committed, the first counted from cycle `from`, the last in cycle `to`.
@@ -36,6 +38,8 @@ pub trait CommitSink {
         }
         debug_assert_eq!(cycle, to);
     }
+    /// The stages of the instructions that commit next, one for each, in order; if [`CommitSink::STAGES`].
+    fn stages(&mut self, _stages: &[Stages]) {}
     /// A static instruction is used for the first time.
     fn define(&mut self, _facts: &InstFacts) {}
     /// Something happened after the last commit, at `cycle`.

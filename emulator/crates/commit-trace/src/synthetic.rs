@@ -11,6 +11,8 @@ use crate::{
 #[derive(Debug)]
 pub struct SyntheticCore {
     width: u64,
+    /// The instructions of a commit cycle are of one ROB row.
+    by_rows: bool,
     defined: u32,
     inst: u32,
     decode: u64,
@@ -29,6 +31,7 @@ impl SyntheticCore {
     pub fn new(width: usize) -> Self {
         Self {
             width: width.clamp(1, 8) as u64,
+            by_rows: false,
             defined: 0,
             inst: 0,
             decode: 0,
@@ -38,6 +41,14 @@ impl SyntheticCore {
             commit: 0,
             refilled: 3,
             redirect: Redirect::None,
+        }
+    }
+
+    /// A core that commits one ROB row a cycle at most, as BOOM does.
+    pub fn by_rows(width: usize) -> Self {
+        Self {
+            by_rows: true,
+            ..Self::new(width)
         }
     }
 
@@ -88,7 +99,7 @@ impl SyntheticCore {
         let commit = self.commit.max(self.dispatch + latency);
         // An instruction commits beside the one before it if there is room and that one committed.
         let full = self.committed == 0 || self.committed == self.width;
-        let alone = full || redirect.is_trap() && bits(18, 1) == 0;
+        let alone = full || self.by_rows && row || redirect.is_trap() && bits(18, 1) == 0;
         if commit > self.commit || alone {
             self.commit = commit.max(self.commit + 1);
             self.committed = 0;
@@ -160,8 +171,15 @@ fn facts(inst: u32) -> InstFacts {
 /// # Panics
 /// If the recorder refuses the stream, which is what a test wants to know.
 pub fn batches(words: &[u32], width: usize) -> Vec<Batch> {
+    batches_of(SyntheticCore::new(width), words)
+}
+
+/// The same of the core given.
+///
+/// # Panics
+/// As [`batches`].
+pub fn batches_of(mut core: SyntheticCore, words: &[u32]) -> Vec<Batch> {
     let (mut recorder, stream) = recording(HartId(0), 0, words.len() + 1);
-    let mut core = SyntheticCore::new(width);
     for word in words {
         core.step(*word, &mut recorder);
         if word >> 24 == 251 {

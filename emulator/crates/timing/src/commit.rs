@@ -1,6 +1,8 @@
 //! Commit: the record of an instruction.
 
-use commit_trace::{CommitRecord, CommitSink, CycleClass, Redirect, TeaEvents};
+use commit_trace::{
+    CommitRecord, CommitSink, CycleClass, Redirect, StageCycles, Stages, TeaEvents,
+};
 use isa::{RUN_STEPS, StaticId};
 
 use crate::core::{Core, stream_id};
@@ -20,6 +22,8 @@ pub(crate) struct Records {
     pub sent: u64,
     records: [CommitRecord; WAITING],
     count: usize,
+    /// Their other stages, for a sink that wants them.
+    stages: Vec<Stages>,
 }
 
 impl Records {
@@ -28,6 +32,7 @@ impl Records {
             sent: 0,
             records: [CommitRecord::default(); WAITING],
             count: 0,
+            stages: Vec::new(),
         }
     }
 
@@ -42,6 +47,8 @@ impl Records {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retired {
     pub dispatch: u64,
+    /// Cycle of its issue; 0: it never issues.
+    pub issue: u64,
     pub done: u64,
     pub redirect: Redirect,
     pub class: CycleClass,
@@ -51,12 +58,13 @@ pub(crate) struct Retired {
 impl Retired {
     /// One that redirects nothing.
     #[inline(always)]
-    pub fn of(answer: &Answer, dispatch: u64) -> Self {
+    pub fn of(answer: &Answer, dispatch: u64, issue: u64) -> Self {
         let Answer {
             done, class, tea, ..
         } = *answer;
         Self {
             dispatch,
+            issue,
             done,
             redirect: Redirect::None,
             class,
@@ -90,6 +98,14 @@ impl<S: CommitSink> Core<S> {
             self.window.lead,
             flags | self.mark,
         ));
+        if S::STAGES {
+            let stages = StageCycles {
+                fetch: self.front.fetched(),
+                issue: (retired.issue != 0).then_some(retired.issue),
+                complete: retired.done,
+            };
+            self.records.stages.push(Stages::new(&stages, cycle));
+        }
     }
 
     /// Gives the sink what was recorded.
@@ -99,12 +115,17 @@ impl<S: CommitSink> Core<S> {
             sent,
             records,
             count,
+            stages,
         } = &mut self.records;
         let from = std::mem::replace(sent, self.window.committed);
         let count = std::mem::take(count);
         if let Some(records) = records.get(..count)
             && count != 0
         {
+            if S::STAGES {
+                self.sink.stages(stages);
+                stages.clear();
+            }
             self.sink.commits(from, records, *sent);
         }
     }

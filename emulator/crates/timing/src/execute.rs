@@ -79,6 +79,7 @@ impl<S: CommitSink> Core<S> {
             id,
             &Retired {
                 dispatch,
+                issue,
                 done,
                 redirect,
                 class: CycleClass::Alu,
@@ -101,6 +102,7 @@ impl<S: CommitSink> Core<S> {
             id,
             &Retired {
                 dispatch,
+                issue,
                 done,
                 redirect,
                 class: fact.waits,
@@ -136,6 +138,7 @@ impl<S: CommitSink> Core<S> {
             executed.id,
             &Retired {
                 dispatch,
+                issue,
                 done,
                 redirect,
                 class: fact.waits,
@@ -167,7 +170,7 @@ impl<S: CommitSink> Core<S> {
         let missed = self.front.branch(pc, taken, next, issue + RESOLVE, commits);
         self.stats.branches += 1;
         self.stats.branch_misses += u64::from(missed);
-        self.commit_control(fact, id, dispatch, done, missed);
+        self.commit_control(fact, id, (dispatch, issue, done), missed);
     }
 
     /// A jump, up to commit.
@@ -185,7 +188,7 @@ impl<S: CommitSink> Core<S> {
         let missed = self.front.jump(&jump, issue + RESOLVE, commits);
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
-        self.commit_control(fact, id, dispatch, done, missed);
+        self.commit_control(fact, id, (dispatch, issue, done), missed);
     }
 
     #[inline(always)]
@@ -193,8 +196,7 @@ impl<S: CommitSink> Core<S> {
         &mut self,
         fact: &Fact,
         id: StaticId,
-        dispatch: u64,
-        done: u64,
+        (dispatch, issue, done): (u64, u64, u64),
         missed: bool,
     ) {
         let (redirect, tea) = if missed {
@@ -208,6 +210,7 @@ impl<S: CommitSink> Core<S> {
             id,
             &Retired {
                 dispatch,
+                issue,
                 done,
                 redirect,
                 class,
@@ -225,19 +228,13 @@ impl<S: CommitSink> Core<S> {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
-        let answer = self.lsu.load(
-            fact,
-            executed,
-            ready,
-            head,
-            &mut self.window.schedule,
-            walker,
-        );
+        let issue = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
+        let answer = self.lsu.load(fact, executed, issue, head, walker);
         if let Some(known) = answer.failed {
-            return self.order_failure(fact, executed, known, walker);
+            return self.order_failure(fact, executed, (issue, known), walker);
         }
         self.write_register(fact, answer.wake);
-        let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch));
+        let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch, issue));
         self.window.loads.take(commit + 1);
     }
 
@@ -254,7 +251,7 @@ impl<S: CommitSink> Core<S> {
         let times = self
             .lsu
             .store(fact, executed, (base, data), fp, schedule, walker);
-        let mut retired = Retired::of(&times.answer, dispatch);
+        let mut retired = Retired::of(&times.answer, dispatch, times.issue);
         if full {
             retired.tea |= TeaEvents::DR_SQ;
         }

@@ -33,9 +33,9 @@ impl<S: CommitSink> Core<S> {
         }
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
-        let done = match fact.class {
-            InstClass::Fence | InstClass::FenceI => dispatch + FENCE_DONE,
-            InstClass::SfenceVma => dispatch + SFENCE_DONE,
+        let (issue, done) = match fact.class {
+            InstClass::Fence | InstClass::FenceI => (0, dispatch + FENCE_DONE),
+            InstClass::SfenceVma => (dispatch + 1, dispatch + SFENCE_DONE),
             InstClass::LoadReserved | InstClass::Amo | InstClass::StoreConditional => {
                 let load = fact.class == InstClass::LoadReserved;
                 let s0 = dispatch + if load { LOAD_S0 } else { ATOMIC_S0 };
@@ -45,9 +45,9 @@ impl<S: CommitSink> Core<S> {
                     _ => Some(self.lsu.atomic(executed, s0, walker)),
                 };
                 tea |= answer.map_or(TeaEvents::default(), |a| a.tea);
-                answer.map_or(s0 + 3, |a| a.done)
+                (s0 - S0, answer.map_or(s0 + 3, |a| a.done))
             }
-            _ => dispatch + CSR_DONE,
+            _ => (dispatch + 1, dispatch + CSR_DONE),
         };
         if fact.class == InstClass::FenceI {
             self.front.clear_l1i();
@@ -55,6 +55,7 @@ impl<S: CommitSink> Core<S> {
         let redirect = Redirect::Flush;
         let retired = Retired {
             dispatch,
+            issue,
             done,
             redirect,
             class: CycleClass::Serialize,

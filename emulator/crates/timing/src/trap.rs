@@ -20,37 +20,35 @@ const ROLLBACK: u64 = 5;
 impl<S: CommitSink> Core<S> {
     /// The instruction decoded last raises an exception.
     pub(crate) fn raise(&mut self, fact: &Fact, executed: &Executed) {
-        let (dispatch, ready) = match fact.kind {
+        let (dispatch, issue, ready) = match fact.kind {
             Kind::Unique => {
                 let dispatch = self.dispatch_alone();
-                let bad = match fact.class {
-                    InstClass::Ecall => ECALL_DONE,
-                    InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => {
-                        let ready = self
-                            .lsu
-                            .fault(fact, dispatch + 1, &mut self.window.schedule);
-                        ready - dispatch
-                    }
-                    _ => DECODED_BAD,
+                let (issue, ready) = match fact.class {
+                    InstClass::Ecall => (dispatch + 1, dispatch + ECALL_DONE),
+                    InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => self
+                        .lsu
+                        .fault(fact, dispatch + 1, &mut self.window.schedule),
+                    _ => (0, dispatch + DECODED_BAD),
                 };
-                (dispatch, dispatch + bad)
+                (dispatch, issue, ready)
             }
             Kind::Load | Kind::Store => {
                 // It takes its entries like any other; the window forgets them at the trap.
                 let dispatch = self.dispatch(fact, 0);
                 let ready = self.sources(fact, dispatch);
-                let fault = self.lsu.fault(fact, ready, &mut self.window.schedule);
+                let (issue, fault) = self.lsu.fault(fact, ready, &mut self.window.schedule);
                 self.window.leave_queue(fact.queue);
-                (dispatch, fault)
+                (dispatch, issue, fault)
             }
             _ => {
                 let dispatch = self.dispatch(fact, 0);
                 self.window.schedule.release(dispatch + 1, fact.lanes);
-                (dispatch, dispatch + DECODED_BAD)
+                (dispatch, 0, dispatch + DECODED_BAD)
             }
         };
         let retired = Retired {
             dispatch,
+            issue,
             done: ready,
             redirect: Redirect::Exception,
             class: fact.waits,
@@ -74,6 +72,7 @@ impl<S: CommitSink> Core<S> {
         self.window.leave_queue(fact.queue);
         let retired = Retired {
             dispatch,
+            issue: 0,
             done: dispatch + DECODED_BAD,
             redirect: Redirect::Interrupt,
             class: CycleClass::Alu,
@@ -84,19 +83,20 @@ impl<S: CommitSink> Core<S> {
     }
 
     /// A load that read its bytes before an older store to them had its address: it is flushed when it
-    /// is the oldest, fetched again, and then finds what it needs. `known`: cycle in which the ROB has
-    /// the exception. The stream gets a record for each: a trap, and the commit.
+    /// is the oldest, fetched again, and then finds what it needs. It issued in cycle `issue`, and the ROB has
+    /// the exception in cycle `known`. The stream gets a record for each: a trap, and the commit.
     #[cold]
     #[inline(never)]
     pub(crate) fn order_failure(
         &mut self,
         fact: &Fact,
         executed: &Executed,
-        known: u64,
+        (issue, known): (u64, u64),
         walker: &impl PageWalker,
     ) {
         let retired = Retired {
             dispatch: self.window.dispatched,
+            issue,
             done: known,
             redirect: Redirect::Exception,
             class: CycleClass::Store,

@@ -14,6 +14,28 @@ fn commit(cycle: u64) -> Commit {
     }
 }
 
+/// Stages come run by run; batches end between them.
+#[test]
+fn stages_stay_with_their_records() {
+    let (mut recorder, stream) = recording(HartId(0), 0, 8);
+    let stages = |n: u64| Stages {
+        fetch: n as u32 + 20,
+        issue: n as u32 % 3,
+        complete: n as u32,
+    };
+    for first in (0..40_000u64).step_by(32) {
+        let run: Vec<Stages> = (first..first + 32).map(stages).collect();
+        recorder.stages(&run);
+        (first..first + 32).for_each(|n| recorder.commit(&commit(n + 10)));
+    }
+    recorder.finish().unwrap();
+    let batches: Vec<Batch> = stream.collect();
+    assert!(batches.len() > 2);
+    let found: Vec<Stages> = batches.iter().flat_map(|b| b.stages.clone()).collect();
+    assert!(found.iter().copied().eq((0..40_000).map(stages)));
+    assert!(batches.iter().all(|b| b.stages.len() == b.records.len()));
+}
+
 #[test]
 fn a_record_keeps_what_it_was_given() {
     let (mut recorder, mut stream) = recording(HartId(3), 100, 1);

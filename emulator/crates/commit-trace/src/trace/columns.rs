@@ -22,10 +22,16 @@ pub(super) enum Column {
     Dispatches,
     /// Decode leads that were not predicted.
     Leads,
+    /// Fetch, relative to decode. This column and the next two are empty unless the run records stages.
+    Fetches,
+    /// Issue, relative to dispatch; 0: never.
+    Issues,
+    /// Cycles from completion to commit.
+    Completes,
 }
 
 impl Column {
-    pub(super) const COUNT: usize = 9;
+    pub(super) const COUNT: usize = 12;
 }
 
 /// The bytes of all columns, before compression.

@@ -40,7 +40,7 @@ pub enum TraceError {
         file: String,
     },
     /// A version that this build does not read.
-    #[error("{file}: trace version {found}, expected {expected}")]
+    #[error("{file}: trace version {found} at offset 8, this build reads version {expected}")]
     Version {
         /// The file.
         file: String,

@@ -3,7 +3,7 @@
 //! ```text
 //! file    = header, chunk..., [index]
 //! header  = "TIPTRACE", version u32, metadata length u32, metadata (UTF-8 JSON), crc32 u32
-//! chunk   = chunk header (128 bytes: see chunk.rs), one zstd frame per column
+//! chunk   = chunk header (152 bytes: see chunk.rs), one zstd frame per column
 //! index   = "TIDX", chunk count u32, 40 bytes per chunk, trailer (24 bytes)
 //! trailer = offset of the index u64, crc32 of the index u32, crc32 of the trailer's start u32, "TIPTREND"
 //! ```
@@ -19,6 +19,7 @@ mod error;
 mod reader;
 mod records;
 mod replay;
+mod stages;
 mod varint;
 mod writer;
 
@@ -28,7 +29,8 @@ pub use replay::Replay;
 pub use writer::{TraceSummary, TraceWriter};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
-const VERSION: u32 = 1;
+/// 2: columns for stages.
+const VERSION: u32 = 2;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");
 const TRAILER_MAGIC: &[u8; 8] = b"TIPTREND";

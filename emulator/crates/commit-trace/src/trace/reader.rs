@@ -1,5 +1,6 @@
 //! Reading a trace file.
 
+mod header;
 mod index;
 
 use std::fs::File;
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use super::chunk::{CONTEXT_COLUMNS, ChunkDecoder, ChunkHeader};
 use super::columns::Column;
-use super::{MAGIC, MAX_METADATA_BYTES, TraceError, VERSION};
+use super::{TraceError, VERSION};
 use crate::{Batch, Event, HartId, InstFacts, Seq};
 
 pub use index::ChunkInfo;
@@ -30,6 +31,11 @@ pub enum TraceEnd {
         /// What is wrong there.
         what: &'static str,
     },
+    /// A newer version wrote it: what describes the run can be read, the chunks cannot.
+    Newer {
+        /// Its version.
+        version: u32,
+    },
 }
 
 /// Reads batches back, equal to those that were written.
@@ -45,7 +51,7 @@ pub struct TraceReader<R: Read + Seek> {
     payload: Vec<u8>,
     /// After a seek, what the next batch must know.
     context: Option<(Vec<InstFacts>, Vec<Event>)>,
-    /// [`TraceEnd::Damaged`] was reported.
+    /// Why reading ends early was reported.
     reported: bool,
 }
 
@@ -70,15 +76,20 @@ impl<R: Read + Seek> TraceReader<R> {
     /// # Errors
     /// As [`TraceReader::open`].
     pub fn new(mut input: R, file: String) -> Result<Self, TraceError> {
-        let (metadata, start) = read_header(&mut input, &file)?;
-        let (chunks, end) = index::read(&mut input, start).map_err(|source| TraceError::Read {
-            file: file.clone(),
-            source,
-        })?;
+        let header = header::read(&mut input, &file)?;
+        let (chunks, end) = match header.version {
+            VERSION => {
+                index::read(&mut input, header.bytes).map_err(|source| TraceError::Read {
+                    file: file.clone(),
+                    source,
+                })?
+            }
+            version => (Vec::new(), TraceEnd::Newer { version }),
+        };
         Ok(Self {
             input,
             file,
-            metadata,
+            metadata: header.metadata,
             chunks,
             end,
             next: 0,
@@ -130,15 +141,14 @@ impl<R: Read + Seek> TraceReader<R> {
         Ok(true)
     }
 
-    /// Continues with the chunk of `hart` that holds `cycle`. The next batch then also carries the
-    /// facts of all static instructions defined earlier, and at its start the events that still
-    /// matter: all side-band records, the last privilege and region.
+    /// Continues with the chunk of `hart` that holds `cycle`, or with its first one if that comes later.
+    /// The next batch then also carries the facts of all static instructions defined earlier, and at
+    /// its start the events that still matter: all side-band records, the last privilege and region.
     ///
     /// # Errors
-    /// If there is no such chunk, or an earlier one is damaged.
+    /// If the trace ends before, or an earlier chunk is damaged.
     pub fn seek_cycle(&mut self, hart: HartId, cycle: u64) -> Result<(), TraceError> {
-        let holds = |chunk: &ChunkInfo| chunk.start_cycle < cycle && cycle <= chunk.end_cycle;
-        self.seek(hart, "cycle", cycle, holds)
+        self.seek(hart, "cycle", cycle, |chunk| cycle <= chunk.end_cycle)
     }
 
     /// As [`TraceReader::seek_cycle`], to the chunk that holds a record.
@@ -146,12 +156,9 @@ impl<R: Read + Seek> TraceReader<R> {
     /// # Errors
     /// As there.
     pub fn seek_seq(&mut self, hart: HartId, seq: Seq) -> Result<(), TraceError> {
-        let holds = |chunk: &ChunkInfo| {
-            seq.0
-                .checked_sub(chunk.first_seq.0)
-                .is_some_and(|n| n < u64::from(chunk.records))
-        };
-        self.seek(hart, "record", seq.0, holds)
+        self.seek(hart, "record", seq.0, |chunk| {
+            seq.0 < chunk.first_seq.0.saturating_add(u64::from(chunk.records))
+        })
     }
 
     fn seek(
@@ -166,6 +173,8 @@ impl<R: Read + Seek> TraceReader<R> {
             .iter()
             .position(|chunk| chunk.hart == hart && holds(chunk));
         let Some(found) = found else {
+            self.reported = false;
+            self.finished()?;
             let (file, hart) = (self.file.clone(), hart.0);
             return Err(TraceError::OutOfRange {
                 file,
@@ -229,13 +238,14 @@ impl<R: Read + Seek> TraceReader<R> {
     }
 
     fn finished(&mut self) -> Result<bool, TraceError> {
-        if let TraceEnd::Damaged { offset, what } = self.end
-            && !self.reported
-        {
-            self.reported = true;
-            return Err(self.damaged(offset, what));
+        if std::mem::replace(&mut self.reported, true) {
+            return Ok(false);
         }
-        Ok(false)
+        match self.end {
+            TraceEnd::Damaged { offset, what } => Err(self.damaged(offset, what)),
+            TraceEnd::Newer { version } => Err(header::other_version(self.file.clone(), version)),
+            TraceEnd::Complete | TraceEnd::Cut { .. } => Ok(false),
+        }
     }
 
     fn damaged(&self, offset: u64, what: &'static str) -> TraceError {
@@ -245,60 +255,6 @@ impl<R: Read + Seek> TraceReader<R> {
             what,
         }
     }
-}
-
-/// Returns the metadata and the offset of the first chunk.
-fn read_header(input: &mut (impl Read + Seek), file: &str) -> Result<(String, u64), TraceError> {
-    let file = || file.to_owned();
-    let read = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::UnexpectedEof => TraceError::NotATrace { file: file() },
-        _ => TraceError::Read {
-            file: file(),
-            source,
-        },
-    };
-    input.seek(SeekFrom::Start(0)).map_err(read)?;
-    let mut start = [0; 16];
-    input.read_exact(&mut start).map_err(read)?;
-    if !start.starts_with(MAGIC) {
-        return Err(TraceError::NotATrace { file: file() });
-    }
-    let [_, _, version, len] =
-        std::array::from_fn(|n| u32::from_le_bytes(std::array::from_fn(|b| start[4 * n + b])));
-    if version != VERSION {
-        return Err(TraceError::Version {
-            file: file(),
-            found: version,
-            expected: VERSION,
-        });
-    }
-    let damaged = |what| TraceError::Damaged {
-        file: file(),
-        offset: 0,
-        what,
-    };
-    if len > MAX_METADATA_BYTES {
-        return Err(damaged("the metadata is larger than any writer makes it"));
-    }
-    let mut body = vec![0; len as usize + 4];
-    input
-        .read_exact(&mut body)
-        .map_err(|source| match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => damaged("the header is cut"),
-            _ => TraceError::Read {
-                file: file(),
-                source,
-            },
-        })?;
-    let checksum = body.split_off(len as usize);
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&start);
-    hasher.update(&body);
-    if checksum != hasher.finalize().to_le_bytes() {
-        return Err(damaged("the header's checksum is wrong"));
-    }
-    let metadata = String::from_utf8(body).map_err(|_| damaged("the metadata is not text"))?;
-    Ok((metadata, 20 + u64::from(len)))
 }
 
 /// Reads a chunk's header and payload. The payload's checksum covers it whole, so a part of it is

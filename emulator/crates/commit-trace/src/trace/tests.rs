@@ -3,7 +3,9 @@ use std::io::{Cursor, ErrorKind, Write};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Batch, CommitRecord, Event, HartId, InstId, Seq, SpanBuilder, SpanSink, synthetic};
+use crate::{
+    Batch, CommitRecord, Event, HartId, InstId, Seq, SpanBuilder, SpanSink, Stages, synthetic,
+};
 
 const METADATA: &str = r#"{"preset":"boom-4w"}"#;
 
@@ -182,6 +184,36 @@ fn other_files_are_refused() {
         open(&bytes).err(),
         Some(TraceError::Version { found: 9, .. })
     ));
+    bytes[8] = 1;
+    let error = open(&bytes).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "test: trace version 1 at offset 8, this build reads version 2"
+    );
+}
+
+#[test]
+fn a_newer_trace_still_says_what_it_is_of() {
+    let mut bytes = write(&synthetic::batches(&[0; 100], 4));
+    let header = 16 + METADATA.len();
+    bytes[8] = 7;
+    let checksum = crc32fast::hash(&bytes[..header]);
+    bytes[header..header + 4].copy_from_slice(&checksum.to_le_bytes());
+    let reader = open(&bytes).unwrap();
+    assert_eq!(reader.metadata(), METADATA);
+    assert_eq!(reader.end(), TraceEnd::Newer { version: 7 });
+    let (found, error) = read(&bytes);
+    assert!(found.is_empty());
+    assert!(matches!(error, Some(TraceError::Version { found: 7, .. })));
+}
+
+#[test]
+fn stages_for_some_records_only_are_refused() {
+    let mut batch = synthetic::batches(&[0; 100], 4).remove(0);
+    batch.stages = vec![Stages::default(); 3];
+    let mut writer = TraceWriter::new(Vec::new(), "test".into(), METADATA).unwrap();
+    let error = writer.batch(&batch).unwrap_err();
+    assert!(matches!(error, TraceError::Unwritable { .. }), "{error}");
 }
 
 #[test]
@@ -328,6 +360,26 @@ proptest! {
     }
 
     #[test]
+    fn any_stages_read_back_equal(
+        lines in prop::collection::vec((any_record(), any::<(u32, u32, u32)>()), 0..200),
+        staged in any::<[bool; 3]>(),
+    ) {
+        // Some batches of a chunk have them, others not.
+        let (records, stages): (Vec<_>, Vec<_>) = lines
+            .into_iter()
+            .map(|(record, (fetch, issue, complete))| (record, Stages { fetch, issue, complete }))
+            .unzip();
+        let batches = staged.map(|staged| Batch {
+            records: records.clone(),
+            stages: if staged { stages.clone() } else { Vec::new() },
+            ..Batch::default()
+        });
+        let (found, error) = read(&write(&batches));
+        prop_assert!(error.is_none());
+        prop_assert_eq!(found, batches.to_vec());
+    }
+
+    #[test]
     fn hostile_bytes_never_panic(
         words in prop::collection::vec(any::<u32>(), 1..300),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
@@ -345,7 +397,7 @@ proptest! {
 
     /// Checksums hide the parsers from random damage; this reaches them.
     #[test]
-    fn hostile_columns_never_panic(columns in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 9), batches in 0..4u32) {
+    fn hostile_columns_never_panic(columns in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 12), batches in 0..4u32) {
         let mut compressor = chunk::compressor().unwrap();
         let mut header = chunk::ChunkHeader { batches, ..Default::default() };
         let mut payload = Vec::new();
@@ -355,7 +407,7 @@ proptest! {
             payload.extend(packed);
         }
         let mut decoder = chunk::ChunkDecoder::new();
-        decoder.start(&header, &payload, 9).unwrap();
+        decoder.start(&header, &payload, 12).unwrap();
         let mut batch = Batch::default();
         while !decoder.is_empty() && decoder.next(&mut batch, false).is_ok() {}
     }

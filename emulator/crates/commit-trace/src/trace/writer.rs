@@ -82,6 +82,16 @@ impl<W: Write> TraceWriter<W> {
         Ok(writer)
     }
 
+    /// Sets zstd's level for the chunks that come, 1 (the default) to 19.
+    ///
+    /// # Errors
+    /// If zstd refuses it.
+    pub fn set_level(&mut self, level: i32) -> Result<(), TraceError> {
+        self.compressor
+            .set_compression_level(level)
+            .map_err(|source| self.failed(source))
+    }
+
     /// Adds a batch.
     ///
     /// # Errors

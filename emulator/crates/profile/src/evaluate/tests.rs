@@ -138,7 +138,7 @@ proptest! {
     ) {
         let facts = synthetic::batches(&[0; 40], 1).remove(0).facts;
         let hart = HartId(0);
-        let batch = Batch { hart, first_seq, start_cycle, facts, records, events };
+        let batch = Batch { hart, first_seq, start_cycle, facts, records, events, ..Batch::default() };
         let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(1 << 30)));
         for region in [Region::Whole, Region::Marked] {
             let mut evaluator = Evaluator::new(&all, region);

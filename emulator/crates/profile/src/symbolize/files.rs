@@ -9,6 +9,13 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId(pub Vec<u8>);
 
+impl BuildId {
+    /// The build ID of a file of the host, if that is an ELF file and has one.
+    pub fn of(file: &Path) -> Option<Self> {
+        super::elf::build_id_of(file)
+    }
+}
+
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

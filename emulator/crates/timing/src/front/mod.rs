@@ -125,6 +125,12 @@ impl FrontEnd {
         }
     }
 
+    /// F0 of the packet that holds the instruction decoded last.
+    #[inline(always)]
+    pub fn fetched(&self) -> u64 {
+        self.f0
+    }
+
     /// Fetch restarts with F0 in cycle `f0`; what was fetched is dropped.
     pub fn redirect(&mut self, f0: u64) {
         self.close_packet();

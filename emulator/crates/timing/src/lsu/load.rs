@@ -16,21 +16,25 @@ const REFUSED: u64 = 4;
 const REPORT: u64 = 2;
 
 impl Lsu {
-    /// A load whose address is ready to be computed in cycle `ready`. `head`: first cycle in which it is the
-    /// oldest instruction.
+    /// Issues a load whose address is ready to be computed in cycle `ready`; the cycle.
+    #[inline(always)]
+    pub fn issue_load(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> u64 {
+        self.load_ports.issue(schedule, ready, fact)
+    }
+
+    /// A load that issued in cycle `issue`. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
     pub fn load(
         &mut self,
         fact: &Fact,
         executed: &Executed,
-        ready: u64,
+        issue: u64,
         head: u64,
-        schedule: &mut Schedule,
         walker: &impl PageWalker,
     ) -> Answer {
         self.counts.loads += 1;
         let access = &executed.mem;
-        let first = self.load_ports.issue(schedule, ready, fact) + S0;
+        let first = issue + S0;
         if access.mmio {
             return self.device(first, head);
         }
@@ -158,10 +162,10 @@ impl Lsu {
         Answer::new(done, done, CycleClass::Serialize, tea)
     }
 
-    /// A load or store that faults: the cycle in which the ROB has the exception.
-    pub fn fault(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> u64 {
+    /// A load or store that faults: the cycles of its issue, and in which the ROB has the exception.
+    pub fn fault(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> (u64, u64) {
         let (issue, _) = schedule.book(ready, fact.ports, fact.lanes);
         // Not modelled: the walk that found the fault.
-        issue + S0 + ANSWER
+        (issue, issue + S0 + ANSWER)
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct StoreTimes {
     /// Cycles in which address and data are in the queue.
     address_in: u64,
     data_in: u64,
+    /// Cycle in which the address issued.
+    pub issue: u64,
     pub answer: Answer,
 }
 
@@ -68,6 +70,7 @@ impl Lsu {
         StoreTimes {
             address_in: s0 - S0 + IN_QUEUE,
             data_in,
+            issue: address,
             answer: Answer::new(done, done, CycleClass::Store, tea),
         }
     }

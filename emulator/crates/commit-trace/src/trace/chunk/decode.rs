@@ -4,6 +4,7 @@ use super::ChunkHeader;
 use crate::trace::columns::{Column, Columns};
 use crate::trace::context::{FactsState, take_event, take_facts};
 use crate::trace::records::{Progress, RecordDecoder};
+use crate::trace::stages;
 use crate::trace::varint::Cursor;
 use crate::{Batch, HartId, Seq};
 
@@ -13,6 +14,7 @@ pub(in crate::trace) struct ChunkDecoder {
     columns: Columns,
     records: RecordDecoder,
     progress: Progress,
+    stages: stages::Progress,
     facts: FactsState,
     /// How far the context columns were read.
     at: [usize; 3],
@@ -31,6 +33,7 @@ impl ChunkDecoder {
             columns: Columns::default(),
             records: RecordDecoder::new(),
             progress: Progress::default(),
+            stages: stages::Progress::default(),
             facts: FactsState::default(),
             at: [0; 3],
             hart: HartId(0),
@@ -77,6 +80,7 @@ impl ChunkDecoder {
         }
         self.records.clear();
         self.progress = Progress::default();
+        self.stages = stages::Progress::default();
         self.facts = FactsState::default();
         self.at = [0; 3];
         self.hart = HartId(header.hart);
@@ -94,7 +98,7 @@ impl ChunkDecoder {
     ) -> Result<(), &'static str> {
         batch.clear();
         self.batches_left -= 1;
-        let records = self
+        let (records, staged) = self
             .context(batch)
             .ok_or("the chunk's facts and events do not parse")?;
         if !context_only {
@@ -107,6 +111,13 @@ impl ChunkDecoder {
                     &mut batch.records,
                 )
                 .ok_or("the chunk's records do not parse")?;
+            if staged {
+                let Batch {
+                    records, stages, ..
+                } = batch;
+                stages::decode(records, &self.columns, &mut self.stages, stages)
+                    .ok_or("the chunk's stages do not parse")?;
+            }
             let idle = batch.events.iter().map(|(_, event)| event.idle());
             self.cycle = idle
                 .chain([cycles])
@@ -116,8 +127,8 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// Everything but the records; returns how many there are.
-    fn context(&mut self, batch: &mut Batch) -> Option<usize> {
+    /// Everything but the records; returns how many there are, and whether their stages are there too.
+    fn context(&mut self, batch: &mut Batch) -> Option<(usize, bool)> {
         let [facts_at, batches_at, events_at] = self.at;
         let mut facts_in = Cursor(self.columns[Column::Facts].get(facts_at..)?);
         let mut batches_in = Cursor(self.columns[Column::Batches].get(batches_at..)?);
@@ -128,6 +139,10 @@ impl ChunkDecoder {
         let facts: u32 = batches_in.narrow()?;
         let events: u32 = batches_in.narrow()?;
         let records: u32 = batches_in.narrow()?;
+        let stages: u32 = batches_in.narrow()?;
+        if stages != 0 && stages != records {
+            return None;
+        }
         for _ in 0..facts {
             batch
                 .facts
@@ -145,6 +160,6 @@ impl ChunkDecoder {
             self.columns[Column::Batches].len() - batches_in.0.len(),
             self.columns[Column::Events].len() - events_in.0.len(),
         ];
-        Some(records as usize)
+        Some((records as usize, stages != 0))
     }
 }

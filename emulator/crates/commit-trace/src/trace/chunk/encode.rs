@@ -4,6 +4,7 @@ use super::ChunkHeader;
 use crate::trace::columns::{Column, Columns};
 use crate::trace::context::{FactsState, put_event, put_facts};
 use crate::trace::records::RecordEncoder;
+use crate::trace::stages;
 use crate::trace::varint::{put, put_signed};
 use crate::trace::{
     CHUNK_BATCHES, CHUNK_CONTEXT_BYTES, CHUNK_CYCLES, CHUNK_RECORDS, MAX_CHUNK_RECORDS,
@@ -66,6 +67,9 @@ impl ChunkEncoder {
         if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
             return Err("it has too many records");
         }
+        if !batch.stages.is_empty() && batch.stages.len() != batch.records.len() {
+            return Err("it has stages for some of its records only");
+        }
         if header.batches == 0 {
             header.first_seq = batch.first_seq.0;
             header.start_cycle = batch.start_cycle;
@@ -81,7 +85,12 @@ impl ChunkEncoder {
             table,
             batch.start_cycle.wrapping_sub(header.end_cycle) as i64,
         );
-        for count in [batch.facts.len(), batch.events.len(), batch.records.len()] {
+        for count in [
+            batch.facts.len(),
+            batch.events.len(),
+            batch.records.len(),
+            batch.stages.len(),
+        ] {
             put(table, count as u64);
         }
         for facts in &batch.facts {
@@ -93,6 +102,7 @@ impl ChunkEncoder {
             before = *index;
         }
         self.records.encode(&batch.records, &mut self.columns);
+        stages::encode(&batch.records, &batch.stages, &mut self.columns);
         self.next_seq = batch.first_seq.0.wrapping_add(batch.records.len() as u64);
         header.batches += 1;
         header.records += batch.records.len() as u32;
@@ -103,7 +113,7 @@ impl ChunkEncoder {
             .iter()
             .any(|column| column.len() > MAX_COLUMN_BYTES as usize)
         {
-            return Err("its facts or events are too large");
+            return Err("its columns are too large");
         }
         Ok(())
     }

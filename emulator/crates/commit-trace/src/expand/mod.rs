@@ -1,0 +1,86 @@
+//! A trace in other tools' formats; README.md says what each holds.
+
+mod csv;
+mod konata;
+mod o3pipeview;
+mod token512;
+
+use std::io::{self, Read, Seek};
+use std::ops::ControlFlow;
+
+use crate::walk::{Item, Range, Retired, WalkError, walk};
+use crate::{Event, HartId, InstFacts, TraceReader};
+
+pub use csv::Csv;
+pub use konata::Konata;
+pub use o3pipeview::O3PipeView;
+pub use token512::{RobShape, TOKEN_BYTES, Token512};
+
+/// How an instruction reads.
+pub type Disassembler<'a> = dyn Fn(&InstFacts) -> String + 'a;
+
+/// Receives the records of a range.
+pub trait RecordSink {
+    /// The next record.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn record(&mut self, retired: &Retired<'_>) -> io::Result<()>;
+    /// An event between records, after `cycle`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn event(&mut self, _cycle: u64, _event: &Event) -> io::Result<()> {
+        Ok(())
+    }
+    /// It wants no more records.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// Nothing follows: what waits is written.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Gives the records of `range` to `sink`, which is finished also if the trace is damaged.
+///
+/// # Errors
+/// As [`walk()`](crate::walk()), whose answer is this one's.
+pub fn expand<R: Read + Seek>(
+    reader: &mut TraceReader<R>,
+    hart: HartId,
+    range: &Range,
+    sink: &mut dyn RecordSink,
+) -> Result<ControlFlow<()>, WalkError> {
+    let mut inside = range.from == crate::Position::START;
+    let walked = walk(reader, hart, range.from, |item| {
+        match item {
+            Item::Record(retired) => {
+                let reached = |at: crate::Position| at.reached(retired.seq, retired.commit.commit);
+                if range.to.is_some_and(reached) {
+                    return Ok(ControlFlow::Break(()));
+                }
+                inside = inside || reached(range.from);
+                if inside {
+                    sink.record(&retired)?;
+                    if sink.is_full() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Item::Event(cycle, event) if inside => sink.event(cycle, event)?,
+            Item::Event(..) | Item::Start(_) => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    // A failure to write comes first: it would fail again.
+    if !matches!(walked, Err(WalkError::Write(_))) {
+        sink.finish()?;
+    }
+    walked
+}
+
+#[cfg(test)]
+mod tests;

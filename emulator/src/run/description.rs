@@ -1,0 +1,81 @@
+//! What a trace says of its run. Nothing that tells one host or hour from another: equal runs give equal
+//! files.
+
+use std::path::{Path, PathBuf};
+
+use profile::symbolize::BuildId;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Plan;
+use crate::failure::{BadInput, bad_input};
+use crate::spec::Spec;
+
+/// The trace's metadata: simulator, configuration, core, clock, samplers, and the files that booted.
+pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
+    let described = json!({
+        "tipsim": env!("CARGO_PKG_VERSION"),
+        "name": plan.spec.name,
+        "clock_hz": u64::from(plan.preset.clock.mhz) * 1_000_000,
+        "core": plan.preset,
+        "samplers": plan.samplers,
+        "region": plan.spec.run.region,
+        "command": plan.spec.run.command,
+        "stages": plan.spec.record.stages,
+        "bootargs": plan.bootargs,
+        "spec": without_folders(&plan.spec),
+        "guest": guest(plan)?,
+    });
+    Ok(described.to_string())
+}
+
+/// The spec with names of files instead of their paths on the host.
+fn without_folders(spec: &Spec) -> Spec {
+    let mut spec = spec.clone();
+    let bare = |path: &mut PathBuf| {
+        *path = path.file_name().map(PathBuf::from).unwrap_or_default();
+    };
+    let guest = &mut spec.guest;
+    [&mut guest.kernel, &mut guest.firmware, &mut guest.initrd]
+        .into_iter()
+        .flatten()
+        .chain(&mut guest.drive)
+        .chain(&mut guest.symbols)
+        .chain(&mut spec.run.files)
+        .for_each(bare);
+    let mut preset = PathBuf::from(&spec.core.preset);
+    bare(&mut preset);
+    spec.core.preset = preset.display().to_string();
+    spec
+}
+
+/// What boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
+/// described by their size alone.
+fn guest(plan: &Plan) -> Result<Value, BadInput> {
+    let files = &plan.files;
+    let mut described = Map::new();
+    for (role, file, symbols) in [
+        (
+            "firmware",
+            Some(&files.firmware),
+            files.firmware_elf.as_deref(),
+        ),
+        ("kernel", files.kernel.as_ref(), files.vmlinux.as_deref()),
+        ("initrd", files.initrd.as_ref(), None),
+    ] {
+        let Some(file) = file else { continue };
+        let bytes = std::fs::read(file).map_err(|e| bad_input(file, e))?;
+        let elf = symbols.unwrap_or(file);
+        described.insert(
+            role.into(),
+            json!({"bytes": bytes.len(), "sha256": format!("{:x}", Sha256::digest(&bytes)),
+                "build_id": BuildId::of(elf).map(|id| id.to_string())}),
+        );
+    }
+    for (n, drive) in plan.spec.guest.drive.iter().enumerate() {
+        let size = |drive: &Path| std::fs::metadata(drive).map(|m| m.len());
+        let bytes = size(drive).map_err(|e| bad_input(drive, e))?;
+        described.insert(format!("drive{n}"), json!({"bytes": bytes}));
+    }
+    Ok(described.into())
+}

@@ -1,0 +1,108 @@
+//! `tipsim trace evaluate`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+
+use commit_trace::Batch;
+use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
+use serde_json::{Value, json};
+
+use super::{ended, metadata, open};
+use crate::cli::{Format, TraceArgs};
+use crate::failure::bad_input;
+use crate::spec;
+
+/// A number that two evaluations share only if every weight of every profile is equal.
+pub fn fingerprint(evaluation: &Evaluation) -> Value {
+    let mut profiles = vec![("oracle", &evaluation.oracle)];
+    profiles.extend(
+        evaluation
+            .samplers
+            .iter()
+            .map(|s| (s.sampler.name.as_str(), &s.profile)),
+    );
+    let hash = |profile: &profile::Profile| {
+        let mut hasher = DefaultHasher::new();
+        for (process, inst, weight) in profile.iter() {
+            (process.0, inst.0, weight).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
+    };
+    profiles
+        .into_iter()
+        .map(|(name, profile)| (name.to_owned(), json!(hash(profile))))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// Replays a trace into the profilers of its run, as far as it goes.
+pub fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
+    let mut reader = open(&args.trace)?;
+    let meta = metadata(&reader);
+    let samplers: Vec<Sampler> = serde_json::from_value(meta["samplers"].clone())
+        .map_err(|e| bad_input(&args.trace, format!("metadata: samplers: {e}")))?;
+    let region = match serde_json::from_value(meta["region"].clone()) {
+        Ok(spec::Region::Command) => Region::Marked,
+        _ => Region::Whole,
+    };
+    let mut evaluator = Evaluator::new(&samplers, region);
+    let mut batch = Batch::default();
+    let start = std::time::Instant::now();
+    let read = loop {
+        match reader.next_batch(&mut batch) {
+            Ok(true) => {}
+            Ok(false) => break Ok(ControlFlow::Continue(())),
+            Err(e) => break Err(e.into()),
+        }
+        if let Err(e) = evaluator.batch(&batch) {
+            break Err(e.into());
+        }
+    };
+    let evaluation = evaluator.finish();
+    if evaluation.cycles > 0 {
+        print(&evaluation, start.elapsed().as_secs_f64(), args.format);
+    }
+    ended(&args.trace, &reader, read)
+}
+
+fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
+    let (by_instruction, oracle) = (|p, i| (p, i), &evaluation.oracle);
+    let rows: Vec<Value> = evaluation
+        .samplers
+        .iter()
+        .map(|s| {
+            json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
+                "samples": s.samples, "error": profile_error(&s.profile, oracle, by_instruction),
+                "sampling_error": sampling_error(oracle, s.samples, by_instruction)})
+        })
+        .collect();
+    let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
+    if format == Format::Json {
+        println!(
+            "{:#}",
+            json!({"cycles": cycles, "idle": evaluation.idle, "instructions": instructions,
+                "oracle_cycles": oracle.total() / oracle.units_per_cycle(), "samplers": rows,
+                "fingerprint": fingerprint(evaluation), "seconds": seconds})
+        );
+        return;
+    }
+    println!(
+        "{instructions} instructions, {cycles} cycles ({:.1} M instructions/s)",
+        instructions as f64 / seconds / 1e6
+    );
+    println!(
+        "{:20} {:>10} {:>10} {:>9} {:>15}",
+        "sampler", "period", "samples", "error", "sampling alone"
+    );
+    for row in rows {
+        let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
+        println!(
+            "{:20} {:>10} {:>10} {:>9} {:>15}",
+            row["sampler"].as_str().unwrap_or("-"),
+            row["period"].to_string(),
+            row["samples"].to_string(),
+            percent("error"),
+            percent("sampling_error"),
+        );
+    }
+}

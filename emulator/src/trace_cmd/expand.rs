@@ -1,0 +1,79 @@
+//! `tipsim trace expand`: a trace in other tools' formats.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand as expand_records};
+use commit_trace::{InstFacts, WalkError};
+use serde_json::Value;
+
+use super::{Part, Reader, ended, metadata, open};
+use crate::cli::{ExpandArgs, ExpandFormat};
+use crate::failure::{BadInput, bad_input};
+use crate::report_cmd::disassemble;
+
+/// Writes a part of a trace in the format asked for.
+pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
+    let mut reader = open(&args.trace)?;
+    let part = args.part.of(&reader);
+    let shape = match args.format {
+        ExpandFormat::Token512 => {
+            Some(shape(&metadata(&reader)).map_err(|e| bad_input(&args.trace, e))?)
+        }
+        _ => None,
+    };
+    let out: Box<dyn Write> = match &args.output {
+        Some(path) if same_file(path, &args.trace) => {
+            return Err(bad_input(path, "the output is the trace itself").into());
+        }
+        Some(path) => Box::new(File::create(path).map_err(|e| bad_input(path, e))?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let out = BufWriter::with_capacity(1 << 18, out);
+    let read = write(args.format, &mut reader, part, shape, out);
+    ended(&args.trace, &reader, read)
+}
+
+fn write(
+    format: ExpandFormat,
+    reader: &mut Reader,
+    Part { hart, range }: Part,
+    shape: Option<RobShape>,
+    out: impl Write,
+) -> Result<ControlFlow<()>, WalkError> {
+    let text = |facts: &InstFacts| disassemble(facts.raw, facts.pc);
+    match format {
+        ExpandFormat::Token512 => match shape {
+            Some(shape) => Token512::new(out, shape, range).expand(reader, hart),
+            None => Ok(ControlFlow::Break(())),
+        },
+        ExpandFormat::Konata => expand_records(reader, hart, &range, &mut Konata::new(out, &text)?),
+        ExpandFormat::O3pipeview => {
+            expand_records(reader, hart, &range, &mut O3PipeView::new(out, &text))
+        }
+        ExpandFormat::Csv => expand_records(reader, hart, &range, &mut Csv::new(out, &text)),
+    }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    real(a).is_some() && real(a) == real(b)
+}
+
+/// The ROB of the core that the trace says it is of.
+fn shape(metadata: &Value) -> Result<RobShape, BadInput> {
+    let core = &metadata["core"];
+    let (entries, width) = (&core["rob"]["entries"], &core["decode"]["width"]);
+    entries
+        .as_u64()
+        .zip(width.as_u64())
+        .and_then(|(entries, width)| RobShape::new(entries, width))
+        .ok_or_else(|| {
+            BadInput(format!(
+                "metadata: expected a core whose ROB rows hold 1 to 5 instructions, as a token does; found \
+                 rob.entries {entries}, decode.width {width}"
+            ))
+        })
+}

@@ -1,0 +1,81 @@
+//! `tipsim trace verify`.
+
+use std::collections::BTreeMap;
+
+use commit_trace::{Batch, Span, SpanBuilder, SpanSink, State, TraceEnd};
+use serde_json::json;
+
+use super::{end_of, open};
+use crate::cli::{Format, TraceArgs};
+use crate::failure::{BadInput, bad_input};
+
+/// Cycles by commit state.
+#[derive(Default)]
+struct Totals {
+    cycles: BTreeMap<&'static str, u64>,
+    instructions: u64,
+}
+
+impl Totals {
+    fn print(&self, format: Format, whole: bool) {
+        let (sum, instructions) = (self.cycles.values().sum::<u64>(), self.instructions);
+        if format == Format::Json {
+            println!(
+                "{:#}",
+                json!({"whole": whole, "cycles": sum, "states": self.cycles, "instructions": instructions})
+            );
+            return;
+        }
+        let whole = if whole {
+            "whole"
+        } else {
+            "not whole; up to there"
+        };
+        println!("{whole}: {instructions} instructions, {sum} cycles");
+        for (state, cycles) in &self.cycles {
+            println!(
+                "{state:10} {cycles:>14}  {:5.1} %",
+                100.0 * *cycles as f64 / sum.max(1) as f64
+            );
+        }
+    }
+}
+
+impl SpanSink for Totals {
+    fn span(&mut self, span: &Span<'_>) {
+        let name = match span.state {
+            State::Computing => "computing",
+            State::Stalled => "stalled",
+            State::Flushed => "flushed",
+            State::Drained => "drained",
+            State::Idle => "idle",
+        };
+        *self.cycles.entry(name).or_default() += span.cycles;
+        if span.state == State::Computing {
+            self.instructions += span.records.len() as u64;
+        }
+    }
+}
+
+/// Checks every chunk and the stream's invariants, and says how much of it is whole.
+pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
+    let mut reader = open(&args.trace)?;
+    let (mut spans, mut totals) = (SpanBuilder::new(), Totals::default());
+    let mut batch = Batch::default();
+    let wrong = loop {
+        match reader.next_batch(&mut batch) {
+            Ok(true) => {}
+            Ok(false) if reader.end() == TraceEnd::Complete => break None,
+            Ok(false) => break Some(bad_input(&args.trace, end_of(&reader))),
+            Err(e) => break Some(BadInput(e.to_string())),
+        }
+        if let Err(e) = spans.batch(&batch, &mut totals) {
+            break Some(bad_input(&args.trace, e));
+        }
+    };
+    totals.print(args.format, wrong.is_none());
+    match wrong {
+        Some(wrong) => Err(wrong.into()),
+        None => Ok(()),
+    }
+}

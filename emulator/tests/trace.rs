@@ -1,0 +1,174 @@
+//! `tipsim trace` on a trace that needs no guest.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::OnceLock;
+
+use commit_trace::synthetic::{SyntheticCore, batches_of};
+use commit_trace::{Stages, TraceReader, TraceWriter};
+use common::{assert_error, scratch, stderr, stdout, tipsim};
+
+const METADATA: &str = r#"{"name": "synthetic", "clock_hz": 1000000000, "stages": true,
+    "core": {"name": "small", "rob": {"entries": 64}, "decode": {"width": 4}},
+    "samplers": [{"name": "tip", "profiler": "tip", "schedule": {"period": 199, "offset": 0, "random": null}}]}"#;
+
+/// Several chunks.
+fn trace() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let path = scratch("trace").join("run.tip");
+        // Without the words that mean sleep or the end of a batch.
+        let words: Vec<u32> = (0..700_000u32)
+            .map(|n| n.wrapping_mul(2_654_435_761) >> 3)
+            .collect();
+        let mut writer = TraceWriter::create(&path, METADATA).unwrap();
+        for mut batch in batches_of(SyntheticCore::by_rows(4), &words) {
+            let stages = batch.records.iter().map(|record| Stages {
+                fetch: record.residence() + record.decode_lead() + 5,
+                issue: record.residence(),
+                complete: 0,
+            });
+            batch.stages = stages.collect();
+            writer.batch(&batch).unwrap();
+        }
+        writer.finish().unwrap();
+        path
+    })
+}
+
+fn run(verb: &str, trace: &Path, args: &[&str]) -> Output {
+    tipsim()
+        .args(["trace", verb])
+        .arg(trace)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn text(verb: &str, args: &[&str]) -> String {
+    let output = run(verb, trace(), args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    stdout(&output)
+}
+
+/// The commit column of a dump's records.
+fn commits(dump: &str) -> Vec<u64> {
+    let records = dump.lines().filter(|line| line.contains("0x"));
+    records
+        .map(|line| line.split_whitespace().nth(3).unwrap().parse().unwrap())
+        .collect()
+}
+
+#[test]
+fn dump_finds_records_cycles_and_guest_time() {
+    let dump = text("dump", &["--from", "500000", "--count", "30"]);
+    let found = commits(&dump);
+    assert_eq!(found.len(), 30);
+    let middle = found[20];
+    let by_cycle = commits(&text(
+        "dump",
+        &["--from", &format!("{middle}c"), "--count", "10"],
+    ));
+    assert_eq!(by_cycle[0], middle);
+    // At 1 GHz a cycle is a nanosecond.
+    let end = by_cycle[9];
+    let (first, last) = (format!("{middle}ns"), format!("{end}ns"));
+    let by_time = commits(&text("dump", &["--from", &first, "--to", &last]));
+    let expected = by_cycle.iter().filter(|cycle| **cycle < end);
+    assert!(by_time.iter().eq(expected), "{by_time:?}");
+    assert!(commits(&text("dump", &["--count", "0"])).is_empty());
+}
+
+#[test]
+fn expand_writes_every_format() {
+    let part = |format| {
+        let args = ["--format", format, "--from", "400000", "--to", "400100"];
+        text("expand", &args)
+    };
+    let csv = part("csv");
+    assert_eq!(csv.lines().count(), 101);
+    assert!(csv.starts_with("record,fetch,decode,dispatch,issue,complete,commit,"));
+    let konata = part("konata");
+    assert!(konata.starts_with("Kanata\t0004\nC=\t"));
+    assert_eq!(konata.lines().filter(|l| l.starts_with("R\t")).count(), 100);
+    let view = part("o3pipeview");
+    assert_eq!(view.lines().count(), 700);
+
+    let out = scratch("trace-tokens").join("tokens.bin");
+    let found = commits(&text("dump", &["--from", "400000", "--to", "400101"]));
+    let args = [
+        "--format", "token512", "--from", "400000", "--to", "400100", "-o",
+    ];
+    let output = run(
+        "expand",
+        trace(),
+        &[&args[..], &[out.to_str().unwrap()]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let tokens = std::fs::read(out).unwrap();
+    assert_eq!(tokens.len() as u64, 64 * (found[100] - found[0]));
+    assert_eq!(tokens[..8], found[0].to_le_bytes());
+}
+
+#[test]
+fn bad_arguments_name_what_is_expected() {
+    let same = run(
+        "expand",
+        trace(),
+        &["--format", "csv", "-o", trace().to_str().unwrap()],
+    );
+    assert_error(&same, 2, &["run.tip", "the trace itself"]);
+    assert!(TraceReader::open(trace()).is_ok());
+    let beyond = run("dump", trace(), &["--from", "99s"]);
+    assert_error(&beyond, 2, &["run.tip", "no cycle 99000000000"]);
+    let hart = run("dump", trace(), &["--hart", "3", "--from", "5"]);
+    assert_error(&hart, 2, &["hart 3"]);
+    let bad = run("dump", trace(), &["--from", "5 parsecs"]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(stderr(&bad).contains("a time (1.5ms)"), "{}", stderr(&bad));
+}
+
+#[test]
+fn cut_damaged_and_newer_traces_are_read_as_far_as_they_go() {
+    let dir = scratch("trace-broken");
+    let whole = std::fs::read(trace()).unwrap();
+    let second = TraceReader::open(trace()).unwrap().chunks()[1];
+    let write = |name: &str, bytes: &[u8]| {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let at = second.offset as usize + 3000;
+    let cut = write("cut.tip", &whole[..at]);
+    let mut bytes = whole.clone();
+    bytes[at] ^= 1;
+    let damaged = write("damaged.tip", &bytes);
+    let offset = format!("at offset {}", second.offset);
+
+    for (trace, status) in [(&cut, 0), (&damaged, 2)] {
+        let csv = run("expand", trace, &["--format", "csv"]);
+        assert_error(&csv, status, &[&offset]);
+        assert_eq!(stdout(&csv).lines().count() as u64, second.first_seq.0 + 1);
+        let evaluated = run("evaluate", trace, &[]);
+        assert_error(&evaluated, status, &[&offset]);
+        assert!(stdout(&evaluated).contains("tip"), "{}", stdout(&evaluated));
+        let verified = run("verify", trace, &[]);
+        assert_error(&verified, 2, &[&offset]);
+        assert!(stdout(&verified).starts_with("not whole; up to there: "));
+    }
+
+    let beyond = run("dump", &cut, &["--from", "690000"]);
+    assert_error(&beyond, 2, &["no record 690000", &offset]);
+
+    let mut bytes = whole;
+    bytes[8] = 3;
+    let newer = write("newer.tip", &bytes);
+    let words = ["newer.tip", "version 3 at offset 8"];
+    assert_error(&run("verify", &newer, &[]), 2, &words);
+    assert_error(&run("dump", &newer, &[]), 2, &words);
+    assert_error(&run("dump", &newer, &["--from", "5"]), 2, &words);
+}
