@@ -7,7 +7,8 @@ use std::io::{BufReader, Write};
 use std::path::Path;
 
 use commit_trace::{
-    Batch, Event, HartId, InstFacts, Seq, SpanBuilder, SpanSink, State, TraceEnd, TraceReader,
+    Batch, Event, HartId, InstFacts, Seq, SpanBuilder, SpanSink, State, StreamError, TraceEnd,
+    TraceReader,
 };
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
@@ -16,7 +17,8 @@ use crate::cli::{DumpArgs, Format, TraceArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
 use crate::spec;
 
-type Reader = TraceReader<BufReader<File>>;
+/// A trace file.
+pub type Reader = TraceReader<BufReader<File>>;
 
 /// Runs one of the trace commands.
 pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
@@ -28,7 +30,8 @@ pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
     }
 }
 
-fn open(path: &Path) -> anyhow::Result<Reader> {
+/// Opens a trace.
+pub fn open(path: &Path) -> anyhow::Result<Reader> {
     Ok(Reader::open(path).map_err(|e| BadInput(e.to_string()))?)
 }
 
@@ -40,7 +43,8 @@ fn end_of(reader: &Reader) -> String {
     }
 }
 
-fn metadata(reader: &Reader) -> Value {
+/// What the trace says of the run.
+pub fn metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 
@@ -164,15 +168,9 @@ impl SpanSink for Totals {
 fn verify(args: &TraceArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
     let (mut spans, mut totals) = (SpanBuilder::new(), Totals::default());
-    let mut batch = Batch::default();
-    while reader
-        .next_batch(&mut batch)
-        .map_err(|e| BadInput(e.to_string()))?
-    {
-        spans
-            .batch(&batch, &mut totals)
-            .map_err(|e| bad_input(&args.trace, e))?;
-    }
+    replay(&args.trace, &mut reader, |batch| {
+        spans.batch(batch, &mut totals)
+    })?;
     let sum: u64 = totals.cycles.values().sum();
     anyhow::ensure!(
         sum == spans.cycle(),
@@ -223,26 +221,40 @@ pub fn fingerprint(evaluation: &Evaluation) -> Value {
         .into()
 }
 
-fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
-    let meta = metadata(&reader);
-    let samplers: Vec<Sampler> = serde_json::from_value(meta["samplers"].clone())
-        .map_err(|e| bad_input(&args.trace, format!("metadata: samplers: {e}")))?;
+/// The samplers and the region that the run was profiled with.
+pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Region)> {
+    let samplers = serde_json::from_value(meta["samplers"].clone())
+        .map_err(|e| bad_input(path, format!("metadata: samplers: {e}")))?;
     let region = match serde_json::from_value(meta["region"].clone()) {
         Ok(spec::Region::Command) => Region::Marked,
         _ => Region::Whole,
     };
-    let mut evaluator = Evaluator::new(&samplers, region);
+    Ok((samplers, region))
+}
+
+/// Gives every batch of a trace to `take`.
+pub fn replay(
+    path: &Path,
+    reader: &mut Reader,
+    mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
+) -> anyhow::Result<()> {
     let mut batch = Batch::default();
-    let start = std::time::Instant::now();
     while reader
         .next_batch(&mut batch)
         .map_err(|e| BadInput(e.to_string()))?
     {
-        evaluator
-            .batch(&batch)
-            .map_err(|e| bad_input(&args.trace, e))?;
+        take(&batch).map_err(|e| bad_input(path, e))?;
     }
+    Ok(())
+}
+
+fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
+    let mut reader = open(&args.trace)?;
+    let meta = metadata(&reader);
+    let (samplers, region) = profiled(&args.trace, &meta)?;
+    let mut evaluator = Evaluator::new(&samplers, region);
+    let start = std::time::Instant::now();
+    replay(&args.trace, &mut reader, |batch| evaluator.batch(batch))?;
     let evaluation = evaluator.finish();
     let seconds = start.elapsed().as_secs_f64();
     let (by_instruction, oracle) = (|p, i| (p, i), &evaluation.oracle);

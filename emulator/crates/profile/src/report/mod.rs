@@ -28,7 +28,7 @@ mod html;
 mod json;
 mod listing;
 mod model;
-mod place;
+pub(crate) mod place;
 mod published;
 mod rows;
 mod text;

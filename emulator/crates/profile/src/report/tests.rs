@@ -85,6 +85,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
+        log: Vec::new(),
     }
 }
 
