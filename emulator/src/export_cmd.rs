@@ -1,7 +1,7 @@
 //! `tipsim report --format pprof` and the others that other tools read: the trace is replayed.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use commit_trace::TraceEnd;
@@ -20,6 +20,7 @@ const ORACLE: &str = "oracle";
 const WINDOWS: u64 = 1000;
 
 /// The profilers to export.
+#[derive(Default)]
 struct Choice {
     oracle: bool,
     samplers: Vec<Sampler>,
@@ -87,8 +88,11 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
 
 fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Result<()> {
     let mut out = BufWriter::new(out);
-    export.write(format, &mut out)?;
-    out.flush()
+    match export.write(format, &mut out).and_then(|()| out.flush()) {
+        // A reader that has seen enough (`| head`) is no error.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 /// The profilers by name. A profiler's own name means its first sampler.
@@ -110,13 +114,18 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
             "--profiler: folded stacks hold one profiler".into(),
         ));
     }
+    if format == Format::Perfetto {
+        return match names {
+            [] => Ok(Choice::default()),
+            _ => Err(BadInput(
+                "--profiler: perfetto has the Oracle's cycle stacks only".into(),
+            )),
+        };
+    }
     let default = [if samplers.is_empty() { ORACLE } else { "tip" }.to_owned()];
     let names = if names.is_empty() { &default } else { names };
-    let mut choice = Choice {
-        oracle: false,
-        samplers: Vec::new(),
-    };
-    for name in names.iter().filter(|_| format != Format::Perfetto) {
+    let mut choice = Choice::default();
+    for name in names {
         if name == ORACLE {
             choice.oracle = true;
             continue;

@@ -94,25 +94,34 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         let path = args.dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
     };
+    let for_tool = match args.format {
+        ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
+        ReportFormat::Pprof => Some(Format::Pprof),
+        ReportFormat::Firefox => Some(Format::Firefox),
+        ReportFormat::Folded => Some(Format::Folded),
+        ReportFormat::Speedscope => Some(Format::Speedscope),
+        ReportFormat::PerfData => Some(Format::PerfData),
+        ReportFormat::Perfetto => Some(Format::Perfetto),
+    };
+    if args.level.is_some() && !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
+        return Err(BadInput("--level: expected --format text or json".into()).into());
+    }
+    if let Some(format) = for_tool {
+        return export(args, format);
+    }
+    if !args.profiler.is_empty() {
+        return Err(BadInput("--profiler: expected a format of another tool".into()).into());
+    }
     let text = match (args.level, args.format) {
-        (Some(level), format @ (ReportFormat::Text | ReportFormat::Json)) => {
+        (Some(level), format) => {
             let path = args.dir.join("errors.json");
             let errors: Value =
                 serde_json::from_str(&read("errors.json")?).map_err(|e| bad_input(&path, e))?;
             one_level(&errors, level, format)?
         }
-        (Some(_), _) => {
-            return Err(BadInput("--level: expected --format text or json".into()).into());
-        }
-        (None, ReportFormat::Text) => read("report.txt")?,
-        (None, ReportFormat::Json) => read("report.json")?,
         (None, ReportFormat::Html) => read("report.html")?,
-        (None, ReportFormat::Pprof) => return export(args, Format::Pprof),
-        (None, ReportFormat::Firefox) => return export(args, Format::Firefox),
-        (None, ReportFormat::Folded) => return export(args, Format::Folded),
-        (None, ReportFormat::Speedscope) => return export(args, Format::Speedscope),
-        (None, ReportFormat::PerfData) => return export(args, Format::PerfData),
-        (None, ReportFormat::Perfetto) => return export(args, Format::Perfetto),
+        (None, ReportFormat::Json) => read("report.json")?,
+        (None, _) => read("report.txt")?,
     };
     match &args.output {
         Some(path) => std::fs::write(path, text).map_err(|e| bad_input(path, e))?,

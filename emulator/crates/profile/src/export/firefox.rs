@@ -60,6 +60,9 @@ struct Samples {
     /// Milliseconds.
     time: Vec<f64>,
     weight: Vec<u64>,
+    /// The same in nanoseconds: how busy the timeline shows the thread.
+    #[serde(rename = "threadCPUDelta")]
+    thread_cpu_delta: Vec<u64>,
 }
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -75,12 +78,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     let selected = (0..threads.len()).max_by_key(|at| (weights[*at], std::cmp::Reverse(*at)));
     let profile = Profile {
         meta: meta(export, selected),
-        libs: export
-            .symbols
-            .modules
-            .iter()
-            .map(|module| library(module))
-            .collect(),
+        libs: export.symbols.modules.iter().map(library).collect(),
         threads,
         pages: [],
         counters: [],
@@ -112,6 +110,10 @@ fn thread(export: &Export<'_>, series: &Series<'_>, id: ProcessId, samples: &[We
             .collect(),
         time: samples.iter().map(|sample| millis(sample.cycle)).collect(),
         weight: samples.iter().map(|sample| sample.cycles).collect(),
+        thread_cpu_delta: samples
+            .iter()
+            .map(|sample| export.nanos(sample.cycles))
+            .collect(),
     };
     let process = export.evaluation.processes.get(id.0 as usize);
     let start = process.map_or(0.0, |process| millis(process.first_cycle));

@@ -33,9 +33,6 @@ mod speedscope;
 
 use std::io::{self, Write};
 
-use crate::symbolize::Symbolizer;
-use crate::{Evaluation, Window};
-
 pub use model::Export;
 
 /// A file format.
@@ -76,18 +73,7 @@ pub struct Options<'a> {
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
 }
 
-impl<'a> Export<'a> {
-    /// Names everything in `evaluation`. `windows` are those of [`crate::Timeline`] over the same
-    /// stream; formats without time need none.
-    pub fn new(
-        evaluation: &'a Evaluation,
-        windows: &'a [Window],
-        symbolizer: &Symbolizer,
-        options: Options<'a>,
-    ) -> Self {
-        Self::named(evaluation, windows, symbolizer, options)
-    }
-
+impl Export<'_> {
     /// Writes a file.
     ///
     /// # Errors

@@ -61,7 +61,9 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Export<'a> {
-    pub(super) fn named(
+    /// Names everything in `evaluation`. `windows` are those of [`crate::Timeline`] over the same
+    /// stream; formats without time need none.
+    pub fn new(
         evaluation: &'a Evaluation,
         windows: &'a [Window],
         symbolizer: &Symbolizer,

@@ -29,6 +29,8 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 /// Longest build id of an MMAP2 record.
 const MAX_BUILD_ID: usize = 20;
+/// Longest name of a thread in Linux.
+const MAX_NAME: usize = 15;
 /// Longest path in Linux.
 const MAX_PATH: usize = 4096;
 const READ_AND_EXECUTE: u32 = 5;
@@ -100,7 +102,8 @@ fn describe(export: &Export<'_>, process: &Process, shared: &[Image], records: &
         0
     };
     let mut body = Bytes::default();
-    body.u32(pid).u32(pid).padded(&process.name);
+    let name = &process.name[..process.name.floor_char_boundary(MAX_NAME)];
+    body.u32(pid).u32(pid).padded(name);
     records.push(record(export, COMM, misc, start, (pid, 1), body));
     for image in shared {
         records.push(mmap(export, image, start, pid));
@@ -139,7 +142,7 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
     body.u32(READ_AND_EXECUTE).u32(0);
     // perf would take its own process's vdso for the guest's.
     let path = image.path.replace("[vdso]", "[guest-vdso]");
-    body.padded(path.get(..MAX_PATH).unwrap_or(&path));
+    body.padded(&path[..path.floor_char_boundary(MAX_PATH)]);
     record(export, MMAP2, misc, cycle, (pid, 1), body)
 }
 

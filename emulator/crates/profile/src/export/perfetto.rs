@@ -3,7 +3,7 @@
 //!
 //! A counter holds the share of a window's cycles, in percent, from the window's start to its end.
 
-mod proto;
+pub(super) mod proto;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

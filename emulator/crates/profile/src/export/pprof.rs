@@ -3,7 +3,7 @@
 //! A sample type per profiler, in cycles. A sample is an instruction, with its inlined functions as
 //! lines; processes are labels, so that `pprof -tagroot process` puts them at the root.
 
-mod proto;
+pub(super) mod proto;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -64,10 +64,11 @@ impl Builder<'_> {
             }
         }
         let (process, pid) = (self.string("process"), self.string("pid"));
-        for (row, value) in values.into_iter().enumerate() {
-            if value.iter().all(|cycles| *cycles == 0) {
-                continue;
-            }
+        let mut rows: Vec<(usize, Vec<i64>)> = values.into_iter().enumerate().collect();
+        rows.retain(|(_, value)| value.iter().any(|cycles| *cycles > 0));
+        // The hottest first: pprof calls the first mapping the main one.
+        rows.sort_by_key(|(_, value)| std::cmp::Reverse(value.first().copied()));
+        for (row, value) in rows {
             let location = self.location(row);
             let id = export.rows[row].process;
             let name = self.string(export.process_name(id));

@@ -41,4 +41,4 @@ pub use published::{Level, Published, published};
 pub use text::Options;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,14 +3,14 @@
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Trace {
+pub(in crate::export) struct Trace {
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<Packet>,
 }
 
 /// `TracePacket`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Packet {
+pub(in crate::export) struct Packet {
     /// Nanoseconds.
     #[prost(uint64, tag = "8")]
     pub timestamp: u64,
@@ -26,7 +26,7 @@ pub(super) struct Packet {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TrackEvent {
+pub(in crate::export) struct TrackEvent {
     #[prost(int32, tag = "9")]
     pub r#type: i32,
     /// `track_uuid`.
@@ -39,7 +39,7 @@ pub(super) struct TrackEvent {
 
 /// `TrackDescriptor`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Track {
+pub(in crate::export) struct Track {
     /// `uuid`.
     #[prost(uint64, tag = "1")]
     pub id: u64,
@@ -60,7 +60,7 @@ pub(super) struct Track {
 
 /// `CounterDescriptor`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Counter {
+pub(in crate::export) struct Counter {
     /// `unit_name`.
     #[prost(string, tag = "6")]
     pub unit: String,
