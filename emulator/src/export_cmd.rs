@@ -16,8 +16,11 @@ use crate::report_cmd::{SymbolPaths, disassemble};
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
 const ORACLE: &str = "oracle";
-/// Windows of the Oracle's time. Each has up to a line per instruction that ran in it.
-const WINDOWS: u64 = 1000;
+/// Windows of the cycle stacks.
+const STACK_WINDOWS: u64 = 1000;
+/// Windows of the Oracle's time. Each has a record per instruction that ran in it: with 1000 of them
+/// the quickstart's file has 380 MB.
+const ORACLE_WINDOWS: u64 = 200;
 
 /// The profilers to export.
 #[derive(Default)]
@@ -43,9 +46,15 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if format.is_timed() {
         evaluator = evaluator.keep_samples();
     }
-    let cycles = reader.chunks().iter().map(|c| c.end_cycle).max();
-    let wants_windows = format == Format::Perfetto || format.is_timed() && choice.oracle;
-    let mut timeline = wants_windows.then(|| Timeline::new(region, cycles.unwrap_or(0) / WINDOWS));
+    let cycles = match reader.chunks() {
+        [first, .., last] => last.end_cycle.saturating_sub(first.start_cycle),
+        _ => 0,
+    };
+    let windows = match format {
+        Format::Perfetto => Some(STACK_WINDOWS),
+        _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
+    };
+    let mut timeline = windows.map(|windows| Timeline::new(region, cycles / windows));
     replay(&path, &mut reader, |batch| {
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)

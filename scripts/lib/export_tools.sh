@@ -16,7 +16,7 @@ need_export_tools() {
         echo "tipsim: installing ${npm[*]} ${pypi[*]}" >&2
         rm -rf "$dir"
         mkdir -p "$dir"
-        npm install --silent --no-audit --no-fund --prefix "$dir" "${npm[@]}" > /dev/null
+        npm install --loglevel=error --no-audit --no-fund --prefix "$dir" "${npm[@]}" > /dev/null
         python3 -m venv "$dir/python"
         "$dir/python/bin/pip" install --quiet "${pypi[@]}"
         echo "${npm[*]} ${pypi[*]}" > "$dir/versions"
