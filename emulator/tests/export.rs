@@ -155,10 +155,27 @@ fn firefox_profiler_opens_its_profile() {
     succeed(&mut cli(&["stop", "--all"]));
     let (threads, samples) = (stdout(&threads.unwrap()), stdout(&samples.unwrap()));
     assert!(threads.contains("sort (oracle)"), "{threads}");
+    // The busiest thread is selected: its cycles, functions and instructions.
+    let cycles_of = |thread: &serde_json::Value| -> u64 {
+        let weights = thread["samples"]["weight"].as_array().expect("weights");
+        weights.iter().filter_map(|weight| weight.as_u64()).sum()
+    };
+    let profile = json(&file);
+    let all: Vec<u64> = profile["threads"]
+        .as_array()
+        .expect("threads")
+        .iter()
+        .map(cycles_of)
+        .collect();
+    assert_eq!(all.iter().sum::<u64>(), cycles());
+    let busiest = all.iter().max().expect("a thread");
     assert!(
-        samples.contains("Kernel") && samples.contains("%)"),
+        samples.contains(&format!("({busiest} running samples)")),
         "{samples}"
     );
+    for word in ["User", "Kernel", "busybox!busybox+0x", "busybox!0x"] {
+        assert!(samples.contains(word), "no {word}:\n{samples}");
+    }
 }
 
 #[test]
