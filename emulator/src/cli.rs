@@ -62,7 +62,8 @@ pub enum Command {
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
-      perf report -i perf.data; perf annotate -i perf.data FUNCTION
+      perf report -i perf.data
+      perf annotate -i perf.data --objdump=riscv64-linux-gnu-objdump FUNCTION
   tipsim report out/quickstart --format folded --profiler oracle | flamegraph.pl > oracle.svg
   tipsim report out/quickstart --format speedscope -o profile.speedscope.json
   tipsim report out/quickstart --format firefox -o profile.json
