@@ -26,8 +26,6 @@ pub enum Format {
     Text,
     /// The same as JSON.
     Json,
-    /// One self-contained page (reports only).
-    Html,
 }
 
 /// Output formats of a core.
@@ -61,9 +59,21 @@ pub enum Command {
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
         tipsim exec test.elf --signature test.sig --max-insts 1000000")]
     Exec(ExecArgs),
-    /// Show the report of a finished run.
-    #[command(after_help = "Example:\n  tipsim report out/quickstart\n  \
-        tipsim report out/quickstart --level function --format json")]
+    /// Show the report of a finished run, or write its profiles for other tools.
+    #[command(after_help = "Examples:
+  tipsim report out/quickstart
+  tipsim report out/quickstart --level function --format json
+  tipsim report out/quickstart --format pprof -o profile.pb.gz
+      pprof -top -sample_index=oracle profile.pb.gz
+  tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
+      perf report -i perf.data
+      perf annotate -i perf.data --objdump=riscv64-linux-gnu-objdump FUNCTION
+  tipsim report out/quickstart --format folded --profiler oracle | flamegraph.pl > oracle.svg
+  tipsim report out/quickstart --format speedscope -o profile.speedscope.json
+  tipsim report out/quickstart --format firefox -o profile.json
+      load it at https://profiler.firefox.com
+  tipsim report out/quickstart --format perfetto -o stacks.pftrace
+      load it at https://ui.perfetto.dev")]
     Report(ReportArgs),
     /// Look into a trace.
     #[command(subcommand)]
@@ -194,6 +204,29 @@ pub enum Level {
     Instruction,
 }
 
+/// Formats of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// A table.
+    Text,
+    /// The same as JSON.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// pprof: a sample type per profiler.
+    Pprof,
+    /// Firefox Profiler: a thread per profiler and process, over time.
+    Firefox,
+    /// Folded stacks for flame graphs, of one profiler.
+    Folded,
+    /// speedscope: a profile per profiler.
+    Speedscope,
+    /// Linux's perf.data: an event per profiler, a record per sample.
+    PerfData,
+    /// Perfetto: the Oracle's cycle stacks over time.
+    Perfetto,
+}
+
 /// `tipsim report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -204,7 +237,17 @@ pub struct ReportArgs {
     pub level: Option<Level>,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: ReportFormat,
+    /// Write to this file, not to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only this profiler, or sampler of the run (`oracle`, `tip`, `lci`, `tip@800000`); may be repeated. pprof and
+    /// speedscope: by default the Oracle and the first sampler of each profiler; other formats: tip.
+    #[arg(long, value_name = "NAME")]
+    pub profiler: Vec<String>,
+    /// Directory of the built guest, for symbols, if it is no longer where the run found it.
+    #[arg(long, value_name = "DIR")]
+    pub guest_dir: Option<PathBuf>,
 }
 
 /// `tipsim trace`.

@@ -13,6 +13,7 @@ mod boot;
 mod cli;
 mod core_cmd;
 mod exec;
+mod export_cmd;
 mod failure;
 mod gdb;
 mod guest;

@@ -3,35 +3,65 @@
 use std::path::{Path, PathBuf};
 
 use profile::Evaluation;
+use profile::export::Format;
 use profile::perf_data::GuestProfile;
 use profile::report::{Options, Report};
 use profile::symbolize::{SymbolFiles, Symbolizer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use timing::Preset;
 
-use crate::cli::{Format, Level, ReportArgs};
-use crate::failure::bad_input;
+use crate::cli::{Level, ReportArgs, ReportFormat};
+use crate::export_cmd::export;
+use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 
 /// The name that perf gives our PMU's event.
 const GUEST_EVENT: &str = "tip";
 
+/// Where the guest's symbols are on the host; run.json keeps it for later.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SymbolPaths {
+    /// Folders with the guest's ELF files at their guest paths.
+    pub roots: Vec<PathBuf>,
+    /// The kernel's `vmlinux`.
+    pub kernel: Option<PathBuf>,
+    /// The firmware's ELF file.
+    pub firmware: Option<PathBuf>,
+}
+
+impl SymbolPaths {
+    /// Those of a guest, after folders of the user's own.
+    pub fn new(files: &GuestFiles, own: &[PathBuf]) -> Self {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        Self {
+            roots: own.iter().chain(&files.debug).map(absolute).collect(),
+            kernel: files.vmlinux.as_ref().map(absolute),
+            firmware: files.firmware_elf.as_ref().map(absolute),
+        }
+    }
+
+    /// Names addresses by these files.
+    pub fn symbolizer(&self) -> Symbolizer {
+        Symbolizer::new(SymbolFiles {
+            roots: self.roots.clone(),
+            kernel: self.kernel.clone(),
+            kernel_physical: Some(machine::KERNEL_BASE),
+            firmware: self.firmware.clone(),
+            ..SymbolFiles::default()
+        })
+    }
+}
+
 /// Writes errors.json and report.{txt,json,html}, and prints the tables.
 pub fn write(
     evaluation: &Evaluation,
-    files: &GuestFiles,
-    symbols: &[PathBuf],
+    symbols: &SymbolPaths,
     out: &Path,
     core: &Preset,
     run: Value,
 ) -> anyhow::Result<()> {
-    let symbolizer = Symbolizer::new(SymbolFiles {
-        roots: symbols.iter().chain(&files.debug).cloned().collect(),
-        kernel: files.vmlinux.clone(),
-        kernel_physical: Some(machine::KERNEL_BASE),
-        firmware: files.firmware_elf.clone(),
-        ..SymbolFiles::default()
-    });
+    let symbolizer = symbols.symbolizer();
     let perf_data = out.join("perf.data");
     let guest = perf_data
         .exists()
@@ -58,27 +88,49 @@ pub fn disassemble(raw: u32, pc: u64) -> String {
     isa::disasm(&isa::decode(raw), pc)
 }
 
-/// `tipsim report`: what the run wrote, or one level of its errors.
+/// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     let read = |name: &str| {
         let path = args.dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
     };
-    if let Some(level) = args.level {
-        let path = args.dir.join("errors.json");
-        let errors: Value =
-            serde_json::from_str(&read("errors.json")?).map_err(|e| bad_input(&path, e))?;
-        return one_level(&errors, level, args.format);
+    let for_tool = match args.format {
+        ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
+        ReportFormat::Pprof => Some(Format::Pprof),
+        ReportFormat::Firefox => Some(Format::Firefox),
+        ReportFormat::Folded => Some(Format::Folded),
+        ReportFormat::Speedscope => Some(Format::Speedscope),
+        ReportFormat::PerfData => Some(Format::PerfData),
+        ReportFormat::Perfetto => Some(Format::Perfetto),
+    };
+    if args.level.is_some() && !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
+        return Err(BadInput("--level: expected --format text or json".into()).into());
     }
-    match args.format {
-        Format::Text => print!("{}", read("report.txt")?),
-        Format::Json => print!("{}", read("report.json")?),
-        Format::Html => print!("{}", read("report.html")?),
+    if let Some(format) = for_tool {
+        return export(args, format);
+    }
+    if !args.profiler.is_empty() {
+        return Err(BadInput("--profiler: expected a format of another tool".into()).into());
+    }
+    let text = match (args.level, args.format) {
+        (Some(level), format) => {
+            let path = args.dir.join("errors.json");
+            let errors: Value =
+                serde_json::from_str(&read("errors.json")?).map_err(|e| bad_input(&path, e))?;
+            one_level(&errors, level, format)?
+        }
+        (None, ReportFormat::Html) => read("report.html")?,
+        (None, ReportFormat::Json) => read("report.json")?,
+        (None, _) => read("report.txt")?,
+    };
+    match &args.output {
+        Some(path) => std::fs::write(path, text).map_err(|e| bad_input(path, e))?,
+        None => print!("{text}"),
     }
     Ok(())
 }
 
-fn one_level(errors: &Value, level: Level, format: Format) -> anyhow::Result<()> {
+fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Result<String> {
     let level = match level {
         Level::Function => "function",
         Level::Block => "block",
@@ -90,20 +142,17 @@ fn one_level(errors: &Value, level: Level, format: Format) -> anyhow::Result<()>
         .flatten()
         .map(|(process, levels)| (process.clone(), levels[level].clone()))
         .collect();
-    if format == Format::Json {
-        println!("{}", serde_json::to_string_pretty(&processes)?);
-        return Ok(());
+    if format == ReportFormat::Json {
+        return Ok(serde_json::to_string_pretty(&processes)? + "\n");
     }
-    println!("profile error by {level}");
+    let mut text = format!("profile error by {level}\n");
     for (process, errors) in processes {
-        print!("{process:24}");
+        text += &format!("{process:24}");
         for (profiler, error) in errors.as_object().into_iter().flatten() {
-            print!(
-                "  {profiler} {:.2} %",
-                100.0 * error.as_f64().unwrap_or(f64::NAN)
-            );
+            let percent = 100.0 * error.as_f64().unwrap_or(f64::NAN);
+            text += &format!("  {profiler} {percent:.2} %");
         }
-        println!();
+        text.push('\n');
     }
-    Ok(())
+    Ok(text)
 }

@@ -18,10 +18,11 @@ use serde_json::Value;
 use crate::cli::{PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
 
-pub use evaluate::fingerprint;
+pub use evaluate::{fingerprint, profiled, replay};
 pub use place::Place;
 
-type Reader = TraceReader<BufReader<File>>;
+/// A trace file.
+pub type Reader = TraceReader<BufReader<File>>;
 
 /// Clock of a trace that does not say: the presets' 3.2 GHz.
 const CLOCK_HZ: u64 = 3_200_000_000;
@@ -37,11 +38,13 @@ pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
     }
 }
 
-fn open(path: &Path) -> anyhow::Result<Reader> {
+/// Opens a trace.
+pub fn open(path: &Path) -> anyhow::Result<Reader> {
     Ok(Reader::open(path).map_err(|e| BadInput(e.to_string()))?)
 }
 
-fn metadata(reader: &Reader) -> Value {
+/// What the trace says of the run.
+pub fn metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 

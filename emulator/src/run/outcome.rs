@@ -11,7 +11,7 @@ use super::Plan;
 use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
 use crate::failure::bad_input;
-use crate::report_cmd;
+use crate::report_cmd::{self, SymbolPaths};
 use crate::spec::Net;
 use crate::trace_cmd::fingerprint;
 
@@ -52,8 +52,7 @@ impl Outcome {
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
         if let Some(evaluation) = self.host.as_ref().and_then(|h| h.evaluation.as_ref()) {
-            let (files, symbols) = (&plan.files, &plan.spec.guest.symbols);
-            report_cmd::write(evaluation, files, symbols, out, &plan.preset, run)?;
+            report_cmd::write(evaluation, &symbols(plan), out, &plan.preset, run)?;
         }
         Ok(())
     }
@@ -98,6 +97,7 @@ impl Outcome {
             "deterministic": plan.spec.guest.net == Net::None,
             "core": plan.preset,
             "spec": plan.spec,
+            "symbols": symbols(plan),
             "stats": self.stats,
             "trace": trace.map(|t| json!({
                 "bytes": t.bytes,
@@ -162,6 +162,10 @@ impl Outcome {
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
         }
     }
+}
+
+fn symbols(plan: &Plan) -> SymbolPaths {
+    SymbolPaths::new(&plan.files, &plan.spec.guest.symbols)
 }
 
 /// The most memory that this process ever had in use, as Linux counts it.

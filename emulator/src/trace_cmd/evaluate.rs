@@ -2,14 +2,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use commit_trace::Batch;
+use commit_trace::{Batch, StreamError};
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
 
-use super::{ended, metadata, open};
+use super::{Reader, ended, metadata, open};
 use crate::cli::{Format, TraceArgs};
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::spec;
 
 /// A number that two evaluations share only if every weight of every profile is equal.
@@ -35,16 +36,35 @@ pub fn fingerprint(evaluation: &Evaluation) -> Value {
         .into()
 }
 
-/// Replays a trace into the profilers of its run, as far as it goes.
-pub fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
-    let meta = metadata(&reader);
-    let samplers: Vec<Sampler> = serde_json::from_value(meta["samplers"].clone())
-        .map_err(|e| bad_input(&args.trace, format!("metadata: samplers: {e}")))?;
+/// The samplers and the region that the run was profiled with.
+pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Region)> {
+    let samplers = serde_json::from_value(meta["samplers"].clone())
+        .map_err(|e| bad_input(path, format!("metadata: samplers: {e}")))?;
     let region = match serde_json::from_value(meta["region"].clone()) {
         Ok(spec::Region::Command) => Region::Marked,
         _ => Region::Whole,
     };
+    Ok((samplers, region))
+}
+
+/// Gives every batch of a trace to `take`.
+pub fn replay(
+    path: &Path,
+    reader: &mut Reader,
+    mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
+) -> anyhow::Result<()> {
+    let mut batch = Batch::default();
+    while { reader.next_batch(&mut batch) }.map_err(|e| BadInput(e.to_string()))? {
+        take(&batch).map_err(|e| bad_input(path, e))?;
+    }
+    Ok(())
+}
+
+/// Replays a trace into the profilers of its run, as far as it goes.
+pub fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
+    let mut reader = open(&args.trace)?;
+    let meta = metadata(&reader);
+    let (samplers, region) = profiled(&args.trace, &meta)?;
     let mut evaluator = Evaluator::new(&samplers, region);
     let mut batch = Batch::default();
     let start = std::time::Instant::now();

@@ -10,7 +10,8 @@ use commit_trace::{
 use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
 use crate::policy::{Outcome, Policy, Trigger};
 use crate::{
-    Evaluation, GuestContext, ProcessId, Profile, Sampler, SamplerResult, SamplingClock, Schedule,
+    CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sample, Sampler, SamplerResult,
+    SamplingClock, Schedule,
 };
 
 /// Which cycles are profiled.
@@ -77,6 +78,14 @@ impl Evaluator {
         }
     }
 
+    /// Keeps every single sample from now on ([`SamplerResult::log`]), not only their sums.
+    pub fn keep_samples(mut self) -> Self {
+        for sampler in self.run.groups.iter_mut().flat_map(|g| &mut g.samplers) {
+            sampler.log = Some(Vec::new());
+        }
+        self
+    }
+
     /// Takes the next batch.
     ///
     /// # Errors
@@ -95,6 +104,23 @@ impl Evaluator {
     /// Instructions that committed in the region so far.
     pub fn instructions(&self) -> u64 {
         self.run.instructions
+    }
+
+    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only.
+    pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks) {
+        let mut fresh = Oracle::new();
+        fresh.select(self.run.process);
+        std::mem::replace(&mut self.run.oracle, fresh).finish()
+    }
+
+    /// Idle cycles so far.
+    pub(crate) fn idle(&self) -> u64 {
+        self.run.idle
+    }
+
+    /// Static instructions so far, by number.
+    pub(crate) fn facts(&self) -> &[InstFacts] {
+        &self.run.facts
     }
 
     /// Ends the pass.
@@ -299,10 +325,12 @@ struct Running {
     samples: u64,
     dropped: u64,
     pending: bool,
-    /// Time of the last trigger.
+    /// Time of the last trigger, and its cycle in the stream.
     triggered: u64,
+    triggered_cycle: u64,
     /// Time up to which cycles are in samples.
     accounted: u64,
+    log: Option<Vec<Sample>>,
 }
 
 impl Running {
@@ -316,12 +344,15 @@ impl Running {
             dropped: 0,
             pending: false,
             triggered: 0,
+            triggered_cycle: 0,
             accounted: 0,
+            log: None,
         }
     }
 
     fn trigger(&mut self, time: u64, at: &Trigger<'_>, process: ProcessId) {
         self.triggered = time;
+        self.triggered_cycle = at.cycle;
         if !self.pending {
             let outcome = self.policy.trigger(at);
             self.settle(outcome, at.span.records, process);
@@ -351,11 +382,11 @@ impl Running {
         self.pending = outcome == Outcome::Pending;
         let cycles = self.triggered - self.accounted;
         match outcome {
-            Outcome::One(inst) => self.profile.add(process, inst, cycles * UNITS_PER_CYCLE),
+            Outcome::One(inst) => self.add(process, inst, cycles * UNITS_PER_CYCLE),
             Outcome::All => {
                 let share = cycles * SHARE[records.len()];
                 for record in records {
-                    self.profile.add(process, record.inst, share);
+                    self.add(process, record.inst, share);
                 }
             }
             Outcome::Pending => return,
@@ -366,6 +397,18 @@ impl Running {
         }
         self.samples += 1;
         self.accounted = self.triggered;
+    }
+
+    fn add(&mut self, process: ProcessId, inst: InstId, units: u64) {
+        self.profile.add(process, inst, units);
+        if let Some(log) = &mut self.log {
+            log.push(Sample {
+                cycle: self.triggered_cycle,
+                process,
+                inst,
+                units,
+            });
+        }
     }
 
     fn drop_pending(&mut self) {
@@ -379,6 +422,7 @@ impl Running {
             samples: self.samples,
             dropped: self.dropped,
             tail_cycles: profiled - self.accounted,
+            log: self.log.unwrap_or_default(),
         }
     }
 }

@@ -56,6 +56,22 @@ pub struct SamplerResult {
     pub dropped: u64,
     /// Cycles after the trigger of the last sample, in no sample.
     pub tail_cycles: u64,
+    /// The single samples in order of time, if [`crate::Evaluator::keep_samples`] asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<Sample>,
+}
+
+/// What a sample, or its share for one of the instructions that it was split over, says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Cycle of the trigger.
+    pub cycle: u64,
+    /// The process that ran.
+    pub process: ProcessId,
+    /// The instruction that it names.
+    pub inst: InstId,
+    /// Weight, in units of the profile.
+    pub units: u64,
 }
 
 /// Cycle stacks per (process, static instruction).

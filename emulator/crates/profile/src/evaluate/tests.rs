@@ -195,6 +195,25 @@ fn random_sampling_of_every_cycle_state_is_unbiased() {
 }
 
 #[test]
+fn kept_samples_add_up_to_the_profile() {
+    let words: Vec<u32> = (0..5000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    let samplers = samplers(100, 5);
+    let mut evaluator = Evaluator::new(&samplers, Region::Whole).keep_samples();
+    for batch in synthetic::batches(&words, 4) {
+        evaluator.batch(&batch).unwrap();
+    }
+    for result in evaluator.finish().samplers {
+        let mut sum = Profile::new(UNITS_PER_CYCLE);
+        for sample in &result.log {
+            sum.add(sample.process, sample.inst, sample.units);
+        }
+        assert_eq!(sum, result.profile, "{:?}", result.sampler);
+        assert!(result.log.is_sorted_by_key(|sample| sample.cycle));
+        assert!(result.log.len() as u64 >= result.samples);
+    }
+}
+
+#[test]
 fn time_goes_to_the_process_that_runs() {
     let switch = |pid: u32| {
         let bytes = [&pid.to_le_bytes()[..], &pid.to_le_bytes(), &[b'p'; 16]].concat();

@@ -8,6 +8,7 @@ use super::guest::{self, Matched};
 use super::model::{Column, LevelError, Levels, ModuleRow, ProcessReport, Report, Totals, focus};
 use super::published::published;
 use super::rows::{self, Selection};
+use crate::names::names;
 use crate::perf_data::GuestProfile;
 use crate::symbolize::{Symbolizer, Symbols};
 use crate::{Evaluation, Profiler};
@@ -30,7 +31,8 @@ impl Report {
         let (mut gathered, symbols) = gather::gather(evaluation, symbolizer, matched.as_ref());
         gathered.sort_by_key(|rows| (std::cmp::Reverse(rows.oracle_total), rows.process));
         let columns = columns(evaluation, guest, matched.as_ref());
-        let names = names(evaluation, &gathered);
+        let processes: Vec<_> = gathered.iter().map(|rows| rows.process).collect();
+        let names = names(evaluation, &processes);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
 
         let mut processes = vec![all(&gathered, units, columns.len())];
@@ -115,38 +117,6 @@ fn columns(
         });
     }
     columns
-}
-
-/// The command name; with the process id where several have it, and with the number of its program
-/// where one process id ran several of that name.
-fn names(evaluation: &Evaluation, gathered: &[Rows]) -> Vec<String> {
-    let of = |rows: &Rows| evaluation.processes.get(rows.process.0 as usize);
-    let plain = |rows: &Rows| match of(rows) {
-        Some(process) if !process.name.is_empty() && process.name != "all" => process.name.clone(),
-        Some(process) => format!("{}?", process.name),
-        None => "?".to_owned(),
-    };
-    let pid = |rows: &Rows| of(rows).and_then(|process| process.pid);
-    gathered
-        .iter()
-        .map(|rows| {
-            let (name, id) = (plain(rows), pid(rows));
-            let twins = || {
-                gathered
-                    .iter()
-                    .filter(|other| other.process != rows.process && plain(other) == name)
-            };
-            if twins().next().is_none() {
-                return name;
-            }
-            let with_id = format!("{name}-{}", id.unwrap_or(0));
-            if twins().any(|other| pid(other) == id) {
-                let generation = of(rows).map_or(rows.process.0, |process| process.generation);
-                return format!("{with_id}.{generation}");
-            }
-            with_id
-        })
-        .collect()
 }
 
 fn process(rows: &Rows, name: &str, pid: Option<u32>, units: f64, whole: f64) -> ProcessReport {

@@ -28,7 +28,7 @@ mod html;
 mod json;
 mod listing;
 mod model;
-mod place;
+pub(crate) mod place;
 mod published;
 mod rows;
 mod text;
@@ -41,4 +41,4 @@ pub use published::{Level, Published, published};
 pub use text::Options;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

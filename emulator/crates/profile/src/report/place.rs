@@ -3,22 +3,22 @@
 use commit_trace::InstFacts;
 
 use crate::symbolize::{BuildId, Place};
-use crate::{Evaluation, Process, ProcessId};
+use crate::{Evaluation, Mapping, Process, ProcessId};
 
 /// `InstFacts::space` of untranslated and of global (kernel) addresses.
-pub(super) const BARE: u32 = 0;
-pub(super) const KERNEL: u32 = 1;
+pub(crate) const BARE: u32 = 0;
+pub(crate) const KERNEL: u32 = 1;
 const SUPERVISOR: u8 = 1;
 /// Addresses from here up are the kernel's (Sv39, Sv48 and Sv57 alike).
 const KERNEL_HALF: u64 = 1 << 63;
 
 /// True if the place is the same for every process.
-pub(super) fn is_shared(fact: &InstFacts) -> bool {
+pub(crate) fn is_shared(fact: &InstFacts) -> bool {
     fact.space == BARE || fact.space == KERNEL
 }
 
 /// The place of an instruction as `process` executed it.
-pub(super) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFacts) -> Place {
+pub(crate) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFacts) -> Place {
     let pc = fact.pc;
     if fact.space == BARE {
         return if fact.privilege == SUPERVISOR {
@@ -31,21 +31,7 @@ pub(super) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFact
     if fact.space == KERNEL || fact.privilege == SUPERVISOR && pc >= KERNEL_HALF {
         return Place::Kernel(pc);
     }
-    let cycle = evaluation
-        .first_use
-        .get(fact.id.0 as usize)
-        .copied()
-        .unwrap_or(0);
-    let of =
-        |process: &ProcessId| -> Option<&Process> { evaluation.processes.get(process.0 as usize) };
-    // A child of vfork runs in its parent's space: what it does not know, the owner does.
-    let owner = evaluation.spaces.get(&fact.space);
-    let mapping = [Some(&process), owner]
-        .into_iter()
-        .flatten()
-        .filter_map(of)
-        .find_map(|process| process.mapping_at(pc, cycle));
-    match mapping {
+    match mapping(evaluation, process, fact) {
         Some(mapping) => Place::File {
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
@@ -55,4 +41,27 @@ pub(super) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFact
         },
         None => Place::Unknown(pc),
     }
+}
+
+/// The file mapping that holds a user instruction as `process` executed it.
+pub(crate) fn mapping<'a>(
+    evaluation: &'a Evaluation,
+    process: ProcessId,
+    fact: &InstFacts,
+) -> Option<&'a Mapping> {
+    let cycle = evaluation
+        .first_use
+        .get(fact.id.0 as usize)
+        .copied()
+        .unwrap_or(0);
+    let of = |process: &ProcessId| -> Option<&'a Process> {
+        evaluation.processes.get(process.0 as usize)
+    };
+    // A child of vfork runs in its parent's space: what it does not know, the owner does.
+    let owner = evaluation.spaces.get(&fact.space);
+    [Some(&process), owner]
+        .into_iter()
+        .flatten()
+        .filter_map(of)
+        .find_map(|process| process.mapping_at(fact.pc, cycle))
 }

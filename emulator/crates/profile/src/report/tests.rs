@@ -85,6 +85,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
+        log: Vec::new(),
     }
 }
 
@@ -103,7 +104,7 @@ const TRUTH: [(ProcessId, u32, u64); 12] = [
     (SHELL, 10, 500),
 ];
 
-fn evaluation() -> Evaluation {
+pub(crate) fn evaluation() -> Evaluation {
     let stack = |component, cycles: u64| {
         let mut stack = CycleStack::default();
         stack[Component::Execution] = cycles * UNITS / 4;
@@ -182,7 +183,7 @@ fn evaluation() -> Evaluation {
     }
 }
 
-fn guest_root() -> tempfile::TempDir {
+pub(crate) fn guest_root() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir_all(root.path().join("usr/bin")).unwrap();
     let elf: &[u8] = include_bytes!("../symbolize/tests/inlined.elf");

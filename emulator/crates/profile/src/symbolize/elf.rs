@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use object::{CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSegment};
+use object::{CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSegment, SegmentFlags};
 
 use super::BuildId;
 
@@ -20,6 +20,39 @@ struct Segment {
     offset: u64,
     file_size: u64,
     address: u64,
+}
+
+/// A loaded segment that holds instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeSegment {
+    /// Where it lies in the file.
+    pub offset: u64,
+    /// Its length, in bytes.
+    pub size: u64,
+    /// Its virtual address, as linked.
+    pub address: u64,
+}
+
+/// The executable segments of a file; none if it cannot be read.
+pub(crate) fn code_segments(path: &Path) -> Vec<CodeSegment> {
+    let Ok(bytes) = read(path) else {
+        return Vec::new();
+    };
+    let Ok(object) = object::File::parse(&*bytes) else {
+        return Vec::new();
+    };
+    object
+        .segments()
+        .filter(|segment| match segment.flags() {
+            SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
+            _ => false,
+        })
+        .map(|segment| CodeSegment {
+            offset: segment.file_range().0,
+            size: segment.file_range().1,
+            address: segment.address(),
+        })
+        .collect()
 }
 
 /// A parsed file and what is needed of it to translate addresses.

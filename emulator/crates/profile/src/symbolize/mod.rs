@@ -23,6 +23,7 @@ mod resolve;
 mod symbols;
 mod table;
 
+pub(crate) use elf::code_segments;
 pub use files::{BuildId, SymbolFiles};
 pub use resolve::{Place, Symbolizer};
 pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};

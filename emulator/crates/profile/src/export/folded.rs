@@ -1,0 +1,46 @@
+//! Folded stacks: a line per stack, frames separated by semicolons, then the cycles. Kernel and
+//! firmware functions end in `_[k]`, inlined ones in `_[i]`, as perf's stackcollapse script marks them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::Export;
+
+pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let series = export.series();
+    let [series] = &series[..] else {
+        let message = format!("folded stacks hold one profiler, found {}", series.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    };
+    // Equal stacks are one line: an address that held several instructions over time.
+    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
+    for (row, cycles) in export.cycles(series.profile) {
+        *stacks.entry(stack(export, row)).or_default() += cycles;
+    }
+    for (stack, cycles) in stacks {
+        writeln!(out, "{stack} {cycles}")?;
+    }
+    Ok(())
+}
+
+fn stack(export: &Export<'_>, row: usize) -> String {
+    let mut stack = plain(export.process_name(export.rows[row].process));
+    for frame in export.frames(row).iter().rev() {
+        let mark = match (frame.inlined, export.is_kernel(row)) {
+            (true, _) => "_[i]",
+            (false, true) => "_[k]",
+            (false, false) => "",
+        };
+        stack.push(';');
+        stack.push_str(&plain(frame.name));
+        stack.push_str(mark);
+    }
+    stack.push(';');
+    stack.push_str(&plain(&export.instruction(row)));
+    stack
+}
+
+/// Names come from the guest: nothing in them may end a frame or a line.
+fn plain(name: &str) -> String {
+    name.replace(|c: char| c == ';' || c.is_control(), ":")
+}

@@ -1,0 +1,99 @@
+//! Profiles for other tools: pprof, Firefox Profiler, folded stacks, speedscope, perf.data, and
+//! cycle stacks over time for Perfetto.
+//!
+//! The Oracle is one profiler among the others. Every weight is in cycles; what does not divide
+//! (a cycle shared by three instructions) is rounded so that each profile's sum stays exact.
+//! There are no call stacks: a stack is process, function, inlined functions, instruction.
+//!
+//! ```no_run
+//! # fn example(evaluation: &profile::Evaluation) -> std::io::Result<()> {
+//! use profile::export::{Export, Format, Options};
+//! use profile::symbolize::{SymbolFiles, Symbolizer};
+//!
+//! let options = Options {
+//!     name: "demo",
+//!     clock_hz: 3_200_000_000,
+//!     oracle: true,
+//!     disassemble: &|raw, _pc| format!("{raw:08x}"),
+//! };
+//! let symbolizer = Symbolizer::new(SymbolFiles::default());
+//! let export = Export::new(evaluation, &[], &symbolizer, options);
+//! export.write(Format::Pprof, &mut std::fs::File::create("profile.pb.gz")?)
+//! # }
+//! ```
+
+mod firefox;
+mod folded;
+mod images;
+mod model;
+mod perf_data;
+mod perfetto;
+mod pprof;
+mod speedscope;
+
+use std::io::{self, Write};
+
+pub use model::Export;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// pprof's protocol buffer, gzipped; a sample type per profiler.
+    Pprof,
+    /// Firefox Profiler's processed profile (JSON); a track per profiler and process, over time.
+    Firefox,
+    /// Folded stacks of one profiler, as flamegraph.pl reads them.
+    Folded,
+    /// speedscope's JSON; a profile per profiler.
+    Speedscope,
+    /// Linux's perf.data; an event per profiler, a record per sample.
+    PerfData,
+    /// Perfetto's trace; the Oracle's cycle stacks over time, whichever profilers are chosen.
+    Perfetto,
+}
+
+impl Format {
+    /// True if every single sample is written, with its time: the evaluation must have kept them
+    /// ([`crate::Evaluator::keep_samples`]), and the Oracle's come from [`crate::Timeline`].
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Firefox | Self::PerfData | Self::Perfetto)
+    }
+}
+
+/// What an export needs besides the profiles.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Name of the run.
+    pub name: &'a str,
+    /// Cycles per second.
+    pub clock_hz: u64,
+    /// Export the Oracle too, before the samplers.
+    pub oracle: bool,
+    /// An instruction in assembly, from its encoding and address.
+    pub disassemble: &'a dyn Fn(u32, u64) -> String,
+}
+
+impl Export<'_> {
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// If `out` cannot be written. [`Format::Folded`] holds one profiler only.
+    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Pprof => pprof::write(self, out),
+            Format::Firefox => firefox::write(self, out),
+            Format::Folded => folded::write(self, out),
+            Format::Speedscope => speedscope::write(self, out),
+            Format::PerfData => perf_data::write(self, out),
+            Format::Perfetto => perfetto::write(self, out),
+        }
+    }
+
+    /// What could not be named, one sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.symbols.warnings
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! speedscope's own format (<https://www.speedscope.app/file-format-schema.json>).
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Export;
+
+#[derive(Serialize)]
+struct File<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    name: &'a str,
+    exporter: &'static str,
+    shared: Shared,
+    profiles: Vec<Profile<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared {
+    frames: Vec<Frame>,
+}
+
+#[derive(Clone, Serialize, PartialEq, Eq, Hash)]
+struct Frame {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+/// The unit is none of speedscope's: weights are cycles, shown as plain numbers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Profile<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Vec<Vec<usize>>,
+    weights: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Frames {
+    list: Vec<Frame>,
+    known: HashMap<Frame, usize>,
+}
+
+impl Frames {
+    fn number(&mut self, frame: Frame) -> usize {
+        if let Some(&known) = self.known.get(&frame) {
+            return known;
+        }
+        self.list.push(frame.clone());
+        self.known.insert(frame, self.list.len() - 1);
+        self.list.len() - 1
+    }
+}
+
+pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut frames = Frames::default();
+    let stacks: Vec<Vec<usize>> = (0..export.rows.len())
+        .map(|row| stack(export, row, &mut frames))
+        .collect();
+    let profiles = export.series().into_iter().map(|series| {
+        let cycles = export.cycles(series.profile);
+        Profile {
+            r#type: "sampled",
+            name: series.name,
+            unit: "none",
+            start_value: 0,
+            end_value: cycles.iter().map(|(_, cycles)| cycles).sum(),
+            samples: cycles.iter().map(|(row, _)| stacks[*row].clone()).collect(),
+            weights: cycles.iter().map(|(_, cycles)| *cycles).collect(),
+        }
+    });
+    let file = File {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        name: export.options.name,
+        exporter: concat!("tipsim ", env!("CARGO_PKG_VERSION")),
+        profiles: profiles.collect(),
+        shared: Shared {
+            frames: frames.list,
+        },
+    };
+    serde_json::to_writer(out, &file).map_err(io::Error::from)
+}
+
+/// Outermost first. Lines are on the instruction: on functions they would make one frame per line.
+fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
+    let inner = export.frames(row);
+    let plain = |name: &str, file: Option<&str>| Frame {
+        name: name.to_owned(),
+        file: file.map(str::to_owned),
+        line: None,
+    };
+    let process = export.process_name(export.rows[row].process);
+    let mut stack = vec![frames.number(plain(process, None))];
+    for frame in inner.iter().rev() {
+        stack.push(frames.number(plain(frame.name, frame.source.map(|(file, _)| file))));
+    }
+    let (file, line) = inner.first().and_then(|frame| frame.source).unzip();
+    stack.push(frames.number(Frame {
+        name: export.instruction(row),
+        file: file.map(str::to_owned),
+        line: line.filter(|line| *line > 0),
+    }));
+    stack
+}

@@ -1,0 +1,116 @@
+use serde_json::Value;
+
+use super::*;
+use crate::report::tests::{evaluation, guest_root};
+use crate::symbolize::{SymbolFiles, Symbolizer};
+use crate::{Evaluation, Sample, UNITS_PER_CYCLE, Window};
+
+mod binary;
+mod text;
+
+/// The report's example, with its samples and the Oracle's time in two halves.
+fn example() -> (Evaluation, Vec<Window>) {
+    let mut evaluation = evaluation();
+    for result in &mut evaluation.samplers {
+        result.log = (1..)
+            .zip(result.profile.iter())
+            .map(|(n, (process, inst, units))| Sample {
+                cycle: 1000 * n,
+                process,
+                inst,
+                units,
+            })
+            .collect();
+    }
+    let halves = [0, 1].map(|half| {
+        let mut stacks: Vec<(_, [u64; 7])> = Vec::new();
+        for (process, inst, stack) in evaluation.stacks.iter() {
+            let units = stack.categories(evaluation.facts[inst.0 as usize].class);
+            match stacks.last_mut().filter(|(last, _)| *last == process) {
+                Some((_, sums)) => sums
+                    .iter_mut()
+                    .zip(units)
+                    .for_each(|(sum, n)| *sum += n / 2),
+                None => stacks.push((process, units.map(|n| n / 2))),
+            }
+        }
+        Window {
+            start: half * 10_500,
+            end: (half + 1) * 10_500,
+            idle: 500,
+            weights: evaluation
+                .oracle
+                .iter()
+                .map(|(p, i, units)| (p, i, units / 2))
+                .collect(),
+            stacks,
+        }
+    });
+    (evaluation, halves.into())
+}
+
+/// Writes the example with the Oracle and the samplers that are wanted.
+fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8>> {
+    let (mut evaluation, windows) = example();
+    evaluation
+        .samplers
+        .retain(|result| samplers.contains(&&*result.sampler.name));
+    let root = guest_root();
+    let symbolizer = Symbolizer::new(SymbolFiles {
+        roots: vec![root.path().to_owned()],
+        ..SymbolFiles::default()
+    });
+    let options = Options {
+        name: "example",
+        clock_hz: 1_000_000_000,
+        oracle,
+        disassemble: &|raw, _| format!("op{raw:x}\ta0, a1"),
+    };
+    let mut bytes = Vec::new();
+    Export::new(&evaluation, &windows, &symbolizer, options).write(format, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn json(format: Format, oracle: bool, samplers: &[&str]) -> Value {
+    serde_json::from_slice(&written(format, oracle, samplers).unwrap()).unwrap()
+}
+
+#[test]
+fn cycles_that_do_not_divide_keep_their_sum() {
+    let mut evaluation = evaluation();
+    let third = UNITS_PER_CYCLE / 3;
+    let mut profile = crate::Profile::new(UNITS_PER_CYCLE);
+    for inst in 0..7 {
+        let id = commit_trace::InstId(inst);
+        profile.add(crate::ProcessId(1), id, 50 * UNITS_PER_CYCLE + third);
+    }
+    evaluation.oracle = profile;
+    let options = Options {
+        name: "",
+        clock_hz: 1,
+        oracle: true,
+        disassemble: &|_, _| String::new(),
+    };
+    let export = Export::new(&evaluation, &[], &Symbolizer::default(), options);
+    let cycles = export.cycles(&evaluation.oracle);
+    assert!(cycles.iter().all(|(_, cycles)| [50, 51].contains(cycles)));
+    assert_eq!(cycles.iter().map(|(_, cycles)| cycles).sum::<u64>(), 352);
+}
+
+#[test]
+fn nothing_makes_empty_files() {
+    for format in [
+        Format::Pprof,
+        Format::Firefox,
+        Format::Speedscope,
+        Format::PerfData,
+        Format::Perfetto,
+    ] {
+        assert!(!written(format, false, &[]).unwrap().is_empty());
+    }
+    assert!(written(Format::Folded, false, &[]).is_err(), "no profiler");
+    assert!(
+        written(Format::Folded, true, &["tip"]).is_err(),
+        "two profilers"
+    );
+}

@@ -1,0 +1,35 @@
+//! What processes are called in reports.
+
+use crate::{Evaluation, ProcessId};
+
+/// The command name; with the process id where several have it, and with the number of its program
+/// where one process id ran several of that name. The name `all` is kept for the sum of all.
+pub(crate) fn names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<String> {
+    let of = |id: &ProcessId| evaluation.processes.get(id.0 as usize);
+    let plain = |id: &ProcessId| match of(id) {
+        Some(process) if !process.name.is_empty() && process.name != "all" => process.name.clone(),
+        Some(process) => format!("{}?", process.name),
+        None => "?".to_owned(),
+    };
+    let pid = |id: &ProcessId| of(id).and_then(|process| process.pid);
+    processes
+        .iter()
+        .map(|id| {
+            let (name, number) = (plain(id), pid(id));
+            let twins = || {
+                processes
+                    .iter()
+                    .filter(|other| *other != id && plain(other) == name)
+            };
+            if twins().next().is_none() {
+                return name;
+            }
+            let with_id = format!("{name}-{}", number.unwrap_or(0));
+            if twins().any(|other| pid(other) == number) {
+                let generation = of(id).map_or(id.0, |process| process.generation);
+                return format!("{with_id}.{generation}");
+            }
+            with_id
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! The Oracle's cycles over time.
+
+use commit_trace::{Batch, InstId, StreamError};
+
+use crate::{Evaluator, ProcessId, Region};
+
+/// A stretch of the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Last cycle before it.
+    pub start: u64,
+    /// Its last cycle.
+    pub end: u64,
+    /// Cycles in which the hart slept, of those in the region of interest.
+    pub idle: u64,
+    /// The Oracle's units per process and instruction.
+    pub weights: Vec<(ProcessId, InstId, u64)>,
+    /// The same by process and published category, in the order of [`crate::Category::ALL`].
+    pub stacks: Vec<(ProcessId, [u64; 7])>,
+}
+
+/// Cuts a stream into [`Window`]s. They end where batches do, so that one is longer than asked for
+/// by up to a batch (16,384 instructions).
+pub struct Timeline {
+    oracle: Evaluator,
+    width: u64,
+    idle: u64,
+    start: Option<u64>,
+    windows: Vec<Window>,
+}
+
+impl Timeline {
+    /// Windows of at least `width` cycles.
+    pub fn new(region: Region, width: u64) -> Self {
+        Self {
+            oracle: Evaluator::new(&[], region),
+            width,
+            idle: 0,
+            start: None,
+            windows: Vec::new(),
+        }
+    }
+
+    /// Takes the next batch.
+    ///
+    /// # Errors
+    /// If it does not continue the stream.
+    pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
+        self.oracle.batch(batch)?;
+        let start = *self.start.get_or_insert(batch.start_cycle);
+        if self.oracle.cycle() - start >= self.width {
+            self.cut();
+        }
+        Ok(())
+    }
+
+    /// All windows, in order; those without cycles in the region of interest are left out.
+    pub fn finish(mut self) -> Vec<Window> {
+        self.cut();
+        self.windows
+    }
+
+    fn cut(&mut self) {
+        let end = self.oracle.cycle();
+        let Some(start) = self.start.replace(end) else {
+            return;
+        };
+        let idle = self.oracle.idle() - std::mem::replace(&mut self.idle, self.oracle.idle());
+        let (profile, cycle_stacks) = self.oracle.take_oracle();
+        let facts = self.oracle.facts();
+        let mut stacks: Vec<(ProcessId, [u64; 7])> = Vec::new();
+        for (process, inst, stack) in cycle_stacks.iter() {
+            if stacks.last().is_none_or(|(last, _)| *last != process) {
+                stacks.push((process, [0; 7]));
+            }
+            if let (Some((_, sums)), Some(facts)) = (stacks.last_mut(), facts.get(inst.0 as usize))
+            {
+                let units = stack.categories(facts.class);
+                sums.iter_mut()
+                    .zip(units)
+                    .for_each(|(sum, part)| *sum += part);
+            }
+        }
+        let weights: Vec<_> = profile.iter().collect();
+        if idle > 0 || !weights.is_empty() {
+            self.windows.push(Window {
+                start,
+                end,
+                idle,
+                weights,
+                stacks,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::synthetic;
+
+    use super::*;
+    use crate::{Profile, UNITS_PER_CYCLE};
+
+    #[test]
+    fn windows_add_up_to_the_oracle() {
+        let words: Vec<u32> = (0..60_000u32)
+            .map(|n| n.wrapping_mul(0x9e37_79b9))
+            .collect();
+        let batches = synthetic::batches(&words, 4);
+        for region in [Region::Whole, Region::Marked] {
+            let mut whole = Evaluator::new(&[], region);
+            let mut timeline = Timeline::new(region, 1000);
+            for batch in &batches {
+                whole.batch(batch).unwrap();
+                timeline.batch(batch).unwrap();
+            }
+            let (whole, windows) = (whole.finish(), timeline.finish());
+            assert!(windows.len() > 10, "{} windows", windows.len());
+            let mut sum = Profile::new(UNITS_PER_CYCLE);
+            let (mut stacked, mut idle, mut end) = (0, 0, 0);
+            for window in windows {
+                assert!(window.start >= end && window.end > window.start);
+                end = window.end;
+                idle += window.idle;
+                stacked += window.stacks.iter().flat_map(|(_, s)| s).sum::<u64>();
+                let weights = window.weights.into_iter();
+                weights.for_each(|(process, inst, units)| sum.add(process, inst, units));
+            }
+            assert_eq!(sum, whole.oracle);
+            assert_eq!((stacked, idle), (whole.oracle.total(), whole.idle));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `tipsim report --format pprof` and the others that other tools read: the trace is replayed.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+use commit_trace::TraceEnd;
+use profile::export::{Export, Format, Options};
+use profile::{Evaluator, Sampler, Timeline};
+use serde_json::Value;
+
+use crate::cli::ReportArgs;
+use crate::failure::{BadInput, bad_input};
+use crate::guest::GuestFiles;
+use crate::report_cmd::{SymbolPaths, disassemble};
+use crate::trace_cmd::{metadata, open, profiled, replay};
+
+const ORACLE: &str = "oracle";
+/// Windows of the cycle stacks.
+const STACK_WINDOWS: u64 = 1000;
+/// Windows of the Oracle's time. Each has a record per instruction that ran in it: with 1000 of them
+/// the quickstart's file has 380 MB.
+const ORACLE_WINDOWS: u64 = 200;
+
+/// The profilers to export.
+#[derive(Default)]
+struct Choice {
+    oracle: bool,
+    samplers: Vec<Sampler>,
+}
+
+/// Writes the profiles of a run.
+pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
+    let path = args.dir.join("trace.tip");
+    if !path.exists() {
+        let why = "no such file; an export replays the trace (run with record.trace = true)";
+        return Err(bad_input(&path, why).into());
+    }
+    let mut reader = open(&path)?;
+    let meta = metadata(&reader);
+    let (samplers, region) = profiled(&path, &meta)?;
+    let choice = choose(&args.profiler, samplers, format)?;
+    let symbols = symbol_paths(args)?;
+
+    let mut evaluator = Evaluator::new(&choice.samplers, region);
+    if format.is_timed() {
+        evaluator = evaluator.keep_samples();
+    }
+    let cycles = match reader.chunks() {
+        [first, .., last] => last.end_cycle.saturating_sub(first.start_cycle),
+        _ => 0,
+    };
+    let windows = match format {
+        Format::Perfetto => Some(STACK_WINDOWS),
+        _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
+    };
+    let mut timeline = windows.map(|windows| Timeline::new(region, cycles / windows));
+    replay(&path, &mut reader, |batch| {
+        timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
+        evaluator.batch(batch)
+    })?;
+    if reader.end() != TraceEnd::Complete {
+        eprintln!(
+            "tipsim: warning: {}: the trace is not whole",
+            path.display()
+        );
+    }
+
+    let evaluation = evaluator.finish();
+    let windows = timeline.map(Timeline::finish).unwrap_or_default();
+    let options = Options {
+        name: meta["name"].as_str().unwrap_or("tipsim"),
+        clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
+        oracle: choice.oracle,
+        disassemble: &disassemble,
+    };
+    let export = Export::new(&evaluation, &windows, &symbols.symbolizer(), options);
+    for warning in export.warnings() {
+        eprintln!("tipsim: warning: {warning}");
+    }
+    write(&export, format, args.output.as_deref())
+}
+
+fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = output else {
+        let out = std::io::stdout().lock();
+        if out.is_terminal() && format != Format::Folded {
+            return Err(
+                BadInput("this format is not for terminals: expected -o FILE".into()).into(),
+            );
+        }
+        return Ok(finish(export, format, out)?);
+    };
+    let file = File::create(path).map_err(|e| bad_input(path, e))?;
+    finish(export, format, file).map_err(|e| bad_input(path, e).into())
+}
+
+fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Result<()> {
+    let mut out = BufWriter::new(out);
+    match export.write(format, &mut out).and_then(|()| out.flush()) {
+        // A reader that has seen enough (`| head`) is no error.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// The profilers by name. A profiler's own name means its first sampler.
+fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Choice, BadInput> {
+    let holds_all = matches!(format, Format::Pprof | Format::Speedscope);
+    if names.is_empty() && holds_all {
+        let first = |at: &usize| {
+            let profiler = samplers[*at].profiler;
+            samplers[..*at].iter().all(|s| s.profiler != profiler)
+        };
+        let firsts = (0..samplers.len()).filter(first);
+        return Ok(Choice {
+            oracle: true,
+            samplers: firsts.map(|at| samplers[at].clone()).collect(),
+        });
+    }
+    if names.len() > 1 && format == Format::Folded {
+        return Err(BadInput(
+            "--profiler: folded stacks hold one profiler".into(),
+        ));
+    }
+    if format == Format::Perfetto {
+        return match names {
+            [] => Ok(Choice::default()),
+            _ => Err(BadInput(
+                "--profiler: perfetto has the Oracle's cycle stacks only".into(),
+            )),
+        };
+    }
+    let default = [if samplers.is_empty() { ORACLE } else { "tip" }.to_owned()];
+    let names = if names.is_empty() { &default } else { names };
+    let mut choice = Choice::default();
+    for name in names {
+        if name == ORACLE {
+            choice.oracle = true;
+            continue;
+        }
+        let named = samplers.iter().find(|s| s.name == *name);
+        let sampler = named.or_else(|| samplers.iter().find(|s| s.profiler.name() == name));
+        let sampler = sampler.ok_or_else(|| {
+            let known: Vec<&str> = samplers.iter().map(|s| s.name.as_str()).collect();
+            let known = known.join(", ");
+            BadInput(format!(
+                "--profiler: expected {ORACLE} or a sampler of the run ({known}), found \"{name}\""
+            ))
+        })?;
+        if !choice.samplers.contains(sampler) {
+            choice.samplers.push(sampler.clone());
+        }
+    }
+    Ok(choice)
+}
+
+/// Where the run found its symbols, or where the user says that they are.
+fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
+    let path = args.dir.join("run.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let recorded: SymbolPaths = match &run["symbols"] {
+        // Of a run before they were recorded.
+        Value::Null => SymbolPaths::default(),
+        symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
+    };
+    let Some(dir) = args.guest_dir.as_deref() else {
+        return Ok(recorded);
+    };
+    let files = GuestFiles::resolve(Some(dir), None, None, None)?;
+    Ok(SymbolPaths::new(&files, &recorded.roots))
+}

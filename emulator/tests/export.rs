@@ -1,0 +1,258 @@
+//! Exported profiles, opened by the tools that they are for.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use common::{assert_error, guest, json, repo, scratch, stderr, stdout, tipsim};
+
+/// A short run, shared by the tests of this file.
+fn run() -> &'static Path {
+    static OUT: OnceLock<PathBuf> = OnceLock::new();
+    OUT.get_or_init(|| {
+        let out = scratch("export");
+        let spec = out.join("spec.toml");
+        let text = "[run]\nboot = \"functional\"\nregion = \"command\"\n\
+            command = \"seq 1 3000 | sort -r | tail -n 1\"\n";
+        std::fs::write(&spec, text).unwrap();
+        let mut run = tipsim();
+        run.arg("run").arg(&spec).arg("--guest-dir").arg(guest());
+        succeed(run.arg("--out").arg(&out));
+        out
+    })
+}
+
+/// Cycles of the Oracle, all of which an export must account for.
+fn cycles() -> u64 {
+    let run = json(&run().join("run.json"));
+    run["oracle_cycles"].as_u64().expect("the Oracle's cycles")
+}
+
+/// Runs a command and gives its output.
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let name = command.get_program().to_owned();
+    let output = command.output().unwrap_or_else(|e| {
+        panic!(
+            "{}: {e}: run scripts/test, which installs it",
+            name.display()
+        )
+    });
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
+/// Writes an export to `file` in the run's folder.
+fn export(format: &str, profilers: &[&str], file: &str) -> PathBuf {
+    let path = run().join(file);
+    let mut report = tipsim();
+    report
+        .arg("report")
+        .arg(run())
+        .args(["--format", format, "-o"])
+        .arg(&path);
+    for profiler in profilers {
+        report.args(["--profiler", profiler]);
+    }
+    succeed(&mut report);
+    path
+}
+
+/// What scripts/test installs from npm and PyPI.
+fn tools() -> PathBuf {
+    let tools = std::env::var_os("TIPSIM_EXPORT_TOOLS");
+    tools
+        .expect("TIPSIM_EXPORT_TOOLS is not set: run scripts/test, which installs them")
+        .into()
+}
+
+fn node() -> Command {
+    Command::new(tools().join("node_modules/.bin/node"))
+}
+
+#[test]
+fn perf_opens_perf_data() {
+    let file = export("perf-data", &["oracle", "tip"], "export.perf.data");
+    let perf = |args: &[&str]| {
+        let mut perf = Command::new("perf");
+        succeed(perf.args(args).arg("-i").arg(&file))
+    };
+    let report = perf(&["report", "--stdio", "--sort", "comm,dso,sym"]);
+    for event in ["of event 'oracle'", "of event 'tip'"] {
+        assert!(report.contains(event), "no {event}:\n{report}");
+    }
+    for name in ["sort", "busybox", "vmlinux", "memcpy"] {
+        assert!(report.contains(name), "no {name}:\n{report}");
+    }
+
+    let script = perf(&["script", "-F", "event,period"]);
+    let sum = |event: &str| -> u64 {
+        let lines = script
+            .lines()
+            .filter_map(|line| line.trim().split_once(' '));
+        let of_event = lines.filter(|(_, name)| name.trim().trim_end_matches(':') == event);
+        of_event
+            .map(|(period, _)| period.parse::<u64>().expect("a period"))
+            .sum()
+    };
+    assert_eq!(sum("oracle"), cycles());
+    assert!(
+        cycles() - sum("tip") < 199,
+        "the tail is shorter than a period"
+    );
+
+    let objdump = "--objdump=riscv64-linux-gnu-objdump";
+    let annotate = perf(&["annotate", "--stdio", objdump, "-s", "__pi___memcpy"]);
+    let hot = |line: &str| {
+        let percent = line
+            .split_whitespace()
+            .next()
+            .and_then(|first| first.parse::<f64>().ok());
+        percent.is_some_and(|percent| percent > 1.0) && line.contains("sd ")
+    };
+    assert!(annotate.lines().any(hot), "no hot store in:\n{annotate}");
+}
+
+#[test]
+fn pprof_opens_pprof() {
+    let file = export("pprof", &[], "export.pb.gz");
+    let pprof = |args: &[&str]| {
+        let mut pprof = Command::new("go");
+        succeed(pprof.args(["tool", "pprof"]).args(args).arg(&file))
+    };
+    let top = pprof(&["-top", "-nodecount=20", "-sample_index=oracle"]);
+    assert!(top.contains("Type: oracle"), "{top}");
+    let total = format!("Total samples = {}cycles", cycles());
+    assert!(top.contains(&total), "no {total}:\n{top}");
+    assert!(top.contains("memcpy"), "{top}");
+    let tags = pprof(&["-tags", "-sample_index=software"]);
+    assert!(tags.contains("process:") && tags.contains("sort"), "{tags}");
+}
+
+#[test]
+fn firefox_profiler_opens_its_profile() {
+    let file = export("firefox", &["oracle"], "export.firefox.json");
+    let sessions = scratch("export-firefox");
+    let cli = |args: &[&str]| {
+        let mut node = node();
+        node.arg(tools().join("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js"));
+        node.env("PROFILER_CLI_SESSION_DIR", &sessions)
+            .env("PROFILER_CLI_NO_SYMBOLICATE", "1");
+        node.args(args);
+        node
+    };
+    let path = file.to_str().expect("a UTF-8 path");
+    succeed(&mut cli(&["load", path]));
+    let threads = cli(&["thread", "list"]).output();
+    let samples = cli(&["thread", "samples"]).output();
+    succeed(&mut cli(&["stop", "--all"]));
+    let (threads, samples) = (stdout(&threads.unwrap()), stdout(&samples.unwrap()));
+    assert!(threads.contains("sort (oracle)"), "{threads}");
+    // The busiest thread is selected: its cycles, functions and instructions.
+    let cycles_of = |thread: &serde_json::Value| -> u64 {
+        let weights = thread["samples"]["weight"].as_array().expect("weights");
+        weights.iter().filter_map(|weight| weight.as_u64()).sum()
+    };
+    let profile = json(&file);
+    let all: Vec<u64> = profile["threads"]
+        .as_array()
+        .expect("threads")
+        .iter()
+        .map(cycles_of)
+        .collect();
+    assert_eq!(all.iter().sum::<u64>(), cycles());
+    let busiest = all.iter().max().expect("a thread");
+    assert!(
+        samples.contains(&format!("({busiest} running samples)")),
+        "{samples}"
+    );
+    for word in ["User", "Kernel", "busybox!busybox+0x", "busybox!0x"] {
+        assert!(samples.contains(word), "no {word}:\n{samples}");
+    }
+}
+
+#[test]
+fn speedscopes_schema_holds() {
+    let file = export("speedscope", &[], "export.speedscope.json");
+    let script = repo().join("emulator/tests/export/check_speedscope.js");
+    let sums = succeed(node().arg(script).arg(tools()).arg(file));
+    assert!(sums.contains(&format!("oracle {}\n", cycles())), "{sums}");
+    assert_eq!(sums.lines().count(), 9, "{sums}");
+}
+
+#[test]
+fn perfettos_messages_hold() {
+    let file = export("perfetto", &[], "export.pftrace");
+    let script = repo().join("emulator/tests/export/check_perfetto.py");
+    let python = tools().join("python/bin/python");
+    let means = succeed(Command::new(python).arg(script).arg(file));
+    let all = means
+        .lines()
+        .filter_map(|line| line.strip_prefix("cycle stack of spec: "));
+    let percents = all.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+    let sum: f64 = percents.sum();
+    assert!(
+        (sum - 100.0).abs() < 0.1,
+        "categories make {sum} %:\n{means}"
+    );
+    assert!(means.contains("sort: Execution"), "{means}");
+}
+
+#[test]
+fn folded_stacks_go_to_standard_output() {
+    let mut report = tipsim();
+    report
+        .arg("report")
+        .arg(run())
+        .args(["--format", "folded", "--profiler", "oracle"]);
+    let text = succeed(&mut report);
+    let sum: u64 = text
+        .lines()
+        .map(|line| {
+            line.rsplit_once(' ')
+                .and_then(|(_, n)| n.parse::<u64>().ok())
+                .expect("cycles")
+        })
+        .sum();
+    assert_eq!(sum, cycles());
+    assert!(text.contains("memcpy_[k];0x"), "no kernel function");
+}
+
+#[test]
+fn bad_choices_say_what_there_is() {
+    let report = |args: &[&str]| {
+        tipsim()
+            .arg("report")
+            .arg(run())
+            .args(args)
+            .output()
+            .unwrap()
+    };
+    let out = report(&["--format", "folded", "--profiler", "tipp"]);
+    assert_error(&out, 2, &["--profiler", "tipp", "oracle", "lci"]);
+    let out = report(&[
+        "--format",
+        "folded",
+        "--profiler",
+        "tip",
+        "--profiler",
+        "lci",
+    ]);
+    assert_error(&out, 2, &["folded stacks hold one profiler"]);
+    let out = report(&["--format", "perfetto", "--profiler", "tip"]);
+    assert_error(&out, 2, &["perfetto", "Oracle's cycle stacks"]);
+    let out = report(&["--format", "html", "--level", "function"]);
+    assert_error(&out, 2, &["--level"]);
+    let out = tipsim()
+        .args(["report", "absent", "--format", "pprof"])
+        .output()
+        .unwrap();
+    assert_error(&out, 2, &["absent/trace.tip", "record.trace"]);
+}
