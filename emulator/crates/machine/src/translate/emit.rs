@@ -68,7 +68,7 @@ pub(super) fn region(
     context: &mut FunctionBuilderContext,
     blocks: &[Block],
     has_fma: bool,
-) -> Vec<Box<Slot>> {
+) -> Box<[Slot]> {
     function.signature = region_signature();
     let mut b = FunctionBuilder::new(function, context);
     let entry = b.create_block();
@@ -88,6 +88,7 @@ pub(super) fn region(
     b.append_block_param(back, types::I64);
     let starts = blocks.iter().map(|block| (block.start, b.create_block()));
     let starts: HashMap<usize, ir::Block> = starts.collect();
+    let bodies = blocks.iter().flat_map(|block| &block.body);
     let mut emitter = Emitter {
         b,
         hart,
@@ -101,7 +102,8 @@ pub(super) fn region(
         registers: [None; 64],
         dirty: 0,
         done: 0,
-        slots: Vec::new(),
+        slots: bodies.map(|placed| Slot::new(placed.inst)).collect(),
+        present: 0,
         has_fma,
     };
     emitter.load_registers(blocks);
@@ -135,7 +137,10 @@ pub(super) struct Emitter<'a> {
     dirty: u64,
     /// Instructions of this block before the present one.
     done: usize,
-    slots: Vec<Box<Slot>>,
+    /// What the interpreter may be called for: all instructions of the blocks, in their order.
+    slots: Box<[Slot]>,
+    /// The place of the present one among them.
+    present: usize,
     pub has_fma: bool,
 }
 
@@ -183,6 +188,7 @@ impl Emitter<'_> {
         for &placed in &block.body {
             self.instruction(placed);
             self.done += 1;
+            self.present += 1;
         }
         match block.end {
             End::Branch(placed) => {
@@ -385,9 +391,7 @@ impl Emitter<'_> {
 
     /// Calls the interpreter for one instruction and gives the new value of rd. All registers are in their places.
     fn call_interpreter(&mut self, placed: Placed) -> Option<Value> {
-        let slot = Box::new(Slot::new(placed.inst));
-        let slot_address = &raw const *slot as i64;
-        self.slots.push(slot);
+        let slot_address = &raw const self.slots[self.present] as i64;
         let slot = self.b.ins().iconst(types::I64, slot_address);
         let pc = self.pc(placed.index as isize);
         let count = self.b.use_var(self.count);

@@ -153,7 +153,7 @@ impl Emitter<'_> {
             let a = e.get(inst.rs1);
             Some(match inst.op {
                 Op::FmvXD => e.bits(a),
-                Op::FmvDX => e.from_bits(a),
+                Op::FmvDX => e.double(a),
                 Op::FcvtDW => {
                     let word = e.b.ins().ireduce(types::I32, a);
                     e.b.ins().fcvt_from_sint(types::F64, word)
@@ -169,7 +169,7 @@ impl Emitter<'_> {
                     let sign = e.b.ins().band_imm(sign, i64::MIN);
                     let magnitude = e.b.ins().band_imm(a, i64::MAX);
                     let joined = e.b.ins().bor(sign, magnitude);
-                    e.from_bits(joined)
+                    e.double(joined)
                 }
             })
         });
@@ -179,7 +179,7 @@ impl Emitter<'_> {
         self.b.ins().bitcast(types::I64, MemFlags::new(), value)
     }
 
-    fn from_bits(&mut self, bits: Value) -> Value {
+    fn double(&mut self, bits: Value) -> Value {
         self.b.ins().bitcast(types::F64, MemFlags::new(), bits)
     }
 
@@ -187,7 +187,7 @@ impl Emitter<'_> {
     pub(super) fn boxed(&mut self, bits: Value) -> Value {
         let wide = self.b.ins().uextend(types::I64, bits);
         let boxed = self.b.ins().bor_imm(wide, !0xffff_ffff);
-        self.from_bits(boxed)
+        self.double(boxed)
     }
 
     /// The single that a register holds; goes to `cold` if it holds something else.

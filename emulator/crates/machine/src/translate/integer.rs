@@ -218,7 +218,7 @@ impl Emitter<'_> {
             (self.b.ins().srem(a, divisor), nothing, a)
         } else {
             let negated = self.b.ins().ineg(a);
-            let ones = self.b.ins().iconst(ty, -1 & mask(ty));
+            let ones = self.b.ins().iconst(ty, mask(ty));
             (self.b.ins().sdiv(a, divisor), negated, ones)
         };
         let value = self.b.ins().select(minus_one, by_minus_one, plain);
@@ -233,7 +233,7 @@ impl Emitter<'_> {
         let (plain, by_zero) = if remainder {
             (self.b.ins().urem(a, divisor), a)
         } else {
-            let ones = self.b.ins().iconst(ty, -1 & mask(ty));
+            let ones = self.b.ins().iconst(ty, mask(ty));
             (self.b.ins().udiv(a, divisor), ones)
         };
         self.b.ins().select(zero, by_zero, plain)

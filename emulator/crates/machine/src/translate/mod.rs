@@ -79,7 +79,7 @@ pub(crate) struct Translator {
     /// By physical address of the first instruction, with the page's version.
     regions: HashMap<u64, (u64, *const u8)>,
     /// Instructions that regions give to the interpreter.
-    slots: Vec<Box<Slot>>,
+    slots: Vec<Box<[Slot]>>,
     has_fma: bool,
 }
 
@@ -181,7 +181,7 @@ impl Translator {
         let function = &mut self.context.func;
         let slots = emit::region(function, &mut self.builder, &blocks, self.has_fma);
         let code = self.compile()?;
-        self.slots.extend(slots);
+        self.slots.push(slots);
         self.regions.insert(pa, (version, code));
         Some(code)
     }
