@@ -63,6 +63,7 @@ pub enum Command {
     #[command(after_help = "Examples:
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
+  tipsim report out/before out/after
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
@@ -232,6 +233,8 @@ pub enum ReportFormat {
 pub struct ReportArgs {
     /// Output directory of a run.
     pub dir: PathBuf,
+    /// Output directory of another run, after a change: what got faster or slower by it.
+    pub after: Option<PathBuf>,
     /// Only this level.
     #[arg(long, value_enum)]
     pub level: Option<Level>,

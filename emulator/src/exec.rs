@@ -49,7 +49,9 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
                 Box::new(std::io::stdout()),
             ));
         }
-        None => tracing::warn!("{name}: no symbol `tohost`: the program cannot end by itself"),
+        None => tracing::warn!(
+            "{name}: no symbol `tohost`: the program can end by the test device only"
+        ),
     }
     system.reset(ResetState {
         pc: elf.entry,

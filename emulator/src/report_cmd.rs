@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use profile::Evaluation;
 use profile::export::Format;
 use profile::perf_data::GuestProfile;
-use profile::report::{Options, Report};
+use profile::report::{Comparison, Options, Report, Run};
 use profile::symbolize::{SymbolFiles, Symbolizer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,6 +94,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         let path = args.dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
     };
+    if let Some(after) = &args.after {
+        return compare(args, after);
+    }
     let for_tool = match args.format {
         ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
         ReportFormat::Pprof => Some(Format::Pprof),
@@ -123,11 +126,36 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         (None, ReportFormat::Json) => read("report.json")?,
         (None, _) => read("report.txt")?,
     };
+    put(args, &text)
+}
+
+/// Writes to the output file, or to standard output.
+fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => std::fs::write(path, text).map_err(|e| bad_input(path, e))?,
         None => print!("{text}"),
     }
     Ok(())
+}
+
+/// `tipsim report BEFORE AFTER`.
+fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
+    const ROWS: usize = 20;
+    let read = |dir: &Path| -> anyhow::Result<Run> {
+        let path = dir.join("report.json");
+        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+        Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
+    };
+    if args.level.is_some() || !args.profiler.is_empty() {
+        let error = "--level, --profiler: expected one run, found two to compare";
+        return Err(BadInput(error.into()).into());
+    }
+    let comparison = Comparison::new(&read(&args.dir)?, &read(after)?);
+    match args.format {
+        ReportFormat::Text => put(args, &comparison.text(ROWS)),
+        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),
+        _ => Err(BadInput("--format: expected text or json to compare two runs".into()).into()),
+    }
 }
 
 fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Result<String> {

@@ -7,6 +7,7 @@ mod memory;
 mod model;
 mod privileged;
 mod timed;
+mod together;
 mod translated;
 
 use isa::Untimed;

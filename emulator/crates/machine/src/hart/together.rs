@@ -36,6 +36,8 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
         }
         let until = Limit::cycle(end.min(now + SLICE));
         let exit = hart.go_on(env, until);
+        // What one hart has seen of the time is past for all.
+        env.bus.now = env.bus.now.max(hart.cycle());
         let from = hart.id();
         for number in env.bus.ram.take_code_news() {
             for hart in harts.iter_mut().filter(|hart| hart.id() != from) {

@@ -21,6 +21,7 @@
 
 mod blocks;
 mod build;
+mod compare;
 mod error;
 mod gather;
 mod guest;
@@ -33,6 +34,7 @@ mod published;
 mod rows;
 mod text;
 
+pub use compare::{Change, Comparison, Run};
 pub use model::{
     CATEGORIES, Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow,
     ModuleRow, ProcessReport, Report, Totals,

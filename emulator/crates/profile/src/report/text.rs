@@ -1,7 +1,7 @@
 //! The report as text: tables of at most 120 columns.
 
 mod errors;
-mod fit;
+pub(super) mod fit;
 mod hot;
 
 use std::fmt::Write;

@@ -17,6 +17,10 @@ pub fn add(rd: u32, rs1: u32, rs2: u32) -> u32 {
     rs2 << 20 | rs1 << 15 | rd << 7 | 0x33
 }
 
+pub fn sltu(rd: u32, rs1: u32, rs2: u32) -> u32 {
+    rs2 << 20 | rs1 << 15 | 3 << 12 | rd << 7 | 0x33
+}
+
 pub fn divu(rd: u32, rs1: u32, rs2: u32) -> u32 {
     1 << 25 | rs2 << 20 | rs1 << 15 | 5 << 12 | rd << 7 | 0x33
 }
@@ -34,6 +38,13 @@ pub fn jal(rd: u32, offset: i32) -> u32 {
     let o = offset as u32;
     let imm = (o >> 20 & 1) << 19 | (o >> 1 & 0x3ff) << 9 | (o >> 11 & 1) << 8 | (o >> 12 & 0xff);
     imm << 12 | rd << 7 | 0x6f
+}
+
+pub fn bne(rs1: u32, rs2: u32, offset: i32) -> u32 {
+    let o = offset as u32;
+    let high = (o >> 12 & 1) << 6 | (o >> 5 & 0x3f);
+    let low = (o >> 1 & 0xf) << 1 | (o >> 11 & 1);
+    high << 25 | rs2 << 20 | rs1 << 15 | 1 << 12 | low << 7 | 0x63
 }
 
 pub fn jalr(rd: u32, rs1: u32, imm: i32) -> u32 {

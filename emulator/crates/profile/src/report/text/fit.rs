@@ -2,7 +2,7 @@
 
 /// At most `width` characters; a cut name ends in `…`. Control characters become `?`: names come
 /// from the guest, and the terminal must not obey them.
-pub(super) fn fit(text: &str, width: usize) -> String {
+pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     if text.chars().count() <= width {
         return text.chars().map(clean).collect();

@@ -1,0 +1,157 @@
+//! Several harts.
+
+use isa::Interrupt;
+
+use super::asm::*;
+use crate::{Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit, Translate, run_together};
+
+const DATA: u64 = RAM_BASE + 0x4000;
+
+struct Machine {
+    harts: Vec<Hart>,
+    bus: Bus,
+}
+
+impl Machine {
+    /// Each hart starts at its own program, with register 1 set to `DATA`.
+    fn new(programs: &[&[u32]], translate: Translate) -> Self {
+        let mut bus = Bus::new(1 << 20, programs.len(), Clock::default()).unwrap();
+        let mut harts = Vec::new();
+        for (id, program) in programs.iter().enumerate() {
+            let start = RAM_BASE + 0x1000 * id as u64;
+            for (n, &word) in program.iter().enumerate() {
+                { &mut bus.ram }
+                    .store(start + 4 * n as u64, 4, word.into())
+                    .unwrap();
+            }
+            let mut hart = Hart::new(id);
+            hart.set_translate(translate).unwrap();
+            hart.set_pc(start);
+            hart.set_reg(1, DATA);
+            harts.push(hart);
+        }
+        Self { harts, bus }
+    }
+
+    fn run(&mut self, cycle: u64) -> RunExit {
+        let mut harts: Vec<&mut Hart> = self.harts.iter_mut().collect();
+        run_together(&mut harts, &mut self.bus, Limit::cycle(cycle))
+    }
+
+    fn data(&self, offset: u64) -> u64 {
+        self.bus.ram.load(DATA + offset, 8).unwrap()
+    }
+}
+
+#[test]
+fn no_increment_is_lost() {
+    // Ten thousand by each hart; then it sleeps for good.
+    let load_store = [
+        lr_d(5, 1),
+        addi(5, 5, 1),
+        sc_d(6, 5, 1),
+        bne(6, 0, -12),
+        addi(2, 2, 1),
+        bne(2, 3, -20),
+        WFI,
+    ];
+    let amo = [
+        addi(4, 0, 1),
+        amoadd_d(0, 4, 1),
+        addi(2, 2, 1),
+        bne(2, 3, -12),
+        WFI,
+    ];
+    for translate in [Translate::Nothing, Translate::Everything] {
+        let run = |slice: u64| {
+            let mut machine = Machine::new(&[&load_store, &amo, &load_store], translate);
+            machine
+                .harts
+                .iter_mut()
+                .for_each(|hart| hart.set_reg(3, 10_000));
+            let mut cycle = 0;
+            while machine.data(0) < 30_000 && cycle < 1_000_000 {
+                cycle += slice;
+                assert_eq!(machine.run(cycle), RunExit::Limit);
+            }
+            (
+                machine.data(0),
+                machine.harts.iter().map(|h| h.reg(2)).collect::<Vec<_>>(),
+            )
+        };
+        // Whatever the turns.
+        for slice in [100, 777, 200_000] {
+            assert_eq!(
+                run(slice),
+                (30_000, vec![10_000; 3]),
+                "{translate:?} {slice}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_from_another_hart_wakes_a_sleeper() {
+    // Hart 1 counts what wakes it; hart 0 computes for a while before it sends the interrupt, then sleeps.
+    let sender = [
+        addi(2, 2, 1),
+        bne(2, 3, -4),
+        addi(4, 0, 1),
+        sw(4, 5, 4),
+        WFI,
+    ];
+    let sleeper = [WFI, addi(2, 2, 1), sw(0, 5, 4), jal(0, -12)];
+    let mut machine = Machine::new(&[&sender, &sleeper], Translate::Nothing);
+    machine.harts[0].set_reg(3, 20_000);
+    for hart in &mut machine.harts {
+        hart.set_reg(5, CLINT_BASE);
+        hart.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
+    }
+    assert_eq!(machine.run(u64::MAX), RunExit::Idle, "both sleep for good");
+    assert_eq!(machine.harts[1].reg(2), 1);
+    let [sender, sleeper] = [0, 1].map(|n| machine.harts[n].cycle());
+    assert!(
+        sender > 40_000 && sleeper.abs_diff(sender) < 20_000,
+        "{sender} {sleeper}"
+    );
+}
+
+#[test]
+fn code_that_another_hart_wrote_is_executed() {
+    // Hart 0 overwrites the first instruction of hart 1's loop.
+    let patch = addi(3, 3, 100);
+    let writer = [addi(2, 2, 1), bne(2, 3, -4), sw(4, 5, 0), WFI];
+    let looping = [addi(3, 3, 1), jal(0, -4)];
+    for translate in [Translate::Nothing, Translate::Everything] {
+        let mut machine = Machine::new(&[&writer, &looping], translate);
+        for (reg, value) in [(3, 20_000), (4, patch.into()), (5, RAM_BASE + 0x1000)] {
+            machine.harts[0].set_reg(reg, value);
+        }
+        machine.run(30_000);
+        let before = machine.harts[1].reg(3);
+        assert!((10_000..=16_000).contains(&before), "{before}");
+        machine.run(60_000);
+        let then = machine.harts[1].reg(3);
+        machine.run(70_000);
+        assert_eq!(machine.harts[1].reg(3), then + 100 * 5000, "{translate:?}");
+    }
+}
+
+#[test]
+fn time_never_goes_back_between_harts() {
+    // Each hart compares the time with what one of them stored before; a step back ends in an endless loop.
+    let program = [
+        ld(6, 1, 0),
+        csrr(5, 0xc01),
+        sltu(7, 5, 6),
+        bne(7, 0, 0),
+        sd(5, 1, 0),
+        addi(2, 2, 1),
+        jal(0, -24),
+    ];
+    let mut machine = Machine::new(&[&program, &program, &program], Translate::Nothing);
+    machine.run(200_000);
+    for hart in &machine.harts {
+        assert!(hart.reg(2) > 20_000, "{}", hart.reg(2));
+    }
+}

@@ -1,0 +1,381 @@
+//! Two runs side by side, before and after a change: what got faster or slower, and in which category of the cycle stack.
+//!
+//! Rows are matched by name: a function by process, module and symbol, an instruction by process, distance from its
+//! function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
+//! gone and new.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::fit::fit;
+
+/// Changes below this share of both runs' cycles are left out of the text.
+const NOTICEABLE: f64 = 0.0005;
+
+/// What a comparison needs of a run's `report.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Run {
+    categories: Vec<String>,
+    totals: Totals,
+    processes: Vec<Process>,
+    functions: Vec<Function>,
+    instructions: Vec<Instruction>,
+    listings: Vec<Listing>,
+    modules: Vec<Module>,
+}
+
+/// Totals of a run.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Totals {
+    /// Cycles, idle ones included.
+    pub cycles: u64,
+    /// Cycles in which the hart slept.
+    pub idle: u64,
+    /// Committed instructions.
+    pub instructions: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Process {
+    name: String,
+    cycles: f64,
+    stack: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Module {
+    path: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Function {
+    process: usize,
+    name: String,
+    module: usize,
+    cycles: f64,
+    stack: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Instruction {
+    process: usize,
+    label: String,
+    text: String,
+    source: Option<String>,
+    cycles: f64,
+    stack: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Listing {
+    rows: Vec<Instruction>,
+}
+
+/// One thing in both runs. Cycles are the Oracle's; a run without it has 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Change {
+    /// Process that it belongs to, or is.
+    pub process: String,
+    /// Function or instruction; empty for a process.
+    pub name: String,
+    /// Module of a function, source line of an instruction, if known.
+    pub place: String,
+    /// Cycles before.
+    pub before: f64,
+    /// Cycles after.
+    pub after: f64,
+    /// Change of the cycles by category.
+    pub stack: Vec<f64>,
+}
+
+impl Change {
+    /// Cycles gained; negative if it got faster.
+    pub fn delta(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+/// Two runs side by side. Lists begin with the largest change.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Names of the categories.
+    pub categories: Vec<String>,
+    /// Totals before.
+    pub before: Totals,
+    /// Totals after.
+    pub after: Totals,
+    /// All processes; "all" is their sum.
+    pub processes: Vec<Change>,
+    /// The functions that either report names.
+    pub functions: Vec<Change>,
+    /// The instructions that either report names.
+    pub instructions: Vec<Change>,
+}
+
+type Key = (String, String, String);
+
+#[derive(Default)]
+struct Changes(BTreeMap<Key, Change>);
+
+impl Changes {
+    /// Adds cycles of a row, `sign` -1 for those before.
+    fn add(
+        &mut self,
+        key: Key,
+        place: &str,
+        cycles: f64,
+        stack: impl Iterator<Item = f64>,
+        sign: f64,
+    ) {
+        let change = self.0.entry(key.clone()).or_insert_with(|| Change {
+            process: key.0,
+            name: key.1,
+            place: place.to_owned(),
+            ..Change::default()
+        });
+        if sign < 0.0 {
+            change.before += cycles;
+        } else {
+            change.after += cycles;
+        }
+        for (n, cycles) in stack.enumerate() {
+            if change.stack.len() <= n {
+                change.stack.push(0.0);
+            }
+            change.stack[n] += sign * cycles;
+        }
+    }
+
+    fn ranked(self) -> Vec<Change> {
+        let mut changes: Vec<Change> = self.0.into_values().collect();
+        changes.sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
+        changes
+    }
+}
+
+impl Comparison {
+    /// Compares two runs.
+    pub fn new(before: &Run, after: &Run) -> Self {
+        let mut processes = Changes::default();
+        let mut functions = Changes::default();
+        let mut instructions = Changes::default();
+        for (run, sign) in [(before, -1.0), (after, 1.0)] {
+            // Shares are those of the process.
+            let total = |process: usize| run.processes.get(process).map_or(0.0, |p| p.cycles);
+            let name = |process: usize| {
+                { run.processes.get(process) }
+                    .map_or("", |p| &p.name)
+                    .to_owned()
+            };
+            for process in &run.processes {
+                let stack = process.stack.iter().map(|share| share * process.cycles);
+                let key = (process.name.clone(), String::new(), String::new());
+                processes.add(key, "", process.cycles, stack, sign);
+            }
+            for row in &run.functions {
+                let module = run.modules.get(row.module).map_or("", |m| &m.path);
+                let stack = row.stack.iter().map(|share| share * total(row.process));
+                let key = (name(row.process), row.name.clone(), module.to_owned());
+                functions.add(key, module, row.cycles, stack, sign);
+            }
+            // The hottest instructions are in listings, too.
+            let listed = run.listings.iter().flat_map(|listing| &listing.rows);
+            let mut seen = BTreeMap::new();
+            for row in run.instructions.iter().chain(listed) {
+                seen.insert((row.process, &row.label, &row.text), row);
+            }
+            for row in seen.into_values() {
+                let stack = row.stack.iter().map(|share| share * total(row.process));
+                let text = format!("{}  {}", row.label, row.text);
+                let place = row.source.as_deref().unwrap_or_default();
+                let key = (name(row.process), text, String::new());
+                instructions.add(key, place, row.cycles, stack, sign);
+            }
+        }
+        Self {
+            categories: after.categories.clone(),
+            before: before.totals,
+            after: after.totals,
+            processes: processes.ranked(),
+            functions: functions.ranked(),
+            instructions: instructions.ranked(),
+        }
+    }
+
+    /// As tables of at most `limit` rows each.
+    pub fn text(&self, limit: usize) -> String {
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut out, limit);
+        out
+    }
+
+    fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
+        writeln!(
+            out,
+            "{:22}{:>12}{:>12}{:>9}",
+            "", "before", "after", "change"
+        )?;
+        let busy = |totals: &Totals| totals.cycles.saturating_sub(totals.idle);
+        for (name, value) in [
+            ("M cycles, not idle", &busy as &dyn Fn(&Totals) -> u64),
+            ("M instructions", &|totals| totals.instructions),
+        ] {
+            let (before, after) = (value(&self.before) as f64, value(&self.after) as f64);
+            writeln!(
+                out,
+                "{name:22}{:>12.3}{:>12.3}{}",
+                before / 1e6,
+                after / 1e6,
+                relative(before, after)
+            )?;
+        }
+        for (title, rows) in [
+            ("Process", &self.processes),
+            ("Function", &self.functions),
+            ("Instruction", &self.instructions),
+        ] {
+            self.table(out, title, rows, limit)?;
+        }
+        Ok(())
+    }
+
+    fn table(
+        &self,
+        out: &mut String,
+        title: &str,
+        rows: &[Change],
+        limit: usize,
+    ) -> std::fmt::Result {
+        let total = (self.before.cycles + self.after.cycles) as f64 / 2.0;
+        let noticed = rows
+            .iter()
+            .filter(|row| row.delta().abs() > NOTICEABLE * total);
+        writeln!(
+            out,
+            "\n{title:52}{:>11}{:>11}{:>11}{:>9}  mostly",
+            "M before", "M after", "M change", "change"
+        )?;
+        let mut written = 0;
+        for row in noticed.take(limit) {
+            let name = match row.name.as_str() {
+                "" => row.process.clone(),
+                name => format!("{}: {name}", row.process),
+            };
+            writeln!(
+                out,
+                "{:52}{:>11.3}{:>11.3}{:>+11.3}{}  {}",
+                fit(&name, 51),
+                row.before / 1e6,
+                row.after / 1e6,
+                row.delta() / 1e6,
+                relative(row.before, row.after),
+                self.mostly(row),
+            )?;
+            written += 1;
+        }
+        if written == 0 {
+            writeln!(
+                out,
+                "(no change beyond {:.2} % of the cycles)",
+                100.0 * NOTICEABLE
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The category that changed most in the direction of the whole.
+    fn mostly(&self, row: &Change) -> &str {
+        let sign = row.delta().signum();
+        let stack = row.stack.iter().zip(&self.categories);
+        let largest = stack.max_by(|(a, _), (b, _)| (sign * **a).total_cmp(&(sign * **b)));
+        largest.map_or("", |(_, name)| name)
+    }
+}
+
+/// The relative change, in nine columns.
+fn relative(before: f64, after: f64) -> String {
+    match (before > 0.0, after > 0.0) {
+        (true, true) => format!("{:>+7.1} %", 100.0 * (after - before) / before),
+        (false, true) => format!("{:>9}", "new"),
+        (true, false) => format!("{:>9}", "gone"),
+        (false, false) => format!("{:>9}", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(main: f64, other: Option<f64>) -> Run {
+        let total = main + other.unwrap_or(0.0);
+        let mut functions = vec![
+            json!({"process": 1, "name": "main", "module": 0, "cycles": main, "share": main / total,
+            "stack": [0.0, main / total]}),
+        ];
+        if let Some(other) = other {
+            functions.push(json!({"process": 1, "name": "other", "module": 0, "cycles": other, "stack": [other / total, 0.0]}));
+        }
+        let row = json!({"process": 1, "label": "main+4", "text": "ld a0, 0(a1)", "source": "a.c:3", "cycles": main,
+            "stack": [0.0, main / total]});
+        let process = |name: &str| json!({"name": name, "cycles": total, "stack": [other.unwrap_or(0.0) / total, main / total]});
+        serde_json::from_value(json!({
+            "categories": ["Execution", "Load stall"],
+            "totals": {"cycles": total as u64 + 7, "idle": 7, "instructions": 1000, "ipc": 1.0},
+            "processes": [process("all"), process("a")],
+            "functions": functions,
+            "instructions": [row],
+            "listings": [{"function": 0, "rows": [row]}],
+            "modules": [{"path": "/bin/a"}],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_equals_itself() {
+        let run = run(3e6, Some(1e6));
+        let comparison = Comparison::new(&run, &run);
+        let all = comparison.functions.iter().chain(&comparison.instructions);
+        assert!(
+            all.chain(&comparison.processes)
+                .all(|row| row.delta() == 0.0 && row.before > 0.0)
+        );
+        assert_eq!(comparison.text(10).matches("no change").count(), 3);
+    }
+
+    #[test]
+    fn what_got_faster_and_why() {
+        let comparison = Comparison::new(&run(3e6, None), &run(1e6, Some(5e5)));
+        let [main, other] = &comparison.functions[..] else {
+            panic!("two functions");
+        };
+        assert_eq!(
+            (main.name.as_str(), main.delta(), main.stack[1].round()),
+            ("main", -2e6, -2e6)
+        );
+        assert_eq!((other.before, other.after), (0.0, 5e5));
+        // An instruction that is in a listing, too, counts once.
+        assert_eq!(
+            (
+                comparison.instructions[0].before,
+                comparison.instructions[0].after
+            ),
+            (3e6, 1e6)
+        );
+        let text = comparison.text(10);
+        for part in [
+            "a: main ",
+            "-2.000",
+            "-66.7 %",
+            "Load stall",
+            "new",
+            "a: main+4  ld a0, 0(a1)",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+        assert!(!comparison.text(1).contains("a: other"));
+    }
+}
