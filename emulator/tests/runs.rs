@@ -103,6 +103,33 @@ fn functional_mode_runs_the_same_command() {
 }
 
 #[test]
+fn linux_has_several_harts_and_each_run_is_the_same() {
+    let dir = scratch("runs-harts");
+    let path = dir.join("spec.toml");
+    let text = "guest.harts = 4\n[run]\nboot = \"functional\"\ncommand = \"nproc; \
+        for n in 1 2 3 4 5 6; do (seq 2000 | sort -n | md5sum) & done; wait\"\n";
+    std::fs::write(&path, text).unwrap();
+    let [interpreted, translated] = ["off", "auto"].map(|translator| {
+        let out = dir.join(translator);
+        let mut command = run(&path, &out);
+        command.args(["--set", &format!("run.translator={translator}")]);
+        finished(command);
+        let run = json(&out.join("run.json"));
+        let console = std::fs::read_to_string(out.join("console.log")).unwrap();
+        (run["cycles"].clone(), run["instructions"].clone(), console)
+    });
+    assert_eq!(interpreted, translated);
+    let console = translated.2;
+    assert!(console.lines().any(|line| line == "4"), "{console}");
+    let sums = console.lines().filter(|line| line.ends_with("  -"));
+    let sums: Vec<&str> = sums.collect();
+    assert!(
+        sums.len() == 6 && sums.iter().all(|sum| *sum == sums[0]),
+        "{console}"
+    );
+}
+
+#[test]
 fn a_functional_boot_times_the_command_alone() {
     let dir = scratch("runs-functional-boot");
     let tool = dir.join("tool");
