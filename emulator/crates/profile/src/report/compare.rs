@@ -2,7 +2,8 @@
 //!
 //! Rows are matched by name: a function by process, module and symbol, an instruction by process, distance from its
 //! function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
-//! gone and new.
+//! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts as
+//! without cycles there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,7 +23,6 @@ pub struct Run {
     processes: Vec<Process>,
     functions: Vec<Function>,
     instructions: Vec<Instruction>,
-    listings: Vec<Listing>,
     modules: Vec<Module>,
 }
 
@@ -66,11 +66,6 @@ struct Instruction {
     source: Option<String>,
     cycles: f64,
     stack: Vec<f64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Listing {
-    rows: Vec<Instruction>,
 }
 
 /// One thing in both runs. Cycles are the Oracle's; a run without it has 0.
@@ -180,13 +175,7 @@ impl Comparison {
                 let key = (name(row.process), row.name.clone(), module.to_owned());
                 functions.add(key, module, row.cycles, stack, sign);
             }
-            // The hottest instructions are in listings, too.
-            let listed = run.listings.iter().flat_map(|listing| &listing.rows);
-            let mut seen = BTreeMap::new();
-            for row in run.instructions.iter().chain(listed) {
-                seen.insert((row.process, &row.label, &row.text), row);
-            }
-            for row in seen.into_values() {
+            for row in &run.instructions {
                 let stack = row.stack.iter().map(|share| share * total(row.process));
                 let text = format!("{}  {}", row.label, row.text);
                 let place = row.source.as_deref().unwrap_or_default();
@@ -215,7 +204,7 @@ impl Comparison {
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
         writeln!(
             out,
-            "{:22}{:>12}{:>12}{:>9}",
+            "{:22}{:>12}{:>12}{:>10}",
             "", "before", "after", "change"
         )?;
         let busy = |totals: &Totals| totals.cycles.saturating_sub(totals.idle);
@@ -255,7 +244,7 @@ impl Comparison {
             .filter(|row| row.delta().abs() > NOTICEABLE * total);
         writeln!(
             out,
-            "\n{title:52}{:>11}{:>11}{:>11}{:>9}  mostly",
+            "\n{title:52}{:>11}{:>11}{:>11}{:>10}  mostly",
             "M before", "M after", "M change", "change"
         )?;
         let mut written = 0;
@@ -295,13 +284,13 @@ impl Comparison {
     }
 }
 
-/// The relative change, in nine columns.
+/// The relative change, in ten columns.
 fn relative(before: f64, after: f64) -> String {
     match (before > 0.0, after > 0.0) {
-        (true, true) => format!("{:>+7.1} %", 100.0 * (after - before) / before),
-        (false, true) => format!("{:>9}", "new"),
-        (true, false) => format!("{:>9}", "gone"),
-        (false, false) => format!("{:>9}", ""),
+        (true, true) => format!("{:>+8.1} %", 100.0 * (after - before) / before),
+        (false, true) => format!("{:>10}", "new"),
+        (true, false) => format!("{:>10}", "gone"),
+        (false, false) => format!("{:>10}", ""),
     }
 }
 
@@ -328,7 +317,6 @@ mod tests {
             "processes": [process("all"), process("a")],
             "functions": functions,
             "instructions": [row],
-            "listings": [{"function": 0, "rows": [row]}],
             "modules": [{"path": "/bin/a"}],
         }))
         .unwrap()
@@ -357,7 +345,6 @@ mod tests {
             ("main", -2e6, -2e6)
         );
         assert_eq!((other.before, other.after), (0.0, 5e5));
-        // An instruction that is in a listing, too, counts once.
         assert_eq!(
             (
                 comparison.instructions[0].before,
