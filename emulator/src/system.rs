@@ -170,11 +170,10 @@ impl System {
         }
 
         let extensions = setup.preset.isa.extensions();
-        let mut harts = (0..setup.harts).map(|id| new_hart(id, extensions, setup.translator));
-        let hart = harts
-            .next()
-            .unwrap_or_else(|| new_hart(0, extensions, setup.translator))?;
-        let others = harts.collect::<Result<Vec<_>, _>>()?;
+        let hart = new_hart(0, extensions, setup.translator)?;
+        let others = (1..setup.harts)
+            .map(|id| new_hart(id, extensions, setup.translator))
+            .collect::<Result<Vec<_>, _>>()?;
         let width = setup.preset.decode.width as usize;
         let tip = SharedTip::new(TipUnit::new(width, clock_hz));
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));

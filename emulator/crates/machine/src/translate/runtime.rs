@@ -94,7 +94,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     pc: u64,
     count: u64,
 ) -> u64 {
-    // SAFETY: `Hart::enter_translated` lent both to the region, which calls this one at a time.
+    // SAFETY: `Hart::run_translated` lent both to the region, which calls this one at a time.
     let (hart, env, slot) = unsafe { (&mut *hart, &mut *env, &*slot) };
     let code = hart.code.generation();
     match hart.execute(env, slot, At { pc, count }) {
