@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use machine::{Exit, Input, Limit, Output, RunExit};
 
+use crate::checkpoint::{self, Checkpoint};
 use crate::cli::BootArgs;
 use crate::failure::BadInput;
 use crate::gdb;
@@ -34,18 +35,19 @@ fn harts(harts: u32, mode: Mode, debugged: bool) -> Result<usize, BadInput> {
 
 /// Boots; the exit status is the guest's.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
-    let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
-    let preset = crate::core_cmd::load(&args.core, &[])?;
-    let files = GuestFiles::resolve(
-        args.guest_dir.as_deref(),
-        args.firmware.as_deref(),
-        args.kernel.as_deref(),
-        args.initrd.as_deref(),
-    )?;
+    let saved = args.restore.as_deref().map(Checkpoint::open).transpose()?;
+    let (mut memory, mut count) = (parse_size(&args.memory), args.harts);
+    let mut preset = crate::core_cmd::load(args.core.as_deref().unwrap_or("boom-4w"), &[])?;
+    if let Some(Checkpoint { header, .. }) = &saved {
+        (memory, count) = (Ok(header.memory), header.harts as u32);
+        if args.core.is_none() {
+            preset = header.core.clone();
+        }
+    }
     let input = Input::default();
     let mut system = System::new(Setup {
-        memory,
-        harts: harts(args.harts, args.mode, args.gdb.is_some())?,
+        memory: memory.map_err(|e| BadInput(format!("--memory: {e}")))?,
+        harts: harts(count, args.mode, args.gdb.is_some())?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: Some(input.clone()),
@@ -56,15 +58,21 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         net: net::of(args.net, &args.hostfwd)?,
         live: true,
     })?;
-    system.load_guest(
-        &files,
-        &format!(
-            "console=ttyS0 earlycon=sbi {}{}",
-            net::boot_argument(args.net),
-            args.append
-        ),
-    )?;
-    let mut engine = system.engine(args.mode, &preset);
+    let mut engine = match saved {
+        Some(saved) => saved.load(&mut system, args.mode, &preset)?.0,
+        None => {
+            let files = GuestFiles::resolve(
+                args.guest_dir.as_deref(),
+                args.firmware.as_deref(),
+                args.kernel.as_deref(),
+                args.initrd.as_deref(),
+            )?;
+            let (net, append) = (net::boot_argument(args.net), &args.append);
+            let bootargs = format!("console=ttyS0 earlycon=sbi {net}{append}");
+            system.load_guest(&files, &bootargs)?;
+            system.engine(args.mode, &preset)
+        }
+    };
 
     let leave = Arc::new(AtomicBool::new(false));
     let terminal = Terminal::open(input, Arc::clone(&leave));
@@ -97,10 +105,16 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 std::thread::sleep(NAP);
                 asleep += NAP;
             }
-            RunExit::Limit | RunExit::Region(_) | RunExit::Debug(_) => {}
+            RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {}
         }
     };
     drop(terminal);
+    if let Some(path) = &args.save {
+        match exit {
+            None => checkpoint::save(path, &mut system, &mut engine, &preset, &[])?,
+            Some(_) => eprintln!("tipsim: nothing saved: the guest has ended"),
+        }
+    }
     let instructions = system.instructions();
     let awake = start.elapsed().saturating_sub(asleep + system.asleep());
     let awake = awake.as_secs_f64();

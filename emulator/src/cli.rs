@@ -52,6 +52,8 @@ pub enum Command {
     /// An interactive machine on this terminal (leave: Ctrl-A x).
     #[command(after_help = "Example:\n  tipsim boot --guest-dir GUEST\n  \
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
+        tipsim boot --save machine.ckpt           # saved when left\n  \
+        tipsim boot --restore machine.ckpt --mode timing\n  \
         tipsim boot --net user                    # in the guest: wget http://10.0.2.2:8000/\n  \
         tipsim boot --net user --hostfwd 8080:80  # on the host: curl http://localhost:8080/")]
     Boot(BootArgs),
@@ -130,6 +132,13 @@ pub struct BootArgs {
     /// Added to the kernel command line.
     #[arg(long, default_value = "")]
     pub append: String,
+    /// Save the machine to this file when the session is left (Ctrl-A x, or after --max-insts).
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Go on with a machine that was saved. It brings memory and harts; give the same --drive and --share.
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["firmware", "kernel", "initrd", "append", "memory", "harts", "net"])]
+    pub restore: Option<PathBuf>,
     /// Memory.
     #[arg(long, default_value = "512M")]
     pub memory: String,
@@ -142,9 +151,9 @@ pub struct BootArgs {
     /// What functional mode translates to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
-    /// Core preset: a name or a file.
-    #[arg(long, default_value = "boom-4w")]
-    pub core: String,
+    /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
+    #[arg(long)]
+    pub core: Option<String>,
     /// Network: `user` is a card whose traffic the host's ordinary sockets carry. The guest is 10.0.2.15 (DHCP),
     /// the host's loopback interface 10.0.2.2.
     #[arg(long, value_enum, default_value = "none")]

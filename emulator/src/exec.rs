@@ -80,7 +80,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         RunExit::Exit(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
         RunExit::Exit(Exit::Reset) => 0,
         RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
-        RunExit::Limit | RunExit::Region(_) | RunExit::Debug(_) => {
+        RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
             anyhow::bail!("{name}: not done after {} instructions", args.max_insts)
         }
     };

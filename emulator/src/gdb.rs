@@ -90,8 +90,8 @@ impl Debugged<'_> {
             .system
             .run(self.engine, Limit::instructions(instructions));
         match exit {
-            RunExit::Limit if self.step => Some(StopReason::DoneStep),
-            RunExit::Limit | RunExit::Region(_) => None,
+            RunExit::Limit | RunExit::Mount if self.step => Some(StopReason::DoneStep),
+            RunExit::Limit | RunExit::Mount | RunExit::Region(_) => None,
             RunExit::Debug(DebugStop::Breakpoint) => Some(StopReason::SwBreak(())),
             RunExit::Debug(DebugStop::Watchpoint { address, write }) => Some(StopReason::Watch {
                 tid: (),

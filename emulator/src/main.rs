@@ -10,6 +10,7 @@ macro_rules! println {
 }
 
 mod boot;
+mod checkpoint;
 mod cli;
 mod core_cmd;
 mod exec;

@@ -1,5 +1,6 @@
 //! `tipsim run`: a whole experiment.
 
+mod boot;
 mod description;
 mod host;
 mod laps;
@@ -26,6 +27,7 @@ use crate::net;
 use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
+use boot::Boot;
 use host::Host;
 use laps::Laps;
 use outcome::Outcome;
@@ -42,6 +44,9 @@ const DENSE_PERIOD: u64 = 199;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
+
+/// Where the guest finds its command in the shared folder, in base64.
+const COMMAND: &str = ".tipsim-command";
 
 /// Everything that a run needs, checked before anything is written.
 struct Plan {
@@ -67,8 +72,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
     share_files(&plan.spec.run.files, &share)?;
+    let command = share.join(COMMAND);
+    if let Some(text) = &plan.spec.run.command {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        std::fs::write(&command, encoded + "\n").map_err(|e| bad_input(&command, e))?;
+    }
     let outcome = simulate(&plan, args, &share, net, &stop)?;
     unshare_files(&plan.spec.run.files, &share);
+    let _ = std::fs::remove_file(&command);
     collect(&share, &args.out)?;
     outcome.write(&plan, &args.out)?;
     outcome.verdict(&args.out)
@@ -96,18 +107,14 @@ impl Plan {
         for file in parts.into_iter().flatten().chain(named) {
             std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
         }
-        let mut bootargs = format!(
+        let bootargs = format!(
             "console=ttyS0 earlycon=sbi {}{}",
             net::boot_argument(guest.net),
             guest.append
         );
-        if let Some(command) = &spec.run.command {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(command);
-            bootargs = format!("{bootargs} tipsim.command={encoded}");
-        }
         if bootargs.len() > MAX_BOOTARGS {
             return Err(at(BadInput(format!(
-                "run.command: expected a kernel command line of at most {MAX_BOOTARGS} bytes, found {}",
+                "guest.append: expected a kernel command line of at most {MAX_BOOTARGS} bytes, found {}",
                 bootargs.len()
             )))
             .into());
@@ -194,12 +201,12 @@ fn simulate(
     net: Option<UserNet>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
-    let console = progress::Console::create(&args.out.join("console.log"), args.console)?;
+    let mut console = progress::Console::create(&args.out.join("console.log"), args.console)?;
     let mut system = System::new(Setup {
         memory: plan.memory,
         harts: plan.spec.guest.harts as usize,
         preset: &plan.preset,
-        console: Output::new(Box::new(console)),
+        console: Output::new(Box::new(console.clone())),
         input: None,
         drives: &plan.spec.guest.drive,
         write_drives: false,
@@ -208,7 +215,7 @@ fn simulate(
         net,
         live: plan.spec.guest.net != Net::None,
     })?;
-    system.load_guest(&plan.files, &plan.bootargs)?;
+    let boot = Boot::start(plan, &mut system, &mut console)?;
 
     let mut host = None;
     let mut engine = match plan.spec.run.boot {
@@ -231,6 +238,11 @@ fn simulate(
             RunExit::Limit if stop.load(Ordering::Relaxed) => break outcome::End::Interrupted,
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 break outcome::End::RecordingFailed;
+            }
+            RunExit::Mount => {
+                if let Some(boot) = &boot {
+                    boot.save(plan, &mut system, &console);
+                }
             }
             RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Region(starts) => {
@@ -263,6 +275,7 @@ fn simulate(
     }
     Ok(Outcome {
         end,
+        restored: boot.is_some_and(|boot| boot.restored),
         laps,
         parts,
         stats,

@@ -151,7 +151,7 @@ pub enum Region {
 }
 
 /// What is run.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
     /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
@@ -159,6 +159,8 @@ pub struct Run {
     pub boot: Mode,
     /// What a functional boot translates to host code.
     pub translator: Translator,
+    /// A functional boot is done once: later runs go on from where its guest mounts the shared folder.
+    pub checkpoint: bool,
     /// Shell command that the guest runs; none: the guest's own init decides.
     pub command: Option<String>,
     /// Files and folders of the host that lie in the command's working folder.
@@ -167,6 +169,20 @@ pub struct Run {
     pub region: Region,
     /// The run fails after this many cycles (0: no limit).
     pub max_cycles: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            boot: Mode::default(),
+            translator: Translator::default(),
+            checkpoint: true,
+            command: None,
+            files: Vec::new(),
+            region: Region::default(),
+            max_cycles: 0,
+        }
+    }
 }
 
 /// What is recorded.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use commit_trace::{
     Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder, Stages,
 };
+use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
 /// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
@@ -63,6 +64,15 @@ impl SharedTip {
     }
 }
 
+impl Snapshot for SharedTip {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        self.change(|TipPort { unit, side_band }| {
+            unit.snapshot(archive)?;
+            side_band.snapshot(archive)
+        })
+    }
+}
+
 /// The commit sink of one hart; `STAGES`: it records all stages.
 #[derive(Debug)]
 pub struct Stream<const STAGES: bool> {
@@ -83,6 +93,32 @@ impl<const STAGES: bool> Stream<STAGES> {
             origins: Vec::new(),
             irq_at,
         }
+    }
+
+    /// Saves the last commits before the end of `cycle`, or loads them; how many. Their instructions get the first numbers:
+    /// nothing else is left of the stream before.
+    pub fn recent(&mut self, cycle: u64, archive: &mut Archive<'_>) -> snapshot::Result<usize> {
+        let mut recent: Vec<(Commit, (u64, u8))> = self
+            .recorder
+            .recent()
+            .enumerate()
+            .map(|(n, commit)| {
+                let Origin { pc, privilege } = self.origins[commit.inst.0 as usize];
+                let inst = InstId(n as u32);
+                (Commit { inst, ..commit }, (pc, privilege))
+            })
+            .collect();
+        recent.snapshot(archive)?;
+        if archive.is_loading() {
+            let origin = |(_, (pc, privilege)): &_| Origin {
+                pc: *pc,
+                privilege: *privilege,
+            };
+            self.origins = recent.iter().map(origin).collect();
+            let commits: Vec<Commit> = recent.iter().map(|(commit, _)| *commit).collect();
+            self.recorder = Recorder::going_on(cycle, &commits);
+        }
+        Ok(recent.len())
     }
 
     /// Ends the recording.

@@ -11,6 +11,7 @@ use machine::{
     Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
     Output, ResetState, RunExit, run_together,
 };
+use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
 use tip_device::TipUnit;
 use user_net::UserNet;
@@ -128,9 +129,42 @@ impl Engine {
         }
     }
 
+    /// The timing core's state between runs on `hart`; what it has recorded is not part of it.
+    pub fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result {
+        match &mut self.core {
+            Some(core) => core.snapshot(hart, archive),
+            None => Ok(()),
+        }
+    }
+
     /// Ends what was recorded.
     pub fn finish(self) -> Result<(), RecordError> {
         self.core.map_or(Ok(()), Timed::finish)
+    }
+}
+
+/// Without guest memory. Of what the machine was built with, all that it must be built with again is checked.
+impl Snapshot for System {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            board,
+            hart,
+            others,
+            // A device of the board.
+            tip: _,
+            pace: _,
+            extensions,
+        } = self;
+        archive.same("bytes of memory", &board.bus.ram.size().to_string())?;
+        archive.same("harts", &(1 + others.len()).to_string())?;
+        let clock = board.bus.clock().clock_hz();
+        archive.same("core clock in hertz", &clock.to_string())?;
+        archive.same("extensions", &format!("{extensions:?}"))?;
+        board.bus.snapshot(archive)?;
+        hart.snapshot(archive)?;
+        others
+            .iter_mut()
+            .try_for_each(|hart| hart.snapshot(archive))
     }
 }
 
@@ -253,6 +287,11 @@ impl System {
             core: Some(core),
             ..Engine::FUNCTIONAL
         }
+    }
+
+    /// Number of harts.
+    pub fn harts(&self) -> usize {
+        1 + self.others.len()
     }
 
     /// Instructions that all harts retired since reset.

@@ -2,6 +2,7 @@
 
 use commit_trace::RecordError;
 use machine::{Bus, Hart, Limit, RunExit};
+use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset, Stats};
 
 use crate::stream::Stream;
@@ -18,6 +19,8 @@ pub trait Timed {
     fn region(&mut self, start: bool);
     /// What was counted.
     fn stats(&self) -> Stats;
+    /// State between runs.
+    fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result;
     /// Ends what was recorded.
     fn finish(self: Box<Self>) -> Result<(), RecordError>;
 }
@@ -50,6 +53,17 @@ impl<const STAGES: bool> Timed for Core<Stream<STAGES>> {
 
     fn stats(&self) -> Stats {
         self.stats()
+    }
+
+    fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result {
+        Snapshot::snapshot(self, archive)?;
+        let cycle = self.cycle();
+        let recent = self.sink_mut().recent(cycle, archive)?;
+        if archive.is_loading() {
+            hart.skip_ids(recent);
+            self.skip_ids(recent);
+        }
+        Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<(), RecordError> {

@@ -37,6 +37,8 @@ impl TipBus {
     }
 }
 
+snapshot::snapshot!(TipBus { tip, tag });
+
 impl Device for TipBus {
     fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
         let reg = (size == 8)
@@ -79,6 +81,8 @@ struct GuestTag {
     programs: HashMap<u32, u32>,
     started: u32,
 }
+
+snapshot::snapshot!(GuestTag { programs, started } keeps { cell });
 
 impl GuestTag {
     fn follow(&mut self, record: &SideBandRecord) {

@@ -21,6 +21,13 @@ pub struct Sample {
     pub weight: u64,
 }
 
+snapshot::snapshot!(Sample {
+    cycle,
+    flags,
+    address,
+    weight
+});
+
 /// The last commits, youngest last: enough to see one commit group, and the youngest is the OIR.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {

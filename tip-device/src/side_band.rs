@@ -4,7 +4,7 @@
 const MAX_BYTES: usize = 4096;
 
 /// A finished record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideBandRecord {
     /// Type (see [`crate::regs::SIDE_BAND`]).
     pub kind: u8,
@@ -17,6 +17,9 @@ pub struct SideBandRecord {
 pub(crate) struct Assembler {
     bytes: Vec<u8>,
 }
+
+snapshot::snapshot!(SideBandRecord { kind, bytes });
+snapshot::snapshot!(Assembler { bytes });
 
 impl Assembler {
     pub(crate) fn push(&mut self, word: u64) {

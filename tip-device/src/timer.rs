@@ -19,6 +19,16 @@ pub(crate) struct Timer {
     privilege: u8,
 }
 
+snapshot::snapshot!(Timer {
+    period,
+    left,
+    next,
+    rest,
+    seed,
+    control,
+    privilege
+});
+
 impl Timer {
     pub(crate) fn new() -> Self {
         let seed = 0x9e37_79b9_7f4a_7c15;

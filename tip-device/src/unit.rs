@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use commit_trace::{Commit, InstId};
+use snapshot::{Archive, Snapshot};
 
 use crate::regs::MAGIC;
 use crate::sample::{Recent, WIDTH, select};
@@ -44,6 +45,29 @@ pub struct TipUnit {
     /// Cycles from the last trigger to the next.
     step: u64,
     side_band: Assembler,
+}
+
+/// What is recent is the recorder's: it is recalled before it is needed.
+impl Snapshot for TipUnit {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            width: _,
+            clock_hz: _,
+            timer,
+            recent: _,
+            fifo,
+            overruns,
+            weight,
+            step,
+            side_band,
+        } = self;
+        timer.snapshot(archive)?;
+        fifo.snapshot(archive)?;
+        overruns.snapshot(archive)?;
+        weight.snapshot(archive)?;
+        step.snapshot(archive)?;
+        side_band.snapshot(archive)
+    }
 }
 
 impl TipUnit {

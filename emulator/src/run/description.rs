@@ -51,7 +51,7 @@ fn without_folders(spec: &Spec) -> Spec {
 
 /// What boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
 /// described by their size alone.
-fn guest(plan: &Plan) -> Result<Value, BadInput> {
+pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
     let files = &plan.files;
     let mut described = Map::new();
     for (role, file, symbols) in [

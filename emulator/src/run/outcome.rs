@@ -34,6 +34,8 @@ pub enum End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
+    /// It went on from the checkpoint of an earlier boot.
+    pub restored: bool,
     /// Simulated and host time, until the profilers had read everything.
     pub laps: Laps,
     /// Share of the hart's host time that each part of the simulator took.
@@ -93,6 +95,7 @@ impl Outcome {
                 "host_seconds": lap.host.as_secs_f64(),
                 "mips": lap.mips(),
             })),
+            "restored": self.restored,
             // What comes through a network comes when the host has it.
             "deterministic": plan.spec.guest.net == Net::None,
             "core": plan.preset,
@@ -129,7 +132,12 @@ impl Outcome {
             timing, functional, ..
         } = &self.laps;
         if functional.instructions > 0 {
-            say(functional, "functional");
+            let what = if self.restored {
+                "functional, from the checkpoint of an earlier boot"
+            } else {
+                "functional"
+            };
+            say(functional, what);
         }
         if timing.instructions > 0 {
             say(timing, "timing core");

@@ -2,14 +2,17 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::failure::bad_input;
 
 /// The guest's console: a file, and the terminal if asked for.
+#[derive(Clone)]
 pub struct Console {
-    file: File,
+    file: Arc<File>,
+    path: PathBuf,
     echo: bool,
 }
 
@@ -17,13 +20,29 @@ impl Console {
     /// Creates the file.
     pub fn create(path: &Path, echo: bool) -> anyhow::Result<Self> {
         let file = File::create(path).map_err(|e| bad_input(path, e))?;
-        Ok(Self { file, echo })
+        Ok(Self {
+            file: Arc::new(file),
+            path: path.to_owned(),
+            echo,
+        })
+    }
+
+    /// What an earlier run printed before this one goes on.
+    pub fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
+        self.write_all(printed)
+            .map_err(|e| bad_input(&self.path, e))?;
+        Ok(())
+    }
+
+    /// Everything so far.
+    pub fn printed(&self) -> anyhow::Result<Vec<u8>> {
+        Ok(std::fs::read(&self.path).map_err(|e| bad_input(&self.path, e))?)
     }
 }
 
 impl Write for Console {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write_all(bytes)?;
+        (&*self.file).write_all(bytes)?;
         if self.echo {
             std::io::stderr().write_all(bytes)?;
         }
@@ -31,7 +50,7 @@ impl Write for Console {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
+        (&*self.file).flush()
     }
 }
 

@@ -37,6 +37,13 @@ pub enum Redirect {
     Interrupt = 4,
 }
 
+snapshot::snapshot!(InstId(0));
+snapshot::snapshot!(TeaEvents(0));
+snapshot::snapshot_enum!(Redirect: None, Mispredict, Flush, Exception, Interrupt);
+snapshot::snapshot_enum!(
+    CycleClass: Alu, LoadL1, LoadL2, LoadLlc, LoadDram, Store, Divider, Serialize, Device
+);
+
 impl Redirect {
     const ALL: [Self; 5] = [
         Self::None,

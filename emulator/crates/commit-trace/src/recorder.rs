@@ -152,6 +152,16 @@ impl Recorder {
         Self::new(batch, None)
     }
 
+    /// The same after others left the ROB, given as [`Self::recent`] gives them.
+    pub fn going_on(cycle: u64, recent: &[Commit]) -> Self {
+        let mut recorder = Self::discarding(cycle);
+        recorder.before.extend(recent.iter().rev());
+        recorder.group = recent
+            .first()
+            .is_some_and(|last| last.commit == cycle && !last.redirect.is_trap());
+        recorder
+    }
+
     /// The last instructions that left the ROB, youngest first, at most [`RECENT`]. `dispatch` and `decode`
     /// are as exact as a record says them.
     pub fn recent(&self) -> impl Iterator<Item = Commit> {

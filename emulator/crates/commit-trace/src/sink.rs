@@ -3,7 +3,7 @@
 use crate::{CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, Stages, TeaEvents};
 
 /// One dynamic instruction with absolute cycles, as the timing core computes it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Commit {
     /// Static instruction.
     pub inst: InstId,
@@ -22,6 +22,17 @@ pub struct Commit {
     /// TEA's event bits.
     pub tea: TeaEvents,
 }
+
+snapshot::snapshot!(Commit {
+    inst,
+    decode,
+    dispatch,
+    commit,
+    redirect,
+    first_of_row,
+    class,
+    tea,
+});
 
 /// The timing core drives, the sink decides. `commit` is the one required method.
 pub trait CommitSink {

@@ -12,6 +12,8 @@ pub enum Privilege {
     Machine = 3,
 }
 
+snapshot::snapshot_enum!(Privilege: User, Supervisor, Machine);
+
 impl Privilege {
     /// Decodes the two-bit architectural encoding; the reserved value 2 gives `None`.
     pub const fn from_bits(bits: u64) -> Option<Self> {

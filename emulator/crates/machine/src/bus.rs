@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use isa::Interrupt;
+use snapshot::{Archive, Snapshot};
 
 use crate::clint::{CLINT_SIZE, Clint};
 use crate::htif::Htif;
@@ -43,6 +44,8 @@ pub struct Bus {
     pub now: u64,
     /// Set when the guest ended the run.
     pub exit: Option<Exit>,
+    /// A device wants the run to pause.
+    pub(crate) pause: bool,
     /// Earliest cycle at which an external unit raised its line in the middle of an instruction,
     /// `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
     pub irq_at: Rc<Cell<u64>>,
@@ -51,6 +54,35 @@ pub struct Bus {
     plic: Plic,
     slots: Vec<Slot>,
     htif: Option<Htif>,
+}
+
+snapshot::snapshot!(Slot { due, device } keeps { base, size, irq });
+
+/// Without guest memory, and between runs: nothing has ended.
+impl Snapshot for Bus {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            ram: _,
+            now,
+            exit: _,
+            pause: _,
+            irq_at,
+            clock: _,
+            clint,
+            plic,
+            slots,
+            htif: _,
+        } = self;
+        now.snapshot(archive)?;
+        irq_at.snapshot(archive)?;
+        clint.snapshot(archive)?;
+        plic.snapshot(archive)?;
+        for slot in slots {
+            archive.same("device", &format!("{:#x}", slot.base))?;
+            slot.snapshot(archive)?;
+        }
+        archive.same("device", "none")
+    }
 }
 
 /// Two devices claim the same addresses.
@@ -69,6 +101,7 @@ impl Bus {
             ram: Ram::new(ram_size)?,
             now: 0,
             exit: None,
+            pause: false,
             irq_at: Rc::new(Cell::new(u64::MAX)),
             clock,
             clint: Clint::new(harts, clock),
@@ -234,7 +267,7 @@ impl Bus {
         call: impl FnOnce(&mut dyn Device, &mut Cx<'_>) -> R,
     ) -> R {
         let Slot { device, due, .. } = &mut self.slots[slot];
-        let (ram, exit) = (&mut self.ram, &mut self.exit);
+        let (ram, exit, pause) = (&mut self.ram, &mut self.exit, &mut self.pause);
         let result = call(
             device.as_mut(),
             &mut Cx {
@@ -243,6 +276,7 @@ impl Bus {
                 ram,
                 due,
                 exit,
+                pause,
             },
         );
         self.sample(slot);

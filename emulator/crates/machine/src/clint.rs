@@ -41,11 +41,18 @@ struct Timer {
 /// The registers of all harts.
 pub struct Clint {
     clock: Clock,
-    timers: Vec<Timer>,
+    timers: Box<[Timer]>,
     /// What software added to `mtime` by writing to it, in ticks. `mtime` is taken as never
     /// wrapping around: at 10 MHz that is 58,000 years.
     adjustment: i128,
 }
+
+snapshot::snapshot!(Timer {
+    msip,
+    mtimecmp,
+    due
+});
+snapshot::snapshot!(Clint { timers, adjustment } keeps { clock });
 
 impl Clint {
     /// A CLINT for `harts` harts with `mtime` = 0 at cycle 0 and no timer set.

@@ -92,6 +92,22 @@ pub(crate) struct Counters {
     enabled: bool,
 }
 
+snapshot::snapshot!(Fixed { offset, frozen });
+snapshot::snapshot!(Programmable {
+    value,
+    event,
+    snapshot,
+    running
+});
+snapshot::snapshot!(Counters {
+    inhibit,
+    cycle,
+    instret,
+    programmable,
+    filtered,
+    enabled
+});
+
 /// Where raw totals since reset come from.
 pub(crate) trait Totals {
     fn total(&self, event: PerfEvent) -> u64;

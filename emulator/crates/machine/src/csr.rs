@@ -184,6 +184,32 @@ pub(crate) struct Csrs {
     pub frm: u8,
 }
 
+snapshot::snapshot!(Csrs {
+    mstatus,
+    medeleg,
+    mideleg,
+    mie,
+    mip_soft,
+    mtvec,
+    mcounteren,
+    menvcfg,
+    mscratch,
+    mepc,
+    mcause,
+    mtval,
+    stvec,
+    scounteren,
+    senvcfg,
+    sscratch,
+    sepc,
+    scause,
+    stval,
+    stimecmp,
+    satp,
+    fflags,
+    frm,
+});
+
 impl Csrs {
     pub fn new() -> Self {
         Self {

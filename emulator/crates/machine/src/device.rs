@@ -1,5 +1,7 @@
 //! What the bus asks of a device, and what a device may ask of the machine.
 
+use snapshot::Snapshot;
+
 use crate::{Clock, Exit, Ram};
 
 /// No device answers at this address, or not to an access of this kind. The hart turns it into a
@@ -18,6 +20,7 @@ pub struct Cx<'a> {
     pub ram: &'a mut Ram,
     pub(crate) due: &'a mut u64,
     pub(crate) exit: &'a mut Option<Exit>,
+    pub(crate) pause: &'a mut bool,
 }
 
 impl Cx<'_> {
@@ -41,7 +44,7 @@ impl Cx<'_> {
 /// A device on the bus. Offsets are relative to its base and always inside its size; `size` is 1,
 /// 2, 4 or 8 bytes and the access does not cross the end of the device. The bus rejects
 /// misaligned accesses before they reach a device.
-pub trait Device {
+pub trait Device: Snapshot {
     /// A load. The value is zero-extended.
     fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault>;
 

@@ -14,6 +14,8 @@ mod untimed;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use snapshot::{Archive, Snapshot};
+
 use isa::{Executed, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
@@ -142,6 +144,83 @@ pub struct Hart {
     id: usize,
 }
 
+/// What software can see of it, between runs, and what a timed run goes on with. Caches fill up again; addresses of the
+/// host are found anew at the start of a run.
+impl Snapshot for Hart {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            regs,
+            after,
+            pc,
+            privilege,
+            count,
+            not_retired,
+            cycle,
+            timed,
+            waiting,
+            region_started,
+            csrs,
+            pmp,
+            counters,
+            counters_due,
+            stimer_at,
+            lines,
+            reservation,
+            guest_tag,
+            id,
+            // Worked out from the others, or for one run.
+            data_privilege: _,
+            rights: _,
+            check_at: _,
+            due: _,
+            executed: _,
+            decoded_at: _,
+            run: _,
+            in_run: _,
+            host_to_pa: _,
+            stop_count: _,
+            stop_cycle: _,
+            load_tlb: _,
+            store_tlb: _,
+            fetch_tlb: _,
+            superpages: _,
+            code: _,
+            spaces: _,
+            frame: _,
+            strict_page: _,
+            // How it was set up.
+            stop_at_regions: _,
+            translator: _,
+            hot_after: _,
+            debug: _,
+            extensions: _,
+        } = self;
+        archive.same("hart", &id.to_string())?;
+        regs[..usize::from(NOWHERE)].snapshot(archive)?;
+        after.snapshot(archive)?;
+        pc.snapshot(archive)?;
+        privilege.snapshot(archive)?;
+        count.snapshot(archive)?;
+        not_retired.snapshot(archive)?;
+        cycle.snapshot(archive)?;
+        timed.snapshot(archive)?;
+        waiting.snapshot(archive)?;
+        region_started.snapshot(archive)?;
+        csrs.snapshot(archive)?;
+        pmp.snapshot(archive)?;
+        counters.snapshot(archive)?;
+        counters_due.snapshot(archive)?;
+        stimer_at.snapshot(archive)?;
+        lines.snapshot(archive)?;
+        reservation.snapshot(archive)?;
+        guest_tag.snapshot(archive)?;
+        regs[0] = 0;
+        *pc &= !1;
+        self.update_rights();
+        Ok(())
+    }
+}
+
 impl Hart {
     /// Hart number `id` after reset: in machine mode, at the start of RAM.
     pub fn new(id: usize) -> Self {
@@ -211,6 +290,11 @@ impl Hart {
     /// Says what it implements beyond RV64GC; everything, after reset. Before its first run.
     pub fn set_extensions(&mut self, extensions: Extensions) {
         self.extensions = extensions;
+    }
+
+    /// The first `count` numbers of instructions are taken: those of a stream before this hart's first timed run.
+    pub fn skip_ids(&mut self, count: usize) {
+        self.code.encodings.resize(count, 0);
     }
 
     /// Virtual address of the next instruction.

@@ -57,6 +57,8 @@ pub(crate) mod pte {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Satp(pub u64);
 
+snapshot::snapshot!(Satp(0));
+
 impl Satp {
     const SV39: u64 = 8;
     const SV48: u64 = 9;

@@ -66,8 +66,17 @@ pub struct Plic {
     pending: u64,
     /// Sources whose gateway waits for a completion before it forwards another request.
     in_flight: u64,
-    contexts: Vec<Context>,
+    contexts: Box<[Context]>,
 }
+
+snapshot::snapshot!(Context { enable, threshold });
+snapshot::snapshot!(Plic {
+    priority,
+    level,
+    pending,
+    in_flight,
+    contexts
+});
 
 impl Plic {
     /// A controller for `harts` harts, with everything disabled.
@@ -79,7 +88,7 @@ impl Plic {
             level: 0,
             pending: 0,
             in_flight: 0,
-            contexts: vec![Context::default(); contexts],
+            contexts: vec![Context::default(); contexts].into(),
         }
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Pmp {
     range: [(u64, u64); ENTRIES],
 }
 
+snapshot::snapshot!(Pmp { cfg, addr, range });
+
 impl Pmp {
     pub fn new() -> Self {
         let mut pmp = Self::default();

@@ -134,6 +134,14 @@ impl Ram {
         Some(())
     }
 
+    /// The pages that are not all zeros: physical address and content.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let pages = self.map.chunks(1 << PAGE_BITS).enumerate();
+        pages
+            .filter(|(_, page)| page.iter().any(|&byte| byte != 0))
+            .map(|(n, page)| (RAM_BASE + ((n as u64) << PAGE_BITS), page))
+    }
+
     /// Loads a little-endian value of `size` (1 to 8) bytes; any alignment.
     pub fn load(&self, pa: u64, size: u8) -> Option<u64> {
         let mut bytes = [0; 8];

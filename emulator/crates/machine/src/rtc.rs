@@ -50,6 +50,15 @@ pub struct Rtc {
     pending: bool,
 }
 
+snapshot::snapshot!(Rtc {
+    epoch,
+    time_high,
+    alarm_high,
+    alarm,
+    interrupt_enable,
+    pending,
+});
+
 impl Rtc {
     /// A clock that shows `epoch_seconds` (Unix time) at reset.
     pub fn new(epoch_seconds: u64) -> Self {

@@ -15,6 +15,8 @@ pub const SYSCON_RESET: u32 = 0x7777;
 /// The finisher: one write-only register of 2 or 4 bytes at offset 0.
 pub struct Syscon;
 
+snapshot::snapshot!(Syscon {});
+
 impl Device for Syscon {
     fn read(&mut self, _offset: u64, _size: u8, _cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
         Ok(0)

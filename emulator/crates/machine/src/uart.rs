@@ -4,6 +4,8 @@ mod chip;
 
 pub use chip::Uart16550;
 
+use snapshot::{Archive, Snapshot};
+
 use crate::{AccessFault, Cx, Device, Input, Output};
 
 /// Size of the register window in bytes.
@@ -19,6 +21,19 @@ pub struct Uart {
     chip: Uart16550,
     output: Output,
     input: Option<Input>,
+}
+
+impl Snapshot for Uart {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            chip,
+            output,
+            input: _,
+        } = self;
+        // An unfinished line is not part of the state.
+        output.flush();
+        chip.snapshot(archive)
+    }
 }
 
 impl Uart {

@@ -4,6 +4,7 @@ use commit_trace::{
     CommitRecord, CommitSink, CycleClass, Redirect, StageCycles, Stages, TeaEvents,
 };
 use isa::{RUN_STEPS, StaticId};
+use snapshot::{Archive, Snapshot};
 
 use crate::core::{Core, stream_id};
 use crate::facts::Fact;
@@ -24,6 +25,19 @@ pub(crate) struct Records {
     count: usize,
     /// Their other stages, for a sink that wants them.
     stages: Vec<Stages>,
+}
+
+impl Snapshot for Records {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            sent,
+            // None wait between runs.
+            records: _,
+            count: _,
+            stages: _,
+        } = self;
+        sent.snapshot(archive)
+    }
 }
 
 impl Records {

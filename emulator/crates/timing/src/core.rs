@@ -6,6 +6,8 @@ use isa::{
     StaticInst, Step, TimingModel,
 };
 
+use snapshot::{Archive, Snapshot};
+
 use crate::Preset;
 use crate::commit::{FIRST_OF_ROW, Records};
 use crate::execute::Units;
@@ -142,6 +144,11 @@ impl<S> Core<S> {
         }
     }
 
+    /// Leaves room for instructions that were announced to another core.
+    pub fn skip_ids(&mut self, count: usize) {
+        self.facts.resize(count, Fact::UNKNOWN);
+    }
+
     /// The facts of an instruction. One that was not announced is the caller's bug, not the guest's.
     #[inline(always)]
     pub(crate) fn fact(&self, id: StaticId) -> Fact {
@@ -244,6 +251,37 @@ impl<S> Core<S> {
     #[inline(always)]
     pub(crate) fn write_register(&mut self, fact: &Fact, wake: u64) {
         self.registers[usize::from(fact.dst)] = wake;
+    }
+}
+
+/// Between runs. Facts of instructions are not state: they are announced again.
+impl<S> Snapshot for Core<S> {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            sink: _,
+            preset: _,
+            port_map: _,
+            facts: _,
+            executed: _,
+            front,
+            mark,
+            records,
+            window,
+            registers,
+            units,
+            lsu,
+            stats,
+            started,
+        } = self;
+        front.snapshot(archive)?;
+        mark.snapshot(archive)?;
+        records.snapshot(archive)?;
+        window.snapshot(archive)?;
+        registers.snapshot(archive)?;
+        units.snapshot(archive)?;
+        lsu.snapshot(archive)?;
+        stats.snapshot(archive)?;
+        started.snapshot(archive)
     }
 }
 

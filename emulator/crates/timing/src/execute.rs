@@ -30,6 +30,8 @@ pub(crate) struct Units {
     pub fp_data: (u64, u32),
 }
 
+snapshot::snapshot!(Units { divider_free, fp_divider_free } keeps { mul_port, fp_data });
+
 impl Units {
     pub fn new(preset: &Preset, ports: &PortMap) -> Self {
         Self {

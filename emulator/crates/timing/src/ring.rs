@@ -12,6 +12,8 @@ pub(crate) struct Ring {
     capacity: u32,
 }
 
+snapshot::snapshot!(Ring { free_from, next } keeps { capacity });
+
 impl Ring {
     /// A ring of `capacity` (1 to [`MAX`]) entries, all free.
     pub fn new(capacity: u32) -> Self {

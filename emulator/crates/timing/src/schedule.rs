@@ -44,6 +44,8 @@ pub(crate) struct Schedule {
     cycles: [u64; SPAN as usize],
 }
 
+snapshot::snapshot!(Schedule { now, occupied, cycles } keeps { bias });
+
 impl Schedule {
     /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {

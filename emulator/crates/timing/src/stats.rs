@@ -101,3 +101,53 @@ pub struct Stalls {
     /// A serialising instruction waited for an empty ROB and the memory system.
     pub serialize: u64,
 }
+
+snapshot::snapshot!(Stats {
+    cycles,
+    instructions,
+    cycles_stalled,
+    cycles_flushed,
+    cycles_drained,
+    cycles_idle,
+    branches,
+    branch_misses,
+    jumps,
+    jump_misses,
+    exceptions,
+    interrupts,
+    flushes,
+    order_failures,
+    fetch_packets,
+    redirects_f2,
+    redirects_f3,
+    loads,
+    stores,
+    forwards,
+    bank_conflicts,
+    mmio,
+    l1i_accesses,
+    l1i_misses,
+    l1d_misses,
+    l1d_load_misses,
+    l1d_prefetches,
+    l2_accesses,
+    l2_misses,
+    llc_accesses,
+    llc_misses,
+    writebacks,
+    dram_accesses,
+    dram_row_hits,
+    itlb_misses,
+    dtlb_misses,
+    l2tlb_hits,
+    page_walks,
+    dispatch_stalls
+});
+snapshot::snapshot!(Stalls {
+    rob,
+    registers,
+    load_queue,
+    store_queue,
+    issue_queue,
+    serialize
+});

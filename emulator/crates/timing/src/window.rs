@@ -39,6 +39,12 @@ pub(crate) struct Window {
     pub rows_behind: u64,
 }
 
+snapshot::snapshot!(Window {
+    rows, row, files, loads, stores, schedule, dispatched, lead, decoded, committed, flushed
+} keeps {
+    row_count, scarce, rows_behind
+});
+
 impl Window {
     pub fn new(preset: &Preset) -> Self {
         let rows = preset.rob.entries / preset.decode.width;

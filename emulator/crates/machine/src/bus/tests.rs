@@ -8,6 +8,8 @@ struct Ticker {
     level: bool,
 }
 
+snapshot::snapshot!(Ticker { level } keeps { seen });
+
 impl Device for Ticker {
     fn read(&mut self, offset: u64, _: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
         Ok(offset + cx.now)

@@ -111,7 +111,7 @@ impl Hart {
         self.drop_overwritten_code(env.bus);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
-        if env.bus.exit.is_some() {
+        if env.bus.exit.is_some() || env.bus.pause {
             self.afterwards(after::DEVICE);
         }
         let stimer = if self.stimer_at > now {
@@ -144,6 +144,11 @@ impl Hart {
             self.due = self.due.min(self.now(env, self.count));
             if let Some(exit) = env.bus.exit {
                 return Some(RunExit::Exit(exit));
+            }
+            if std::mem::take(&mut env.bus.pause) {
+                // What else there was to do is done in the next run.
+                self.afterwards(after & after::WAIT);
+                return Some(RunExit::Mount);
             }
         }
         if after & after::INTERRUPTS != 0 {

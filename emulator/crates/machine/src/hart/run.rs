@@ -52,6 +52,8 @@ pub enum RunExit {
     /// A region trigger was executed, and [`Hart::stop_at_regions`] is on: `true` if the region
     /// starts.
     Region(bool),
+    /// The guest mounts the shared folder: it has not looked into it yet.
+    Mount,
     /// A breakpoint or a watchpoint was met.
     Debug(DebugStop),
     /// The hart sleeps in `wfi` and nothing is scheduled that could wake it: only the host can.

@@ -87,6 +87,17 @@ pub struct Uart16550 {
     transmitted: bool,
 }
 
+snapshot::snapshot!(Uart16550 {
+    received,
+    interrupt_enable,
+    fifo_control,
+    line_control,
+    modem_control,
+    scratch,
+    divisor,
+    transmitted,
+});
+
 impl Uart16550 {
     /// How many more bytes [`Self::receive`] takes.
     pub fn room(&self) -> usize {

@@ -1,5 +1,7 @@
 //! What a virtio device is to its transport.
 
+use snapshot::Snapshot;
+
 /// A request as the driver made it: the readable part of a descriptor chain.
 pub struct Request<'a> {
     /// Queue that it came through.
@@ -13,7 +15,7 @@ pub struct Request<'a> {
 }
 
 /// A virtio device without its transport.
-pub trait Backend {
+pub trait Backend: Snapshot {
     /// Virtio device type (section 5).
     fn device_type(&self) -> u32;
 
@@ -46,6 +48,11 @@ pub trait Backend {
     /// Looks at what happens outside the machine, at `nanos` after reset (simulated). Requests that
     /// wait are offered again after it.
     fn poll(&mut self, _nanos: u64) {}
+
+    /// The run shall pause, now that the last request is carried out. Asked once after each.
+    fn pauses(&mut self) -> bool {
+        false
+    }
 
     /// The driver reset the device.
     fn reset(&mut self) {}

@@ -45,6 +45,8 @@ pub struct Blk {
     id: [u8; ID_LENGTH],
 }
 
+snapshot::snapshot!(Blk { disk } keeps { id });
+
 impl Blk {
     /// Opens the image at `path`. `id` is the serial number that the guest reads, cut to 20 bytes.
     pub fn open(path: &Path, mode: DiskMode, id: &str) -> Result<Self, DiskError> {

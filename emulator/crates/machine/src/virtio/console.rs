@@ -18,6 +18,8 @@ pub struct VirtioConsole {
     size: (u16, u16),
 }
 
+snapshot::snapshot!(VirtioConsole {} keeps { output, input, size });
+
 impl VirtioConsole {
     /// A console of `size` (columns, rows) that writes to `output` and reads from `input`.
     pub fn new(output: Output, input: Option<Input>, size: (u16, u16)) -> Self {

@@ -42,6 +42,7 @@ mod interrupt {
 }
 
 /// A carried-out request whose reply is on its way.
+#[derive(Default)]
 struct Reply {
     due: u64,
     queue: usize,
@@ -53,7 +54,7 @@ struct Reply {
 pub struct VirtioMmio {
     backend: Box<dyn Backend>,
     latency: Latency,
-    queues: Vec<Queue>,
+    queues: Box<[Queue]>,
     replies: VecDeque<Reply>,
     outstanding: usize,
     /// Cycle at which the last transfer is over.
@@ -66,6 +67,27 @@ pub struct VirtioMmio {
     driver_features_select: u32,
     driver_features: u64,
 }
+
+snapshot::snapshot!(Reply {
+    due,
+    queue,
+    chain,
+    bytes
+});
+snapshot::snapshot!(VirtioMmio {
+    backend,
+    queues,
+    replies,
+    outstanding,
+    transferred,
+    poll_at,
+    status,
+    interrupt,
+    queue_select,
+    device_features_select,
+    driver_features_select,
+    driver_features,
+} keeps { latency });
 
 impl VirtioMmio {
     /// The transport of a device whose requests take `latency`.
@@ -242,6 +264,7 @@ impl VirtioMmio {
             }) else {
                 break;
             };
+            *cx.pause |= self.backend.pauses();
             queue.advance();
             bytes.truncate(room);
             let transfer = self.latency.transfer(request.len() + bytes.len());
@@ -267,8 +290,10 @@ impl VirtioMmio {
             let Some(reply) = self.replies.pop_front() else {
                 break;
             };
-            self.outstanding -= reply.bytes.len();
-            let queue = &mut self.queues[reply.queue];
+            self.outstanding = self.outstanding.saturating_sub(reply.bytes.len());
+            let Some(queue) = self.queues.get_mut(reply.queue) else {
+                continue;
+            };
             // A queue that the driver disabled meanwhile no longer belongs to the device.
             if !queue.ready {
                 continue;

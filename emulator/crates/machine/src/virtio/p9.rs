@@ -25,6 +25,8 @@ use folder::Folder;
 use rustix::io::Errno;
 use wire::{Reader, Writer, kind};
 
+use snapshot::{Archive, Snapshot, SnapshotError};
+
 use super::{Backend, Request};
 
 type Result<T = ()> = std::result::Result<T, Errno>;
@@ -45,6 +47,34 @@ pub struct P9 {
     /// Unix time at reset, in nanoseconds.
     epoch: u64,
     message_max: u32,
+    /// The last message was the first of a mount.
+    mounts: bool,
+}
+
+/// As long as the guest has not looked into the folder: what it holds of it are the host's files.
+impl Snapshot for P9 {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            folder,
+            attributes,
+            fids,
+            tag,
+            read_only,
+            epoch: _,
+            message_max,
+            mounts: _,
+        } = self;
+        if !(fids.is_empty() && attributes.is_empty() && folder.is_untouched()) {
+            let what = "a machine that has used its shared folder cannot be saved".to_owned();
+            return Err(SnapshotError::Unsaved(what));
+        }
+        archive.same("shared folder", tag)?;
+        read_only.snapshot(archive)?;
+        message_max.snapshot(archive)?;
+        archive.check((MESSAGE_MIN..=MESSAGE_MAX).contains(message_max), || {
+            format!("9P messages: found {message_max} bytes")
+        })
+    }
 }
 
 /// One request, while it is carried out.
@@ -74,6 +104,7 @@ impl P9 {
             read_only,
             epoch,
             message_max: MESSAGE_MAX,
+            mounts: false,
         })
     }
 
@@ -81,6 +112,7 @@ impl P9 {
     fn answer(&mut self, message: &[u8], room: usize, nanos: u64) -> Option<Vec<u8>> {
         let mut reader = Reader::new(message);
         let (size, kind, tag) = (reader.u32().ok()?, reader.u8().ok()?, reader.u16().ok()?);
+        self.mounts = kind == kind::VERSION && self.folder.is_untouched();
         let limit = room.min(self.message_max as usize);
         let time = self.epoch.saturating_add(nanos);
         let mut writer = Writer::new();
@@ -136,6 +168,10 @@ impl Backend for P9 {
             self.answer(request.bytes, request.room, request.nanos)
                 .unwrap_or_default(),
         )
+    }
+
+    fn pauses(&mut self) -> bool {
+        std::mem::take(&mut self.mounts)
     }
 
     fn reset(&mut self) {

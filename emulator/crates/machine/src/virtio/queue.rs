@@ -41,12 +41,27 @@ struct Descriptor {
 }
 
 /// A request: pieces of guest memory, all of them checked to be RAM.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chain {
     pub head: u16,
     readable: Vec<(u64, u64)>,
     writable: Vec<(u64, u64)>,
 }
+
+snapshot::snapshot!(Queue {
+    size,
+    ready,
+    descriptors,
+    driver,
+    device,
+    next_available,
+    next_used,
+});
+snapshot::snapshot!(Chain {
+    head,
+    readable,
+    writable
+});
 
 impl Queue {
     /// Makes the queue live. Its size must be a power of two up to [`QUEUE_MAX`].

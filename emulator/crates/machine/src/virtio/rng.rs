@@ -36,6 +36,9 @@ impl SplitMix64 {
 /// The device.
 pub struct Rng(SplitMix64);
 
+snapshot::snapshot!(SplitMix64(0));
+snapshot::snapshot!(Rng(0));
+
 impl Rng {
     /// A device that gives the sequence of `seed`. A reset does not start it again.
     pub fn new(seed: u64) -> Self {

@@ -30,6 +30,12 @@ pub(crate) struct FetchBuffer {
     cycle: u64,
 }
 
+snapshot::snapshot!(FetchBuffer {
+    row, slot, left, granted, budget, decoded, cycle
+} keeps {
+    width, rows, reach
+});
+
 impl FetchBuffer {
     pub fn new(preset: &Preset) -> Self {
         let width = preset.decode.width;

@@ -31,6 +31,14 @@ pub(crate) struct FrontCounts {
     pub redirects_f3: u64,
 }
 
+snapshot::snapshot!(FrontCounts {
+    packets,
+    l1i_accesses,
+    l1i_misses,
+    redirects_f2,
+    redirects_f3
+});
+
 /// The front end.
 pub(crate) struct FrontEnd {
     /// Current packet: bytes [`start`, `end`) of code, instructions that still fit.
@@ -81,6 +89,14 @@ struct View {
     seen3: u8,
 }
 
+snapshot::snapshot!(View {
+    left1,
+    left2,
+    seen1,
+    seen2,
+    seen3
+});
+
 impl View {
     /// F0 to the next packet's F0, if F3 agrees with what F1 (`one`) and F2 (`two`) finally do.
     fn distance(&self, one: bool, two: bool) -> u64 {
@@ -93,6 +109,13 @@ impl View {
         }
     }
 }
+
+snapshot::snapshot!(FrontEnd {
+    start, end, room, limit, f0, next_f0, entered, entered_before, view, tea, buffer, targets,
+    history, predictor, returns, l1i, line, page, itlb, counts
+} keeps {
+    packet_bytes, packet_insts, l1i_refill, l1i_prefetch
+});
 
 impl FrontEnd {
     pub fn new(preset: &Preset) -> Self {

@@ -67,6 +67,14 @@ pub(crate) struct LsuCounts {
     pub mmio: u64,
 }
 
+snapshot::snapshot!(LsuCounts {
+    loads,
+    stores,
+    forwards,
+    bank_conflicts,
+    mmio
+});
+
 /// Load/store unit with its TLB, and what it shares with the front end.
 pub(crate) struct Lsu {
     pub dtlb: Tlb,
@@ -91,6 +99,13 @@ pub(crate) struct Lsu {
     load_ports: LoadPorts,
     pub counts: LsuCounts,
 }
+
+snapshot::snapshot!(Lsu {
+    dtlb, walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
+    counts
+} keeps {
+    banked, single, mmio_latency
+});
 
 impl Lsu {
     pub fn new(preset: &Preset) -> Self {
@@ -172,6 +187,8 @@ pub(crate) struct LoadPorts {
 /// After so many cycles in which loads took the first port, memory pauses for one cycle, so that a store gets
 /// through (`exu/core.scala:895`).
 const SATURATED: u32 = 31;
+
+snapshot::snapshot!(LoadPorts { last, run });
 
 impl LoadPorts {
     /// Books the memory port of a load; one on the first port keeps stores from the data cache.

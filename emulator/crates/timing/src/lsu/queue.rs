@@ -21,6 +21,15 @@ pub(super) struct Store {
     previous: u64,
 }
 
+snapshot::snapshot!(Store {
+    word,
+    mask,
+    address,
+    data,
+    gone,
+    previous
+});
+
 /// The last stores, in program order, each in the list of its word.
 pub(super) struct Stores {
     stores: [Store; STORES],
@@ -50,6 +59,13 @@ fn bytes(pa: u64, size: u8) -> (u64, u8) {
     let all = (1u32 << size.min(8)) - 1;
     (pa >> 3, (all << (pa & 7)) as u8)
 }
+
+snapshot::snapshot!(Stores {
+    stores,
+    lists,
+    next,
+    empty
+});
 
 impl Stores {
     pub fn new() -> Self {

@@ -22,6 +22,12 @@ struct Fill {
     source: u8,
 }
 
+snapshot::snapshot!(Fill {
+    line,
+    cycle,
+    source
+});
+
 /// Tags, dirty bits, and what is being filled.
 pub(crate) struct Cache {
     ways: usize,
@@ -39,6 +45,12 @@ pub(crate) struct Cache {
     last_fill: u64,
     random: Lfsr,
 }
+
+snapshot::snapshot!(Cache {
+    tags, recent, dirty, fills, last_fill, random
+} keeps {
+    ways, set_bits, set_mask
+});
 
 impl Cache {
     /// A cache of `kib` KiB; sizes are powers of two.

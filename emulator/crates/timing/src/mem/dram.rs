@@ -12,6 +12,8 @@ struct Bank {
     slot: Slot,
 }
 
+snapshot::snapshot!(Bank { row, slot });
+
 /// A memory channel.
 pub(crate) struct Dram {
     model: DramModel,
@@ -31,6 +33,13 @@ pub(crate) struct Dram {
     row_hits: u64,
     accesses: u64,
 }
+
+snapshot::snapshot!(Dram {
+    banks, bus, row_hits, accesses
+} keeps {
+    model, bank_mask, column_bits, row_bits, cas, rcd, rp, burst, controller, refresh_every,
+    refresh_takes, fixed
+});
 
 impl Dram {
     pub fn new(preset: &Preset) -> Self {

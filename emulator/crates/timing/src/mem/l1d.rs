@@ -38,6 +38,12 @@ pub(crate) struct L1d {
     pub prefetches: u64,
 }
 
+snapshot::snapshot!(L1d {
+    tags, mshrs, line_buffer, wanted, next_wanted, misses, load_misses, prefetches
+} keeps {
+    line_port, refill, release, writeback, prefetch
+});
+
 impl L1d {
     pub fn new(preset: &Preset) -> Self {
         let p = &preset.l1d;

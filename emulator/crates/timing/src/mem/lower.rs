@@ -4,6 +4,8 @@
 //! FireSim's memory model, and includes nothing. Instruction lines are read-only copies that the L2 does
 //! not track, as in BOOM.
 
+use snapshot::{Archive, Snapshot};
+
 use super::cache::Cache;
 use super::dram::Dram;
 use super::mshr::Mshrs;
@@ -35,6 +37,14 @@ pub(crate) struct Counts {
     pub writebacks: u64,
 }
 
+snapshot::snapshot!(Counts {
+    l2_accesses,
+    l2_misses,
+    llc_accesses,
+    llc_misses,
+    writebacks
+});
+
 /// L2, LLC and memory.
 pub(crate) struct Lower {
     l2: Cache,
@@ -47,6 +57,32 @@ pub(crate) struct Lower {
     llc_latency: u64,
     pub dram: Dram,
     pub counts: Counts,
+}
+
+impl Snapshot for Lower {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            l2,
+            l2_mshrs,
+            l2_port,
+            l2_latency: _,
+            l2_interval: _,
+            llc,
+            llc_mshrs,
+            llc_latency: _,
+            dram,
+            counts,
+        } = self;
+        l2.snapshot(archive)?;
+        l2_mshrs.snapshot(archive)?;
+        l2_port.snapshot(archive)?;
+        if let Some(llc) = llc {
+            llc.snapshot(archive)?;
+        }
+        llc_mshrs.snapshot(archive)?;
+        dram.snapshot(archive)?;
+        counts.snapshot(archive)
+    }
 }
 
 impl Lower {

@@ -23,6 +23,8 @@ pub(crate) const LINE_BITS: u32 = 6;
 #[derive(Clone)]
 pub(crate) struct Lfsr(u16);
 
+snapshot::snapshot!(Lfsr(0));
+
 impl Lfsr {
     pub fn new(seed: u16) -> Self {
         Self(seed | 1)

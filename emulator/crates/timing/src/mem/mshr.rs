@@ -14,6 +14,13 @@ struct Register {
     free: u64,
 }
 
+snapshot::snapshot!(Register {
+    line,
+    gap,
+    start,
+    free
+});
+
 /// One register file. A register also keeps a line that was prefetched until something needs it.
 pub(crate) struct Mshrs {
     registers: [Register; MAX],
@@ -22,6 +29,8 @@ pub(crate) struct Mshrs {
     /// No register is busy from this cycle on.
     idle: u64,
 }
+
+snapshot::snapshot!(Mshrs { registers, prefetched, idle } keeps { count });
 
 impl Mshrs {
     pub fn new(count: u32) -> Self {

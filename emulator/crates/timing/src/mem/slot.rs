@@ -11,6 +11,8 @@ pub(crate) struct Slot {
     end: u64,
 }
 
+snapshot::snapshot!(Slot { gap, start, end });
+
 impl Slot {
     /// Serves a request that takes `cycles`; returns when it starts.
     #[inline]

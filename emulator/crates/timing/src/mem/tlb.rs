@@ -18,6 +18,8 @@ pub(crate) struct Tlb {
     pub misses: u64,
 }
 
+snapshot::snapshot!(Tlb { page, bits, used, hand, filter, misses } keeps { count });
+
 impl Tlb {
     pub fn new(entries: u32) -> Self {
         Self {

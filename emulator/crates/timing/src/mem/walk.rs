@@ -23,6 +23,8 @@ pub(crate) struct Walk {
     pub walks: u64,
 }
 
+snapshot::snapshot!(Walk { l2, pte, next, free, l2_hits, walks } keeps { latency, step });
+
 impl Walk {
     pub fn new(preset: &Preset) -> Self {
         let p = &preset.l2tlb;

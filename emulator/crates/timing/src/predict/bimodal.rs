@@ -7,6 +7,8 @@ pub(super) struct Bimodal {
     counters: Box<[u8]>,
 }
 
+snapshot::snapshot!(Bimodal { counters });
+
 impl Bimodal {
     pub fn new(sets: u32) -> Self {
         // All counters start weakly taken.

@@ -14,11 +14,15 @@ struct Entry {
     target: u32,
 }
 
+snapshot::snapshot!(Entry { tag, target });
+
 /// Both banks.
 pub(super) struct Btb {
     sets: Box<[[[Entry; WAYS]; COLUMNS]]>,
     set_bits: u32,
 }
+
+snapshot::snapshot!(Btb { sets } keeps { set_bits });
 
 impl Btb {
     pub fn new(sets: u32) -> Self {

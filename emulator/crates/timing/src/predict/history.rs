@@ -21,6 +21,9 @@ pub(crate) enum Outcome {
     Taken = 0b11,
 }
 
+snapshot::snapshot!(History { old, pending });
+
+snapshot::snapshot_enum!(Outcome: None, NotTaken, Taken);
 impl History {
     #[inline(always)]
     fn push(old: u64, outcome: Outcome) -> u64 {

@@ -23,6 +23,8 @@ pub(super) struct Loops {
     entries: Box<[Entry; SETS * COLUMNS]>,
 }
 
+snapshot::snapshot!(Loops { entries });
+
 impl Loops {
     pub fn new() -> Self {
         Self {
@@ -53,6 +55,14 @@ impl Loops {
         direction
     }
 }
+
+snapshot::snapshot!(Entry {
+    tag,
+    confidence,
+    age,
+    past,
+    so_far
+});
 
 impl Entry {
     /// `count` is how far the loop had come when it was predicted.

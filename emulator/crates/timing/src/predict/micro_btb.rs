@@ -26,8 +26,17 @@ struct Entry {
     trained: u32,
 }
 
+snapshot::snapshot!(Entry {
+    tag,
+    target,
+    conditional,
+    counter,
+    settled,
+    trained
+});
+
 /// A write to come: the way was chosen when the branch was predicted, the entry is written when it commits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Late {
     cycle: u64,
     at: Place,
@@ -37,12 +46,22 @@ struct Late {
     branch: Taught,
 }
 
+snapshot::snapshot!(Late {
+    cycle,
+    at,
+    way,
+    hit,
+    branch
+});
+
 /// One slot of one bank.
 #[derive(Clone)]
 struct Column {
     index: [u8; INDEX],
     ways: [Entry; WAYS],
 }
+
+snapshot::snapshot!(Column { index, ways });
 
 /// Both banks.
 pub(super) struct MicroBtb {
@@ -56,6 +75,8 @@ pub(super) struct MicroBtb {
     /// Cycle of the first of them; never, if there is none.
     next_late: u64,
 }
+
+snapshot::snapshot!(MicroBtb { columns, fold, late, next_late } keeps { mask, on });
 
 impl MicroBtb {
     pub fn new(ways: u32) -> Self {

@@ -16,6 +16,8 @@ mod tage;
 pub(crate) use history::{History, Outcome};
 pub(crate) use returns::Returns;
 
+use snapshot::{Archive, Snapshot};
+
 use crate::Preset;
 use bimodal::Bimodal;
 use btb::Btb;
@@ -24,8 +26,10 @@ use micro_btb::MicroBtb;
 use tage::Tage;
 
 /// Where a branch stands: 16-byte fetch block, bank of 8 bytes, 2-byte slot. Both banks share a block's index.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place(u64);
+
+snapshot::snapshot!(Place(0));
 
 impl Place {
     /// The place of the instruction at `pc`.
@@ -92,7 +96,7 @@ pub(crate) struct Known {
 }
 
 /// What a branch or jump was, to train with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taught {
     /// A conditional branch, not a jump.
     pub conditional: bool,
@@ -101,6 +105,12 @@ pub(crate) struct Taught {
     /// Where it went, the low half.
     pub target: u32,
 }
+
+snapshot::snapshot!(Taught {
+    conditional,
+    taken,
+    target
+});
 
 /// When a branch is predicted, and when it trains the predictor.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +184,28 @@ pub(crate) struct Predictor {
     bimodal: Bimodal,
     tage: Option<Tage>,
     loops: Option<Loops>,
+}
+
+impl Snapshot for Predictor {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            micro_btb,
+            btb,
+            bimodal,
+            tage,
+            loops,
+        } = self;
+        micro_btb.snapshot(archive)?;
+        btb.snapshot(archive)?;
+        bimodal.snapshot(archive)?;
+        if let Some(tage) = tage {
+            tage.snapshot(archive)?;
+        }
+        if let Some(loops) = loops {
+            loops.snapshot(archive)?;
+        }
+        Ok(())
+    }
 }
 
 impl Predictor {

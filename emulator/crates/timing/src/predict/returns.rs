@@ -11,6 +11,8 @@ pub(crate) struct Returns {
     size: usize,
 }
 
+snapshot::snapshot!(Returns { addresses, top } keeps { size });
+
 impl Returns {
     pub fn new(size: u32) -> Self {
         Self {

@@ -71,6 +71,14 @@ fn place(t: usize, at: Place, history: u64) -> (usize, u16) {
     (index % ALL_ENTRIES, tag as u16 | VALID)
 }
 
+snapshot::snapshot!(Tage {
+    entries,
+    owners,
+    tables,
+    random,
+    trained
+});
+
 impl Tage {
     pub fn new() -> Self {
         Self {

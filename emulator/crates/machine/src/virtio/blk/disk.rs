@@ -5,6 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use snapshot::{Archive, Snapshot, SnapshotError};
 
 /// What happens to the guest's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +34,49 @@ pub enum DiskError {
 
 const BLOCK: u64 = 4096;
 
+struct Block(Box<[u8; BLOCK as usize]>);
+
+impl Default for Block {
+    fn default() -> Self {
+        Self(Box::new([0; BLOCK as usize]))
+    }
+}
+
+impl Snapshot for Block {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        archive.bytes(&mut self.0[..])
+    }
+}
+
 /// A file with a layer of written blocks over it.
 pub struct Disk {
     file: File,
     mode: DiskMode,
     size: u64,
-    written: HashMap<u64, Box<[u8; BLOCK as usize]>>,
+    written: HashMap<u64, Block>,
+}
+
+/// What was written stays with the machine; the image must be the one that it ran with.
+impl Snapshot for Disk {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            file,
+            mode,
+            size: _,
+            written,
+        } = self;
+        let unsaved = |e: io::Error| SnapshotError::Unsaved(format!("disk image: {e}"));
+        let metadata = file.metadata().map_err(unsaved)?;
+        let changed = metadata.modified().map_err(unsaved)?;
+        let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let image = format!(
+            "{mode:?}, {} bytes, of {:.9}",
+            metadata.len(),
+            changed.as_secs_f64()
+        );
+        archive.same("disk image", &image)?;
+        written.snapshot(archive)
+    }
 }
 
 impl Disk {
@@ -81,7 +121,7 @@ impl Disk {
         for (block, within, piece) in pieces(at, data.len()) {
             if let Some(bytes) = self.written.get(&block) {
                 let length = piece.len();
-                data[piece].copy_from_slice(&bytes[within..within + length]);
+                data[piece].copy_from_slice(&bytes.0[within..within + length]);
             }
         }
         Some(())
@@ -111,15 +151,15 @@ impl Disk {
         }
     }
 
-    fn block_for_writing(&mut self, block: u64) -> Option<&mut [u8; BLOCK as usize]> {
+    fn block_for_writing(&mut self, block: u64) -> Option<&mut [u8]> {
         if !self.written.contains_key(&block) {
-            let mut bytes = Box::new([0; BLOCK as usize]);
+            let mut bytes = Block::default();
             let at = block * BLOCK;
             let length = BLOCK.min(self.size.saturating_sub(at)) as usize;
-            self.file.read_exact_at(&mut bytes[..length], at).ok()?;
+            self.file.read_exact_at(&mut bytes.0[..length], at).ok()?;
             self.written.insert(block, bytes);
         }
-        self.written.get_mut(&block).map(Box::as_mut)
+        self.written.get_mut(&block).map(|block| &mut block.0[..])
     }
 }
 

@@ -6,6 +6,8 @@ use crate::{Capture, Input, Output, RAM_BASE};
 /// Answers with its request, twice.
 struct Echo;
 
+snapshot::snapshot!(Echo {});
+
 impl Backend for Echo {
     fn device_type(&self) -> u32 {
         42

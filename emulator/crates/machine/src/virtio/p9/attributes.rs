@@ -45,6 +45,11 @@ impl Attributes {
         }
     }
 
+    /// True if the guest has changed nothing.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty()
+    }
+
     /// Attributes of the file with the number `path`.
     pub fn get(&self, path: u64) -> Attribute {
         self.changed.get(&path).copied().unwrap_or(self.default)

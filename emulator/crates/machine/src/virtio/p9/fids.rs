@@ -66,6 +66,11 @@ impl Fids {
         self.0.remove(&number).ok_or(Errno::BADF)
     }
 
+    /// True if there is no handle.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Gives all handles up.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -68,6 +68,11 @@ impl Folder {
         })
     }
 
+    /// True if no file in it was seen yet.
+    pub fn is_untouched(&self) -> bool {
+        self.last_number == 1
+    }
+
     /// The folder itself.
     pub fn root(&self) -> Rc<Node> {
         self.root.clone()

@@ -1,0 +1,129 @@
+//! Functional boots are alike: the first saves the machine when the guest mounts the shared folder, where the command waits
+//! for it, and later runs go on from there.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::Plan;
+use super::description::guest;
+use super::progress::Console;
+use crate::checkpoint::{self, Checkpoint};
+use crate::failure::bad_input;
+use crate::spec::{Mode, Net};
+use crate::system::{Engine, System};
+
+/// Checkpoints that are kept: tens of megabytes each.
+const KEPT: usize = 8;
+
+/// The checkpoint of a run's boot.
+pub struct Boot {
+    path: PathBuf,
+    /// The run goes on from it.
+    pub restored: bool,
+}
+
+impl Boot {
+    /// Boots from a checkpoint if there is one of such a boot, else from reset. `None`: the run has none.
+    pub fn start(
+        plan: &Plan,
+        system: &mut System,
+        console: &mut Console,
+    ) -> anyhow::Result<Option<Self>> {
+        let run = &plan.spec.run;
+        // What a network answers is not in a checkpoint.
+        let same = run.boot == Mode::Functional && plan.spec.guest.net == Net::None;
+        let Some(folder) = folder().filter(|_| run.checkpoint && same) else {
+            system.load_guest(&plan.files, &plan.bootargs)?;
+            return Ok(None);
+        };
+        let path = folder.join(format!("{}.ckpt", key(plan)?));
+        let restored = path.exists();
+        if restored {
+            let saved = Checkpoint::open(&path)?;
+            let (_, printed) = saved.load(system, Mode::Functional, &plan.preset)?;
+            console.restore(&printed)?;
+            // The ones in use are kept.
+            let now = std::fs::File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
+            now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
+                .ok();
+        } else {
+            system.load_guest(&plan.files, &plan.bootargs)?;
+        }
+        Ok(Some(Self { path, restored }))
+    }
+
+    /// The guest has come to where the next run goes on. That there is no room for a checkpoint is no error.
+    pub fn save(&self, plan: &Plan, system: &mut System, console: &Console) {
+        if self.restored || self.path.exists() {
+            return;
+        }
+        let mut save = || -> anyhow::Result<()> {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder).map_err(|e| bad_input(folder, e))?;
+            let printed = console.printed()?;
+            let mut functional = Engine::FUNCTIONAL;
+            checkpoint::save(&self.path, system, &mut functional, &plan.preset, &printed)?;
+            prune(folder)
+        };
+        if let Err(error) = save() {
+            tracing::warn!("no checkpoint of the boot: {error:#}");
+        }
+    }
+}
+
+/// `$TIPSIM_CACHE/checkpoints`, where the cache is that of `guest-sw/build`.
+fn folder() -> Option<PathBuf> {
+    let named = |name| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = named("TIPSIM_CACHE").or_else(|| {
+        let user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+        Some(user.join("tipsim"))
+    })?;
+    Some(cache.join("checkpoints"))
+}
+
+/// Everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.
+fn key(plan: &Plan) -> anyhow::Result<String> {
+    let simulator = std::env::current_exe().and_then(std::fs::read)?;
+    let drives = plan.spec.guest.drive.iter().map(|drive| {
+        let metadata = std::fs::metadata(drive).map_err(|e| bad_input(drive, e))?;
+        let changed = metadata.modified()?.duration_since(UNIX_EPOCH)?;
+        anyhow::Ok(json!([drive.canonicalize()?, metadata.len(), changed]))
+    });
+    let described = json!({
+        "simulator": format!("{:x}", Sha256::digest(&simulator)),
+        "guest": guest(plan)?,
+        "drives": drives.collect::<Result<Vec<_>, _>>()?,
+        "bootargs": plan.bootargs,
+        "memory": plan.memory,
+        "harts": plan.spec.guest.harts,
+        "mhz": plan.preset.clock.mhz,
+        "isa": plan.preset.isa,
+        "width": plan.preset.decode.width,
+    });
+    let digest = Sha256::digest(described.to_string());
+    Ok(digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// Removes the checkpoints that were not used for longest.
+fn prune(folder: &Path) -> anyhow::Result<()> {
+    let mut saved = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        saved.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    saved.sort();
+    for (_, path) in saved.iter().rev().skip(KEPT) {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
