@@ -275,7 +275,6 @@ fn simulate(
     }
     Ok(Outcome {
         end,
-        restored: boot.is_some_and(|boot| boot.restored),
         laps,
         parts,
         stats,

@@ -22,7 +22,7 @@ const KEPT: usize = 8;
 pub struct Boot {
     path: PathBuf,
     /// The run goes on from it.
-    pub restored: bool,
+    restored: bool,
 }
 
 impl Boot {

@@ -11,6 +11,10 @@ pub struct Lap {
     pub cycles: u64,
     /// Instructions retired.
     pub instructions: u64,
+    /// Those of them that an earlier run simulated.
+    pub restored_cycles: u64,
+    /// The same of instructions.
+    pub restored_instructions: u64,
     /// Host time.
     pub host: Duration,
 }
@@ -18,12 +22,14 @@ pub struct Lap {
 impl Lap {
     /// Million instructions per second of host time.
     pub fn mips(&self) -> f64 {
-        self.instructions as f64 / self.host.as_secs_f64().max(1e-9) / 1e6
+        (self.instructions - self.restored_instructions) as f64
+            / self.host.as_secs_f64().max(1e-9)
+            / 1e6
     }
 
     /// Million simulated cycles per second of host time.
     pub fn mcycles_per_second(&self) -> f64 {
-        self.cycles as f64 / self.host.as_secs_f64().max(1e-9) / 1e6
+        (self.cycles - self.restored_cycles) as f64 / self.host.as_secs_f64().max(1e-9) / 1e6
     }
 }
 
@@ -39,12 +45,20 @@ pub struct Laps {
 }
 
 impl Laps {
-    /// A run that starts now.
+    /// A run that starts now, maybe where an earlier one had come to.
     pub fn new(system: &System) -> Self {
+        let looked = look(system);
+        let (_, cycles, instructions) = looked;
         Self {
             timing: Lap::default(),
-            functional: Lap::default(),
-            looked: look(system),
+            functional: Lap {
+                cycles,
+                instructions,
+                restored_cycles: cycles,
+                restored_instructions: instructions,
+                host: Duration::ZERO,
+            },
+            looked,
         }
     }
 

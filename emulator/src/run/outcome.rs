@@ -34,8 +34,6 @@ pub enum End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
-    /// It went on from the checkpoint of an earlier boot.
-    pub restored: bool,
     /// Simulated and host time, until the profilers had read everything.
     pub laps: Laps,
     /// Share of the hart's host time that each part of the simulator took.
@@ -66,7 +64,7 @@ impl Outcome {
         let lap = self.laps.main();
         let seconds = lap.host.as_secs_f64();
         let booted = (timing.instructions > 0 && functional.instructions > 0).then_some(functional);
-        let per_instruction = seconds * 1e9 / lap.instructions.max(1) as f64;
+        let per_instruction = 1e3 / lap.mips().max(1e-9);
         let manifest = plan
             .files
             .kernel
@@ -92,10 +90,10 @@ impl Outcome {
                 .map(|(&part, share)| (part, share * per_instruction)).collect::<BTreeMap<_, _>>()),
             "functional": booted.map(|lap| json!({
                 "instructions": lap.instructions,
+                "restored_instructions": lap.restored_instructions,
                 "host_seconds": lap.host.as_secs_f64(),
                 "mips": lap.mips(),
             })),
-            "restored": self.restored,
             // What comes through a network comes when the host has it.
             "deterministic": plan.spec.guest.net == Net::None,
             "core": plan.preset,
@@ -132,12 +130,13 @@ impl Outcome {
             timing, functional, ..
         } = &self.laps;
         if functional.instructions > 0 {
-            let what = if self.restored {
-                "functional, from the checkpoint of an earlier boot"
-            } else {
-                "functional"
-            };
-            say(functional, what);
+            say(functional, "functional");
+            if functional.restored_instructions > 0 {
+                println!(
+                    "{:.1} M of the instructions were executed by an earlier run with the same boot",
+                    functional.restored_instructions as f64 / 1e6
+                );
+            }
         }
         if timing.instructions > 0 {
             say(timing, "timing core");

@@ -7,6 +7,8 @@ mod register;
 
 use std::collections::VecDeque;
 
+use snapshot::{Archive, Snapshot};
+
 use crate::{AccessFault, Cx, Device};
 
 use super::backend::{Backend, Latency, Request};
@@ -74,20 +76,38 @@ snapshot::snapshot!(Reply {
     chain,
     bytes
 });
-snapshot::snapshot!(VirtioMmio {
-    backend,
-    queues,
-    replies,
-    outstanding,
-    transferred,
-    poll_at,
-    status,
-    interrupt,
-    queue_select,
-    device_features_select,
-    driver_features_select,
-    driver_features,
-} keeps { latency });
+impl Snapshot for VirtioMmio {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            backend,
+            queues,
+            replies,
+            outstanding,
+            transferred,
+            poll_at,
+            status,
+            interrupt,
+            queue_select,
+            device_features_select,
+            driver_features_select,
+            driver_features,
+            latency: _,
+        } = self;
+        archive.same("virtio device type", &backend.device_type().to_string())?;
+        backend.snapshot(archive)?;
+        queues.snapshot(archive)?;
+        replies.snapshot(archive)?;
+        outstanding.snapshot(archive)?;
+        transferred.snapshot(archive)?;
+        poll_at.snapshot(archive)?;
+        status.snapshot(archive)?;
+        interrupt.snapshot(archive)?;
+        queue_select.snapshot(archive)?;
+        device_features_select.snapshot(archive)?;
+        driver_features_select.snapshot(archive)?;
+        driver_features.snapshot(archive)
+    }
+}
 
 impl VirtioMmio {
     /// The transport of a device whose requests take `latency`.
