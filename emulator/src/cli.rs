@@ -64,6 +64,7 @@ pub enum Command {
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
+  tipsim report out/quickstart --rebuild        from its trace
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
@@ -251,6 +252,9 @@ pub struct ReportArgs {
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
     #[arg(long, value_name = "DIR")]
     pub guest_dir: Option<PathBuf>,
+    /// Evaluate the run's trace again first, and write its report's files anew.
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 /// `tipsim trace`.

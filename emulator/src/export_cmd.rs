@@ -156,7 +156,7 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
 }
 
 /// Where the run found its symbols, or where the user says that they are.
-fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
+pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
     let path = args.dir.join("run.json");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
     let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;

@@ -7,8 +7,10 @@ use commit_trace::{
     TeaEvents,
 };
 
+use crate::events::{MisplacedCounter, SignatureCounter};
 use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
 use crate::policy::{Outcome, Policy, Trigger};
+use crate::topdown::Counter;
 use crate::{
     CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sample, Sampler, SamplerResult,
     SamplingClock, Schedule,
@@ -69,6 +71,7 @@ impl Evaluator {
             last: None,
             facts: Vec::new(),
             first_use: Vec::new(),
+            details: None,
         };
         run.schedule();
         Self {
@@ -82,6 +85,21 @@ impl Evaluator {
     pub fn keep_samples(mut self) -> Self {
         for sampler in self.run.groups.iter_mut().flat_map(|g| &mut g.samplers) {
             sampler.log = Some(Vec::new());
+        }
+        self
+    }
+
+    /// Also counts what a report needs beyond profiles: commit slots (of a core that commits `width` instructions
+    /// a cycle), time by event, and what profilers misplace. It takes longer.
+    pub fn in_detail(mut self, width: u32) -> Self {
+        self.run.details = Some(Box::new(Details {
+            slots: Counter::new(width),
+            signatures: SignatureCounter::default(),
+        }));
+        for running in self.run.groups.iter_mut().flat_map(|g| &mut g.samplers) {
+            running.misplaced = Some(MisplacedCounter::default());
+            let sees = running.sampler.profiler.sees_events();
+            running.signatures = sees.then(SignatureCounter::default);
         }
         self
     }
@@ -136,6 +154,13 @@ impl Evaluator {
         results.sort_by_key(|(position, _)| *position);
         let (oracle, stacks) = run.oracle.finish();
         let spaces = owners(&oracle, &run.facts);
+        let (top_down, signatures) = match run.details {
+            Some(details) => (
+                Some(details.slots.finish()),
+                Some(details.signatures.finish()),
+            ),
+            None => (None, None),
+        };
         Evaluation {
             oracle,
             stacks,
@@ -151,6 +176,8 @@ impl Evaluator {
             stream_cycles: self.spans.cycle() - self.start_cycle.unwrap_or(0),
             malformed_side_band: run.context.malformed(),
             processes: run.context.into_processes(),
+            top_down,
+            signatures,
         }
     }
 }
@@ -202,6 +229,21 @@ struct Run {
     last: Option<InstId>,
     facts: Vec<InstFacts>,
     first_use: Vec<u64>,
+    details: Option<Box<Details>>,
+}
+
+/// What is counted for a report only.
+struct Details {
+    slots: Counter,
+    signatures: SignatureCounter,
+}
+
+impl Details {
+    #[inline(never)]
+    fn span(&mut self, span: &Span<'_>, process: ProcessId) {
+        self.slots.span(span);
+        self.signatures.span(span, process);
+    }
 }
 
 /// Samplers that trigger together.
@@ -266,6 +308,9 @@ impl SpanSink for Run {
                 return;
             }
             self.oracle.span(span);
+            if let Some(details) = &mut self.details {
+                details.span(span, self.process);
+            }
             let end = self.profiled + span.cycles;
             if end >= self.next_due || self.pending {
                 self.sample(span);
@@ -285,6 +330,9 @@ impl SpanSink for Run {
             return;
         }
         self.traps += u64::from(!record.tea().contains(TeaEvents::FL_MO));
+        if let Some(details) = &mut self.details {
+            details.slots.next(record, commit);
+        }
         if self.pending {
             for sampler in self.groups.iter_mut().flat_map(|group| &mut group.samplers) {
                 sampler.record(commit, record, self.process);
@@ -304,11 +352,17 @@ impl SpanSink for Run {
                 self.context.record(cycle, *kind, bytes);
                 self.process = self.context.current();
                 self.oracle.select(self.process);
+                if let Some(details) = &mut self.details {
+                    details.slots.select(self.process);
+                }
             }
             Event::Region(inside) if self.marked => {
                 self.profiling = *inside;
                 if !inside {
                     self.drop_pending();
+                    if let Some(details) = &mut self.details {
+                        details.slots.close();
+                    }
                 }
             }
             Event::Region(_) | Event::Privilege(_) | Event::Idle { .. } | Event::End => {}
@@ -330,6 +384,8 @@ struct Running {
     triggered_cycle: u64,
     /// Time up to which cycles are in samples.
     accounted: u64,
+    signatures: Option<SignatureCounter>,
+    misplaced: Option<MisplacedCounter>,
     log: Option<Vec<Sample>>,
 }
 
@@ -346,6 +402,8 @@ impl Running {
             triggered: 0,
             triggered_cycle: 0,
             accounted: 0,
+            signatures: None,
+            misplaced: None,
             log: None,
         }
     }
@@ -354,6 +412,9 @@ impl Running {
         self.triggered = time;
         self.triggered_cycle = at.cycle;
         if !self.pending {
+            if let Some(misplaced) = &mut self.misplaced {
+                misplaced.trigger(at.span);
+            }
             let outcome = self.policy.trigger(at);
             self.settle(outcome, at.span.records, process);
         }
@@ -382,10 +443,21 @@ impl Running {
         self.pending = outcome == Outcome::Pending;
         let cycles = self.triggered - self.accounted;
         match outcome {
-            Outcome::One(inst) => self.add(process, inst, cycles * UNITS_PER_CYCLE),
+            Outcome::One(inst) => {
+                let units = cycles * UNITS_PER_CYCLE;
+                if let Some(signatures) = &mut self.signatures
+                    && let Some(record) = records.iter().find(|record| record.inst == inst)
+                {
+                    signatures.add(process, record, units);
+                }
+                self.add(process, inst, units);
+            }
             Outcome::All => {
                 let share = cycles * SHARE[records.len()];
                 for record in records {
+                    if let Some(signatures) = &mut self.signatures {
+                        signatures.add(process, record, share);
+                    }
                     self.add(process, record.inst, share);
                 }
             }
@@ -401,6 +473,9 @@ impl Running {
 
     fn add(&mut self, process: ProcessId, inst: InstId, units: u64) {
         self.profile.add(process, inst, units);
+        if let Some(misplaced) = &mut self.misplaced {
+            misplaced.named(process, inst, units);
+        }
         if let Some(log) = &mut self.log {
             log.push(Sample {
                 cycle: self.triggered_cycle,
@@ -422,6 +497,11 @@ impl Running {
             samples: self.samples,
             dropped: self.dropped,
             tail_cycles: profiled - self.accounted,
+            signatures: self.signatures.map(SignatureCounter::finish),
+            misplaced: self
+                .misplaced
+                .map(MisplacedCounter::finish)
+                .unwrap_or_default(),
             log: self.log.unwrap_or_default(),
         }
     }

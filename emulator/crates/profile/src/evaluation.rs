@@ -6,7 +6,7 @@ use std::ops::Range;
 use commit_trace::{InstFacts, InstId};
 use serde::{Deserialize, Serialize};
 
-use crate::{CycleStack, Process, ProcessId, Profile, Sampler};
+use crate::{CycleStack, Misplaced, Process, ProcessId, Profile, Sampler, Signatures, TopDown};
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
 /// interest in which the hart did not sleep.
@@ -40,6 +40,12 @@ pub struct Evaluation {
     pub stream_cycles: u64,
     /// Side-band records that did not parse.
     pub malformed_side_band: u64,
+    /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_down: Option<TopDown>,
+    /// The Oracle's time by event, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<Signatures>,
 }
 
 /// One sampler's profile.
@@ -56,6 +62,13 @@ pub struct SamplerResult {
     pub dropped: u64,
     /// Cycles after the trigger of the last sample, in no sample.
     pub tail_cycles: u64,
+    /// Its time by event, if it [sees events](crate::Profiler::sees_events) and
+    /// [`crate::Evaluator::in_detail`] asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<Signatures>,
+    /// What it gave to other instructions than the Oracle, the most first, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misplaced: Vec<Misplaced>,
     /// The single samples in order of time, if [`crate::Evaluator::keep_samples`] asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<Sample>,

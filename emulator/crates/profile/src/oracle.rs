@@ -90,7 +90,7 @@ impl Oracle {
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.
 #[inline]
-fn component(state: State, record: &CommitRecord) -> Component {
+pub(crate) fn component(state: State, record: &CommitRecord) -> Component {
     let tea = record.tea();
     match state {
         State::Computing | State::Idle => Component::Execution,

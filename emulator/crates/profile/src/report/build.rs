@@ -53,6 +53,12 @@ impl Report {
         let focus = focus(&columns, &processes);
         let instructions = rows::instructions(&selection, &gathered, &focus);
         let listings = super::listing::listings(&selection, &gathered, &functions, &focus);
+        let top_down =
+            super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions, &focus);
+        let mut maker = rows::Maker::new(&selection);
+        let tea = super::tea::tea(evaluation, &gathered, &names, &columns, &focus, &mut maker);
+        let disagreements =
+            super::words::disagreements(evaluation, &gathered, &columns, &focus, &mut maker);
         Self {
             meta,
             totals: totals(evaluation),
@@ -63,6 +69,9 @@ impl Report {
             functions: functions.into_iter().map(|f| f.row).collect(),
             instructions,
             listings,
+            top_down,
+            tea,
+            disagreements,
         }
     }
 }

@@ -32,7 +32,10 @@ mod model;
 pub(crate) mod place;
 mod published;
 mod rows;
+mod tea;
 mod text;
+mod topdown;
+mod words;
 
 pub use compare::{Change, Comparison, Run};
 pub use model::{
@@ -40,7 +43,10 @@ pub use model::{
     ModuleRow, ProcessReport, Report, Totals,
 };
 pub use published::{Level, Published, published};
+pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
+pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
+pub use words::{Disagreement, Named};
 
 #[cfg(test)]
 pub(crate) mod tests;

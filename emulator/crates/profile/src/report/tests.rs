@@ -85,6 +85,8 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
+        signatures: None,
+        misplaced: Vec::new(),
         log: Vec::new(),
     }
 }
@@ -180,6 +182,8 @@ pub(crate) fn evaluation() -> Evaluation {
         traps: 3,
         stream_cycles: 30_000,
         malformed_side_band: 0,
+        top_down: None,
+        signatures: None,
     }
 }
 
@@ -191,7 +195,7 @@ pub(crate) fn guest_root() -> tempfile::TempDir {
     root
 }
 
-fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
     let root = guest_root();
     let files = SymbolFiles {
         roots: vec![root.path().to_owned()],

@@ -3,6 +3,8 @@
 mod errors;
 pub(super) mod fit;
 mod hot;
+mod tea;
+mod topdown;
 
 use std::fmt::Write;
 
@@ -18,6 +20,8 @@ pub struct Options {
     pub instructions: usize,
     /// Disagreements per profiler.
     pub disagreements: usize,
+    /// Disagreements in words, of all profilers.
+    pub sentences: usize,
     /// Processes that get tables of their own: the first of [`Report::focus`].
     pub processes: usize,
     /// Share of all cycles from which on a process is listed.
@@ -32,6 +36,7 @@ impl Default for Options {
             functions: 12,
             instructions: 16,
             disagreements: 2,
+            sentences: 12,
             processes: 3,
             min_share: 0.002,
             process: None,
@@ -81,10 +86,22 @@ impl Report {
         if options.process.is_none() && self.processes.len() != 2 {
             wanted.push(0);
         }
+        let shown = wanted.clone();
         for index in wanted {
             writeln!(out)?;
             errors::write(out, self, index)?;
             hot::write(out, self, index, options)?;
+            if let Some(tea) = &self.tea {
+                tea::write(out, self, tea, index, options.instructions)?;
+            }
+        }
+        if let Some(tree) = &self.top_down {
+            let mut shown = shown;
+            if !shown.contains(&0) {
+                shown.push(0);
+            }
+            writeln!(out)?;
+            topdown::write(out, tree, &shown, options.functions)?;
         }
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;

@@ -57,7 +57,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Lines of at most `width` characters, broken at spaces where there are any.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let mut rest: Vec<char> = word.chars().collect();

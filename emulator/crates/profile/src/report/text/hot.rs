@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::fit::{fit, fit_end, percent};
+use super::fit::{fit, fit_end, percent, wrap};
 use super::{Options, short};
 use crate::Profiler;
 use crate::report::model::{CATEGORIES, InstructionRow, Report};
@@ -28,6 +28,7 @@ pub(super) fn write(
     if !everyone {
         instructions(out, report, process, options.instructions)?;
         disagreements(out, report, process, &columns, options.disagreements)?;
+        sentences(out, report, process, options.sentences)?;
     }
     Ok(())
 }
@@ -184,6 +185,20 @@ fn disagreements(
                 percent(row.shares[*column]),
                 100.0 * difference(row)
             )?;
+        }
+    }
+    Ok(())
+}
+
+/// What the profilers charge to the wrong instruction.
+fn sentences(out: &mut String, report: &Report, process: usize, limit: usize) -> std::fmt::Result {
+    let own = report.disagreements.iter().filter(|d| d.process == process);
+    for (rank, row) in own.take(limit).enumerate() {
+        if rank == 0 {
+            writeln!(out)?;
+        }
+        for (at, line) in wrap(&row.words, 116).into_iter().enumerate() {
+            writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
         }
     }
     Ok(())
