@@ -64,6 +64,8 @@ pub enum Command {
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
+  tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
+  tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        from its trace
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
@@ -252,6 +254,10 @@ pub struct ReportArgs {
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
     #[arg(long, value_name = "DIR")]
     pub guest_dir: Option<PathBuf>,
+    /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
+    /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
+    #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]
+    pub explain: Option<String>,
     /// Evaluate the run's trace again first, and write its report's files anew.
     #[arg(long)]
     pub rebuild: bool,

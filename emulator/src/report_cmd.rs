@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use profile::export::Format;
 use profile::perf_data::GuestProfile;
-use profile::report::{Comparison, Options, Report, Run};
+use profile::report::{Comparison, Options, Report, Run, explain};
 use profile::symbolize::{SymbolFiles, Symbolizer};
 use profile::{Evaluation, Evaluator};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     if args.rebuild {
         rebuild(args)?;
     }
+    if let Some(what) = &args.explain {
+        return explained(args, what);
+    }
     let for_tool = match args.format {
         ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
         ReportFormat::Pprof => Some(Format::Pprof),
@@ -154,6 +157,19 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         (None, _) => read("report.txt")?,
     };
     put(args, &text)
+}
+
+/// `tipsim report DIR --explain NUMBER-OR-PATH`.
+fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
+    let path = args.dir.join("report.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
+    match args.format {
+        ReportFormat::Text => put(args, &found.text()),
+        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&found)? + "\n")),
+        _ => Err(BadInput("--format: expected text or json to explain a number".into()).into()),
+    }
 }
 
 /// Writes to the output file, or to standard output.

@@ -23,6 +23,7 @@ mod blocks;
 mod build;
 mod compare;
 mod error;
+mod explain;
 mod gather;
 mod guest;
 mod html;
@@ -38,6 +39,7 @@ mod topdown;
 mod words;
 
 pub use compare::{Change, Comparison, Run};
+pub use explain::{Answer, Explanation, explain};
 pub use model::{
     CATEGORIES, Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow,
     ModuleRow, ProcessReport, Report, Totals,
