@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::model::{CATEGORIES, FunctionRow, InstructionRow, Report};
 use super::published::Level;
 use super::text::Options;
+use super::words::Named;
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
@@ -72,6 +73,22 @@ impl Report {
                 json!({ "function": listing.function, "rows": lines })
             })
             .collect();
+        let disagreements: Vec<Value> = self
+            .disagreements
+            .iter()
+            .map(|row| {
+                let inst = |inst: &Named, rows: &mut Rows| {
+                    json!([inst.pc, rows.strings.number(&inst.label)])
+                };
+                json!({
+                    "process": row.process,
+                    "column": row.column,
+                    "named": inst(&row.named, &mut rows),
+                    "truth": inst(&row.truth, &mut rows),
+                    "words": rows.strings.number(&row.words),
+                })
+            })
+            .collect();
         json!({
             "meta": self.meta,
             "totals": self.totals,
@@ -107,6 +124,9 @@ impl Report {
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "top_down": self.top_down.as_ref().map(short),
+            "tea": self.tea.as_ref().map(short),
+            "disagreements": disagreements,
             "modules": self.modules,
             "warnings": self.warnings,
             "functions": functions,
@@ -170,6 +190,23 @@ impl Rows {
 /// A share to six decimals, which is below what a pixel shows.
 fn digits(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
+}
+
+/// A part of the report with its shares cut to [`digits`].
+fn short(part: &impl serde::Serialize) -> Value {
+    fn cut(value: &mut Value) {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                *value = json!(number.as_f64().map(digits));
+            }
+            Value::Array(list) => list.iter_mut().for_each(cut),
+            Value::Object(map) => map.values_mut().for_each(cut),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(part).unwrap_or_default();
+    cut(&mut value);
+    value
 }
 
 /// Each distinct text once.
