@@ -2,8 +2,7 @@
 //!
 //! Each instruction's cycles are split by its *signature*: which of the nine events it met. The reference has every
 //! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of what it names. The
-//! other profilers that name an instruction of which they see the events (NCI as PEBS, a tagged micro-op as IBS and
-//! SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
+//! other profilers that name an instruction of which they see the events (NCI as PEBS, what Dispatch tags as IBS and SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
 
 use std::collections::HashMap;
 
@@ -87,7 +86,7 @@ impl SignatureCounter {
 impl Profiler {
     /// True if its samples name an instruction whose events it sees.
     pub const fn sees_events(self) -> bool {
-        matches!(self, Self::Tip | Self::Nci | Self::DispatchOp)
+        matches!(self, Self::Tip | Self::Nci | Self::Dispatch)
     }
 }
 
@@ -165,3 +164,6 @@ impl MisplacedCounter {
         list
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ pub struct TeaReport {
 /// A sampler whose samples carry events.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeaColumn {
-    /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-op-tea` for the others'; then the
+    /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-tea` for the others'; then the
     /// sampler's name, if that is not its profiler's.
     pub name: String,
     /// Index into [`super::Report::columns`].

@@ -13,6 +13,7 @@ use crate::{
     Sampler, SamplerResult, Schedule,
 };
 
+mod detail;
 mod page;
 
 const UNITS: u64 = 840;

@@ -20,7 +20,7 @@ pub struct Options {
     pub instructions: usize,
     /// Disagreements per profiler.
     pub disagreements: usize,
-    /// Disagreements in words, of all profilers.
+    /// Disagreements in words, per profiler.
     pub sentences: usize,
     /// Processes that get tables of their own: the first of [`Report::focus`].
     pub processes: usize,
@@ -36,7 +36,7 @@ impl Default for Options {
             functions: 12,
             instructions: 16,
             disagreements: 2,
-            sentences: 12,
+            sentences: 2,
             processes: 3,
             min_share: 0.002,
             process: None,

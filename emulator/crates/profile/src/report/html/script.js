@@ -224,7 +224,7 @@ function topDown() {
   byId("top-down-lead").textContent = `Where the ${tree.width} slots of each cycle's commit went, exactly: ` +
     `${number(row.slots)} slots of ${row.name}. The line in a bar is the share from which the method (Yasin, ISPASS 2014) ` +
     "says to look closer, if the part it belongs to is over its own.";
-  byId("tree").replaceChildren(...tree.nodes.map((node) => {
+  const line = (node) => {
     const share = row.shares[node.path] ?? 0;
     const closer = row.closer.includes(node.path);
     const limit = node.threshold === null ? "" : `, limit ${(100 * node.threshold).toFixed(0)} %`;
@@ -233,7 +233,10 @@ function topDown() {
       make("div", { class: "track", "aria-hidden": "true" }, make("i", { style: `width:${(100 * share).toFixed(2)}%` }),
         node.threshold === null ? null : make("u", { style: `left:${100 * node.threshold}%` })),
       make("span", { class: "look" }, closer ? "look closer" : ""));
-  }));
+  };
+  const below = (root) => tree.nodes.filter((node) => node.path === root.path || node.path.startsWith(root.path + "."));
+  byId("tree").replaceChildren(...tree.nodes.filter((node) => node.level === 1)
+    .map((root) => make("div", {}, ...below(root).map(line))));
   overTime(tree);
   const roots = tree.nodes.filter((node) => node.level === 1);
   const names = Object.fromEntries(tree.nodes.map((node) => [node.path, node.name]));
@@ -317,7 +320,7 @@ function events() {
   ], (row) => make("tr", {}, make("td", { class: "wide", title: row.label }, owner([row.process], 0) + row.label),
     make("td", { class: "code asm", title: row.text }, row.text.replace("\t", " ")),
     make("td", { class: "number" }, percent(sum(row.stack))),
-    make("td", {}, parts(row.stack)), make("td", {}, parts(row.stacks[first] ?? {}))))
+    ...[row.stack, row.stacks[first] ?? {}].map((stack) => make("td", { title: parts(stack) }, parts(stack)))))
     .show(tea.instructions.filter((row) => process === 0 || row.process === process));
 }
 
