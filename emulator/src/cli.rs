@@ -254,6 +254,10 @@ pub struct ReportArgs {
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
     #[arg(long, value_name = "DIR")]
     pub guest_dir: Option<PathBuf>,
+    /// Folder with debug files, at their guest paths or by build ID (`.build-id/xx/yyyy.debug`, or anywhere in it);
+    /// may be repeated. For exports and with --rebuild.
+    #[arg(long, value_name = "DIR")]
+    pub debug_dir: Vec<PathBuf>,
     /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
     /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]

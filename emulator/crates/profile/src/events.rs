@@ -46,9 +46,25 @@ impl Signatures {
     }
 }
 
+/// Entries of the counter's memory: those of a loop fit.
+const RECENT: usize = 1024;
+
 /// Counts [`Signatures`].
-#[derive(Debug, Default)]
-pub(crate) struct SignatureCounter(HashMap<(ProcessId, InstId, u16), u64>);
+#[derive(Debug)]
+pub(crate) struct SignatureCounter {
+    /// What was added to lately, by the low bits of instruction and events: far cheaper than the map.
+    recent: Vec<(u64, u64)>,
+    units: HashMap<u64, u64>,
+}
+
+impl Default for SignatureCounter {
+    fn default() -> Self {
+        Self {
+            recent: vec![(0, 0); RECENT],
+            units: HashMap::new(),
+        }
+    }
+}
 
 impl SignatureCounter {
     /// Charges a profiled span as the Oracle does.
@@ -67,17 +83,36 @@ impl SignatureCounter {
     #[inline]
     pub(crate) fn add(&mut self, process: ProcessId, record: &CommitRecord, units: u64) {
         let events = record.tea().0;
-        if events != 0 {
-            *self.0.entry((process, record.inst, events)).or_default() += units;
+        if events == 0 {
+            return;
         }
+        // Nine bits of events; more than 2^23 processes would share numbers.
+        let key = u64::from(record.inst.0) | u64::from(events) << 32 | u64::from(process.0) << 41;
+        let slot = (record.inst.0 ^ u32::from(events) << 3) as usize % RECENT;
+        let recent = &mut self.recent[slot];
+        if recent.0 != key {
+            let (key, units) = std::mem::replace(recent, (key, 0));
+            if units > 0 {
+                *self.units.entry(key).or_default() += units;
+            }
+        }
+        recent.1 += units;
     }
 
-    pub(crate) fn finish(self) -> Signatures {
-        let mut list: Vec<_> = self
-            .0
-            .into_iter()
-            .map(|((process, inst, events), units)| (process, inst, events, units))
-            .collect();
+    pub(crate) fn finish(mut self) -> Signatures {
+        for (key, units) in self.recent.into_iter().filter(|(_, units)| *units > 0) {
+            *self.units.entry(key).or_default() += units;
+        }
+        let unpacked = self.units.into_iter().map(|(key, units)| {
+            let events = (key >> 32) as u16 & 0x1ff;
+            (
+                ProcessId((key >> 41) as u32),
+                InstId(key as u32),
+                events,
+                units,
+            )
+        });
+        let mut list: Vec<_> = unpacked.collect();
         list.sort_unstable();
         Signatures(list)
     }

@@ -74,12 +74,36 @@ pub struct TeaInstruction {
     pub cycles: f64,
     /// By the Oracle, as shares of the process; their sum is the instruction's share.
     pub stack: EventStack,
-    /// By each column.
+    /// By the first column of each profiler.
     pub stacks: BTreeMap<String, EventStack>,
 }
 
-/// Units per row of a process and signature.
-type Weights = HashMap<(u32, u16), u64>;
+/// Units per row of a process and signature, ascending.
+#[derive(Clone, Default)]
+struct Weights {
+    list: Vec<(u32, u16, u64)>,
+    total: u64,
+}
+
+impl Weights {
+    /// Those of one row.
+    fn of(&self, row: u32) -> &[(u32, u16, u64)] {
+        let start = self.list.partition_point(|(r, ..)| *r < row);
+        let end = self.list.partition_point(|(r, ..)| *r <= row);
+        &self.list[start..end]
+    }
+}
+
+/// Units per symbol and signature.
+type Sums = HashMap<(u32, u16), u64>;
+
+fn sums(symbols: &[u32], weights: &Weights) -> Sums {
+    let mut sums = Sums::new();
+    for (row, events, units) in &weights.list {
+        *sums.entry((symbols[*row as usize], *events)).or_default() += units;
+    }
+    sums
+}
 
 pub(super) fn tea(
     evaluation: &Evaluation,
@@ -96,12 +120,13 @@ pub(super) fn tea(
         .map(|(at, rows)| (rows.process, at))
         .collect();
     let by_process = |weights: Vec<(crate::ProcessId, InstId, TeaEvents, u64)>| {
-        let mut out = vec![Weights::new(); gathered.len()];
+        let mut out = vec![Weights::default(); gathered.len()];
         for (process, inst, events, units) in weights {
             if let Some(at) = of_process.get(&process)
                 && let Ok(row) = gathered[*at].insts.binary_search(&inst)
             {
-                out[*at].insert((row as u32, events.0), units);
+                out[*at].list.push((row as u32, events.0, units));
+                out[*at].total += units;
             }
         }
         out
@@ -125,7 +150,10 @@ pub(super) fn tea(
     let processes = (0..gathered.len())
         .filter(|at| gathered[*at].oracle_total > 0)
         .map(|at| {
-            let stack = stack(&truth[at], None);
+            let whole = |w: &Weights| stack(&w.list, w.total);
+            let keys = Levels::from_fn(|level| &gathered[at].keys(level).of_row[..]);
+            let of_truth = Levels::from_fn(|level| sums(keys.get(level), &truth[at]));
+            let stack = whole(&truth[at]);
             let mut events = EventStack::new();
             for (signature, share) in &stack {
                 for event in signature.split('|').filter(|event| *event != NONE) {
@@ -138,14 +166,16 @@ pub(super) fn tea(
                 stack,
                 stacks: sampled
                     .iter()
-                    .map(|(column, w)| (column.name.clone(), self::stack(&w[at], None)))
+                    .map(|(column, w)| (column.name.clone(), whole(&w[at])))
                     .collect(),
                 events,
                 errors: sampled
                     .iter()
                     .map(|(column, w)| {
-                        let of =
-                            |level| error(&gathered[at].keys(level).of_row, &truth[at], &w[at]);
+                        let of = |level| {
+                            let found = sums(keys.get(level), &w[at]);
+                            error(of_truth.get(level), truth[at].total, &found, w[at].total)
+                        };
                         (column.name.clone(), Levels::from_fn(of))
                     })
                     .collect(),
@@ -162,7 +192,8 @@ pub(super) fn tea(
         order.truncate(MAX_INSTRUCTIONS);
         instructions.extend(order.into_iter().map(|row| {
             let made = maker.instruction(rows, at, row);
-            let of = |weights: &Weights| stack(weights, Some(row as u32));
+            let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
+            let first = |(column, _): &&(TeaColumn, Vec<Weights>)| columns[column.column].primary;
             TeaInstruction {
                 process: at + 1,
                 pc: made.pc,
@@ -172,6 +203,7 @@ pub(super) fn tea(
                 stack: of(&truth[at]),
                 stacks: sampled
                     .iter()
+                    .filter(first)
                     .map(|(column, w)| (column.name.clone(), of(&w[at])))
                     .collect(),
             }
@@ -195,14 +227,11 @@ fn name(column: &Column) -> String {
     }
 }
 
-/// Shares of a process's units by signature: of all its rows, or of one.
-fn stack(weights: &Weights, only: Option<u32>) -> EventStack {
-    let total: u64 = weights.values().sum();
+/// Shares by signature of these weights, of a whole of `total`.
+fn stack(weights: &[(u32, u16, u64)], total: u64) -> EventStack {
     let mut sums: BTreeMap<u16, u64> = BTreeMap::new();
-    for ((row, events), units) in weights {
-        if only.is_none_or(|only| only == *row) {
-            *sums.entry(*events).or_default() += units;
-        }
+    for (_, events, units) in weights {
+        *sums.entry(*events).or_default() += units;
     }
     let named = |events: u16| match events {
         0 => NONE.to_owned(),
@@ -213,28 +242,21 @@ fn stack(weights: &Weights, only: Option<u32>) -> EventStack {
         .collect()
 }
 
-/// The profile error over (symbol, signature).
-fn error(symbols: &[u32], truth: &Weights, found: &Weights) -> f64 {
-    let sums = |weights: &Weights| {
-        let mut sums: HashMap<(u32, u16), u128> = HashMap::new();
-        for ((row, events), units) in weights {
-            *sums.entry((symbols[*row as usize], *events)).or_default() += u128::from(*units);
-        }
-        let total: u128 = sums.values().sum();
-        (sums, total)
-    };
-    let ((truth, truth_total), (found, found_total)) = (sums(truth), sums(found));
+/// The profile error over (symbol, signature), from both sums and their totals.
+fn error(truth: &Sums, truth_total: u64, found: &Sums, found_total: u64) -> f64 {
     if truth_total == 0 || found_total == 0 {
         return if truth_total == found_total { 0.0 } else { 1.0 };
     }
+    let (all_truth, all_found) = (u128::from(truth_total), u128::from(found_total));
     // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
     let correct: u128 = found
         .iter()
         .map(|(symbol, units)| {
-            (units * truth_total).min(truth.get(symbol).copied().unwrap_or(0) * found_total)
+            let truth = truth.get(symbol).copied().unwrap_or(0);
+            (u128::from(*units) * all_truth).min(u128::from(truth) * all_found)
         })
         .sum();
-    let total = truth_total * found_total;
+    let total = all_truth * all_found;
     (total - correct) as f64 / total as f64
 }
 
