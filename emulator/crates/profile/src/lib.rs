@@ -33,6 +33,7 @@ mod sampler;
 mod stack;
 pub mod symbolize;
 mod timeline;
+mod view;
 
 pub use clock::SamplingClock;
 pub use error::{profile_error, sampling_error};
@@ -43,6 +44,6 @@ pub use oracle::UNITS_PER_CYCLE;
 pub use policy::{Outcome, Policy, Trigger};
 pub use process::{Mapping, Process, ProcessId};
 pub use profile::Profile;
-pub use sampler::{Profiler, Sampler, Schedule};
+pub use sampler::{Filter, Privilege, Profiler, Sampler, Schedule};
 pub use stack::{Category, Component, CycleStack};
 pub use timeline::{Timeline, Window};

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::published::{Level, Published};
-use crate::{Profiler, Schedule};
+use crate::{Filter, Profiler, Schedule};
 
 /// The seven categories of the published cycle stacks, in the order of [`crate::Category::ALL`].
 pub const CATEGORIES: [&str; 7] = [
@@ -86,6 +86,8 @@ pub struct Column {
     pub profiler: Option<Profiler>,
     /// When it sampled; `None` for a profile from the guest.
     pub schedule: Option<Schedule>,
+    /// The cycles that it saw, of a sampler.
+    pub filter: Filter,
     /// Samples taken.
     pub samples: u64,
     /// Samples dropped or lost.
