@@ -297,10 +297,11 @@ What each format holds: emulator/crates/commit-trace/README.md.")]
     #[command(after_help = "Example:\n  tipsim trace verify out/quickstart/trace.tip")]
     Verify(TraceArgs),
     /// Replay the trace into the profilers and print their errors by instruction.
-    #[command(
-        after_help = "Example:\n  tipsim trace evaluate out/quickstart/trace.tip --format json"
-    )]
-    Evaluate(TraceArgs),
+    #[command(after_help = "\
+Examples:
+  tipsim trace evaluate out/quickstart/trace.tip --format json
+  tipsim trace evaluate out/quickstart/trace.tip --samplers workloads/sensitivity.toml")]
+    Evaluate(EvaluateArgs),
 }
 
 /// A trace and a format.
@@ -308,6 +309,19 @@ What each format holds: emulator/crates/commit-trace/README.md.")]
 pub struct TraceArgs {
     /// Trace file.
     pub trace: PathBuf,
+    /// Format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// `tipsim trace evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Trace file.
+    pub trace: PathBuf,
+    /// Evaluate the `[[sampler]]` tables of this run spec instead of those of the trace's own run.
+    #[arg(long, value_name = "SPEC")]
+    pub samplers: Option<PathBuf>,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -35,6 +35,7 @@ mod stack;
 pub mod symbolize;
 mod timeline;
 pub mod topdown;
+mod view;
 
 pub use clock::SamplingClock;
 pub use error::{profile_error, sampling_error};
@@ -46,7 +47,7 @@ pub use oracle::UNITS_PER_CYCLE;
 pub use policy::{Outcome, Policy, Trigger};
 pub use process::{Mapping, Process, ProcessId};
 pub use profile::Profile;
-pub use sampler::{Profiler, Sampler, Schedule};
+pub use sampler::{Filter, Privilege, Profiler, Sampler, Schedule};
 pub use stack::{Category, Component, CycleStack};
 pub use timeline::{Timeline, Window};
 pub use topdown::TopDown;

@@ -7,7 +7,7 @@ use super::published::{Level, Published};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::words::Disagreement;
-use crate::{Profiler, Schedule};
+use crate::{Filter, Profiler, Schedule};
 
 /// The seven categories of the published cycle stacks, in the order of [`crate::Category::ALL`].
 pub const CATEGORIES: [&str; 7] = [
@@ -95,6 +95,8 @@ pub struct Column {
     pub profiler: Option<Profiler>,
     /// When it sampled; `None` for a profile from the guest.
     pub schedule: Option<Schedule>,
+    /// The cycles that it saw, of a sampler.
+    pub filter: Filter,
     /// Samples taken.
     pub samples: u64,
     /// Samples dropped or lost.
