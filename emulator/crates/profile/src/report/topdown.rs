@@ -95,7 +95,7 @@ pub(super) fn top_down(
                 .map(|s| row(f.process + 1, &f.row.name, s))
         })
         .collect();
-    functions.sort_by(|a, b| b.slots.cmp(&a.slots));
+    functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
     functions.truncate(MAX_FUNCTIONS);
     let windows = slots.windows.iter().map(|window| {
         let mut all = Slots::default();

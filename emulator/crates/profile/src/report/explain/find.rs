@@ -120,7 +120,8 @@ fn walk<'a>(
             .is_some_and(|start| start.eq_ignore_ascii_case(word));
         start && !step.name[word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-')
     };
-    let fits: [&dyn Fn(&Step, &str) -> bool; 2] = [&same, &begins];
+    type Fits<'a> = &'a dyn Fn(&Step, &str) -> bool;
+    let fits: [Fits<'_>; 2] = [&same, &begins];
     for fits in fits {
         for taken in 1..=words.len() {
             let word = words[..taken].join(".");
