@@ -140,7 +140,7 @@ const fn cause(component: Component) -> &'static str {
         Component::Divider => "the division of",
         Component::Serialize => "the serialisation of",
         Component::Device => "the device access of",
-        Component::FrontEnd => "the empty front end before",
+        Component::FrontEnd => "the drained ROB before",
         Component::FrontEndCache => "the I-cache miss before",
         Component::FrontEndTlb => "the ITLB miss before",
         Component::FrontEndStores => "the full store queue before",

@@ -185,10 +185,18 @@ function stacks() {
 
 /* Disagreements in words */
 
-// Instructions that a shown sentence names: process and address.
-const marked = new Set(data.disagreements.flatMap((d) => [d.named, d.truth].map((inst) => d.process + " " + inst[0])));
-const mark = (row) => (marked.has(row[I.process] + " " + row[I.pc])
-  ? make("b", { class: "mark", title: "A profiler disagrees: see above" }, "! ") : null);
+// The sentences that name an instruction, by process and address.
+const sentencesOf = new Map();
+for (const d of data.disagreements) {
+  for (const inst of [d.named, d.truth]) {
+    const key = d.process + " " + inst[0];
+    sentencesOf.set(key, [...(sentencesOf.get(key) ?? []), text(d.words).replaceAll("`", "")]);
+  }
+}
+const mark = (row) => {
+  const found = sentencesOf.get(row[I.process] + " " + row[I.pc]);
+  return found ? make("b", { class: "mark", title: found.join("\n") }, "! ") : null;
+};
 
 function sentences() {
   const own = data.disagreements.filter((d) => process === 0 || d.process === process);
