@@ -32,6 +32,7 @@ mod model;
 pub(crate) mod place;
 mod published;
 mod rows;
+mod sensitivity;
 mod text;
 
 pub use compare::{Change, Comparison, Run};
@@ -40,6 +41,7 @@ pub use model::{
     ModuleRow, ProcessReport, Report, Totals,
 };
 pub use published::{Level, Published, published};
+pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use text::Options;
 
 #[cfg(test)]

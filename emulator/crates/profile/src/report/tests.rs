@@ -13,7 +13,7 @@ use crate::{
     Sampler, SamplerResult, Schedule,
 };
 
-mod page;
+pub(crate) mod page;
 
 const UNITS: u64 = 840;
 const QUICKSTART: ProcessId = ProcessId(1);
@@ -82,6 +82,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
     SamplerResult {
         sampler: Sampler::new(profiler, Schedule::every(1000)),
         profile: profile(weights),
+        processes: None,
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
@@ -153,6 +154,7 @@ pub(crate) fn evaluation() -> Evaluation {
     Evaluation {
         oracle: profile(&TRUTH),
         stacks: CycleStacks::new(stacks),
+        marked: None,
         samplers: vec![
             sampler(Profiler::Tip, &same),
             sampler(Profiler::Software, &skid),
@@ -191,7 +193,7 @@ pub(crate) fn guest_root() -> tempfile::TempDir {
     root
 }
 
-fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
     let root = guest_root();
     let files = SymbolFiles {
         roots: vec![root.path().to_owned()],

@@ -7,6 +7,7 @@ mod hot;
 use std::fmt::Write;
 
 use super::model::{CATEGORIES, Report};
+use super::sensitivity;
 use fit::{count, fit, percent};
 
 /// How much of a report the text shows.
@@ -84,8 +85,10 @@ impl Report {
         for index in wanted {
             writeln!(out)?;
             errors::write(out, self, index)?;
+            sensitivity::write_split(out, self, index)?;
             hot::write(out, self, index, options)?;
         }
+        sensitivity::write(out, self)?;
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
             for warning in &self.warnings {
