@@ -329,9 +329,8 @@ mod tests {
         let text =
             "[[sampler]]\nprofiler = \"tip\"\nperiod = 9\nmode = \"random\"\nseed = [4, 5, 6]";
         assert_eq!(names(text), ["tip", "tip@9r", "tip@9r#2"]);
-        let seeds: Vec<_> = { of(text).unwrap().iter() }
-            .filter_map(|s| s.schedule.random)
-            .collect();
+        let all = of(text).unwrap();
+        let seeds: Vec<_> = all.iter().filter_map(|s| s.schedule.random).collect();
         assert_eq!(seeds, [4, 5, 6]);
     }
 

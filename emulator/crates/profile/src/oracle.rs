@@ -60,9 +60,8 @@ impl Oracle {
         let counts = &mut self.counts[self.current];
         if span.state == State::Computing {
             let share = SHARE[span.records.len()];
-            for record in span.records {
-                *counts.execution.entry(record.inst.0) += share;
-            }
+            let insts = span.records.iter().map(|record| record.inst.0);
+            counts.execution.update(insts, |units| *units += share);
         } else if let Some(record) = span.records.first() {
             let component = component(span.state, record);
             counts.waiting.entry(record.inst.0)[component] += span.cycles * UNITS_PER_CYCLE;

@@ -293,10 +293,11 @@ impl Running {
     fn span(&mut self, span: &Span<'_>, process: ProcessId) {
         let outcome = self.policy.span(span);
         self.settle(outcome, span.records, process);
-        if span.state == State::Computing {
-            for record in span.records {
-                self.record(span.commit, record, process);
-            }
+        if span.state == State::Computing
+            && self.pending
+            && let Some((outcome, at)) = self.policy.records(span.commit, span.records)
+        {
+            self.settle(outcome, &span.records[at..=at], process);
         }
     }
 

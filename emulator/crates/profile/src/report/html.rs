@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 
 use super::model::{CATEGORIES, FunctionRow, InstructionRow, Report};
 use super::published::Level;
+use super::sensitivity;
 use super::text::Options;
 use super::words::Named;
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
+const CURVES: &str = include_str!("html/sensitivity.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
 impl Report {
@@ -27,7 +29,8 @@ impl Report {
             let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
             match name {
                 "title" => out.push_str(&escape(title)),
-                "style" => out.push_str(STYLE),
+                "style" => out.extend([STYLE, CURVES]),
+                "sensitivity" => out.push_str(&sensitivity::charts(&self.sensitivity())),
                 "script" => out.push_str(SCRIPT),
                 "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
@@ -236,7 +239,7 @@ fn embed(value: &Value) -> String {
         .replace('&', "\\u0026")
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

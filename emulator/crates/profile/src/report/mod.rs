@@ -33,6 +33,7 @@ mod model;
 pub(crate) mod place;
 mod published;
 mod rows;
+mod sensitivity;
 mod tea;
 mod text;
 mod topdown;
@@ -45,6 +46,7 @@ pub use model::{
     ModuleRow, ProcessReport, Report, Totals,
 };
 pub use published::{Level, Published, published};
+pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};

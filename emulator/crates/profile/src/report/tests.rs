@@ -14,7 +14,7 @@ use crate::{
 };
 
 mod detail;
-mod page;
+pub(crate) mod page;
 
 const UNITS: u64 = 840;
 const QUICKSTART: ProcessId = ProcessId(1);
@@ -83,6 +83,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
     SamplerResult {
         sampler: Sampler::new(profiler, Schedule::every(1000)),
         profile: profile(weights),
+        processes: None,
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
@@ -157,6 +158,7 @@ pub(crate) fn evaluation() -> Evaluation {
     Evaluation {
         oracle: profile(&TRUTH),
         stacks: CycleStacks::new(stacks),
+        marked: None,
         samplers: vec![
             sampler(Profiler::Tip, &same),
             sampler(Profiler::Software, &skid),

@@ -9,6 +9,7 @@ mod topdown;
 use std::fmt::Write;
 
 use super::model::{CATEGORIES, Report};
+use super::sensitivity;
 use fit::{count, fit, percent};
 
 /// How much of a report the text shows.
@@ -90,6 +91,7 @@ impl Report {
         for index in wanted {
             writeln!(out)?;
             errors::write(out, self, index)?;
+            sensitivity::write_split(out, self, index)?;
             hot::write(out, self, index, options)?;
             if let Some(tea) = &self.tea {
                 tea::write(out, self, tea, index, options.instructions)?;
@@ -103,6 +105,7 @@ impl Report {
             writeln!(out)?;
             topdown::write(out, tree, &shown, options.functions)?;
         }
+        sensitivity::write(out, self)?;
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
             for warning in &self.warnings {

@@ -90,9 +90,8 @@ impl Counter {
 
     fn computing(&mut self, span: &Span<'_>) {
         let counts = &mut self.processes[self.process];
-        for record in span.records {
-            *counts.retired.entry(record.inst.0) += 1;
-        }
+        let insts = span.records.iter().map(|record| record.inst.0);
+        counts.retired.update(insts, |retired| *retired += 1);
         let committed = span.records.len() as u64;
         self.windows.now[Slot::Retiring] += committed;
         let slots = self.width.saturating_sub(committed);

@@ -50,12 +50,8 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
             .iter()
             .enumerate()
             .map(|(index, value)| {
-                let own = ["name", "path", "pc"]
-                    .iter()
-                    .find_map(|key| value[key].as_str());
-                let name = own
-                    .or_else(|| of_list(report, steps, index))
-                    .map(str::to_owned);
+                let name =
+                    own_name(value).or_else(|| of_list(report, steps, index).map(str::to_owned));
                 let key = index.to_string();
                 (
                     Step {
@@ -68,6 +64,19 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// The name that a list's entry has of itself.
+fn own_name(value: &Value) -> Option<String> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    if let (Some(curve), Some(random)) = (text("profiler"), value["random"].as_bool()) {
+        return Some(if random { curve + " random" } else { curve });
+    }
+    let point = || value["samplers"].as_u64().and(value["period"].as_u64());
+    ["name", "path", "pc", "process"]
+        .into_iter()
+        .find_map(text)
+        .or_else(|| point().map(|period| period.to_string()))
 }
 
 fn ends(steps: &[Step], key: &str) -> bool {

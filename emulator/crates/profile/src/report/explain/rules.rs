@@ -139,6 +139,7 @@ impl<'a> Way<'a> {
             ),
             ["top_down", ..] => self.top_down(),
             ["tea", ..] => self.tea(),
+            ["sensitivity", _, "curves", _, "points", _, ref field @ ..] => self.sensitivity(field),
             ["disagreements", _, "share"] => rule(
                 "Share of the profiler's time in the process that it gave to the one instruction while the Oracle, in \
                  the cycle of the sample's trigger, charged the other.",
@@ -153,6 +154,51 @@ impl<'a> Way<'a> {
                 "profile/src/report/explain/rules.rs would have it",
                 "none",
             ),
+        }
+    }
+
+    fn sensitivity(&self, field: &[&str]) -> Rule {
+        let source = "profile/src/report/sensitivity.rs, from the errors of the samplers of this profiler and period";
+        match field {
+            ["period"] => rule(
+                "Cycles between samples.",
+                "as the run spec sets it",
+                source,
+                TIP,
+            ),
+            ["samplers"] => rule(
+                "Samplers of this profiler and period; they differ in offset or seed.",
+                "counted",
+                source,
+                TIP,
+            ),
+            ["samples"] => rule(
+                "Samples that fell into the process.",
+                "mean over the samplers",
+                source,
+                TIP,
+            ),
+            [kind, level] => {
+                let how = match *kind {
+                    "least" => "the least of the samplers'",
+                    "greatest" => "the greatest of the samplers'",
+                    _ => "mean over the samplers",
+                };
+                let what = if *kind == "sampling" {
+                    "what sampling alone would leave of the error"
+                } else {
+                    "the profile error"
+                };
+                rule(
+                    format!("Of samplers of this profiler and period, {what} by {level}."),
+                    how,
+                    source,
+                    TIP,
+                )
+                .from("samplers", self.own(6, "samplers"))
+                .from("samples in the process", self.own(6, "samples"))
+            }
+            _ => self.index(),
         }
     }
 
@@ -355,8 +401,20 @@ impl<'a> Way<'a> {
             )
             .from(format!("{name}.samples.{column} (n)"), samples);
         }
+        // A filter, or the guest's event, leaves a part of the process to be compared with.
+        let sampler = &self.report["columns"][self.keys[3].parse::<usize>().unwrap_or(0)];
+        let filtered = sampler["filter"]
+            .as_object()
+            .is_some_and(|filter| !filter.is_empty());
+        let partial = filtered || sampler["profiler"].is_null();
+        let cycles = cycles.filter(|_| !partial);
+        let which = if partial {
+            "the cycles that it saw of the process"
+        } else {
+            "the process's cycles"
+        };
         let mut rule = rule(
-            format!("Profile error by {level}: the share of the process's cycles that {column} gives to the wrong {level}."),
+            format!("Profile error by {level}: the share of {which} that {column} gives to the wrong {level}."),
             "e = (C_total - C_correct) / C_total, C_correct = sum over symbols of min(profiler's share, Oracle's share) × C_total",
             "profile/src/report/error.rs, from the Oracle's and the sampler's weights of every instruction of the process",
             "TIP (MICRO 2021), section 4",

@@ -9,8 +9,9 @@ fn report() -> Value {
     let words: Vec<u32> = (0..60_000u32)
         .map(|n| n.wrapping_mul(0x9e37_79b9))
         .collect();
-    let samplers =
-        [Profiler::Tip, Profiler::Nci, Profiler::Lci].map(|p| Sampler::new(p, Schedule::every(97)));
+    let of = |profiler, period| Sampler::new(profiler, Schedule::every(period));
+    let mut samplers = [Profiler::Tip, Profiler::Nci, Profiler::Lci].map(|p| of(p, 97)).to_vec();
+    samplers.extend([53, 211].map(|period| of(Profiler::Tip, period)));
     let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
     synthetic::batches(&words, 4)
         .iter()
@@ -31,7 +32,7 @@ fn every_number_has_a_rule_and_a_path_that_leads_to_it() {
     let mut all = Vec::new();
     leaves(&report, &report, &mut Vec::new(), &mut all);
     assert!(all.len() > 5_000, "{}", all.len());
-    for part in ["top_down", "tea", "disagreements"] {
+    for part in ["top_down", "tea", "disagreements", "sensitivity"] {
         assert!(all.iter().any(|found| found.steps[0].key == part), "{part}");
     }
     for found in all.iter().step_by(7) {
