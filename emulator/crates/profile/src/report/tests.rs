@@ -87,7 +87,6 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
-        processes: None,
         signatures: None,
         misplaced: Vec::new(),
         log: Vec::new(),
@@ -186,7 +185,6 @@ pub(crate) fn evaluation() -> Evaluation {
         traps: 3,
         stream_cycles: 30_000,
         malformed_side_band: 0,
-        marked: None,
         top_down: None,
         signatures: None,
     }

@@ -10,7 +10,9 @@ fn report() -> Value {
         .map(|n| n.wrapping_mul(0x9e37_79b9))
         .collect();
     let of = |profiler, period| Sampler::new(profiler, Schedule::every(period));
-    let mut samplers = [Profiler::Tip, Profiler::Nci, Profiler::Lci].map(|p| of(p, 97)).to_vec();
+    let mut samplers = [Profiler::Tip, Profiler::Nci, Profiler::Lci]
+        .map(|p| of(p, 97))
+        .to_vec();
     samplers.extend([53, 211].map(|period| of(Profiler::Tip, period)));
     let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
     synthetic::batches(&words, 4)
