@@ -66,6 +66,9 @@ pub enum Command {
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
+  tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
+  tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
+  tipsim report out/quickstart --rebuild        from its trace
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
@@ -260,6 +263,17 @@ pub struct ReportArgs {
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
     #[arg(long, value_name = "DIR")]
     pub guest_dir: Option<PathBuf>,
+    /// Folder with debug files, at their guest paths or by build ID (`.build-id/xx/yyyy.debug`, or anywhere in it);
+    /// may be repeated. For exports and with --rebuild.
+    #[arg(long, value_name = "DIR")]
+    pub debug_dir: Vec<PathBuf>,
+    /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
+    /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
+    #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]
+    pub explain: Option<String>,
+    /// Evaluate the run's trace again first, and write its report's files anew.
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 /// `tipsim trace`.
@@ -292,10 +306,11 @@ What each format holds: emulator/crates/commit-trace/README.md.")]
     #[command(after_help = "Example:\n  tipsim trace verify out/quickstart/trace.tip")]
     Verify(TraceArgs),
     /// Replay the trace into the profilers and print their errors by instruction.
-    #[command(
-        after_help = "Example:\n  tipsim trace evaluate out/quickstart/trace.tip --format json"
-    )]
-    Evaluate(TraceArgs),
+    #[command(after_help = "\
+Examples:
+  tipsim trace evaluate out/quickstart/trace.tip --format json
+  tipsim trace evaluate out/quickstart/trace.tip --samplers workloads/sensitivity.toml")]
+    Evaluate(EvaluateArgs),
 }
 
 /// A trace and a format.
@@ -303,6 +318,19 @@ What each format holds: emulator/crates/commit-trace/README.md.")]
 pub struct TraceArgs {
     /// Trace file.
     pub trace: PathBuf,
+    /// Format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// `tipsim trace evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Trace file.
+    pub trace: PathBuf,
+    /// Evaluate the `[[sampler]]` tables of this run spec instead of those of the trace's own run.
+    #[arg(long, value_name = "SPEC")]
+    pub samplers: Option<PathBuf>,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

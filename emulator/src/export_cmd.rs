@@ -156,7 +156,7 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
 }
 
 /// Where the run found its symbols, or where the user says that they are.
-fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
+pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
     let path = args.dir.join("run.json");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
     let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
@@ -165,9 +165,16 @@ fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
         Value::Null => SymbolPaths::default(),
         symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
     };
-    let Some(dir) = args.guest_dir.as_deref() else {
-        return Ok(recorded);
+    let mut paths = match args.guest_dir.as_deref() {
+        Some(dir) => {
+            let files = GuestFiles::resolve(Some(dir), None, None, None)?;
+            SymbolPaths::new(&files, &recorded.roots)
+        }
+        None => recorded,
     };
-    let files = GuestFiles::resolve(Some(dir), None, None, None)?;
-    Ok(SymbolPaths::new(&files, &recorded.roots))
+    if let Some(missing) = args.debug_dir.iter().find(|dir| !dir.is_dir()) {
+        return Err(bad_input(missing, "--debug-dir: expected a folder").into());
+    }
+    paths.roots.splice(0..0, args.debug_dir.iter().cloned());
+    Ok(paths)
 }

@@ -22,6 +22,7 @@ mod net;
 mod pace;
 mod report_cmd;
 mod run;
+mod samplers;
 mod spec;
 mod stream;
 mod system;

@@ -2,19 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use profile::Evaluation;
 use profile::export::Format;
 use profile::perf_data::GuestProfile;
-use profile::report::{Comparison, Options, Report, Run};
+use profile::report::{Comparison, Options, Report, Run, explain};
 use profile::symbolize::{SymbolFiles, Symbolizer};
+use profile::{Evaluation, Evaluator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
-use crate::export_cmd::export;
+use crate::export_cmd::{export, symbol_paths};
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::trace_cmd;
 
 /// The name that perf gives our PMU's event.
 const GUEST_EVENT: &str = "tip";
@@ -53,14 +54,14 @@ impl SymbolPaths {
     }
 }
 
-/// Writes errors.json and report.{txt,json,html}, and prints the tables.
+/// Writes errors.json and report.{txt,json,html}; the text, for the terminal.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
     out: &Path,
     core: &Preset,
     run: Value,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<String> {
     let symbolizer = symbols.symbolizer();
     let perf_data = out.join("perf.data");
     let guest = perf_data
@@ -79,7 +80,30 @@ pub fn write(
         let path = out.join(name);
         std::fs::write(&path, content).map_err(|e| bad_input(&path, e))?;
     }
-    print!("{text}");
+    Ok(text)
+}
+
+/// Evaluates a run's trace and writes its report anew.
+fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
+    let path = args.dir.join("trace.tip");
+    let mut reader = trace_cmd::open(&path)?;
+    let meta = trace_cmd::metadata(&reader);
+    let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
+    let core: Preset = serde_json::from_value(meta["core"].clone())
+        .map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
+    let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+    trace_cmd::replay(&path, &mut reader, |batch| evaluator.batch(batch))?;
+    let run = std::fs::read_to_string(args.dir.join("run.json"))
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or(meta);
+    write(
+        &evaluator.finish(),
+        &symbol_paths(args)?,
+        &args.dir,
+        &core,
+        run,
+    )?;
     Ok(())
 }
 
@@ -96,6 +120,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     };
     if let Some(after) = &args.after {
         return compare(args, after);
+    }
+    if args.rebuild {
+        rebuild(args)?;
+    }
+    if let Some(what) = &args.explain {
+        return explained(args, what);
     }
     let for_tool = match args.format {
         ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
@@ -127,6 +157,19 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         (None, _) => read("report.txt")?,
     };
     put(args, &text)
+}
+
+/// `tipsim report DIR --explain NUMBER-OR-PATH`.
+fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
+    let path = args.dir.join("report.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
+    match args.format {
+        ReportFormat::Text => put(args, &found.text()),
+        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&found)? + "\n")),
+        _ => Err(BadInput("--format: expected text or json to explain a number".into()).into()),
+    }
 }
 
 /// Writes to the output file, or to standard output.

@@ -16,7 +16,7 @@ use std::time::Instant;
 use base64::Engine as _;
 use commit_trace::{HartId, recording};
 use machine::{Limit, Output, RunExit};
-use profile::{Profiler, Sampler, Schedule};
+use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;
 
@@ -24,6 +24,7 @@ use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 use crate::net;
+use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
@@ -39,8 +40,6 @@ use self_profile::SelfProfile;
 const SLICE: u64 = 1 << 20;
 /// Batches that may wait for the host's side: 16 MiB.
 const IN_FLIGHT: usize = 64;
-/// Default sampling period, in cycles: a prime, so that loops do not beat against it.
-const DENSE_PERIOD: u64 = 199;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
@@ -90,7 +89,9 @@ impl Plan {
         let spec = Spec::load(&args.spec, &args.set)?;
         let at = |e: BadInput| bad_input(&args.spec, e);
         let preset = crate::core_cmd::of_spec(&spec.core).map_err(at)?;
-        let samplers = samplers(&spec, &preset).map_err(BadInput).map_err(at)?;
+        let clock_hz = f64::from(preset.clock.mhz) * 1e6;
+        let samplers = samplers(&spec.sampler, clock_hz);
+        let samplers = samplers.map_err(BadInput).map_err(at)?;
         let guest = &spec.guest;
         let files = GuestFiles::resolve(
             args.guest_dir.as_deref(),
@@ -131,66 +132,6 @@ impl Plan {
             memory,
         })
     }
-}
-
-/// The samplers of a spec; without any, every profiler at two rates.
-fn samplers(spec: &Spec, preset: &Preset) -> Result<Vec<Sampler>, String> {
-    let clock_hz = f64::from(preset.clock.mhz) * 1e6;
-    let every = |schedule| Profiler::ALL.map(|profiler| (profiler, schedule));
-    let mut wanted: Vec<(Profiler, Schedule)> = Vec::new();
-    for (n, s) in spec.sampler.iter().enumerate() {
-        let period = match (&s.frequency, s.period) {
-            (Some(f), _) => (clock_hz / spec::parse_frequency(f)?).round().max(1.0) as u64,
-            (None, period) => period.unwrap_or(DENSE_PERIOD),
-        };
-        let random = s.random.then_some(n as u64 + 1);
-        let schedule = Schedule {
-            period,
-            offset: s.offset,
-            random,
-        };
-        if s.profiler == "all" {
-            wanted.extend(every(schedule));
-            continue;
-        }
-        let names = || {
-            Profiler::ALL
-                .iter()
-                .map(|p| p.name())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let profiler = Profiler::ALL
-            .into_iter()
-            .find(|p| p.name() == s.profiler)
-            .ok_or_else(|| {
-                let (names, found) = (names(), &s.profiler);
-                format!("sampler[{n}].profiler: expected all or one of {names}; found \"{found}\"")
-            })?;
-        wanted.push((profiler, schedule));
-    }
-    if wanted.is_empty() {
-        wanted.extend(every(Schedule::every(DENSE_PERIOD)));
-        wanted.extend(every(Schedule::frequency(4000, clock_hz as u64)));
-    }
-    // The first sampler of a profiler carries its plain name; the others say how they differ.
-    let mut named: Vec<Sampler> = Vec::new();
-    for (profiler, schedule) in wanted {
-        let mut sampler = Sampler::new(profiler, schedule);
-        if named.iter().any(|s| s.name == sampler.name) {
-            let random = if schedule.random.is_some() { "r" } else { "" };
-            sampler.name = format!("{profiler}@{}{random}", schedule.period);
-        }
-        let same = named
-            .iter()
-            .filter(|s| s.name.starts_with(&sampler.name))
-            .count();
-        if named.iter().any(|s| s.name == sampler.name) {
-            sampler.name = format!("{}#{}", sampler.name, same + 1);
-        }
-        named.push(sampler);
-    }
-    Ok(named)
 }
 
 /// Boots and runs to the end, with the host's side on a thread of its own.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use user_net::{BadForward, Forward};
 
 use crate::failure::{BadInput, bad_input};
+use crate::samplers::SamplerSpec;
 
 /// A run spec. Every key has a default; an unknown key is an error.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -22,7 +23,7 @@ pub struct Spec {
     /// What is recorded.
     pub record: Record,
     /// The profilers. None: the default set.
-    pub sampler: Vec<Sampler>,
+    pub sampler: Vec<SamplerSpec>,
 }
 
 /// What boots.
@@ -210,24 +211,6 @@ impl Default for Record {
     }
 }
 
-/// One sampler.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sampler {
-    /// Profiler: tip, tip-ilp, nci, nci-ilp, lci, dispatch, dispatch-op, software; "all" for every one.
-    pub profiler: String,
-    /// Sampling frequency, e.g. "4kHz".
-    pub frequency: Option<String>,
-    /// Period in cycles.
-    pub period: Option<u64>,
-    /// Each trigger falls on a random cycle of its period.
-    #[serde(default)]
-    pub random: bool,
-    /// First trigger, in cycles.
-    #[serde(default)]
-    pub offset: u64,
-}
-
 impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
     pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
@@ -301,21 +284,6 @@ impl Spec {
                 "record.level: expected 1 to 19, found {}",
                 self.record.level
             ));
-        }
-        for (i, s) in self.sampler.iter().enumerate() {
-            if s.period.is_some() == s.frequency.is_some() {
-                return Err(format!(
-                    "sampler[{i}]: expected one of `period` and `frequency`"
-                ));
-            }
-            if let Some(f) = &s.frequency {
-                parse_frequency(f).map_err(|e| format!("sampler[{i}].frequency: {e}"))?;
-            }
-            if s.period == Some(0) {
-                return Err(format!(
-                    "sampler[{i}].period: expected at least 1 cycle, found 0"
-                ));
-            }
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Host {
         };
         let evaluator = record
             .profilers
-            .then(|| Evaluator::new(&plan.samplers, region));
+            .then(|| Evaluator::new(&plan.samplers, region).in_detail(plan.preset.decode.width));
         let failed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&failed);
         let thread = std::thread::Builder::new()

@@ -52,7 +52,8 @@ impl Outcome {
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
         if let Some(evaluation) = self.host.as_ref().and_then(|h| h.evaluation.as_ref()) {
-            report_cmd::write(evaluation, &symbols(plan), out, &plan.preset, run)?;
+            let text = report_cmd::write(evaluation, &symbols(plan), out, &plan.preset, run)?;
+            print!("{text}");
         }
         Ok(())
     }

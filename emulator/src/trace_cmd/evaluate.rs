@@ -8,10 +8,10 @@ use commit_trace::{Batch, StreamError};
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
 
-use super::{Reader, ended, metadata, open};
-use crate::cli::{Format, TraceArgs};
+use super::{CLOCK_HZ, Reader, ended, metadata, open};
+use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
-use crate::spec;
+use crate::spec::{self, Spec};
 
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub fn fingerprint(evaluation: &Evaluation) -> Value {
@@ -60,11 +60,17 @@ pub fn replay(
     Ok(())
 }
 
-/// Replays a trace into the profilers of its run, as far as it goes.
-pub fn evaluate(args: &TraceArgs) -> anyhow::Result<()> {
+/// Replays a trace into the profilers of its run or of another spec, as far as it goes.
+pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
     let meta = metadata(&reader);
-    let (samplers, region) = profiled(&args.trace, &meta)?;
+    let (mut samplers, region) = profiled(&args.trace, &meta)?;
+    if let Some(path) = &args.samplers {
+        let spec = Spec::load(path, &[])?;
+        let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ) as f64;
+        samplers =
+            crate::samplers::samplers(&spec.sampler, clock_hz).map_err(|e| bad_input(path, e))?;
+    }
     let mut evaluator = Evaluator::new(&samplers, region);
     let mut batch = Batch::default();
     let start = std::time::Instant::now();
@@ -91,9 +97,10 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
         .samplers
         .iter()
         .map(|s| {
+            let oracle = evaluation.oracle_of(s);
             json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
-                "samples": s.samples, "error": profile_error(&s.profile, oracle, by_instruction),
-                "sampling_error": sampling_error(oracle, s.samples, by_instruction)})
+                "samples": s.samples, "error": profile_error(&s.profile, &oracle, by_instruction),
+                "sampling_error": sampling_error(&oracle, s.samples, by_instruction)})
         })
         .collect();
     let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
@@ -111,13 +118,13 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
         instructions as f64 / seconds / 1e6
     );
     println!(
-        "{:20} {:>10} {:>10} {:>9} {:>15}",
+        "{:24} {:>10} {:>10} {:>9} {:>15}",
         "sampler", "period", "samples", "error", "sampling alone"
     );
     for row in rows {
         let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
         println!(
-            "{:20} {:>10} {:>10} {:>9} {:>15}",
+            "{:24} {:>10} {:>10} {:>9} {:>15}",
             row["sampler"].as_str().unwrap_or("-"),
             row["period"].to_string(),
             row["samples"].to_string(),

@@ -45,24 +45,20 @@ snapshot::snapshot_enum!(
 );
 
 impl Redirect {
-    const ALL: [Self; 5] = [
-        Self::None,
-        Self::Mispredict,
-        Self::Flush,
-        Self::Exception,
-        Self::Interrupt,
-    ];
-
     /// Decodes the three-bit field; unknown values read as `None`.
+    #[inline]
     pub const fn from_bits(bits: u32) -> Self {
-        if bits < 5 {
-            Self::ALL[bits as usize]
-        } else {
-            Self::None
+        match bits {
+            1 => Self::Mispredict,
+            2 => Self::Flush,
+            3 => Self::Exception,
+            4 => Self::Interrupt,
+            _ => Self::None,
         }
     }
 
     /// True if the instruction left the ROB without committing.
+    #[inline]
     pub const fn is_trap(self) -> bool {
         matches!(self, Self::Exception | Self::Interrupt)
     }
@@ -108,6 +104,7 @@ impl CycleClass {
     ];
 
     /// Decodes the four-bit field; unknown values read as `Alu`.
+    #[inline]
     pub const fn from_bits(bits: u32) -> Self {
         if bits < 9 {
             Self::ALL[bits as usize]
@@ -247,6 +244,7 @@ impl CommitRecord {
     }
 
     /// Rebuilds a record from the two packed words that [`Self::packed`] gave.
+    #[inline]
     pub const fn from_packed(inst: InstId, commit_delta: u32, lead: u32, flags: u32) -> Self {
         Self {
             inst,
@@ -304,6 +302,12 @@ impl CommitRecord {
     #[inline]
     pub const fn redirect(&self) -> Redirect {
         Redirect::from_bits(self.flags & 7)
+    }
+
+    /// True if it left the ROB without committing: as [`Redirect::is_trap`], for loops over all records.
+    #[inline]
+    pub const fn is_trap(&self) -> bool {
+        matches!(self.flags & 7, 3 | 4)
     }
 
     /// True for the first instruction of a ROB row.

@@ -118,19 +118,27 @@ impl SpanBuilder {
         let mut cycle = batch.start_cycle;
         let mut at = 0;
         let mut events = batch.events.iter();
+        // A reference, as a copy for every group would cost more than the rest of it.
+        let before = self.last;
+        let mut last = before.as_ref().map(|last| (&last.record, last.commit));
         loop {
             let next = events.next();
             let stop = next.map_or(records.len(), |(index, _)| *index as usize);
             while at < stop {
                 let group = Group::find(records, at, batch.first_seq)?;
-                cycle = self.group(group, cycle, sink);
+                cycle = group.emit(last, cycle, sink);
+                last = Some((&records[group.end - 1], cycle));
                 at = group.end;
             }
             let Some((_, event)) = next else { break };
             let seq = Seq(batch.first_seq.0 + stop as u64);
-            let after = self.event(event, stop == at, cycle, sink);
+            let after = pass(event, stop == at, cycle, sink);
             cycle = after.ok_or(StreamError::BadEvent { seq })?;
         }
+        self.last = last.map(|(record, commit)| Last {
+            record: *record,
+            commit,
+        });
         let seq = Seq(batch.first_seq.0 + records.len() as u64);
         self.expected = Some(Position {
             hart: batch.hart,
@@ -181,119 +189,28 @@ impl SpanBuilder {
         }
         Ok(())
     }
+}
 
-    /// Emits the spans up to and including a commit cycle; returns that cycle.
-    #[inline(always)]
-    fn group(&mut self, group: Group<'_>, cycle: u64, sink: &mut impl SpanSink) -> u64 {
-        let first = &group.records[0];
-        let gap = u64::from(first.commit_delta) - 1;
-        let commit = cycle + gap + 1;
-        if gap > 0 {
-            self.gap(first, cycle + 1, gap, commit, sink);
-        }
-        let committing = group.records.len() - usize::from(group.trapped);
-        if committing > 0 {
-            let records = &group.records[..committing];
-            sink.span(&Span {
-                state: State::Computing,
-                start: commit,
-                cycles: 1,
-                records,
-                commit,
-            });
-        }
-        let last = group.records.last().expect("a group has a record");
-        if group.trapped {
-            sink.trap(commit, last);
-            if committing == 0 {
-                let records = group.records;
-                sink.span(&Span {
-                    state: State::Flushed,
-                    start: commit,
-                    cycles: 1,
-                    records,
-                    commit,
-                });
-            }
-        }
-        self.last = Some(Last {
-            record: *last,
-            commit,
+/// Gives an event to the sink and returns the cycle after it; `None` if the hart slept within a commit group.
+fn pass(event: &Event, at_boundary: bool, cycle: u64, sink: &mut impl SpanSink) -> Option<u64> {
+    let Event::Idle { cycles } = *event else {
+        sink.event(cycle, event);
+        return Some(cycle);
+    };
+    if !at_boundary {
+        return None;
+    }
+    if cycles > 0 {
+        let start = cycle + 1;
+        sink.span(&Span {
+            state: State::Idle,
+            start,
+            cycles,
+            records: &[],
+            commit: cycle,
         });
-        commit
     }
-
-    /// The `gap` cycles from `start` in which nothing commits, before `first` does.
-    #[inline(always)]
-    fn gap(
-        &mut self,
-        first: &CommitRecord,
-        start: u64,
-        gap: u64,
-        commit: u64,
-        sink: &mut impl SpanSink,
-    ) {
-        // A residence that saturated is longer than it says: the ROB was not empty.
-        let empty = match first.residence() {
-            CommitRecord::MAX_RESIDENCE => 0,
-            residence => gap.saturating_sub(u64::from(residence)),
-        };
-        let next = std::slice::from_ref(first);
-        if empty > 0 {
-            let (state, records, commit) = match &self.last {
-                Some(last) if last.record.redirect() != Redirect::None => (
-                    State::Flushed,
-                    std::slice::from_ref(&last.record),
-                    last.commit,
-                ),
-                _ => (State::Drained, next, commit),
-            };
-            sink.span(&Span {
-                state,
-                start,
-                cycles: empty,
-                records,
-                commit,
-            });
-        }
-        if gap > empty {
-            sink.span(&Span {
-                state: State::Stalled,
-                start: start + empty,
-                cycles: gap - empty,
-                records: next,
-                commit,
-            });
-        }
-    }
-
-    /// Returns the cycle after the event; `None` if the hart slept within a commit group.
-    fn event(
-        &mut self,
-        event: &Event,
-        at_boundary: bool,
-        cycle: u64,
-        sink: &mut impl SpanSink,
-    ) -> Option<u64> {
-        let Event::Idle { cycles } = *event else {
-            sink.event(cycle, event);
-            return Some(cycle);
-        };
-        if !at_boundary {
-            return None;
-        }
-        if cycles > 0 {
-            let start = cycle + 1;
-            sink.span(&Span {
-                state: State::Idle,
-                start,
-                cycles,
-                records: &[],
-                commit: cycle,
-            });
-        }
-        Some(cycle + cycles)
-    }
+    Some(cycle + cycles)
 }
 
 /// The records of one commit cycle.
@@ -307,34 +224,128 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    #[inline]
+    /// Emits the spans up to and including the group's cycle, and returns that; `before` is the record before
+    /// it and its commit.
+    #[inline(always)]
+    fn emit(
+        self,
+        before: Option<(&CommitRecord, u64)>,
+        cycle: u64,
+        sink: &mut impl SpanSink,
+    ) -> u64 {
+        let first = &self.records[0];
+        let gap = u64::from(first.commit_delta) - 1;
+        let commit = cycle + gap + 1;
+        if gap > 0 {
+            fill(before, first, cycle + 1, gap, commit, sink);
+        }
+        let committing = self.records.len() - usize::from(self.trapped);
+        if committing > 0 {
+            let records = &self.records[..committing];
+            sink.span(&Span {
+                state: State::Computing,
+                start: commit,
+                cycles: 1,
+                records,
+                commit,
+            });
+        }
+        if self.trapped {
+            sink.trap(commit, &self.records[committing]);
+            if committing == 0 {
+                let records = self.records;
+                sink.span(&Span {
+                    state: State::Flushed,
+                    start: commit,
+                    cycles: 1,
+                    records,
+                    commit,
+                });
+            }
+        }
+        commit
+    }
+
+    #[inline(always)]
     fn find(
         records: &'a [CommitRecord],
         start: usize,
         first_seq: Seq,
     ) -> Result<Self, StreamError> {
         let seq = |index: usize| Seq(first_seq.0 + index as u64);
-        if records[start].commit_delta == 0 {
+        let rest = &records[start..];
+        if rest[0].commit_delta == 0 {
             return Err(StreamError::NoCycle { seq: seq(start) });
         }
-        let mut end = start + 1;
-        let mut trapped = records[start].redirect().is_trap();
-        while !trapped && end < records.len() && records[end].commit_delta == 0 {
-            trapped = records[end].redirect().is_trap();
-            end += 1;
+        let mut len = 1;
+        let mut trapped = rest[0].is_trap();
+        if !trapped {
+            let beside = rest[1..]
+                .iter()
+                .take_while(|record| record.commit_delta == 0);
+            for record in beside {
+                len += 1;
+                if record.is_trap() {
+                    trapped = true;
+                    break;
+                }
+            }
         }
+        let end = start + len;
         // A trap may share the cycle of a full group.
-        if end - start > MAX_COMMIT_WIDTH + usize::from(trapped) {
+        if len > MAX_COMMIT_WIDTH + usize::from(trapped) {
             return Err(StreamError::WideGroup {
                 seq: seq(start),
-                width: end - start,
+                width: len,
             });
         }
         Ok(Self {
-            records: &records[start..end],
+            records: &rest[..len],
             end,
             trapped,
         })
+    }
+}
+
+/// The `gap` cycles from `start` in which nothing commits, before `first` does.
+#[inline(always)]
+fn fill(
+    before: Option<(&CommitRecord, u64)>,
+    first: &CommitRecord,
+    start: u64,
+    gap: u64,
+    commit: u64,
+    sink: &mut impl SpanSink,
+) {
+    // A residence that saturated is longer than it says: the ROB was not empty.
+    let empty = match first.residence() {
+        CommitRecord::MAX_RESIDENCE => 0,
+        residence => gap.saturating_sub(u64::from(residence)),
+    };
+    let next = std::slice::from_ref(first);
+    if empty > 0 {
+        let (state, records, commit) = match before {
+            Some((last, commit)) if last.redirect() != Redirect::None => {
+                (State::Flushed, std::slice::from_ref(last), commit)
+            }
+            _ => (State::Drained, next, commit),
+        };
+        sink.span(&Span {
+            state,
+            start,
+            cycles: empty,
+            records,
+            commit,
+        });
+    }
+    if gap > empty {
+        sink.span(&Span {
+            state: State::Stalled,
+            start: start + empty,
+            cycles: gap - empty,
+            records: next,
+            commit,
+        });
     }
 }
 

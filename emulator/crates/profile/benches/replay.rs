@@ -1,6 +1,6 @@
 //! How fast a stream is recorded, written, read and evaluated; and what an instruction costs on disk.
 //!
-//! `cargo bench -p profile --bench replay [-- TRACE]`
+//! `scripts/bench profilers [TRACE]`, or `cargo bench -p profile --bench replay [-- TRACE]`
 
 use std::hint::black_box;
 use std::io::Cursor;
@@ -8,7 +8,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use commit_trace::{Batch, SpanBuilder, SpanSink, TraceReader, TraceWriter, synthetic};
-use profile::{Evaluator, Region, Sampler};
+use profile::{Evaluator, Filter, Privilege, Profiler, Region, Sampler, Schedule};
+
+/// The presets' clock.
+const CLOCK_HZ: u64 = 3_200_000_000;
 
 /// The best of a few runs. Where the system tells, time on the processor: others use it too.
 fn best(mut run: impl FnMut()) -> Duration {
@@ -40,6 +43,36 @@ impl SpanSink for Count {
     fn span(&mut self, span: &commit_trace::Span<'_>) {
         self.0 += span.cycles;
     }
+}
+
+/// Every profiler on each of the schedules.
+fn all(schedules: &[Schedule]) -> Vec<Sampler> {
+    let of = |schedule: &Schedule| Profiler::ALL.map(|profiler| Sampler::new(profiler, *schedule));
+    schedules.iter().flat_map(of).collect()
+}
+
+/// A run's default samplers: dense, and perf's rate.
+fn sixteen() -> Vec<Sampler> {
+    all(&[Schedule::every(199), Schedule::frequency(4000, CLOCK_HZ)])
+}
+
+/// Those, five more rates periodic and random, and TIP in single privileges.
+fn hundred() -> Vec<Sampler> {
+    let more = [100, 1000, 10_000, 20_000, 100_000].map(|hz| Schedule::frequency(hz, CLOCK_HZ));
+    let mut samplers = sixteen();
+    samplers.extend(all(&more));
+    samplers.extend(all(&more.map(|schedule| schedule.randomised(1))));
+    for privilege in [Privilege::User, Privilege::Kernel] {
+        let filter = Filter {
+            privilege: Some(privilege),
+            ..Filter::NONE
+        };
+        let rates = [4000, 20_000].map(|hz| Schedule::frequency(hz, CLOCK_HZ));
+        let filtered = rates.map(|rate| Sampler::new(Profiler::Tip, rate).filtered(filter.clone()));
+        samplers.extend(filtered);
+    }
+    assert_eq!(samplers.len(), 100);
+    samplers
 }
 
 fn batches() -> Vec<Batch> {
@@ -95,7 +128,8 @@ fn main() {
 
     for (what, samplers) in [
         ("oracle", Vec::new()),
-        ("oracle, 16 samplers", Sampler::defaults(3_200_000_000)),
+        ("oracle, 16 samplers", sixteen()),
+        ("oracle, 100 samplers", hundred()),
     ] {
         let time = best(|| {
             let mut evaluator = Evaluator::new(&samplers, Region::Whole);
@@ -109,7 +143,7 @@ fn main() {
 
     let time = best(|| {
         let mut reader = TraceReader::new(Cursor::new(&bytes), "bench".into()).expect("a trace");
-        let mut evaluator = Evaluator::new(&Sampler::defaults(3_200_000_000), Region::Whole);
+        let mut evaluator = Evaluator::new(&sixteen(), Region::Whole);
         while reader.next_batch(&mut batch).expect("a whole trace") {
             evaluator.batch(&batch).expect("valid");
         }
@@ -121,7 +155,7 @@ fn main() {
     let times = (0..5).map(|_| {
         let start = Instant::now();
         let reader = TraceReader::new(Cursor::new(bytes.clone()), "bench".into()).expect("a trace");
-        let mut evaluator = Evaluator::new(&Sampler::defaults(3_200_000_000), Region::Whole);
+        let mut evaluator = Evaluator::new(&sixteen(), Region::Whole);
         let mut replay = reader.replay(8);
         while let Some(batch) = replay.next() {
             let batch = batch.expect("a whole trace");

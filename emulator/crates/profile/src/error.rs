@@ -1,7 +1,5 @@
 //! How wrong a profile is, and how wrong it must be for want of samples.
 
-use std::collections::BTreeMap;
-
 use commit_trace::InstId;
 
 use crate::{ProcessId, Profile};
@@ -21,19 +19,22 @@ pub fn profile_error<S: Ord>(
     if found == 0 || truth == 0 {
         return if found == truth { 0.0 } else { 1.0 };
     }
-    let mut by_symbol = BTreeMap::<S, (u128, u128)>::new();
     let mut key = symbol.clone();
-    for (process, inst, units) in profile.iter() {
-        by_symbol.entry(key(process, inst)).or_default().0 += u128::from(units);
-    }
+    let of_profile = profile.iter().map(|(p, i, units)| (key(p, i), units, 0));
+    let mut weights: Vec<(S, u64, u64)> = of_profile.collect();
     let mut key = symbol;
-    for (process, inst, units) in oracle.iter() {
-        by_symbol.entry(key(process, inst)).or_default().1 += u128::from(units);
-    }
+    weights.extend(oracle.iter().map(|(p, i, units)| (key(p, i), 0, units)));
+    // Both halves mostly are in order already, which a stable sort makes use of.
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
     // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
-    let correct: u128 = by_symbol
-        .values()
-        .map(|(f, t)| (f * truth).min(t * found))
+    let correct: u128 = weights
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|symbol| {
+            let sum = |part: fn(&(S, u64, u64)) -> u64| -> u128 {
+                symbol.iter().map(|weight| u128::from(part(weight))).sum()
+            };
+            (sum(|w| w.1) * truth).min(sum(|w| w.2) * found)
+        })
         .sum();
     let total = found * truth;
     (total - correct) as f64 / total as f64
@@ -56,15 +57,16 @@ pub fn sampling_error<S: Ord>(
     if samples == 0 {
         return if oracle.total() == 0 { 0.0 } else { 1.0 };
     }
-    let mut by_symbol = BTreeMap::<S, u64>::new();
-    for (process, inst, units) in oracle.iter() {
-        *by_symbol.entry(symbol(process, inst)).or_default() += units;
-    }
+    let mut weights: Vec<(S, u64)> = { oracle.iter() }
+        .map(|(process, inst, units)| (symbol(process, inst), units))
+        .collect();
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
     let total = oracle.total() as f64;
     let n = samples as f64;
-    let scatter = by_symbol
-        .values()
-        .map(|units| mean_deviation(n, *units as f64 / total));
+    let scatter = weights.chunk_by(|a, b| a.0 == b.0).map(|symbol| {
+        let units: u64 = symbol.iter().map(|weight| weight.1).sum();
+        mean_deviation(n, units as f64 / total)
+    });
     scatter.sum::<f64>() / (2.0 * n)
 }
 

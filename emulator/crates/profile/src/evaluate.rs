@@ -7,12 +7,11 @@ use commit_trace::{
     TeaEvents,
 };
 
-use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
-use crate::policy::{Outcome, Policy, Trigger};
-use crate::{
-    CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sample, Sampler, SamplerResult,
-    SamplingClock, Schedule,
-};
+use crate::events::SignatureCounter;
+use crate::oracle::Oracle;
+use crate::topdown::Counter;
+use crate::view::{Place, View};
+use crate::{CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler, SamplerResult};
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -27,8 +26,8 @@ pub enum Region {
 /// Takes one hart's batches, in order, and makes an [`Evaluation`] of them. It does not matter
 /// whether they come live from the recorder or from a trace file.
 ///
-/// Sampling clocks advance with profiled cycles only: those in the region, and not idle. A sample
-/// still pending when the region ends is dropped.
+/// Sampling clocks advance with profiled cycles only: those in the region and not idle that the sampler's
+/// filter lets through. A sample still pending when they end is dropped.
 pub struct Evaluator {
     spans: SpanBuilder,
     run: Run,
@@ -36,32 +35,31 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluator of the given samplers. The clock of equal schedules is shared.
+    /// An evaluator of the given samplers. Equal schedules share a clock if their filters are equal too.
     pub fn new(samplers: &[Sampler], region: Region) -> Self {
-        let mut groups: Vec<ClockGroup> = Vec::new();
+        let mut views: Vec<View> = Vec::new();
         for (position, sampler) in samplers.iter().enumerate() {
-            let running = Running::new(position, sampler.clone());
-            match groups
-                .iter_mut()
-                .find(|group| group.schedule == sampler.schedule)
-            {
-                Some(group) => group.samplers.push(running),
-                None => groups.push(ClockGroup {
-                    schedule: sampler.schedule,
-                    clock: SamplingClock::new(&sampler.schedule),
-                    samplers: vec![running],
-                }),
-            }
+            let known = views
+                .iter()
+                .position(|view| *view.filter() == sampler.filter);
+            let at = known.unwrap_or_else(|| {
+                views.push(View::new(sampler.filter.clone()));
+                views.len() - 1
+            });
+            views[at].add(position, sampler.clone());
         }
         let mut run = Run {
-            marked: region == Region::Marked,
+            only_marked: region == Region::Marked,
             profiling: region == Region::Whole,
             context: GuestContext::new(),
             process: ProcessId::BOOT,
+            privilege: 3,
+            marked: false,
             oracle: Oracle::new(),
-            groups,
+            by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
+            by_mark: views.iter().any(|view| view.filter().marked),
+            views,
             next_due: 0,
-            pending: false,
             profiled: 0,
             idle: 0,
             instructions: 0,
@@ -69,8 +67,9 @@ impl Evaluator {
             last: None,
             facts: Vec::new(),
             first_use: Vec::new(),
+            details: None,
         };
-        run.schedule();
+        run.enter();
         Self {
             spans: SpanBuilder::new(),
             run,
@@ -80,8 +79,19 @@ impl Evaluator {
 
     /// Keeps every single sample from now on ([`SamplerResult::log`]), not only their sums.
     pub fn keep_samples(mut self) -> Self {
-        for sampler in self.run.groups.iter_mut().flat_map(|g| &mut g.samplers) {
-            sampler.log = Some(Vec::new());
+        self.run.views.iter_mut().for_each(View::keep_samples);
+        self
+    }
+
+    /// Also counts what a report needs beyond profiles: commit slots (of a core that commits `width` instructions
+    /// a cycle), time by event, and what the first sampler of each profiler misplaces. It takes longer.
+    pub fn in_detail(mut self, width: u32) -> Self {
+        self.run.details = Some(Box::new(Details {
+            slots: Counter::new(width),
+            signatures: SignatureCounter::default(),
+        }));
+        for view in &mut self.run.views {
+            view.in_detail();
         }
         self
     }
@@ -109,8 +119,9 @@ impl Evaluator {
     /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only.
     pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks) {
         let mut fresh = Oracle::new();
-        fresh.select(self.run.process);
-        std::mem::replace(&mut self.run.oracle, fresh).finish()
+        fresh.select(self.run.process, self.run.by_mark && self.run.marked);
+        let (profile, stacks, _) = std::mem::replace(&mut self.run.oracle, fresh).finish();
+        (profile, stacks)
     }
 
     /// Idle cycles so far.
@@ -124,21 +135,25 @@ impl Evaluator {
     }
 
     /// Ends the pass.
-    pub fn finish(mut self) -> Evaluation {
-        self.run.drop_pending();
+    pub fn finish(self) -> Evaluation {
         let run = self.run;
-        let mut results: Vec<(usize, SamplerResult)> = run
-            .groups
-            .into_iter()
-            .flat_map(|group| group.samplers)
-            .map(|sampler| (sampler.position, sampler.finish(run.profiled)))
-            .collect();
+        let views = run.views.into_iter();
+        let mut results: Vec<(usize, SamplerResult)> =
+            views.flat_map(|view| view.finish(run.profiled)).collect();
         results.sort_by_key(|(position, _)| *position);
-        let (oracle, stacks) = run.oracle.finish();
+        let (oracle, stacks, marked) = run.oracle.finish();
         let spaces = owners(&oracle, &run.facts);
+        let (top_down, signatures) = match run.details {
+            Some(details) => (
+                Some(details.slots.finish()),
+                Some(details.signatures.finish()),
+            ),
+            None => (None, None),
+        };
         Evaluation {
             oracle,
             stacks,
+            marked: run.by_mark.then_some(marked),
             samplers: results.into_iter().map(|(_, result)| result).collect(),
             facts: run.facts,
             first_use: run.first_use,
@@ -151,6 +166,8 @@ impl Evaluator {
             stream_cycles: self.spans.cycle() - self.start_cycle.unwrap_or(0),
             malformed_side_band: run.context.malformed(),
             processes: run.context.into_processes(),
+            top_down,
+            signatures,
         }
     }
 }
@@ -183,17 +200,21 @@ fn owners(oracle: &Profile, facts: &[InstFacts]) -> BTreeMap<u32, ProcessId> {
 
 struct Run {
     /// Only what lies between trigger instructions is profiled.
-    marked: bool,
+    only_marked: bool,
     profiling: bool,
     context: GuestContext,
     process: ProcessId,
+    /// Of the last instruction that cycles were charged to; kept if a filter asks for it.
+    privilege: u8,
+    /// The stream is between trigger instructions.
+    marked: bool,
     oracle: Oracle,
-    groups: Vec<ClockGroup>,
-    /// The earliest trigger of all clocks.
+    by_privilege: bool,
+    by_mark: bool,
+    views: Vec<View>,
+    /// The profiled cycle in which some view must be shown the span; 0: a sample is pending.
     next_due: u64,
-    /// Some sample is pending.
-    pending: bool,
-    /// Profiled cycles so far: the clocks' time.
+    /// Profiled cycles so far.
     profiled: u64,
     idle: u64,
     instructions: u64,
@@ -202,13 +223,21 @@ struct Run {
     last: Option<InstId>,
     facts: Vec<InstFacts>,
     first_use: Vec<u64>,
+    details: Option<Box<Details>>,
 }
 
-/// Samplers that trigger together.
-struct ClockGroup {
-    schedule: Schedule,
-    clock: SamplingClock,
-    samplers: Vec<Running>,
+/// What is counted for a report only.
+struct Details {
+    slots: Counter,
+    signatures: SignatureCounter,
+}
+
+impl Details {
+    #[inline(never)]
+    fn span(&mut self, span: &Span<'_>, process: ProcessId) {
+        self.slots.span(span);
+        self.signatures.span(span, process);
+    }
 }
 
 impl Run {
@@ -216,43 +245,43 @@ impl Run {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
-        let end = self.profiled + span.cycles;
-        let process = self.process;
-        for group in &mut self.groups {
-            while group.clock.next() <= end {
-                let time = group.clock.next();
-                let cycle = span.start + (time - self.profiled - 1);
-                let at = Trigger {
-                    cycle,
-                    span,
-                    last: self.last,
-                };
-                for sampler in &mut group.samplers {
-                    sampler.trigger(time, &at, process);
-                }
-                group.clock.advance();
-            }
-            for sampler in &mut group.samplers {
-                sampler.span(span, process);
-            }
+        for view in &mut self.views {
+            view.span(span, self.profiled, self.last, self.process);
         }
         self.schedule();
     }
 
     fn schedule(&mut self) {
-        let next = self.groups.iter().map(|group| group.clock.next()).min();
+        let next = self.views.iter().map(View::next_due).min();
         self.next_due = next.unwrap_or(u64::MAX);
-        self.pending = self
-            .groups
-            .iter()
-            .any(|group| group.samplers.iter().any(|s| s.pending));
+    }
+
+    /// The process, the privilege or the region has changed.
+    fn enter(&mut self) {
+        let processes = self.context.processes();
+        let process = processes.get(self.process.0 as usize);
+        let place = Place {
+            process: self.process,
+            name: process.map_or("", |process| &process.name),
+            privilege: self.privilege,
+            marked: self.marked,
+        };
+        for view in &mut self.views {
+            view.enter(&place, self.profiled);
+        }
+        self.schedule();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_privilege(&mut self, privilege: u8) {
+        self.privilege = privilege;
+        self.enter();
     }
 
     fn drop_pending(&mut self) {
-        for sampler in self.groups.iter_mut().flat_map(|group| &mut group.samplers) {
-            sampler.drop_pending();
-        }
-        self.pending = false;
+        self.views.iter_mut().for_each(View::drop_pending);
+        self.schedule();
     }
 }
 
@@ -266,8 +295,18 @@ impl SpanSink for Run {
                 return;
             }
             self.oracle.span(span);
+            if let Some(details) = &mut self.details {
+                details.span(span, self.process);
+            }
+            if self.by_privilege
+                && let Some(record) = span.records.first()
+                && let privilege = self.facts[record.inst.0 as usize].privilege
+                && privilege != self.privilege
+            {
+                self.change_privilege(privilege);
+            }
             let end = self.profiled + span.cycles;
-            if end >= self.next_due || self.pending {
+            if end >= self.next_due {
                 self.sample(span);
             }
             self.profiled = end;
@@ -285,9 +324,12 @@ impl SpanSink for Run {
             return;
         }
         self.traps += u64::from(!record.tea().contains(TeaEvents::FL_MO));
-        if self.pending {
-            for sampler in self.groups.iter_mut().flat_map(|group| &mut group.samplers) {
-                sampler.record(commit, record, self.process);
+        if let Some(details) = &mut self.details {
+            details.slots.next(record, commit);
+        }
+        if self.next_due == 0 {
+            for view in &mut self.views {
+                view.trap(commit, record, self.process);
             }
             self.schedule();
         }
@@ -303,127 +345,27 @@ impl SpanSink for Run {
             Event::SideBand { kind, bytes } => {
                 self.context.record(cycle, *kind, bytes);
                 self.process = self.context.current();
-                self.oracle.select(self.process);
-            }
-            Event::Region(inside) if self.marked => {
-                self.profiling = *inside;
-                if !inside {
-                    self.drop_pending();
+                if let Some(details) = &mut self.details {
+                    details.slots.select(self.process);
                 }
             }
-            Event::Region(_) | Event::Privilege(_) | Event::Idle { .. } | Event::End => {}
-        }
-    }
-}
-
-/// A sampler at work.
-struct Running {
-    position: usize,
-    sampler: Sampler,
-    policy: Box<dyn Policy>,
-    profile: Profile,
-    samples: u64,
-    dropped: u64,
-    pending: bool,
-    /// Time of the last trigger, and its cycle in the stream.
-    triggered: u64,
-    triggered_cycle: u64,
-    /// Time up to which cycles are in samples.
-    accounted: u64,
-    log: Option<Vec<Sample>>,
-}
-
-impl Running {
-    fn new(position: usize, sampler: Sampler) -> Self {
-        Self {
-            position,
-            policy: sampler.profiler.policy(),
-            sampler,
-            profile: Profile::new(UNITS_PER_CYCLE),
-            samples: 0,
-            dropped: 0,
-            pending: false,
-            triggered: 0,
-            triggered_cycle: 0,
-            accounted: 0,
-            log: None,
-        }
-    }
-
-    fn trigger(&mut self, time: u64, at: &Trigger<'_>, process: ProcessId) {
-        self.triggered = time;
-        self.triggered_cycle = at.cycle;
-        if !self.pending {
-            let outcome = self.policy.trigger(at);
-            self.settle(outcome, at.span.records, process);
-        }
-    }
-
-    fn span(&mut self, span: &Span<'_>, process: ProcessId) {
-        if self.pending {
-            let outcome = self.policy.span(span);
-            self.settle(outcome, span.records, process);
-        }
-        if span.state == State::Computing {
-            for record in span.records {
-                self.record(span.commit, record, process);
-            }
-        }
-    }
-
-    fn record(&mut self, commit: u64, record: &CommitRecord, process: ProcessId) {
-        if self.pending {
-            let outcome = self.policy.record(commit, record);
-            self.settle(outcome, std::slice::from_ref(record), process);
-        }
-    }
-
-    fn settle(&mut self, outcome: Outcome, records: &[CommitRecord], process: ProcessId) {
-        self.pending = outcome == Outcome::Pending;
-        let cycles = self.triggered - self.accounted;
-        match outcome {
-            Outcome::One(inst) => self.add(process, inst, cycles * UNITS_PER_CYCLE),
-            Outcome::All => {
-                let share = cycles * SHARE[records.len()];
-                for record in records {
-                    self.add(process, record.inst, share);
+            Event::Region(inside) => {
+                self.marked = *inside;
+                if self.only_marked {
+                    self.profiling = *inside;
+                    if !inside {
+                        self.drop_pending();
+                        if let Some(details) = &mut self.details {
+                            details.slots.close();
+                        }
+                    }
                 }
             }
-            Outcome::Pending => return,
-            Outcome::Dropped => {
-                self.dropped += 1;
-                return;
-            }
+            Event::Privilege(_) | Event::Idle { .. } | Event::End => return,
         }
-        self.samples += 1;
-        self.accounted = self.triggered;
-    }
-
-    fn add(&mut self, process: ProcessId, inst: InstId, units: u64) {
-        self.profile.add(process, inst, units);
-        if let Some(log) = &mut self.log {
-            log.push(Sample {
-                cycle: self.triggered_cycle,
-                process,
-                inst,
-                units,
-            });
-        }
-    }
-
-    fn drop_pending(&mut self) {
-        self.dropped += u64::from(std::mem::take(&mut self.pending));
-    }
-
-    fn finish(self, profiled: u64) -> SamplerResult {
-        SamplerResult {
-            sampler: self.sampler,
-            profile: self.profile,
-            samples: self.samples,
-            dropped: self.dropped,
-            tail_cycles: profiled - self.accounted,
-            log: self.log.unwrap_or_default(),
-        }
+        self.oracle
+            .select(self.process, self.by_mark && self.marked);
+        self.enter();
     }
 }
 

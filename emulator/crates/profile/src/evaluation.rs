@@ -1,12 +1,15 @@
 //! What one run says about every profiler.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use commit_trace::{InstFacts, InstId};
 use serde::{Deserialize, Serialize};
 
-use crate::{CycleStack, Process, ProcessId, Profile, Sampler};
+use crate::{
+    CycleStack, Misplaced, Privilege, Process, ProcessId, Profile, Sampler, Signatures, TopDown,
+};
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
 /// interest in which the hart did not sleep.
@@ -16,6 +19,10 @@ pub struct Evaluation {
     pub oracle: Profile,
     /// The Oracle's cycle stacks: the same units by component.
     pub stacks: CycleStacks,
+    /// The part of the Oracle that lies between the guest's trigger instructions, if a sampler's filter asks
+    /// for it ([`crate::Filter::marked`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Profile>,
     /// One result per sampler, in the order they were asked for.
     pub samplers: Vec<SamplerResult>,
     /// Processes by number ([`ProcessId`]).
@@ -40,6 +47,40 @@ pub struct Evaluation {
     pub stream_cycles: u64,
     /// Side-band records that did not parse.
     pub malformed_side_band: u64,
+    /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_down: Option<TopDown>,
+    /// The Oracle's time by event, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<Signatures>,
+}
+
+impl Evaluation {
+    /// The Oracle's part that a sampler's filter lets through: what the sampler's profile is compared with.
+    pub fn oracle_of(&self, result: &SamplerResult) -> Cow<'_, Profile> {
+        let filter = &result.sampler.filter;
+        let whole = match (&self.marked, filter.marked) {
+            (Some(marked), true) => marked,
+            _ => &self.oracle,
+        };
+        if result.processes.is_none() && filter.privilege.is_none() {
+            return Cow::Borrowed(whole);
+        }
+        let mut part = Profile::new(whole.units_per_cycle());
+        for (process, inst, units) in whole.iter() {
+            let of = |privilege: Privilege| {
+                let facts = self.facts.get(inst.0 as usize);
+                facts.is_some_and(|facts| facts.privilege == privilege.encoding())
+            };
+            let processes = result.processes.as_ref();
+            if processes.is_none_or(|some| some.contains(&process))
+                && filter.privilege.is_none_or(of)
+            {
+                part.add(process, inst, units);
+            }
+        }
+        Cow::Owned(part)
+    }
 }
 
 /// One sampler's profile.
@@ -47,8 +88,11 @@ pub struct Evaluation {
 pub struct SamplerResult {
     /// What was asked for.
     pub sampler: Sampler,
-    /// Where its samples fell. Its total is the Oracle's less `tail_cycles`.
+    /// Where its samples fell. Its total is that of [`Evaluation::oracle_of`] less `tail_cycles`.
     pub profile: Profile,
+    /// The processes that its filter let through, in order; `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Vec<ProcessId>>,
     /// Samples taken.
     pub samples: u64,
     /// Samples that were dropped (a tagged row was squashed, the region ended); their cycles went
@@ -56,6 +100,13 @@ pub struct SamplerResult {
     pub dropped: u64,
     /// Cycles after the trigger of the last sample, in no sample.
     pub tail_cycles: u64,
+    /// Its time by event, if it [sees events](crate::Profiler::sees_events) and
+    /// [`crate::Evaluator::in_detail`] asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<Signatures>,
+    /// What it gave to other instructions than the Oracle, the most first, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misplaced: Vec<Misplaced>,
     /// The single samples in order of time, if [`crate::Evaluator::keep_samples`] asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<Sample>,

@@ -25,8 +25,9 @@ pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
 /// Counts units per process, instruction and component.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    processes: Vec<Counts>,
-    /// The process that runs: always a valid index after [`Oracle::select`].
+    /// Two for each process: outside the trigger instructions, and between them.
+    counts: Vec<Counts>,
+    /// What is counted now: always a valid index after [`Oracle::select`].
     current: usize,
 }
 
@@ -41,56 +42,69 @@ struct Counts {
 impl Oracle {
     pub(crate) fn new() -> Self {
         let mut oracle = Self::default();
-        oracle.select(ProcessId::BOOT);
+        oracle.select(ProcessId::BOOT, false);
         oracle
     }
 
-    /// A process runs from here on.
-    pub(crate) fn select(&mut self, process: ProcessId) {
-        self.current = process.0 as usize;
-        if self.processes.len() <= self.current {
-            self.processes
-                .resize_with(self.current + 1, Counts::default);
+    /// A process runs from here on, between the guest's trigger instructions or not.
+    pub(crate) fn select(&mut self, process: ProcessId, marked: bool) {
+        self.current = 2 * process.0 as usize + usize::from(marked);
+        if self.counts.len() <= self.current {
+            self.counts.resize_with(self.current + 1, Counts::default);
         }
     }
 
     /// Charges a span that is not idle.
     #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
-        let counts = &mut self.processes[self.current];
+        let counts = &mut self.counts[self.current];
         if span.state == State::Computing {
             let share = SHARE[span.records.len()];
-            for record in span.records {
-                *counts.execution.entry(record.inst.0) += share;
-            }
+            let insts = span.records.iter().map(|record| record.inst.0);
+            counts.execution.update(insts, |units| *units += share);
         } else if let Some(record) = span.records.first() {
             let component = component(span.state, record);
             counts.waiting.entry(record.inst.0)[component] += span.cycles * UNITS_PER_CYCLE;
         }
     }
 
-    /// The result: the profile, and the same by component.
-    pub(crate) fn finish(self) -> (Profile, CycleStacks) {
+    /// The result: the profile, and the same by component; and of the profile the marked part.
+    pub(crate) fn finish(self) -> (Profile, CycleStacks, Profile) {
         let mut profile = Profile::new(UNITS_PER_CYCLE);
+        let mut marked = Profile::new(UNITS_PER_CYCLE);
         let mut stacks = Vec::new();
-        for (process, counts) in self.processes.into_iter().enumerate() {
-            let mut merged = counts.waiting;
-            for (inst, units) in counts.execution.iter() {
-                merged.entry(inst)[Component::Execution] += units;
+        let mut counts = self.counts.into_iter();
+        while let Some(outside) = counts.next() {
+            let process = ProcessId(stacks.len() as u32);
+            let mut merged = outside.merged();
+            for (inst, stack) in counts.next().unwrap_or_default().merged().iter() {
+                marked.add(process, InstId(inst), stack.total());
+                *merged.entry(inst) += *stack;
             }
             let by_inst: Vec<_> = merged.iter().map(|(inst, s)| (InstId(inst), *s)).collect();
             for (inst, stack) in &by_inst {
-                profile.add(ProcessId(process as u32), *inst, stack.total());
+                profile.add(process, *inst, stack.total());
             }
             stacks.push(by_inst);
         }
-        (profile, CycleStacks::new(stacks))
+        (profile, CycleStacks::new(stacks), marked)
+    }
+}
+
+impl Counts {
+    /// Execution with the rest.
+    fn merged(self) -> Paged<CycleStack> {
+        let mut merged = self.waiting;
+        for (inst, units) in self.execution.iter() {
+            merged.entry(inst)[Component::Execution] += units;
+        }
+        merged
     }
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.
 #[inline]
-fn component(state: State, record: &CommitRecord) -> Component {
+pub(crate) fn component(state: State, record: &CommitRecord) -> Component {
     let tea = record.tea();
     match state {
         State::Computing | State::Idle => Component::Execution,

@@ -33,12 +33,38 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
     /// The entry at `index`, made if need be.
     #[inline]
     pub(crate) fn entry(&mut self, index: u32) -> &mut T {
-        let page = (index >> PAGE_BITS) as usize;
-        let place = match self.places.get(page) {
-            Some(place) if *place != 0 => *place,
-            _ => self.allocate(page),
+        &mut self.page(index >> PAGE_BITS)[index as usize % PAGE]
+    }
+
+    /// Changes the entries at `indices`, made if need be. Neighbours share the search for their page.
+    #[inline]
+    pub(crate) fn update(
+        &mut self,
+        indices: impl IntoIterator<Item = u32>,
+        mut change: impl FnMut(&mut T),
+    ) {
+        let mut indices = indices.into_iter();
+        let Some(mut index) = indices.next() else {
+            return;
         };
-        &mut self.pages[place as usize - 1][index as usize % PAGE]
+        loop {
+            let number = index >> PAGE_BITS;
+            let page = self.page(number);
+            while index >> PAGE_BITS == number {
+                change(&mut page[index as usize % PAGE]);
+                let Some(next) = indices.next() else { return };
+                index = next;
+            }
+        }
+    }
+
+    #[inline]
+    fn page(&mut self, number: u32) -> &mut [T; PAGE] {
+        let place = match self.places.get(number as usize) {
+            Some(place) if *place != 0 => *place,
+            _ => self.allocate(number as usize),
+        };
+        &mut self.pages[place as usize - 1]
     }
 
     #[cold]
@@ -79,9 +105,11 @@ mod tests {
         assert_eq!(paged.get(5), Some(&0));
         assert_eq!(paged.get(500), None);
         assert_eq!(paged.get(u32::MAX), None);
+        paged.update([3, 4, 1000, 3, 4], |entry| *entry += 1);
+        paged.update([], |entry| *entry += 1);
         assert_eq!(
             paged.iter().map(|(i, v)| (i, *v)).collect::<Vec<_>>(),
-            [(3, 1), (1000, 7)]
+            [(3, 3), (4, 2), (1000, 8)]
         );
     }
 }

@@ -49,6 +49,14 @@ pub trait Policy: Send {
     fn record(&mut self, _commit: u64, _record: &CommitRecord) -> Outcome {
         Outcome::Pending
     }
+
+    /// Several instructions commit in cycle `commit`: the first outcome that is not pending, and the
+    /// index of its record. One call for all, as calls are what it costs.
+    fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        let mut outcomes = records.iter().map(|record| self.record(commit, record));
+        let settled = { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending);
+        settled
+    }
 }
 
 impl Profiler {

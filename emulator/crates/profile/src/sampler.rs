@@ -58,11 +58,11 @@ impl std::fmt::Display for Profiler {
     }
 }
 
-/// When a sampler triggers. Samplers with equal schedules share one clock, so that they differ in
+/// When a sampler triggers. Samplers with equal schedules and filters share one clock, so that they differ in
 /// nothing but their policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Cycles between triggers, at least 1. Idle cycles do not count.
+    /// Cycles between triggers, at least 1. Neither idle cycles nor those that are filtered out count.
     pub period: u64,
     /// The first trigger is in this profiled cycle, counted from 1; 0 means after one whole period.
     pub offset: u64,
@@ -97,6 +97,79 @@ impl Schedule {
     }
 }
 
+/// A privilege mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Privilege {
+    /// U.
+    User,
+    /// S.
+    Kernel,
+    /// M: the firmware.
+    Machine,
+}
+
+impl Privilege {
+    /// Its name in run specs and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Kernel => "kernel",
+            Self::Machine => "machine",
+        }
+    }
+
+    /// The architectural encoding, as in [`commit_trace::InstFacts::privilege`].
+    pub const fn encoding(self) -> u8 {
+        match self {
+            Self::User => 0,
+            Self::Kernel => 1,
+            Self::Machine => 3,
+        }
+    }
+}
+
+/// The cycles that a sampler sees. Its clock stands still in all others, as a counter of perf's does
+/// for `tip:u` or `-p PID`; a sample that is pending when they begin is dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Filter {
+    /// Those of processes whose command has this name when they first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// Those that the Oracle charges to instructions of this privilege.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privilege: Option<Privilege>,
+    /// Those between the guest's trigger instructions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub marked: bool,
+}
+
+impl Filter {
+    /// The filter that lets everything through.
+    pub const NONE: Self = Self {
+        process: None,
+        privilege: None,
+        marked: false,
+    };
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// As in names of samplers: `quickstart:user:command`, empty for no filter.
+impl std::fmt::Display for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            self.process.as_deref(),
+            self.privilege.map(Privilege::name),
+            self.marked.then_some("command"),
+        ];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        f.pad(&parts.join(":"))
+    }
+}
+
 /// One sampler of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampler {
@@ -106,6 +179,13 @@ pub struct Sampler {
     pub profiler: Profiler,
     /// When it triggers.
     pub schedule: Schedule,
+    /// In which cycles.
+    #[serde(default, skip_serializing_if = "no_filter")]
+    pub filter: Filter,
+}
+
+fn no_filter(filter: &Filter) -> bool {
+    *filter == Filter::NONE
 }
 
 impl Sampler {
@@ -115,7 +195,13 @@ impl Sampler {
             name: profiler.name().to_owned(),
             profiler,
             schedule,
+            filter: Filter::NONE,
         }
+    }
+
+    /// The same in the cycles of `filter` alone.
+    pub fn filtered(self, filter: Filter) -> Self {
+        Self { filter, ..self }
     }
 
     /// Every profiler at 4 kHz, the rate of the published evaluation, and at 20 kHz, on a core of
@@ -129,6 +215,7 @@ impl Sampler {
             name: format!("{profiler}@{khz}kHz"),
             profiler,
             schedule: Schedule::frequency(khz * 1000, clock),
+            filter: Filter::NONE,
         })
         .collect()
     }

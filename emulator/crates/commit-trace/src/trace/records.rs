@@ -196,10 +196,55 @@ impl RecordDecoder {
             dispatches: rest(Column::Dispatches, progress.dispatches)?,
             leads: rest(Column::Leads, progress.leads)?,
             damaged: false,
-            cycles: 0,
         };
-        // An iterator of known length spares a check for room per record.
-        out.extend(tokens.iter().map(|token| self.record(*token, &mut fields)));
+        let Predictor {
+            table,
+            inst: last_inst,
+            dispatch: last_dispatch,
+            lead: last_lead,
+        } = &mut self.0;
+        let mut inst = *last_inst;
+        let mut residence = last_dispatch.unsigned_abs() as u32;
+        let mut lead = *last_lead << RESIDENCE_BITS;
+        let mut cycles = 0u64;
+        // All residences so far: none was too long if no bit is.
+        let mut residences = 0;
+        let start = out.len();
+        out.resize(start + count, CommitRecord::default());
+        for (record, stored) in out[start..].iter_mut().zip(tokens) {
+            let entry = &mut table[inst as usize % ENTRIES];
+            let token = stored ^ entry.token;
+            let commit;
+            let flags;
+            if PLAIN[usize::from(token)] {
+                entry.token = token;
+                inst = inst.wrapping_add(1).wrapping_add(entry.next);
+                let row = u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
+                flags = table[inst as usize % ENTRIES].flags | row;
+                commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
+                let dispatch = u32::from(token >> DISPATCH_SHIFT & ESCAPE);
+                residence = { residence + commit }.wrapping_sub(dispatch);
+            } else {
+                // The loop's own state stays in registers.
+                let mut at = At {
+                    inst,
+                    residence,
+                    lead,
+                };
+                (commit, flags) = at.next(token, table, &mut fields);
+                At {
+                    inst,
+                    residence,
+                    lead,
+                } = at;
+            }
+            residences |= residence;
+            residence &= CommitRecord::MAX_RESIDENCE;
+            cycles += u64::from(commit);
+            *record = CommitRecord::from_packed(InstId(inst), commit, residence | lead, flags);
+        }
+        (*last_inst, *last_dispatch) = (inst, -i64::from(residence));
+        *last_lead = lead >> RESIDENCE_BITS;
         let read = |column: Column, cursor: &Cursor<'_>| columns[column].len() - cursor.0.len();
         *progress = Progress {
             tokens: progress.tokens + count,
@@ -209,23 +254,51 @@ impl RecordDecoder {
             dispatches: read(Column::Dispatches, &fields.dispatches),
             leads: read(Column::Leads, &fields.leads),
         };
-        (!fields.damaged).then_some(fields.cycles)
+        (!fields.damaged && residences <= CommitRecord::MAX_RESIDENCE).then_some(cycles)
     }
+}
 
-    #[inline]
-    fn record(&mut self, stored: u8, fields: &mut Fields<'_>) -> CommitRecord {
-        let state = &mut self.0;
-        let before = state.inst;
-        let entry = state.entry(before);
-        let token = stored ^ entry.token;
+/// Tokens that need no other column: nearly all.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let predicted = INST_PREDICTED | FLAGS_PREDICTED | LEAD_PREDICTED;
+    let mut token = 0;
+    while token < plain.len() {
+        let bits = token as u8;
+        plain[token] = bits & predicted == predicted
+            && bits >> COMMIT_SHIFT & ESCAPE != ESCAPE
+            && bits >> DISPATCH_SHIFT & ESCAPE != ESCAPE;
+        token += 1;
+    }
+    plain
+};
+
+/// Where a decoder is.
+struct At {
+    inst: u32,
+    /// Of the last record; above its maximum in what no encoder writes.
+    residence: u32,
+    /// As a record packs it.
+    lead: u32,
+}
+
+impl At {
+    /// Takes a token that needs other columns; returns commit delta and flags.
+    #[inline(never)]
+    fn next(
+        &mut self,
+        token: u8,
+        table: &mut [Entry; ENTRIES],
+        fields: &mut Fields<'_>,
+    ) -> (u32, u32) {
+        let entry = &mut table[self.inst as usize % ENTRIES];
         entry.token = token;
         if token & INST_PREDICTED == 0 {
             entry.next = fields.inst();
         }
-        let inst = before.wrapping_add(1).wrapping_add(entry.next);
-        state.inst = inst;
+        self.inst = self.inst.wrapping_add(1).wrapping_add(entry.next);
 
-        let entry = state.entry(inst);
+        let entry = &mut table[self.inst as usize % ENTRIES];
         if token & FLAGS_PREDICTED == 0 {
             entry.flags = fields.flags();
         }
@@ -235,21 +308,18 @@ impl RecordDecoder {
         if commit == u32::from(ESCAPE) {
             commit = fields.commit();
         }
-        fields.cycles += u64::from(commit);
         let mut dispatch = i64::from(token >> DISPATCH_SHIFT & ESCAPE);
         if dispatch == i64::from(ESCAPE) {
             dispatch = fields.dispatch();
         }
-        let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_add(state.dispatch));
-        fields.damaged |= residence as u64 > u64::from(CommitRecord::MAX_RESIDENCE);
-        let residence = residence & i64::from(CommitRecord::MAX_RESIDENCE);
-        state.dispatch = -residence;
+        let before = i64::from(self.residence);
+        let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_sub(before));
+        self.residence = u32::try_from(residence).unwrap_or(u32::MAX);
 
         if token & LEAD_PREDICTED == 0 {
-            state.lead = fields.lead();
+            self.lead = fields.lead() << RESIDENCE_BITS;
         }
-        let lead = residence as u32 | state.lead << RESIDENCE_BITS;
-        CommitRecord::from_packed(InstId(inst), commit, lead, flags)
+        (commit, flags)
     }
 }
 
@@ -262,8 +332,6 @@ struct Fields<'a> {
     dispatches: Cursor<'a>,
     leads: Cursor<'a>,
     damaged: bool,
-    /// Sum of the commit deltas.
-    cycles: u64,
 }
 
 impl Fields<'_> {

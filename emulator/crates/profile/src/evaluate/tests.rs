@@ -4,7 +4,8 @@ use commit_trace::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Component, Profiler, profile_error, sampling_error};
+use crate::oracle::UNITS_PER_CYCLE;
+use crate::{Component, Filter, Privilege, Profiler, Schedule, profile_error, sampling_error};
 
 fn evaluate(batches: &[Batch], samplers: &[Sampler], region: Region) -> Evaluation {
     let mut evaluator = Evaluator::new(samplers, region);
@@ -305,7 +306,8 @@ fn the_default_set_shares_two_clocks() {
     assert_eq!(samplers.len(), 16);
     assert_eq!(samplers[0].name, "tip@4kHz");
     let evaluator = Evaluator::new(&samplers, Region::Whole);
-    assert_eq!(evaluator.run.groups.len(), 2);
+    assert_eq!(evaluator.run.views.len(), 1);
+    assert_eq!(evaluator.run.views[0].clocks(), 2);
     let names: Vec<_> = evaluator
         .finish()
         .samplers
@@ -313,4 +315,114 @@ fn the_default_set_shares_two_clocks() {
         .map(|r| r.sampler)
         .collect();
     assert_eq!(names, samplers);
+}
+
+/// A stream in which processes, privileges and trigger instructions come and go, and no two instructions
+/// of different privileges commit in one cycle.
+fn mixed(words: &[u32]) -> Vec<Batch> {
+    let mut words = words.to_vec();
+    for (n, word) in words.iter_mut().enumerate() {
+        let event = match n % 40 {
+            7 => 253,
+            23 => 252,
+            _ => continue,
+        };
+        *word = *word & 0x00ff_ffff | event << 24;
+    }
+    let mut batches = synthetic::batches(&words, 1);
+    for facts in batches.iter_mut().flat_map(|batch| &mut batch.facts) {
+        facts.privilege = [0, 0, 1, 3][facts.id.0 as usize / 8 % 4];
+    }
+    batches
+}
+
+fn filters() -> Vec<Filter> {
+    let mut filters = Vec::new();
+    for process in [None, Some("boot"), Some("bbbbbbbbbbbbbbbb"), Some("nobody")] {
+        for privilege in [None, Some(Privilege::User), Some(Privilege::Kernel)] {
+            filters.extend([false, true].map(|marked| Filter {
+                process: process.map(str::to_owned),
+                privilege,
+                marked,
+            }));
+        }
+    }
+    filters
+}
+
+proptest! {
+    #[test]
+    fn filtered_samplers_account_for_their_part_of_the_oracle(
+        words in prop::collection::vec(any::<u32>(), 0..600),
+        period in 1..100u64,
+    ) {
+        let batches = mixed(&words);
+        let filtered = |filter: &Filter| {
+            let samplers = samplers(period, 1).into_iter();
+            samplers.map(|s| s.filtered(filter.clone())).collect::<Vec<_>>()
+        };
+        let all: Vec<Sampler> = filters().iter().flat_map(filtered).collect();
+        for region in [Region::Whole, Region::Marked] {
+            let evaluation = evaluate(&batches, &all, region);
+            for result in &evaluation.samplers {
+                let oracle = evaluation.oracle_of(result);
+                let tail = result.tail_cycles * UNITS_PER_CYCLE;
+                prop_assert_eq!(result.profile.total() + tail, oracle.total(), "{:?}", result.sampler);
+                if result.sampler.profiler == Profiler::Tip && result.sampler.schedule.period == 1 {
+                    prop_assert_eq!(&result.profile, oracle.as_ref(), "{:?}", result.sampler);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_sampler_finds_the_same_alone_as_among_others(
+        words in prop::collection::vec(any::<u32>(), 0..400),
+        period in 1..100u64,
+        seed in any::<u64>(),
+    ) {
+        let batches = mixed(&words);
+        let all: Vec<Sampler> = filters()
+            .iter()
+            .step_by(5)
+            .flat_map(|filter| samplers(period, seed).into_iter().map(|s| s.filtered(filter.clone())))
+            .collect();
+        let together = evaluate(&batches, &all, Region::Whole);
+        for (sampler, expected) in all.iter().zip(&together.samplers) {
+            let alone = evaluate(&batches, std::slice::from_ref(sampler), Region::Whole);
+            prop_assert_eq!(&alone.samplers[0], expected);
+        }
+    }
+}
+
+#[test]
+fn a_filter_is_by_the_name_that_a_process_first_runs_under() {
+    let words: Vec<u32> = (0..4000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    let filter = Filter {
+        process: Some("bbbbbbbbbbbbbbbb".into()),
+        ..Filter::NONE
+    };
+    let sampler = Sampler::new(Profiler::Tip, Schedule::every(3)).filtered(filter);
+    let evaluation = evaluate(&mixed(&words), &[sampler], Region::Whole);
+    let result = &evaluation.samplers[0];
+    let named = |p: &&crate::Process| p.name == "bbbbbbbbbbbbbbbb";
+    let found: Vec<_> = evaluation
+        .processes
+        .iter()
+        .filter(named)
+        .map(|p| p.id)
+        .collect();
+    assert_eq!(result.processes.as_ref(), Some(&found));
+    assert!(result.samples > 10 && !found.is_empty());
+    assert!(
+        result
+            .profile
+            .iter()
+            .all(|(process, ..)| found.contains(&process))
+    );
+    let text = serde_json::to_string(&evaluation).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Evaluation>(&text).unwrap(),
+        evaluation
+    );
 }

@@ -11,7 +11,7 @@ use super::rows::{self, Selection};
 use crate::names::names;
 use crate::perf_data::GuestProfile;
 use crate::symbolize::{Symbolizer, Symbols};
-use crate::{Evaluation, Profiler};
+use crate::{Evaluation, Filter, Profiler};
 
 /// A process that has at least this share counts when it is asked whether the guest's profile covers
 /// the whole machine.
@@ -53,6 +53,12 @@ impl Report {
         let focus = focus(&columns, &processes);
         let instructions = rows::instructions(&selection, &gathered, &focus);
         let listings = super::listing::listings(&selection, &gathered, &functions, &focus);
+        let top_down =
+            super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions, &focus);
+        let mut maker = rows::Maker::new(&selection);
+        let tea = super::tea::tea(evaluation, &gathered, &names, &columns, &focus, &mut maker);
+        let disagreements =
+            super::words::disagreements(evaluation, &gathered, &columns, &focus, &mut maker);
         Self {
             meta,
             totals: totals(evaluation),
@@ -63,6 +69,9 @@ impl Report {
             functions: functions.into_iter().map(|f| f.row).collect(),
             instructions,
             listings,
+            top_down,
+            tea,
+            disagreements,
         }
     }
 }
@@ -86,19 +95,22 @@ fn columns(
     let mut columns: Vec<Column> = Vec::new();
     for result in &evaluation.samplers {
         let profiler = result.sampler.profiler;
-        let first = !columns
-            .iter()
-            .any(|column| column.profiler == Some(profiler));
+        // The first of its kind, if possible one that sees all cycles.
+        let same = || { evaluation.samplers.iter() }.filter(|s| s.sampler.profiler == profiler);
+        let first = same()
+            .find(|s| s.sampler.filter == Filter::NONE)
+            .or_else(|| same().next());
         columns.push(Column {
             name: result.sampler.name.clone(),
             profiler: Some(profiler),
             schedule: Some(result.sampler.schedule),
+            filter: result.sampler.filter.clone(),
             samples: result.samples,
             dropped: result.dropped,
             tail_cycles: result.tail_cycles,
             unmatched_cycles: 0.0,
             published: Levels::from_fn(|level| published(profiler, level)),
-            primary: first,
+            primary: first.is_some_and(|first| std::ptr::eq(first, result)),
         });
     }
     if let (Some(guest), Some(matched)) = (guest, matched) {
@@ -108,6 +120,7 @@ fn columns(
             name: "guest-tip".to_owned(),
             profiler: None,
             schedule: None,
+            filter: Filter::NONE,
             samples: guest.samples.len() as u64,
             dropped: guest.lost + guest.malformed,
             tail_cycles: 0,

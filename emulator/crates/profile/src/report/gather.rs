@@ -6,7 +6,7 @@ use super::guest::Matched;
 use super::place;
 use super::published::Level;
 use crate::symbolize::{Symbolizer, Symbols};
-use crate::{Evaluation, ProcessId};
+use crate::{Evaluation, Filter, ProcessId};
 
 /// The rows of a process: one per static instruction that anything gave weight to.
 pub(super) struct Rows {
@@ -37,8 +37,8 @@ pub(super) struct Weights {
     pub samples: f64,
     /// True for what perf measured in the guest.
     pub is_guest: bool,
-    /// The Oracle's weights to compare with, where that is not all of them: those of the privileges
-    /// that the guest's event sampled.
+    /// The Oracle's weights to compare with, where that is not all of them: those that the sampler's filter
+    /// lets through, or of the privileges that the guest's event sampled.
     pub scope: Option<Vec<u64>>,
 }
 
@@ -158,7 +158,8 @@ fn weights(
             total,
             samples,
             is_guest: false,
-            scope: None,
+            scope: (result.sampler.filter != Filter::NONE)
+                .then(|| of(&evaluation.oracle_of(result))),
         });
     }
     if let Some(matched) = guest {

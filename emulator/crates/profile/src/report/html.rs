@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 use super::model::{CATEGORIES, FunctionRow, InstructionRow, Report};
 use super::published::Level;
+use super::sensitivity;
 use super::text::Options;
+use super::words::Named;
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
+const CURVES: &str = include_str!("html/sensitivity.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
 impl Report {
@@ -26,7 +29,8 @@ impl Report {
             let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
             match name {
                 "title" => out.push_str(&escape(title)),
-                "style" => out.push_str(STYLE),
+                "style" => out.extend([STYLE, CURVES]),
+                "sensitivity" => out.push_str(&sensitivity::charts(&self.sensitivity())),
                 "script" => out.push_str(SCRIPT),
                 "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
@@ -72,6 +76,22 @@ impl Report {
                 json!({ "function": listing.function, "rows": lines })
             })
             .collect();
+        let disagreements: Vec<Value> = self
+            .disagreements
+            .iter()
+            .map(|row| {
+                let inst = |inst: &Named, rows: &mut Rows| {
+                    json!([inst.pc, rows.strings.number(&inst.label)])
+                };
+                json!({
+                    "process": row.process,
+                    "column": row.column,
+                    "named": inst(&row.named, &mut rows),
+                    "truth": inst(&row.truth, &mut rows),
+                    "words": rows.strings.number(&row.words),
+                })
+            })
+            .collect();
         json!({
             "meta": self.meta,
             "totals": self.totals,
@@ -107,6 +127,9 @@ impl Report {
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "top_down": self.top_down.as_ref().map(short),
+            "tea": self.tea.as_ref().map(short),
+            "disagreements": disagreements,
             "modules": self.modules,
             "warnings": self.warnings,
             "functions": functions,
@@ -172,6 +195,23 @@ fn digits(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
+/// A part of the report with its shares cut to [`digits`].
+fn short(part: &impl serde::Serialize) -> Value {
+    fn cut(value: &mut Value) {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                *value = json!(number.as_f64().map(digits));
+            }
+            Value::Array(list) => list.iter_mut().for_each(cut),
+            Value::Object(map) => map.values_mut().for_each(cut),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(part).unwrap_or_default();
+    cut(&mut value);
+    value
+}
+
 /// Each distinct text once.
 #[derive(Default)]
 struct Strings {
@@ -199,7 +239,7 @@ fn embed(value: &Value) -> String {
         .replace('&', "\\u0026")
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

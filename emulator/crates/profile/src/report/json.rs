@@ -48,6 +48,7 @@ impl Report {
         if let Some(map) = value.as_object_mut() {
             map.remove("listings");
             map.insert("categories".to_owned(), json!(super::model::CATEGORIES));
+            map.insert("sensitivity".to_owned(), json!(self.sensitivity()));
             if let Some(Value::Array(rows)) = map.get_mut("instructions") {
                 rows.truncate(1000);
             }

@@ -23,6 +23,7 @@ mod blocks;
 mod build;
 mod compare;
 mod error;
+mod explain;
 mod gather;
 mod guest;
 mod html;
@@ -32,15 +33,24 @@ mod model;
 pub(crate) mod place;
 mod published;
 mod rows;
+mod sensitivity;
+mod tea;
 mod text;
+mod topdown;
+mod words;
 
 pub use compare::{Change, Comparison, Run};
+pub use explain::{Answer, Explanation, explain};
 pub use model::{
     CATEGORIES, Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow,
     ModuleRow, ProcessReport, Report, Totals,
 };
 pub use published::{Level, Published, published};
+pub use sensitivity::{Curve, CurvePoint, Sensitivity};
+pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
+pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
+pub use words::{Disagreement, Named};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,7 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::published::{Level, Published};
-use crate::{Profiler, Schedule};
+use super::tea::TeaReport;
+use super::topdown::TopDownReport;
+use super::words::Disagreement;
+use crate::{Filter, Profiler, Schedule};
 
 /// The seven categories of the published cycle stacks, in the order of [`crate::Category::ALL`].
 pub const CATEGORIES: [&str; 7] = [
@@ -34,6 +37,12 @@ pub struct Report {
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.
     pub listings: Vec<Listing>,
+    /// Where the commit slots went, if that was counted.
+    pub top_down: Option<TopDownReport>,
+    /// Time by event, if that was counted.
+    pub tea: Option<TeaReport>,
+    /// What profilers charge to the wrong instruction, in words; the largest of each process first.
+    pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
     pub modules: Vec<ModuleRow>,
     /// What is missing or doubtful, one sentence each.
@@ -86,6 +95,8 @@ pub struct Column {
     pub profiler: Option<Profiler>,
     /// When it sampled; `None` for a profile from the guest.
     pub schedule: Option<Schedule>,
+    /// The cycles that it saw, of a sampler.
+    pub filter: Filter,
     /// Samples taken.
     pub samples: u64,
     /// Samples dropped or lost.

@@ -13,7 +13,8 @@ use crate::{
     Sampler, SamplerResult, Schedule,
 };
 
-mod page;
+mod detail;
+pub(crate) mod page;
 
 const UNITS: u64 = 840;
 const QUICKSTART: ProcessId = ProcessId(1);
@@ -82,9 +83,12 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
     SamplerResult {
         sampler: Sampler::new(profiler, Schedule::every(1000)),
         profile: profile(weights),
+        processes: None,
         samples: 20,
         dropped: 0,
         tail_cycles: 0,
+        signatures: None,
+        misplaced: Vec::new(),
         log: Vec::new(),
     }
 }
@@ -153,6 +157,7 @@ pub(crate) fn evaluation() -> Evaluation {
     Evaluation {
         oracle: profile(&TRUTH),
         stacks: CycleStacks::new(stacks),
+        marked: None,
         samplers: vec![
             sampler(Profiler::Tip, &same),
             sampler(Profiler::Software, &skid),
@@ -180,6 +185,8 @@ pub(crate) fn evaluation() -> Evaluation {
         traps: 3,
         stream_cycles: 30_000,
         malformed_side_band: 0,
+        top_down: None,
+        signatures: None,
     }
 }
 
@@ -191,7 +198,7 @@ pub(crate) fn guest_root() -> tempfile::TempDir {
     root
 }
 
-fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
     let root = guest_root();
     let files = SymbolFiles {
         roots: vec![root.path().to_owned()],

@@ -3,10 +3,13 @@
 mod errors;
 pub(super) mod fit;
 mod hot;
+mod tea;
+mod topdown;
 
 use std::fmt::Write;
 
 use super::model::{CATEGORIES, Report};
+use super::sensitivity;
 use fit::{count, fit, percent};
 
 /// How much of a report the text shows.
@@ -18,6 +21,8 @@ pub struct Options {
     pub instructions: usize,
     /// Disagreements per profiler.
     pub disagreements: usize,
+    /// Disagreements in words, per profiler.
+    pub sentences: usize,
     /// Processes that get tables of their own: the first of [`Report::focus`].
     pub processes: usize,
     /// Share of all cycles from which on a process is listed.
@@ -32,6 +37,7 @@ impl Default for Options {
             functions: 12,
             instructions: 16,
             disagreements: 2,
+            sentences: 2,
             processes: 3,
             min_share: 0.002,
             process: None,
@@ -81,11 +87,25 @@ impl Report {
         if options.process.is_none() && self.processes.len() != 2 {
             wanted.push(0);
         }
+        let shown = wanted.clone();
         for index in wanted {
             writeln!(out)?;
             errors::write(out, self, index)?;
+            sensitivity::write_split(out, self, index)?;
             hot::write(out, self, index, options)?;
+            if let Some(tea) = &self.tea {
+                tea::write(out, self, tea, index, options.instructions)?;
+            }
         }
+        if let Some(tree) = &self.top_down {
+            let mut shown = shown;
+            if !shown.contains(&0) {
+                shown.push(0);
+            }
+            writeln!(out)?;
+            topdown::write(out, tree, &shown, options.functions)?;
+        }
+        sensitivity::write(out, self)?;
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
             for warning in &self.warnings {

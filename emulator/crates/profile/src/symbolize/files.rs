@@ -42,7 +42,7 @@ pub struct SymbolFiles {
     pub firmware: Option<PathBuf>,
     /// Address that a position-independent firmware is loaded at; 0x8000_0000 if not given.
     pub firmware_base: Option<u64>,
-    /// The kernel's user-space library (`vdso.so.dbg`).
+    /// The kernel's user-space library (`vdso.so.dbg`); without, what `kernel` has of it.
     pub vdso: Option<PathBuf>,
 }
 

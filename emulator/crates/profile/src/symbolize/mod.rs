@@ -18,6 +18,7 @@ mod dwarf;
 mod elf;
 mod files;
 mod frames;
+mod inside;
 mod name;
 mod resolve;
 mod symbols;

@@ -10,7 +10,7 @@ use super::files::scan;
 use super::name::demangle;
 use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Symbols};
 use super::table::{Entry, Table};
-use super::{BuildId, SymbolFiles};
+use super::{BuildId, SymbolFiles, inside};
 
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
@@ -212,7 +212,13 @@ impl Work<'_> {
             None
         };
         let debug = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
-        let table = Table::build(&elf, debug.as_ref());
+        let mini = if elf.is_stripped() && debug.is_none() {
+            inside::mini_debug_info(&elf)
+        } else {
+            None
+        };
+        let mini = mini.as_ref().and_then(|bytes| Elf::parse(bytes).ok());
+        let table = Table::build(&elf, debug.as_ref().or(mini.as_ref()));
         let sections = Sections::load(debug.as_ref().unwrap_or(&elf));
         let lines = sections.lines().unwrap_or_else(|error| {
             let path = &self.out.module(module).path;
@@ -310,6 +316,14 @@ impl Work<'_> {
         let mut refused = Vec::new();
         for path in candidates {
             match open_checked(&path, wanted) {
+                Ok(opened) => return Some(opened),
+                Err(why) => refused.push(why),
+            }
+        }
+        if let (Origin::Vdso(_), Some(kernel)) = (source, &self.symbolizer.files.kernel)
+            && let Some(image) = vdso_in(kernel)
+        {
+            match checked(kernel, image, wanted) {
                 Ok(opened) => return Some(opened),
                 Err(why) => refused.push(why),
             }
@@ -438,8 +452,18 @@ struct View<'a, 'data> {
 }
 
 fn open_checked(path: &Path, wanted: Option<&BuildId>) -> Result<Opened, String> {
+    let bytes = elf::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    checked(path, bytes, wanted)
+}
+
+/// The vDSO within the kernel's file.
+fn vdso_in(kernel: &Path) -> Option<Vec<u8>> {
+    let bytes = elf::read(kernel).ok()?;
+    inside::vdso(&Elf::parse(&bytes).ok()?)
+}
+
+fn checked(path: &Path, bytes: Vec<u8>, wanted: Option<&BuildId>) -> Result<Opened, String> {
     let shown = path.display();
-    let bytes = elf::read(path).map_err(|error| format!("{shown}: {error}"))?;
     let elf = Elf::parse(&bytes).map_err(|error| format!("{shown}: {error}"))?;
     match (wanted, elf.build_id()) {
         (Some(wanted), Some(found)) if *wanted != found => Err(format!(

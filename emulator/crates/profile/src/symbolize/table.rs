@@ -44,6 +44,8 @@ impl<'data> Table<'data> {
         let mut found = candidates(elf.object.symbols(), &sections);
         if let (true, Some(debug)) = (found.is_empty(), debug) {
             found = candidates(debug.object.symbols(), &sections);
+            // `.gnu_debugdata` leaves out what these say.
+            found.extend(candidates(elf.object.dynamic_symbols(), &sections));
         }
         let stripped = found.is_empty();
         if stripped {

@@ -112,6 +112,45 @@ fn kernel_firmware_and_nothing() {
     );
 }
 
+#[test]
+fn stripped_files_keep_names_in_gnu_debugdata() {
+    let mut xz =
+        lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    std::io::Write::write_all(&mut xz, &tool().bytes()).unwrap();
+    let mut stripped = SmallElf::new(Vec::new());
+    stripped.packed = xz.finish().unwrap();
+    let label = |elf: &SmallElf| {
+        let root = root_with(elf);
+        symbolizer(root.path())
+            .resolve(&[Place::file("/bin/tool", None, 0x1024)])
+            .label(0)
+    };
+    assert_eq!(label(&stripped), "lib::second()+0x4");
+    // Damaged: as if it were not there.
+    let middle = stripped.packed.len() / 2;
+    stripped.packed.truncate(middle);
+    assert_eq!(label(&stripped), "tool+0x11024");
+}
+
+#[test]
+fn the_kernel_holds_the_vdso_between_two_symbols() {
+    let symbols = |end| SmallElf::new(vec![("vdso_start", 0x11010, 0, 0), ("vdso_end", end, 0, 0)]);
+    let mut bytes = symbols(0x11018).bytes();
+    bytes[0x1010..0x1018].copy_from_slice(b"\x7fELF1234");
+    let vdso = |bytes: &[u8]| inside::vdso(&elf::Elf::parse(bytes).unwrap());
+    assert_eq!(vdso(&bytes).as_deref(), Some(&b"\x7fELF1234"[..]));
+    assert_eq!(
+        vdso(&symbols(0x11008).bytes()),
+        None,
+        "ends before it starts"
+    );
+    assert_eq!(
+        vdso(&symbols(0x12000).bytes()),
+        None,
+        "ends after the section"
+    );
+}
+
 /// Never called: its address is what the test wants.
 #[inline(never)]
 fn outer(x: u64) -> u64 {

@@ -183,6 +183,155 @@ function stacks() {
       .map((f) => row(owner(f, F.process) + text(f[F.name]), scale(f) * f[F.share], f[F.stack])));
 }
 
+/* Disagreements in words */
+
+// The sentences that name an instruction, by process and address.
+const sentencesOf = new Map();
+for (const d of data.disagreements) {
+  for (const inst of [d.named, d.truth]) {
+    const key = d.process + " " + inst[0];
+    sentencesOf.set(key, [...(sentencesOf.get(key) ?? []), text(d.words).replaceAll("`", "")]);
+  }
+}
+const mark = (row) => {
+  const found = sentencesOf.get(row[I.process] + " " + row[I.pc]);
+  return found ? make("b", { class: "mark", title: found.join("\n") }, "! ") : null;
+};
+
+function sentences() {
+  const own = data.disagreements.filter((d) => process === 0 || d.process === process);
+  byId("words").hidden = data.disagreements.length === 0;
+  const names = [...new Set(own.map((d) => d.column))];
+  const chosen = byId("accused").value;
+  byId("accused").replaceChildren(make("option", { value: "" }, "all"),
+    ...names.map((column) => make("option", { value: column }, data.columns[column].label)));
+  byId("accused").value = names.includes(Number(chosen)) && chosen !== "" ? chosen : "";
+  const shown = own.filter((d) => byId("accused").value === "" || d.column === Number(byId("accused").value));
+  byId("sentences").replaceChildren(...shown.slice(0, 60).map((d) => {
+    // Every second part was between backquotes.
+    const parts = text(d.words).split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+    const button = make("button", { type: "button", title: "Show in the disassembly" }, owner([d.process], 0), ...parts);
+    button.addEventListener("click", () => {
+      const label = text(d.named[1]).replace(/\+0x[0-9a-f]+$/, "");
+      open(data.functions.findIndex((f) => f[F.process] === d.process && text(f[F.name]) === label), d.named[0]);
+    });
+    return make("li", {}, button);
+  }));
+  if (!shown.length) byId("sentences").append(make("li", { class: "muted" }, "None worth a sentence for this choice."));
+}
+
+/* Top-down */
+
+const ROOT_COLORS = { retiring: "var(--c0)", bad_speculation: "var(--c5)", frontend: "var(--c4)", backend: "var(--c2)" };
+
+function topDown() {
+  const tree = data.top_down;
+  byId("top-down").hidden = !tree;
+  if (!tree) return;
+  const row = tree.processes.find((entry) => entry.process === process);
+  byId("top-down-lead").textContent = `Where the ${tree.width} slots of each cycle's commit went, exactly: ` +
+    `${number(row.slots)} slots of ${row.name}. The line in a bar is the share from which the method (Yasin, ISPASS 2014) ` +
+    "says to look closer, if the part it belongs to is over its own.";
+  const line = (node) => {
+    const share = row.shares[node.path] ?? 0;
+    const closer = row.closer.includes(node.path);
+    const limit = node.threshold === null ? "" : `, limit ${(100 * node.threshold).toFixed(0)} %`;
+    return make("div", { class: `node l${node.level}${closer ? " closer" : ""}`, title: `${node.path}: ${(100 * share).toFixed(2)} % of the slots${limit}` },
+      make("span", {}, node.name), make("span", { class: "number" }, percent(share)),
+      make("div", { class: "track", "aria-hidden": "true" }, make("i", { style: `width:${(100 * share).toFixed(2)}%` }),
+        node.threshold === null ? null : make("u", { style: `left:${100 * node.threshold}%` })),
+      make("span", { class: "look" }, closer ? "look closer" : ""));
+  };
+  const below = (root) => tree.nodes.filter((node) => node.path === root.path || node.path.startsWith(root.path + "."));
+  byId("tree").replaceChildren(...tree.nodes.filter((node) => node.level === 1)
+    .map((root) => make("div", {}, ...below(root).map(line))));
+  overTime(tree);
+  const roots = tree.nodes.filter((node) => node.level === 1);
+  const names = Object.fromEntries(tree.nodes.map((node) => [node.path, node.name]));
+  const deepest = (closer) => closer.filter((path) => !closer.some((other) => other.startsWith(path + ".")));
+  table(byId("tree-functions"), [
+    { name: "Function", key: (f) => f.name },
+    { name: "Slots", number: true, key: (f) => f.slots, sorted: true },
+    ...roots.map((node) => ({ name: node.name + ", %", number: true, key: (f) => f.shares[node.path] ?? 0 })),
+    { name: "Look closer at" },
+  ], (f) => make("tr", {}, make("td", { class: "wide", title: f.name }, owner([f.process], 0) + f.name),
+    make("td", { class: "number" }, number(f.slots)),
+    ...roots.map((node) => make("td", { class: "number" }, percent(f.shares[node.path] ?? 0))),
+    make("td", {}, deepest(f.closer).map((path) => names[path]).join(", "))))
+    .show(tree.functions.filter((f) => process === 0 || f.process === process));
+}
+
+// The roots' shares, one on the other; what a process did not use of a window is left empty.
+function overTime(tree) {
+  const windows = tree.windows.filter((window) => window.cycles > 0);
+  if (!windows.length) return;
+  const [from, to] = [windows[0].start, windows[windows.length - 1].end];
+  const roots = tree.nodes.map((node, index) => ({ ...node, index })).filter((node) => node.level === 1);
+  const key = windows.some((window) => process in window.processes) ? process : 0;
+  const svg = make("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
+    "aria-label": `Top-down over time, cycle ${number(from)} to ${number(to)}` });
+  for (const window of windows) {
+    const shares = window.processes[key];
+    if (!shares) continue;
+    const x = 1000 * (window.start - from) / (to - from);
+    const width = 1000 * (window.end - window.start) / (to - from);
+    let bottom = 100;
+    const group = make("g", {}, make("title", {}, `cycle ${number(window.start)}: ` +
+      roots.map((node) => `${node.name} ${percent(shares[node.index])} %`).join(", ")));
+    for (const node of roots) {
+      const height = 100 * shares[node.index];
+      bottom -= height;
+      group.append(make("rect", { x: x.toFixed(2), y: bottom.toFixed(2), width: (width + 0.2).toFixed(2),
+        height: height.toFixed(2), style: `fill:${ROOT_COLORS[node.path]}` }));
+    }
+    svg.append(group);
+  }
+  byId("time").replaceChildren(svg, make("p", { class: "muted" },
+    `${data.processes[key].name}, cycle ${number(from)} to ${number(to)}; ${key ? "empty: another process ran, or the hart slept" : "idle time within a window is left out"}.`));
+  byId("time-legend").replaceChildren(...roots.map((node) =>
+    make("span", {}, make("i", { class: "swatch", style: `background:${ROOT_COLORS[node.path]}` }), node.name)));
+}
+
+/* Events */
+
+function events() {
+  const tea = data.tea;
+  byId("events").hidden = !tea;
+  if (!tea) return;
+  const columns = tea.columns.filter((column) => data.columns[column.column].primary);
+  const own = tea.processes.filter((row) => row.process === process);
+  const largest = (stack) => Object.entries(stack).sort((a, b) => b[1] - a[1]);
+  const head = (...names) => make("thead", {}, make("tr", {}, ...names.map((name, index) =>
+    make("th", { scope: "col", class: index ? "number" : null }, name))));
+  const cell = (share) => make("td", { class: "number" + (share ? "" : " zero") }, share === null ? "" : percent(share));
+  if (!own.length) {
+    byId("event-table").replaceChildren(make("p", { class: "muted", style: "padding:0 1rem" }, "Choose a process."));
+  }
+  for (const row of own) {
+    const lines = largest(row.stack).map(([name, share]) => make("tr", {}, make("th", { scope: "row" }, name),
+      oracleCell(share, 1), ...columns.map((column) => cell(row.stacks[column.name]?.[name] ?? 0))));
+    const errors = ["instruction", "block", "function"].map((level) => make("tr", {},
+      make("th", { scope: "row" }, `error by event and ${level}`), cell(null),
+      ...columns.map((column) => cell(row.errors[column.name][level]))));
+    byId("event-table").replaceChildren(make("table", {},
+      head("Events", "Oracle, %", ...columns.map((column) => column.name)), make("tbody", {}, ...errors, ...lines)));
+  }
+  const first = columns[0]?.name;
+  const parts = (stack) => largest(stack).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
+  const sum = (stack) => Object.values(stack).reduce((total, share) => total + share, 0);
+  table(byId("event-instructions"), [
+    { name: "Instruction", key: (row) => row.label },
+    { name: "Disassembly", key: (row) => row.text },
+    { name: "Oracle, %", number: true, key: (row) => sum(row.stack), sorted: true },
+    { name: "by event", key: (row) => parts(row.stack) },
+    { name: first ? `by ${first}` : "", key: (row) => parts(row.stacks[first] ?? {}) },
+  ], (row) => make("tr", {}, make("td", { class: "wide", title: row.label }, owner([row.process], 0) + row.label),
+    make("td", { class: "code asm", title: row.text }, row.text.replace("\t", " ")),
+    make("td", { class: "number" }, percent(sum(row.stack))),
+    ...[row.stack, row.stacks[first] ?? {}].map((stack) => make("td", { title: parts(stack) }, parts(stack)))))
+    .show(tea.instructions.filter((row) => process === 0 || row.process === process));
+}
+
 /* Tables */
 
 // Rows have shares of their process; together they are shown as shares of all cycles.
@@ -344,7 +493,7 @@ function instructions() {
   instructionTable = table(byId("instruction-table"), columns, (row) => {
     const line = make("tr", {},
       make("td", { class: "wide", title: "0x" + row[I.pc] + "\n" + labelTitle(row) },
-        owner(row, I.process) + text(row[I.label])),
+        mark(row), owner(row, I.process) + text(row[I.label])),
       make("td", { class: "code asm", title: text(row[I.text]) }, text(row[I.text]).replace("\t", " ")),
       sourceCell(row),
       make("td", { class: "number" }, number(row[I.cycles])),
@@ -390,7 +539,7 @@ function showListing(chosen) {
     }
     inside = inlined;
     const line = make("tr", { tabindex: -1, class: (flags & 1 ? "leader" : "") + (row[I.pc] === chosen ? " chosen" : "") },
-      make("td", { class: "code", title: labelTitle(row) }, row[I.pc]),
+      make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.pc]),
       make("td", { class: "code asm", title: text(row[I.text]) }, text(row[I.text]).replace("\t", " ")),
       sourceCell(row),
       make("td", { class: "number" }, number(row[I.cycles])),
@@ -459,7 +608,10 @@ function stackLegend() {
 
 function refresh() {
   errors();
+  sentences();
   stacks();
+  topDown();
+  events();
   functionTable();
   instructions();
   listings();
@@ -474,9 +626,26 @@ byId("process").addEventListener("change", (event) => { process = Number(event.t
 let pending = 0;
 byId("filter").addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(showInstructions, 120); });
 byId("listed").addEventListener("change", () => showListing(null));
+byId("accused").addEventListener("change", sentences);
+
+// Goes to the next section, or the one before: `step` 1 or -1.
+function section(step) {
+  const shown = [...document.querySelectorAll("main > section")].filter((entry) => !entry.hidden);
+  const top = (entry) => entry.getBoundingClientRect().top;
+  const line = document.querySelector("nav").getBoundingClientRect().bottom + 24;
+  const target = step > 0 ? shown.find((entry) => top(entry) > line) : shown.findLast((entry) => top(entry) < line - 48);
+  if (!target) return;
+  target.scrollIntoView();
+  const heading = target.querySelector("h2");
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+}
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
-    event.preventDefault();
-    byId("filter").focus();
-  }
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) || event.altKey || event.ctrlKey || event.metaKey) return;
+  const act = { "/": () => byId("filter").focus(), p: () => byId("process").focus(), "]": () => section(1), "[": () => section(-1) }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
 });
+// Those who test the page can tell that it was built.
+document.documentElement.dataset.ready = "yes";

@@ -7,7 +7,7 @@ const VOID: [&str; 4] = ["meta", "input", "br", "link"];
 
 /// Checks that tags nest. Enough for a page whose markup is ours; scripts and styles are skipped as a
 /// browser skips them.
-fn check_nesting(page: &str) {
+pub(crate) fn check_nesting(page: &str) {
     let mut open: Vec<String> = Vec::new();
     let mut rest = page;
     while let Some(at) = rest.find('<') {

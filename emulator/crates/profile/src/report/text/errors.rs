@@ -3,11 +3,17 @@
 use std::fmt::Write;
 
 use super::fit::{count, fit, fixed};
+use crate::Filter;
 use crate::report::model::{Column, Report};
 use crate::report::published::Level;
 
 pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
     let process = &report.processes[process];
+    // Those on a curve have tables of their own.
+    let curves = !report.sensitivity().is_empty();
+    let listed = |column: &Column| {
+        !curves || column.primary || column.profiler.is_none() || column.filter != Filter::NONE
+    };
     writeln!(
         out,
         "Profile error, {} ({} cycles)",
@@ -25,7 +31,7 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
     }
     writeln!(out)?;
     for (index, column) in report.columns.iter().enumerate() {
-        let Some(errors) = &process.errors[index] else {
+        let Some(errors) = process.errors[index].as_ref().filter(|_| listed(column)) else {
             continue;
         };
         write!(out, "{:<17}{:>11}", fit(&column.name, 16), every(column))?;
@@ -43,6 +49,14 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
             write!(out, "{published:>9}")?;
         }
         writeln!(out)?;
+    }
+    let hidden = report
+        .columns
+        .iter()
+        .filter(|column| !listed(column))
+        .count();
+    if hidden > 0 {
+        writeln!(out, "and {hidden} samplers at other rates, see below")?;
     }
     Ok(())
 }

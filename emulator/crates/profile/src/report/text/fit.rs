@@ -30,7 +30,7 @@ pub(super) fn fit_end(text: &str, width: usize) -> String {
 }
 
 /// A whole number with separators: `1,234,567`.
-pub(super) fn count(value: f64) -> String {
+pub(in crate::report) fn count(value: f64) -> String {
     let digits = format!("{:.0}", value.max(0.0));
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn count(value: f64) -> String {
 }
 
 /// A fraction as per cent with one decimal.
-pub(super) fn fixed(share: f64) -> String {
+pub(in crate::report) fn fixed(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
@@ -57,7 +57,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Lines of at most `width` characters, broken at spaces where there are any.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let mut rest: Vec<char> = word.chars().collect();

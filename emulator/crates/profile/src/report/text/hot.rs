@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use super::fit::{fit, fit_end, percent};
+use super::fit::{fit, fit_end, percent, wrap};
 use super::{Options, short};
 use crate::Profiler;
 use crate::report::model::{CATEGORIES, InstructionRow, Report};
+use crate::report::words::Disagreement;
 
 /// Profilers that fit beside the Oracle.
 const SHOWN: usize = 9;
@@ -28,6 +29,9 @@ pub(super) fn write(
     if !everyone {
         instructions(out, report, process, options.instructions)?;
         disagreements(out, report, process, &columns, options.disagreements)?;
+        if report.disagreements.iter().any(|d| d.process == process) {
+            sentences(out, report, process, &columns, options.sentences)?;
+        }
     }
     Ok(())
 }
@@ -184,6 +188,26 @@ fn disagreements(
                 percent(row.shares[*column]),
                 100.0 * difference(row)
             )?;
+        }
+    }
+    Ok(())
+}
+
+/// What the profilers charge to the wrong instruction, `limit` sentences each.
+fn sentences(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    columns: &[usize],
+    limit: usize,
+) -> std::fmt::Result {
+    writeln!(out)?;
+    for column in columns {
+        let own = |d: &&Disagreement| d.process == process && d.column == *column;
+        for row in report.disagreements.iter().filter(own).take(limit) {
+            for (at, line) in wrap(&row.words, 116).into_iter().enumerate() {
+                writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
+            }
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ const TEXT_SIZE: u64 = 0x100;
 /// Symbols as (name, address, size, type).
 pub struct SmallElf {
     symbols: Vec<(&'static str, u64, u64, u8)>,
+    /// Its `.gnu_debugdata`.
+    pub packed: Vec<u8>,
 }
 
 struct Section {
@@ -27,7 +29,10 @@ struct Section {
 
 impl SmallElf {
     pub fn new(symbols: Vec<(&'static str, u64, u64, u8)>) -> Self {
-        Self { symbols }
+        Self {
+            symbols,
+            packed: Vec::new(),
+        }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
@@ -48,7 +53,7 @@ impl SmallElf {
         }
         note.extend(b"GNU\0");
         note.extend(BUILD_ID);
-        let names = b"\0.text\0.symtab\0.strtab\0.note.gnu.build-id\0.shstrtab\0";
+        let names = b"\0.text\0.symtab\0.strtab\0.note.gnu.build-id\0.shstrtab\0.gnu_debugdata\0";
 
         let mut sections = vec![section(0, 0, 0, 0, 0, 0)];
         sections.push(section(1, 1, 6, TEXT_ADDRESS, TEXT_OFFSET, TEXT_SIZE));
@@ -68,6 +73,9 @@ impl SmallElf {
         add(15, 3, &strings);
         add(23, 7, &note);
         add(42, 3, names);
+        if !self.packed.is_empty() {
+            add(52, 1, &self.packed);
+        }
         sections[2].link = 3;
         sections[2].entry = 24;
 

@@ -1,0 +1,55 @@
+use commit_trace::synthetic;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Evaluation, Evaluator, Region, Sampler, Schedule};
+
+fn evaluate(words: &[u32], period: u64) -> Evaluation {
+    let samplers = Profiler::ALL.map(|p| Sampler::new(p, Schedule::every(period)));
+    let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
+    synthetic::batches(words, 4)
+        .iter()
+        .for_each(|batch| evaluator.batch(batch).unwrap());
+    evaluator.finish()
+}
+
+proptest! {
+    #[test]
+    fn signatures_split_the_profile(words in prop::collection::vec(any::<u32>(), 1..500), period in 1u64..40) {
+        let evaluation = evaluate(&words, period);
+        let truth = evaluation.signatures.as_ref().unwrap();
+        let mut split = Profile::new(UNITS_PER_CYCLE);
+        for (process, inst, _, units) in truth.with_base(&evaluation.oracle) {
+            split.add(process, inst, units);
+        }
+        prop_assert_eq!(&split, &evaluation.oracle);
+        for result in &evaluation.samplers {
+            let profiler = result.sampler.profiler;
+            prop_assert_eq!(result.signatures.is_some(), profiler.sees_events());
+            let Some(signatures) = &result.signatures else { continue };
+            let total: u64 = signatures.with_base(&result.profile).iter().map(|(.., units)| units).sum();
+            prop_assert_eq!(total, result.profile.total());
+            // Sampling every cycle, TEA is the reference.
+            if profiler == Profiler::Tip && period == 1 {
+                prop_assert_eq!(signatures, truth);
+            }
+        }
+    }
+
+    #[test]
+    fn misplaced_time_is_what_the_profiles_differ_by(words in prop::collection::vec(any::<u32>(), 1..500)) {
+        let evaluation = evaluate(&words, 1);
+        for result in &evaluation.samplers {
+            let misplaced: u64 = result.misplaced.iter().map(|m| m.units).sum();
+            match result.sampler.profiler {
+                // The Oracle's rule in every cycle.
+                Profiler::Tip | Profiler::TipIlp => prop_assert_eq!(misplaced, 0),
+                _ => prop_assert!(misplaced <= result.profile.total()),
+            }
+            for m in &result.misplaced {
+                prop_assert!(m.named != m.truth);
+                prop_assert!(m.units <= result.profile.weight(m.process, m.named));
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a number of a report comes from: what it means, the formula, its inputs with their values, and the code and
+//! paper that define it.
+//!
+//! A number is named by its path in report.json: keys, and where there is a list the entry's own name or its index,
+//! joined by dots: `processes.quickstart.errors.tip.instruction.error`, `functions.memcpy.shares.nci`,
+//! `instructions.80001234.stack.Load stall`, `top_down.processes.all.shares.backend.memory`. Names may hold dots; upper
+//! and lower case are the same; the start of a sampler's name (`tip` for `tip@4kHz`) means the first such sampler.
+
+mod find;
+mod rules;
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use find::{Found, leaves, resolve, with_value};
+
+/// Numbers that are explained at once; more are listed.
+const MAX_EXPLAINED: usize = 4;
+/// Paths that are listed.
+const MAX_LISTED: usize = 30;
+
+/// Where a number comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Its path in report.json.
+    pub path: String,
+    /// The number.
+    pub value: f64,
+    /// What it says, with its unit.
+    pub meaning: String,
+    /// How it is computed.
+    pub formula: String,
+    /// The formula's inputs, by path or name.
+    pub inputs: Vec<(String, String)>,
+    /// What the formula gives for the inputs as report.json has them (rounded sums aside), if they are all there.
+    pub check: Option<f64>,
+    /// The code that computes it, and from what.
+    pub source: &'static str,
+    /// Where the definition comes from.
+    pub reference: &'static str,
+}
+
+/// What a question is answered with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// The numbers that were meant.
+    Explained(Vec<Explanation>),
+    /// So many numbers that one should be named: their paths and values.
+    Many(Vec<(String, f64)>),
+}
+
+/// Explains the number at a path of a parsed report.json, the numbers below it, or those that show as `question`.
+///
+/// # Errors
+/// Nothing is there; the message says what is.
+pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
+    let question = question.trim();
+    let found = match question
+        .trim_end_matches('%')
+        .trim()
+        .replace(',', "")
+        .parse::<f64>()
+    {
+        Ok(_) => with_value(report, question),
+        Err(_) => leaves_at(report, question)?,
+    };
+    if found.is_empty() {
+        return Err(format!(
+            "no number of the report is at {question}, or shows as it"
+        ));
+    }
+    if found.len() > MAX_EXPLAINED {
+        return Ok(Answer::Many(
+            found
+                .iter()
+                .map(|found| (found.path(), found.value))
+                .collect(),
+        ));
+    }
+    Ok(Answer::Explained(
+        found
+            .iter()
+            .map(|found| rules::explained(report, found))
+            .collect(),
+    ))
+}
+
+impl Answer {
+    /// As text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Explained(list) => {
+                let texts: Vec<String> = list.iter().map(Explanation::text).collect();
+                texts.join("\n")
+            }
+            Self::Many(list) => {
+                let mut out = format!("{} numbers; name one of them:\n", list.len());
+                for (path, value) in list.iter().take(MAX_LISTED) {
+                    let _ = writeln!(out, "  {path} = {}", number(*value));
+                }
+                if list.len() > MAX_LISTED {
+                    out += "  …\n";
+                }
+                out
+            }
+        }
+    }
+}
+
+/// The numbers at or below a path.
+fn leaves_at(report: &Value, path: &str) -> Result<Vec<Found>, String> {
+    let (at, value) = resolve(report, path)
+        .map_err(|known| format!("{path}: not in the report; expected, where it fails: {known}"))?;
+    let mut found = Vec::new();
+    leaves(report, value, &mut at.clone(), &mut found);
+    Ok(found)
+}
+
+impl Explanation {
+    fn text(&self) -> String {
+        let mut out = format!("{} = {}\n", self.path, number(self.value));
+        let mut part = |title: &str, text: &str| {
+            for (at, line) in super::text::fit::wrap(text, 104).into_iter().enumerate() {
+                let _ = writeln!(out, "  {:<10}{line}", if at == 0 { title } else { "" });
+            }
+        };
+        part("meaning", &self.meaning);
+        part("formula", &self.formula);
+        for (name, value) in &self.inputs {
+            part("from", &format!("{name} = {value}"));
+        }
+        if let Some(check) = self.check {
+            part("gives", &number(check));
+        }
+        part("code", self.source);
+        part("reference", self.reference);
+        out
+    }
+}
+
+/// A number as it is written: whole ones whole, others with six digits.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 {
+        return format!("{value}");
+    }
+    let digits = (6 - value.abs().log10().floor() as i32 - 1).clamp(0, 12) as usize;
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests;

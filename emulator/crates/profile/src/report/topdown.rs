@@ -1,0 +1,161 @@
+//! The top-down tree of processes, functions and time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::gather::Rows;
+use super::rows::Function;
+use crate::Evaluation;
+use crate::symbolize::{FunctionId, Symbols};
+use crate::topdown::{NODES, Node, Slots};
+
+/// Functions with a row, the most slots first.
+const MAX_FUNCTIONS: usize = 200;
+
+/// Where the commit slots went: see [`crate::topdown`].
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownReport {
+    /// Slots per cycle: the commit width.
+    pub width: u32,
+    /// The tree, parents before their children.
+    pub nodes: Vec<Node>,
+    /// In the order of [`super::Report::processes`].
+    pub processes: Vec<TopDownRow>,
+    /// The functions with most slots.
+    pub functions: Vec<TopDownRow>,
+    /// Over time.
+    pub windows: Vec<TopDownWindow>,
+}
+
+/// The slots of a process or function.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownRow {
+    /// Index into [`super::Report::processes`].
+    pub process: usize,
+    /// Of the process or function.
+    pub name: String,
+    /// Slots: the width times the cycles.
+    pub slots: u64,
+    /// Share of these slots by the path of each node that has any.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// Nodes over their threshold whose parents are too: where the method says to look closer.
+    pub closer: Vec<&'static str>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownWindow {
+    /// Its first cycle.
+    pub start: u64,
+    /// First cycle after it.
+    pub end: u64,
+    /// Profiled cycles in it.
+    pub cycles: u64,
+    /// Per process in focus, and for all (index 0), the share of this window's slots by node of the tree, in the
+    /// order of [`TopDownReport::nodes`].
+    pub processes: BTreeMap<usize, Vec<f64>>,
+}
+
+pub(super) fn top_down(
+    evaluation: &Evaluation,
+    gathered: &[Rows],
+    symbols: &Symbols,
+    names: &[String],
+    functions: &[Function],
+    focus: &[usize],
+) -> Option<TopDownReport> {
+    let slots = evaluation.top_down.as_ref()?;
+    let mut whole = Slots::default();
+    let mut processes = Vec::new();
+    let mut by_function: HashMap<(usize, FunctionId), Slots> = HashMap::new();
+    for (index, rows) in gathered.iter().enumerate() {
+        let mut sum = Slots::default();
+        for (inst, slots) in slots
+            .by_process
+            .get(rows.process.0 as usize)
+            .into_iter()
+            .flatten()
+        {
+            sum += *slots;
+            if let Ok(row) = rows.insts.binary_search(inst) {
+                let function = symbols.locations[rows.places[row] as usize].function;
+                *by_function.entry((index, function)).or_default() += *slots;
+            }
+        }
+        whole += sum;
+        processes.push(row(index + 1, &names[index], &sum));
+    }
+    processes.insert(0, row(0, "all", &whole));
+    let mut functions: Vec<TopDownRow> = functions
+        .iter()
+        .filter_map(|f| {
+            by_function
+                .get(&(f.process, f.id))
+                .map(|s| row(f.process + 1, &f.row.name, s))
+        })
+        .collect();
+    functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
+    functions.truncate(MAX_FUNCTIONS);
+    let windows = slots.windows.iter().map(|window| {
+        let mut all = Slots::default();
+        window.slots.iter().for_each(|(_, slots)| all += *slots);
+        let shares = |slots: &Slots| {
+            NODES
+                .iter()
+                .map(|node| share(node.of(slots), all.total()))
+                .collect()
+        };
+        let of = |index: &usize| {
+            let process = gathered.get(index.checked_sub(1)?)?.process;
+            let (_, slots) = window.slots.iter().find(|(id, _)| *id == process)?;
+            Some((*index, shares(slots)))
+        };
+        let mut processes: BTreeMap<usize, Vec<f64>> = focus.iter().filter_map(of).collect();
+        processes.insert(0, shares(&all));
+        TopDownWindow {
+            start: window.start,
+            end: window.end,
+            cycles: window.cycles,
+            processes,
+        }
+    });
+    Some(TopDownReport {
+        width: slots.width,
+        nodes: NODES.to_vec(),
+        processes,
+        functions,
+        windows: windows.collect(),
+    })
+}
+
+fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
+    let total = slots.total();
+    let mut closer: Vec<&'static str> = Vec::new();
+    for node in &NODES {
+        let over = node
+            .threshold
+            .is_some_and(|limit| share(node.of(slots), total) > limit);
+        if over && node.parent().is_none_or(|parent| closer.contains(&parent)) {
+            closer.push(node.path);
+        }
+    }
+    let shares = NODES
+        .iter()
+        .map(|node| (node.path, share(node.of(slots), total)));
+    TopDownRow {
+        process,
+        name: name.to_owned(),
+        slots: total,
+        shares: shares.filter(|(_, share)| *share > 0.0).collect(),
+        closer,
+    }
+}
+
+fn share(part: u64, total: u64) -> f64 {
+    if total == 0 {
+        0.0
+    } else {
+        part as f64 / total as f64
+    }
+}

@@ -1,0 +1,338 @@
+//! From spans to slots.
+
+use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaEvents};
+
+use super::{Slot, SlotWindow, Slots, TopDown};
+use crate::ProcessId;
+use crate::paged::Paged;
+
+/// Cycles from decode to the ROB of an instruction that nothing holds up.
+const DECODE_TO_ROB: u64 = 2;
+/// Cycles of a window of a short run.
+const FIRST_WINDOW: u64 = 1 << 14;
+/// With twice as many windows, each two become one.
+const WINDOWS: usize = 128;
+
+/// Counts slots per process, instruction and leaf.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    width: u64,
+    processes: Vec<Counts>,
+    process: usize,
+    open: Option<Open>,
+    windows: Windows,
+}
+
+/// Retiring is apart from the rest, as in the Oracle.
+#[derive(Debug, Default)]
+struct Counts {
+    retired: Paged<u64>,
+    lost: Paged<Slots>,
+}
+
+/// Slots that a committing cycle left over; the record that comes next tells why.
+#[derive(Debug)]
+struct Open {
+    process: usize,
+    cycle: u64,
+    slots: u64,
+    first: CommitRecord,
+    last: CommitRecord,
+}
+
+impl Counter {
+    /// Of a core with `width` slots a cycle.
+    pub(crate) fn new(width: u32) -> Self {
+        let mut counter = Self {
+            width: u64::from(width),
+            processes: Vec::new(),
+            process: 0,
+            open: None,
+            windows: Windows::default(),
+        };
+        counter.select(ProcessId::BOOT);
+        counter
+    }
+
+    /// A process runs from here on.
+    pub(crate) fn select(&mut self, process: ProcessId) {
+        self.windows.flush(self.process);
+        self.process = process.0 as usize;
+        if self.processes.len() <= self.process {
+            self.processes
+                .resize_with(self.process + 1, Counts::default);
+        }
+    }
+
+    /// Counts a profiled span.
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        let Some(record) = span.records.first() else {
+            return;
+        };
+        self.next(record, span.commit);
+        self.windows.reach(span.start, self.process);
+        self.windows.cycles += span.cycles;
+        let slots = self.width * span.cycles;
+        match span.state {
+            State::Computing => self.computing(span),
+            State::Stalled => self.lose(self.process, record.inst, backend(record), slots),
+            State::Flushed => self.lose(self.process, record.inst, flush(record), slots),
+            State::Drained => {
+                let waited = u64::from(record.decode_lead()).saturating_sub(DECODE_TO_ROB);
+                let refused = self.width * waited.min(span.cycles);
+                self.lose(self.process, record.inst, refusal(record), refused);
+                self.lose(self.process, record.inst, latency(record), slots - refused);
+            }
+            State::Idle => {}
+        }
+        self.windows.end = span.end();
+    }
+
+    fn computing(&mut self, span: &Span<'_>) {
+        let counts = &mut self.processes[self.process];
+        let insts = span.records.iter().map(|record| record.inst.0);
+        counts.retired.update(insts, |retired| *retired += 1);
+        let committed = span.records.len() as u64;
+        self.windows.now[Slot::Retiring] += committed;
+        let slots = self.width.saturating_sub(committed);
+        let (Some(first), Some(last)) = (span.records.first(), span.records.last()) else {
+            return;
+        };
+        if last.redirect() != Redirect::None {
+            self.lose(self.process, last.inst, flush(last), slots);
+        } else if slots > 0 {
+            self.open = Some(Open {
+                process: self.process,
+                cycle: span.commit,
+                slots,
+                first: *first,
+                last: *last,
+            });
+        }
+    }
+
+    /// The record that leaves the ROB next, in cycle `commit`; traps come this way alone.
+    pub(crate) fn next(&mut self, next: &CommitRecord, commit: u64) {
+        let Some(open) = self.open.take() else { return };
+        let entered = match next.residence() {
+            CommitRecord::MAX_RESIDENCE => 0,
+            _ => next.dispatch(commit),
+        };
+        let lead = u64::from(next.decode_lead());
+        let (charged, slot) = if entered > open.cycle {
+            if entered + DECODE_TO_ROB <= open.cycle + lead {
+                (next, refusal(next))
+            } else {
+                (next, Slot::FetchBandwidth)
+            }
+        } else if !next.first_of_row() {
+            (
+                next,
+                if next.redirect().is_trap() {
+                    flush(next)
+                } else {
+                    backend(next)
+                },
+            )
+        } else if open.first.first_of_row() {
+            (next, Slot::FetchBandwidth)
+        } else {
+            (&open.first, backend(&open.first))
+        };
+        // Another process's code did not hold up this one's.
+        let charged = if open.process == self.process {
+            charged.inst
+        } else {
+            open.last.inst
+        };
+        self.lose(open.process, charged, slot, open.slots);
+    }
+
+    /// Nothing comes next: the stream or the region ends. What is left over, less than a cycle, is nobody's fault.
+    pub(crate) fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.lose(
+                open.process,
+                open.last.inst,
+                Slot::FetchBandwidth,
+                open.slots,
+            );
+        }
+    }
+
+    fn lose(&mut self, process: usize, inst: InstId, slot: Slot, slots: u64) {
+        if slots == 0 {
+            return;
+        }
+        self.processes[process].lost.entry(inst.0)[slot] += slots;
+        if process == self.process {
+            self.windows.now[slot] += slots;
+        } else {
+            self.windows.of(process)[slot] += slots;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> TopDown {
+        self.close();
+        self.windows.flush(self.process);
+        self.windows.cut();
+        let by_process = self.processes.into_iter().map(|counts| {
+            let mut merged = counts.lost;
+            for (inst, retired) in counts.retired.iter() {
+                merged.entry(inst)[Slot::Retiring] += retired;
+            }
+            merged
+                .iter()
+                .map(|(inst, slots)| (InstId(inst), *slots))
+                .collect()
+        });
+        TopDown {
+            width: self.width as u32,
+            by_process: by_process.collect(),
+            windows: self.windows.list,
+        }
+    }
+}
+
+/// What the oldest instruction waits for.
+fn backend(record: &CommitRecord) -> Slot {
+    match record.class() {
+        CycleClass::Alu => Slot::Ports,
+        CycleClass::LoadL1 => Slot::L1,
+        CycleClass::LoadL2 => Slot::L2,
+        CycleClass::LoadLlc => Slot::Llc,
+        CycleClass::LoadDram => Slot::Dram,
+        CycleClass::Store => Slot::Store,
+        CycleClass::Divider => Slot::Divider,
+        CycleClass::Serialize if record.tea().contains(TeaEvents::ST_LLC) => Slot::Dram,
+        CycleClass::Serialize => Slot::Serialize,
+        CycleClass::Device => Slot::Device,
+    }
+}
+
+/// Why the ROB is empty after this instruction.
+fn flush(record: &CommitRecord) -> Slot {
+    if record.redirect() == Redirect::Mispredict {
+        Slot::Mispredict
+    } else {
+        Slot::MachineClear
+    }
+}
+
+/// Why dispatch does not take an instruction that was decoded.
+fn refusal(record: &CommitRecord) -> Slot {
+    if record.tea().contains(TeaEvents::DR_SQ) {
+        Slot::Store
+    } else if record.class() == CycleClass::Serialize {
+        Slot::Serialize
+    } else {
+        Slot::Ports
+    }
+}
+
+/// Why the front end delivers nothing.
+fn latency(record: &CommitRecord) -> Slot {
+    let tea = record.tea();
+    if tea.contains(TeaEvents::DR_L1) {
+        Slot::FetchCache
+    } else if tea.contains(TeaEvents::DR_TLB) {
+        Slot::FetchTlb
+    } else {
+        Slot::FetchOther
+    }
+}
+
+/// Slots over time: windows of equal length, as many as fit a picture. They end where spans do.
+#[derive(Debug)]
+struct Windows {
+    length: u64,
+    /// First cycle of the window, once there is one, and the first after what was counted.
+    start: Option<u64>,
+    end: u64,
+    cycles: u64,
+    /// Of the process that runs, since it was selected or the window began.
+    now: Slots,
+    /// Of all processes, up to there.
+    slots: Vec<(ProcessId, Slots)>,
+    list: Vec<SlotWindow>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self {
+            length: FIRST_WINDOW,
+            start: None,
+            end: 0,
+            cycles: 0,
+            now: Slots::default(),
+            slots: Vec::new(),
+            list: Vec::new(),
+        }
+    }
+}
+
+impl Windows {
+    /// The next cycle to be counted is `cycle`.
+    #[inline]
+    fn reach(&mut self, cycle: u64, process: usize) {
+        let start = *self.start.get_or_insert(cycle);
+        if cycle - start >= self.length {
+            self.flush(process);
+            self.cut();
+            self.start = Some(cycle);
+        }
+    }
+
+    fn of(&mut self, process: usize) -> &mut Slots {
+        let id = ProcessId(process as u32);
+        let at = match self
+            .slots
+            .binary_search_by_key(&id, |(process, _)| *process)
+        {
+            Ok(at) => at,
+            Err(at) => {
+                self.slots.insert(at, (id, Slots::default()));
+                at
+            }
+        };
+        &mut self.slots[at].1
+    }
+
+    fn flush(&mut self, process: usize) {
+        let now = std::mem::take(&mut self.now);
+        if now != Slots::default() {
+            *self.of(process) += now;
+        }
+    }
+
+    fn cut(&mut self) {
+        let Some(start) = self.start.take() else {
+            return;
+        };
+        self.list.push(SlotWindow {
+            start,
+            end: self.end,
+            cycles: std::mem::take(&mut self.cycles),
+            slots: std::mem::take(&mut self.slots),
+        });
+        if self.list.len() == 2 * WINDOWS {
+            self.length *= 2;
+            let pairs = self.list.chunks(2).map(|pair| {
+                let mut both = Windows {
+                    slots: pair[0].slots.clone(),
+                    ..Windows::default()
+                };
+                for (process, slots) in &pair[1].slots {
+                    *both.of(process.0 as usize) += *slots;
+                }
+                SlotWindow {
+                    start: pair[0].start,
+                    end: pair[1].end,
+                    cycles: pair[0].cycles + pair[1].cycles,
+                    slots: both.slots,
+                }
+            });
+            self.list = pairs.collect();
+        }
+    }
+}

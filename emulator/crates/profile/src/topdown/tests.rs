@@ -1,0 +1,264 @@
+use commit_trace::{
+    Batch, Commit, CommitSink, CycleClass, Event, HartId, InstFacts, InstId, Redirect, TeaEvents,
+    recording, synthetic,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Evaluation, Evaluator, Region, UNITS_PER_CYCLE};
+
+fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
+    let mut evaluator = Evaluator::new(&[], region).in_detail(width);
+    batches
+        .iter()
+        .for_each(|batch| evaluator.batch(batch).unwrap());
+    evaluator.finish()
+}
+
+/// Slots of each process, from the instructions.
+fn sums(top_down: &TopDown) -> Vec<Slots> {
+    let sum = |insts: &Vec<(InstId, Slots)>| {
+        insts.iter().fold(Slots::default(), |mut sum, (_, slots)| {
+            sum += *slots;
+            sum
+        })
+    };
+    top_down.by_process.iter().map(sum).collect()
+}
+
+fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
+    let top_down = evaluation.top_down.as_ref().unwrap();
+    let sums = sums(top_down);
+    for (process, slots) in sums.iter().enumerate() {
+        let units = evaluation.oracle.process_total(ProcessId(process as u32));
+        prop_assert_eq!(slots.total() * UNITS_PER_CYCLE, width * units);
+    }
+    let retired: u64 = sums.iter().map(|slots| slots[Slot::Retiring]).sum();
+    prop_assert_eq!(retired, evaluation.instructions);
+    let mut over_time = vec![Slots::default(); sums.len()];
+    let mut end = 0;
+    for window in &top_down.windows {
+        prop_assert!(window.start >= end && window.end > window.start);
+        end = window.end;
+        let total: u64 = window.slots.iter().map(|(_, slots)| slots.total()).sum();
+        prop_assert_eq!(total, width * window.cycles);
+        window
+            .slots
+            .iter()
+            .for_each(|(process, slots)| over_time[process.0 as usize] += *slots);
+    }
+    prop_assert_eq!(over_time, sums);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn slots_are_width_times_cycles(
+        words in prop::collection::vec(any::<u32>(), 1..600),
+        width in 1usize..=8,
+        marked in any::<bool>(),
+        rows in any::<bool>(),
+    ) {
+        let core = if rows { synthetic::SyntheticCore::by_rows(width) } else { synthetic::SyntheticCore::new(width) };
+        let region = if marked { Region::Marked } else { Region::Whole };
+        let evaluation = evaluate(&synthetic::batches_of(core, &words), width as u32, region);
+        check(&evaluation, width as u64)?;
+    }
+}
+
+#[test]
+fn a_long_run_has_at_most_twice_the_windows() {
+    let words: Vec<u32> = (0..400_000u32)
+        .map(|n| n.wrapping_mul(0x9e37_79b9))
+        .collect();
+    let evaluation = evaluate(&synthetic::batches(&words, 4), 4, Region::Whole);
+    check(&evaluation, 4).unwrap();
+    let count = evaluation.top_down.unwrap().windows.len();
+    assert!((100..=256).contains(&count), "{count} windows");
+}
+
+/// A recording of instructions in a row of code, numbered by position.
+fn stream(commits: &[Commit]) -> Vec<Batch> {
+    let (mut recorder, stream) = recording(HartId(0), 0, 4);
+    for commit in commits {
+        recorder.define(&InstFacts {
+            id: commit.inst,
+            space: 2,
+            pc: 0x1000 + 4 * u64::from(commit.inst.0),
+            raw: 0x13,
+            len: 4,
+            privilege: 0,
+            class: commit_trace::Class::Int,
+            target: None,
+        });
+        recorder.commit(commit);
+    }
+    recorder.event(commits.last().unwrap().commit, Event::Privilege(0));
+    recorder.finish().unwrap();
+    stream.collect()
+}
+
+/// Decoded two cycles before the ROB holds it.
+fn commit(inst: u32, dispatch: u64, cycle: u64, first_of_row: bool) -> Commit {
+    Commit {
+        inst: InstId(inst),
+        decode: dispatch.saturating_sub(2),
+        dispatch,
+        commit: cycle,
+        redirect: Redirect::None,
+        first_of_row,
+        class: CycleClass::Alu,
+        tea: TeaEvents::default(),
+    }
+}
+
+/// What each instruction's slots are, on a core of width 4.
+fn slots(commits: &[Commit]) -> Vec<Vec<(Slot, u64)>> {
+    const ALL: [Slot; Slot::COUNT] = {
+        use Slot::*;
+        [
+            Retiring,
+            Mispredict,
+            MachineClear,
+            FetchCache,
+            FetchTlb,
+            FetchOther,
+            FetchBandwidth,
+            L1,
+            L2,
+            Llc,
+            Dram,
+            Store,
+            Device,
+            Divider,
+            Serialize,
+            Ports,
+        ]
+    };
+    let top_down = evaluate(&stream(commits), 4, Region::Whole)
+        .top_down
+        .unwrap();
+    let of = |slots: &Slots| {
+        ALL.into_iter()
+            .map(|s| (s, slots[s]))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    };
+    top_down.by_process[0]
+        .iter()
+        .map(|(_, slots)| of(slots))
+        .collect()
+}
+
+#[test]
+fn each_rule_of_the_table() {
+    use Slot::*;
+    // Cycles 1 and 2 drained (I-cache), 3 stalled; 0 and 1 commit in 4, 2 of their row in 6 (a DRAM load).
+    let found = slots(&[
+        Commit {
+            tea: TeaEvents::DR_L1,
+            ..commit(0, 3, 4, true)
+        },
+        commit(1, 3, 4, false),
+        Commit {
+            class: CycleClass::LoadDram,
+            ..commit(2, 3, 6, false)
+        },
+        // The next row is in the ROB: the rest of the row before was late, it is that one's fault.
+        commit(3, 4, 7, true),
+        // A short row: the next was there.
+        commit(4, 5, 8, true),
+        // Not in the ROB in cycle 8: front end.
+        Commit {
+            redirect: Redirect::Mispredict,
+            ..commit(5, 9, 10, true)
+        },
+        // Flushed in 11 and 12, and three slots of 10.
+        commit(6, 13, 14, true),
+    ]);
+    assert_eq!(found[0], [(Retiring, 1), (FetchCache, 8), (Ports, 4)]);
+    assert_eq!(found[1], [(Retiring, 1)]);
+    assert_eq!(found[2], [(Retiring, 1), (Dram, 2 + 4 + 3)]);
+    assert_eq!(found[3], [(Retiring, 1)]);
+    assert_eq!(found[4], [(Retiring, 1), (FetchBandwidth, 3)]);
+    assert_eq!(
+        found[5],
+        [
+            (Retiring, 1),
+            (Mispredict, 3 + 8),
+            (FetchBandwidth, 3),
+            (Ports, 4)
+        ]
+    );
+    assert_eq!(found[6], [(Retiring, 1), (FetchBandwidth, 3), (Ports, 4)]);
+}
+
+#[test]
+fn what_dispatch_refuses_is_not_the_front_ends_fault() {
+    use Slot::*;
+    let store = |tea| Commit {
+        decode: 2,
+        class: CycleClass::Store,
+        tea,
+        ..commit(1, 10, 11, true)
+    };
+    // Decoded in 2, it could have been in the ROB in 4; it is from 10 on.
+    let full = slots(&[commit(0, 1, 2, true), store(TeaEvents::DR_SQ)]);
+    assert_eq!(
+        full[1],
+        [
+            (Retiring, 1),
+            (FetchOther, 4),
+            (FetchBandwidth, 6),
+            (Store, 24 + 4)
+        ]
+    );
+    let fence = Commit {
+        class: CycleClass::Serialize,
+        ..store(TeaEvents::default())
+    };
+    assert_eq!(
+        slots(&[commit(0, 1, 2, true), fence])[1][3],
+        (Serialize, 24 + 4)
+    );
+}
+
+#[test]
+fn a_trap_clears_the_machine() {
+    use Slot::*;
+    // It shares the cycle of an instruction of its row, and the handler enters after three cycles.
+    let trap = Commit {
+        redirect: Redirect::Exception,
+        ..commit(1, 1, 2, false)
+    };
+    let found = slots(&[commit(0, 1, 2, true), trap, commit(2, 6, 7, true)]);
+    assert_eq!(found[0], [(Retiring, 1), (Ports, 4)]);
+    assert_eq!(found[1], [(MachineClear, 3 + 12)]);
+}
+
+#[test]
+fn the_tree_is_one() {
+    for (at, node) in NODES.iter().enumerate() {
+        let mut one = Slots::default();
+        (0..Slot::COUNT).for_each(|leaf| one.0[leaf] = 1 << leaf);
+        assert_eq!(usize::from(node.level), node.path.split('.').count());
+        let below: u64 = NODES
+            .iter()
+            .filter(|n| n.parent() == Some(node.path))
+            .map(|n| n.of(&one))
+            .sum();
+        assert!(below == 0 || below == node.of(&one), "{}", node.path);
+        assert!(
+            node.parent()
+                .is_none_or(|p| NODES[..at].iter().any(|n| n.path == p))
+        );
+    }
+    let mut all = Slots::default();
+    all.0.fill(1);
+    let roots: u64 = NODES
+        .iter()
+        .filter(|n| n.level == 1)
+        .map(|n| n.of(&all))
+        .sum();
+    assert_eq!(roots, all.total());
+}

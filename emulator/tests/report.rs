@@ -1,0 +1,169 @@
+//! The report of a real run: rebuilt from its trace, explained, and opened in a browser.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use common::{guest, json, scratch, stderr, stdout, tipsim};
+
+/// A short run, shared by the tests of this file.
+fn run() -> &'static Path {
+    static OUT: OnceLock<PathBuf> = OnceLock::new();
+    OUT.get_or_init(|| {
+        let out = scratch("report");
+        let spec = out.join("spec.toml");
+        let text =
+            "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"quickstart 1\"\n";
+        std::fs::write(&spec, text).unwrap();
+        let mut run = tipsim();
+        run.arg("run").arg(&spec).arg("--guest-dir").arg(guest());
+        succeed(run.arg("--out").arg(&out));
+        out
+    })
+}
+
+/// Runs a command and gives its output.
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let name = command.get_program().to_owned();
+    let output = command.output().unwrap_or_else(|e| {
+        panic!(
+            "{}: {e}: run scripts/test, which installs it",
+            name.display()
+        )
+    });
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
+#[test]
+fn a_rebuilt_report_is_the_runs_own() {
+    let copy = scratch("report-again");
+    for name in ["trace.tip", "run.json"] {
+        std::fs::copy(run().join(name), copy.join(name)).unwrap();
+    }
+    let again = succeed(tipsim().arg("report").arg(&copy).arg("--rebuild"));
+    assert_eq!(
+        again,
+        std::fs::read_to_string(run().join("report.txt")).unwrap()
+    );
+    assert_eq!(
+        json(&copy.join("report.json")),
+        json(&run().join("report.json"))
+    );
+}
+
+#[test]
+fn slots_events_and_sentences_are_of_the_program() {
+    let report = json(&run().join("report.json"));
+    let tree = &report["top_down"];
+    let row = |name: &str| {
+        let rows = tree["processes"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap()
+    };
+    let all = report["processes"][0]["cycles"].as_f64().unwrap();
+    assert_eq!(row("all")["slots"].as_f64().unwrap(), 4.0 * all);
+    // Five phases: the divider is in none of them, flushes and mispredicts are.
+    let shares = &row("quickstart")["shares"];
+    assert!(
+        shares["bad_speculation.clears"].as_f64().unwrap() > 0.01,
+        "{shares}"
+    );
+    assert!(
+        shares["bad_speculation.mispredicts"].as_f64().unwrap() > 0.01,
+        "{shares}"
+    );
+    // TIP's samples with events err less than those of NCI at every level.
+    let tea = report["tea"]["processes"].as_array().unwrap();
+    let errors = &tea.iter().find(|row| row["name"] == "quickstart").unwrap()["errors"];
+    let error = |column: &str, level: &str| errors[column][level].as_f64().unwrap();
+    let named = |start: &str| {
+        let names = errors.as_object().unwrap().keys();
+        names
+            .filter(|name| name.starts_with(start))
+            .min()
+            .unwrap()
+            .clone()
+    };
+    assert!(
+        error(&named("tea"), "instruction") < error(&named("nci-tea"), "instruction"),
+        "{errors}"
+    );
+    let words: Vec<&str> = report["disagreements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["words"].as_str().unwrap())
+        .collect();
+    assert!(
+        words
+            .iter()
+            .any(|w| w.contains("for the flush of `f") && w.contains("flags")),
+        "{words:#?}"
+    );
+}
+
+#[test]
+fn numbers_are_explained() {
+    let explain = |what: &str| succeed(tipsim().arg("report").arg(run()).args(["--explain", what]));
+    let error = explain("processes.quickstart.errors.TIP.instruction.error");
+    assert!(
+        error.contains("C_correct") && error.contains("MICRO 2021"),
+        "{error}"
+    );
+    let ipc = explain("totals.ipc");
+    assert!(ipc.contains("instructions / (cycles - idle)"), "{ipc}");
+    let unknown = tipsim()
+        .arg("report")
+        .arg(run())
+        .args(["--explain", "totals.ipcs"])
+        .output()
+        .unwrap();
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
+}
+
+#[test]
+fn a_browser_shows_the_page() {
+    let page = format!("file://{}", run().join("report.html").display());
+    for scheme in ["light", "dark"] {
+        let mut chromium = Command::new("chromium");
+        chromium.args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--virtual-time-budget=4000",
+        ]);
+        let preferred = u8::from(scheme == "light");
+        chromium
+            .arg("--dump-dom")
+            .arg(format!("--blink-settings=preferredColorScheme={preferred}"));
+        let dom = succeed(chromium.arg(&page));
+        let main = dom.find("<main>").expect("a body")..dom.rfind("</main>").expect("its end");
+        let shown_part = &dom[main];
+        assert!(
+            dom.contains("data-ready=\"yes\""),
+            "{scheme}: the script did not come to its end"
+        );
+        for shown in [
+            "Branch Mispredicts",
+            "quickstart (class:",
+            "look closer",
+            "ST-L1",
+            "<ol id=\"sentences\"><li>",
+        ] {
+            assert!(shown_part.contains(shown), "{scheme}: no {shown}");
+        }
+        assert!(
+            !shown_part.contains("undefined") && !shown_part.contains("NaN"),
+            "{scheme}"
+        );
+        assert!(shown_part.matches("<tr").count() > 200, "{scheme}");
+    }
+}
