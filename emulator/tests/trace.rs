@@ -115,6 +115,43 @@ fn expand_writes_every_format() {
 }
 
 #[test]
+fn other_samplers_are_evaluated_on_the_same_trace() {
+    let spec = scratch("trace-samplers").join("spec.toml");
+    let samplers = "[[sampler]]\nprofiler = [\"tip\", \"nci\"]\nfrequency = \"1MHz\"\nmode = [\"periodic\", \"random\"]\n\
+        [[sampler]]\nprofiler = \"tip\"\nperiod = 199\nprivilege = [\"user\", \"machine\"]\n";
+    std::fs::write(&spec, samplers).unwrap();
+    let spec = spec.to_str().unwrap();
+    let found = text("evaluate", &["--samplers", spec]);
+    let names = [
+        "tip ",
+        "nci ",
+        "tip@1000r",
+        "nci@1000r",
+        "tip@199:user",
+        "tip@199:machine",
+    ];
+    for name in names {
+        assert!(
+            found.lines().any(|l| l.starts_with(name)),
+            "{name}: {found}"
+        );
+    }
+    // The synthetic core runs in machine mode alone.
+    let own = text("evaluate", &["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&own).unwrap();
+    let others = text("evaluate", &["--samplers", spec, "--format", "json"]);
+    let others: serde_json::Value = serde_json::from_str(&others).unwrap();
+    let print = |json: &serde_json::Value, name: &str| json["fingerprint"][name].clone();
+    assert_eq!(print(&json, "tip"), print(&others, "tip@199:machine"));
+    assert_eq!(print(&json, "oracle"), print(&others, "oracle"));
+    assert_ne!(print(&json, "tip"), print(&others, "tip"));
+
+    std::fs::write(spec, "[[sampler]]\nprofiler = \"tip\"\nperiod = 0\n").unwrap();
+    let output = run("evaluate", trace(), &["--samplers", spec]);
+    assert_error(&output, 2, &["spec.toml", "sampler[0].period", "found 0"]);
+}
+
+#[test]
 fn bad_arguments_name_what_is_expected() {
     let same = run(
         "expand",

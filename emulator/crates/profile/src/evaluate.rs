@@ -66,6 +66,7 @@ impl Evaluator {
             traps: 0,
             last: None,
             facts: Vec::new(),
+            privileges: Vec::new(),
             first_use: Vec::new(),
             details: None,
         };
@@ -222,6 +223,8 @@ struct Run {
     /// The youngest instruction of the last committing cycle.
     last: Option<InstId>,
     facts: Vec<InstFacts>,
+    /// Those of `facts`, close together.
+    privileges: Vec<u8>,
     first_use: Vec<u64>,
     details: Option<Box<Details>>,
 }
@@ -245,7 +248,8 @@ impl Run {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
-        for view in &mut self.views {
+        let end = self.profiled + span.cycles;
+        for view in self.views.iter_mut().filter(|view| view.next_due() <= end) {
             view.span(span, self.profiled, self.last, self.process);
         }
         self.schedule();
@@ -300,7 +304,7 @@ impl SpanSink for Run {
             }
             if self.by_privilege
                 && let Some(record) = span.records.first()
-                && let privilege = self.facts[record.inst.0 as usize].privilege
+                && let privilege = self.privileges[record.inst.0 as usize]
                 && privilege != self.privilege
             {
                 self.change_privilege(privilege);
@@ -337,6 +341,7 @@ impl SpanSink for Run {
 
     fn facts(&mut self, cycle: u64, facts: &InstFacts) {
         self.facts.push(*facts);
+        self.privileges.push(facts.privilege);
         self.first_use.push(cycle);
     }
 

@@ -54,8 +54,7 @@ pub trait Policy: Send {
     /// index of its record. One call for all, as calls are what it costs.
     fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
         let mut outcomes = records.iter().map(|record| self.record(commit, record));
-        let settled = { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending);
-        settled
+        { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
     }
 }
 
