@@ -1,9 +1,10 @@
-//! The guest's `perf.data`, of any content.
+//! The guest's `perf.data`: of any content after its first word.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use profile::perf_data::GuestProfile;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = GuestProfile::parse(bytes, "tip");
+    let file = [b"PERFILE2", bytes].concat();
+    let _ = GuestProfile::parse(&file, "tip");
 });

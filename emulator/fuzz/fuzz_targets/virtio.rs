@@ -27,22 +27,60 @@ enum Device {
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// A store to any register.
-    Write { offset: u16, size: u8, value: u64 },
-    Read { offset: u16, size: u8 },
+    Write {
+        offset: u16,
+        size: u8,
+        value: u64,
+    },
+    Read {
+        offset: u16,
+        size: u8,
+    },
     /// What a driver does at first.
-    Start { features: u64 },
+    Start {
+        features: u64,
+    },
     /// A descriptor, mostly one that makes sense.
-    Descriptor { queue: u8, index: u8, at: u16, length: u16, flags: u8, next: u8 },
-    WildDescriptor { queue: u8, index: u8, at: u64, length: u32, flags: u16, next: u16 },
-    Offer { queue: u8, head: u8 },
+    Descriptor {
+        queue: u8,
+        index: u8,
+        at: u16,
+        length: u16,
+        flags: u8,
+        next: u8,
+    },
+    WildDescriptor {
+        queue: u8,
+        index: u8,
+        at: u64,
+        length: u32,
+        flags: u16,
+        next: u16,
+    },
+    Offer {
+        queue: u8,
+        head: u8,
+    },
     /// The driver's index jumps.
-    Jump { queue: u8, index: u16 },
+    Jump {
+        queue: u8,
+        index: u16,
+    },
     /// Bytes of requests.
-    Request { at: u16, bytes: Vec<u8> },
+    Request {
+        at: u16,
+        bytes: Vec<u8>,
+    },
     /// A whole request of one descriptor, and room for the reply.
-    Call { queue: u8, bytes: Vec<u8>, room: u16 },
+    Call {
+        queue: u8,
+        bytes: Vec<u8>,
+        room: u16,
+    },
     /// Time passes.
-    Wait { cycles: u32 },
+    Wait {
+        cycles: u32,
+    },
 }
 
 /// What is sent comes back.
@@ -74,12 +112,20 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
         Device::Disk { mode } => {
             let image = folder.path().join("disk");
             std::fs::write(&image, [7; 5000]).unwrap();
-            let modes = [DiskMode::ReadOnly, DiskMode::Writable, DiskMode::CopyOnWrite];
+            let modes = [
+                DiskMode::ReadOnly,
+                DiskMode::Writable,
+                DiskMode::CopyOnWrite,
+            ];
             Box::new(Blk::open(&image, modes[usize::from(mode) % 3], "disk").unwrap())
         }
         Device::Console => {
             let output = Output::new(Box::new(std::io::sink()));
-            Box::new(VirtioConsole::new(output, Some(Input::script(b"typed\n")), (80, 25)))
+            Box::new(VirtioConsole::new(
+                output,
+                Some(Input::script(b"typed\n")),
+                (80, 25),
+            ))
         }
         Device::Entropy => Box::new(Rng::new(1)),
         Device::Folder { read_only } => {
@@ -90,7 +136,10 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
     };
     let mut board = Board::new(1 << 20, 1, Clock::default(), 0).unwrap();
     board.add_virtio(backend, Latency::BUFFER).unwrap();
-    let mut machine = Machine { board, offered: [0; 4] };
+    let mut machine = Machine {
+        board,
+        offered: [0; 4],
+    };
     for step in steps {
         machine.step(step);
     }
@@ -111,7 +160,14 @@ impl Machine {
         let _ = self.board.bus.ram.store(pa, size, value);
     }
 
-    fn descriptor(&mut self, queue: u8, index: u8, (at, length): (u64, u32), flags: u16, next: u16) {
+    fn descriptor(
+        &mut self,
+        queue: u8,
+        index: u8,
+        (at, length): (u64, u32),
+        flags: u16,
+        next: u16,
+    ) {
         let entry = areas(queue)[0] + 16 * (u64::from(index) % SIZE);
         self.store(entry, 8, at);
         self.store(entry + 8, 4, length.into());
@@ -145,7 +201,11 @@ impl Machine {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Write { offset, size, value } => {
+            Step::Write {
+                offset,
+                size,
+                value,
+            } => {
                 let address = BASE + u64::from(offset) % 0x1000;
                 let _ = self.board.bus.store(address, 1 << (size % 4), value);
             }
@@ -179,11 +239,31 @@ impl Machine {
                 self.offered = [0; 4];
                 self.write(0x70, 15);
             }
-            Step::Descriptor { queue, index, at, length, flags, next } => {
+            Step::Descriptor {
+                queue,
+                index,
+                at,
+                length,
+                flags,
+                next,
+            } => {
                 let place = (BUFFERS + u64::from(at), length.into());
-                self.descriptor(queue, index, place, (flags % 8).into(), u64::from(next) as u16 % 8);
+                self.descriptor(
+                    queue,
+                    index,
+                    place,
+                    (flags % 8).into(),
+                    u64::from(next) as u16 % 8,
+                );
             }
-            Step::WildDescriptor { queue, index, at, length, flags, next } => {
+            Step::WildDescriptor {
+                queue,
+                index,
+                at,
+                length,
+                flags,
+                next,
+            } => {
                 self.descriptor(queue, index, (at, length), flags, next);
             }
             Step::Offer { queue, head } => self.offer(queue, u16::from(head) % 9),

@@ -10,6 +10,7 @@ use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents};
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
+use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile, Profiler};
 
 /// Units per process, instruction and signature, for signatures with any event, ascending. What else a profile
@@ -46,25 +47,9 @@ impl Signatures {
     }
 }
 
-/// Entries of the counter's memory: those of a loop fit.
-const RECENT: usize = 1024;
-
-/// Counts [`Signatures`].
-#[derive(Debug)]
-pub(crate) struct SignatureCounter {
-    /// What was added to lately, by the low bits of instruction and events: far cheaper than the map.
-    recent: Vec<(u64, u64)>,
-    units: HashMap<u64, u64>,
-}
-
-impl Default for SignatureCounter {
-    fn default() -> Self {
-        Self {
-            recent: vec![(0, 0); RECENT],
-            units: HashMap::new(),
-        }
-    }
-}
+/// Counts [`Signatures`]. Keys of the tally: instruction, then nine bits of events, then the process.
+#[derive(Debug, Default)]
+pub(crate) struct SignatureCounter(Tally);
 
 impl SignatureCounter {
     /// Charges a profiled span as the Oracle does.
@@ -86,24 +71,13 @@ impl SignatureCounter {
         if events == 0 {
             return;
         }
-        // Nine bits of events; more than 2^23 processes would share numbers.
+        // More than 2^23 processes would share numbers.
         let key = u64::from(record.inst.0) | u64::from(events) << 32 | u64::from(process.0) << 41;
-        let slot = (record.inst.0 ^ u32::from(events) << 3) as usize % RECENT;
-        let recent = &mut self.recent[slot];
-        if recent.0 != key {
-            let (key, units) = std::mem::replace(recent, (key, 0));
-            if units > 0 {
-                *self.units.entry(key).or_default() += units;
-            }
-        }
-        recent.1 += units;
+        self.0.add(key, units);
     }
 
-    pub(crate) fn finish(mut self) -> Signatures {
-        for (key, units) in self.recent.into_iter().filter(|(_, units)| *units > 0) {
-            *self.units.entry(key).or_default() += units;
-        }
-        let unpacked = self.units.into_iter().map(|(key, units)| {
+    pub(crate) fn finish(self) -> Signatures {
+        let unpacked = self.0.finish().into_iter().map(|(key, units)| {
             let events = (key >> 32) as u16 & 0x1ff;
             (
                 ProcessId((key >> 41) as u32),

@@ -33,6 +33,7 @@ pub mod report;
 mod sampler;
 mod stack;
 pub mod symbolize;
+mod tally;
 mod timeline;
 pub mod topdown;
 mod view;

@@ -74,7 +74,27 @@ pub enum Slot {
 
 impl Slot {
     /// How many there are.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// All leaves, in numeric order.
+    pub const ALL: [Self; 16] = [
+        Self::Retiring,
+        Self::Mispredict,
+        Self::MachineClear,
+        Self::FetchCache,
+        Self::FetchTlb,
+        Self::FetchOther,
+        Self::FetchBandwidth,
+        Self::L1,
+        Self::L2,
+        Self::Llc,
+        Self::Dram,
+        Self::Store,
+        Self::Device,
+        Self::Divider,
+        Self::Serialize,
+        Self::Ports,
+    ];
 }
 
 /// Slots per leaf, in the order of [`Slot`].
@@ -114,8 +134,8 @@ impl std::ops::AddAssign for Slots {
 pub struct TopDown {
     /// Slots per cycle: the commit width.
     pub width: u32,
-    /// Per process number the instructions that have slots, ascending.
-    pub by_process: Vec<Vec<(InstId, Slots)>>,
+    /// Per process number the slots of each instruction that has any, by leaf; ascending.
+    pub by_process: Vec<Vec<(InstId, Slot, u64)>>,
     /// The same over time.
     pub windows: Vec<SlotWindow>,
 }

@@ -71,16 +71,16 @@ pub(super) fn top_down(
     let mut by_function: HashMap<(usize, FunctionId), Slots> = HashMap::new();
     for (index, rows) in gathered.iter().enumerate() {
         let mut sum = Slots::default();
-        for (inst, slots) in slots
+        for &(inst, slot, count) in slots
             .by_process
             .get(rows.process.0 as usize)
             .into_iter()
             .flatten()
         {
-            sum += *slots;
-            if let Ok(row) = rows.insts.binary_search(inst) {
+            sum[slot] += count;
+            if let Ok(row) = rows.insts.binary_search(&inst) {
                 let function = symbols.locations[rows.places[row] as usize].function;
-                *by_function.entry((index, function)).or_default() += *slots;
+                by_function.entry((index, function)).or_default()[slot] += count;
             }
         }
         whole += sum;

@@ -5,6 +5,7 @@ use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaE
 use super::{Slot, SlotWindow, Slots, TopDown};
 use crate::ProcessId;
 use crate::paged::Paged;
+use crate::tally::Tally;
 
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
 const DECODE_TO_ROB: u64 = 2;
@@ -17,17 +18,13 @@ const WINDOWS: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Counter {
     width: u64,
-    processes: Vec<Counts>,
+    /// Per process. Retiring is apart from the rest, as in the Oracle.
+    retired: Vec<Paged<u64>>,
+    /// Keys: leaf, four bits above the instruction; then the process.
+    lost: Tally,
     process: usize,
     open: Option<Open>,
     windows: Windows,
-}
-
-/// Retiring is apart from the rest, as in the Oracle.
-#[derive(Debug, Default)]
-struct Counts {
-    retired: Paged<u64>,
-    lost: Paged<Slots>,
 }
 
 /// Slots that a committing cycle left over; the record that comes next tells why.
@@ -45,7 +42,8 @@ impl Counter {
     pub(crate) fn new(width: u32) -> Self {
         let mut counter = Self {
             width: u64::from(width),
-            processes: Vec::new(),
+            retired: Vec::new(),
+            lost: Tally::default(),
             process: 0,
             open: None,
             windows: Windows::default(),
@@ -58,9 +56,8 @@ impl Counter {
     pub(crate) fn select(&mut self, process: ProcessId) {
         self.windows.flush(self.process);
         self.process = process.0 as usize;
-        if self.processes.len() <= self.process {
-            self.processes
-                .resize_with(self.process + 1, Counts::default);
+        if self.retired.len() <= self.process {
+            self.retired.resize_with(self.process + 1, Paged::default);
         }
     }
 
@@ -89,9 +86,8 @@ impl Counter {
     }
 
     fn computing(&mut self, span: &Span<'_>) {
-        let counts = &mut self.processes[self.process];
         let insts = span.records.iter().map(|record| record.inst.0);
-        counts.retired.update(insts, |retired| *retired += 1);
+        self.retired[self.process].update(insts, |retired| *retired += 1);
         let committed = span.records.len() as u64;
         self.windows.now[Slot::Retiring] += committed;
         let slots = self.width.saturating_sub(committed);
@@ -164,7 +160,9 @@ impl Counter {
         if slots == 0 {
             return;
         }
-        self.processes[process].lost.entry(inst.0)[slot] += slots;
+        // More than 2^28 processes would share numbers.
+        let key = u64::from(inst.0) | (slot as u64) << 32 | (process as u64) << 36;
+        self.lost.add(key, slots);
         if process == self.process {
             self.windows.now[slot] += slots;
         } else {
@@ -176,19 +174,23 @@ impl Counter {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
-        let by_process = self.processes.into_iter().map(|counts| {
-            let mut merged = counts.lost;
-            for (inst, retired) in counts.retired.iter() {
-                merged.entry(inst)[Slot::Retiring] += retired;
-            }
-            merged
+        let retired = self.retired.iter().map(|retired| {
+            retired
                 .iter()
-                .map(|(inst, slots)| (InstId(inst), *slots))
+                .map(|(inst, count)| (InstId(inst), Slot::Retiring, *count))
                 .collect()
         });
+        let mut by_process: Vec<Vec<(InstId, Slot, u64)>> = retired.collect();
+        for (key, slots) in self.lost.finish() {
+            let slot = Slot::ALL[(key >> 32) as usize % Slot::COUNT];
+            by_process[(key >> 36) as usize].push((InstId(key as u32), slot, slots));
+        }
+        by_process
+            .iter_mut()
+            .for_each(|insts| insts.sort_unstable());
         TopDown {
             width: self.width as u32,
-            by_process: by_process.collect(),
+            by_process,
             windows: self.windows.list,
         }
     }

@@ -17,11 +17,13 @@ fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
 
 /// Slots of each process, from the instructions.
 fn sums(top_down: &TopDown) -> Vec<Slots> {
-    let sum = |insts: &Vec<(InstId, Slots)>| {
-        insts.iter().fold(Slots::default(), |mut sum, (_, slots)| {
-            sum += *slots;
-            sum
-        })
+    let sum = |insts: &Vec<(InstId, Slot, u64)>| {
+        insts
+            .iter()
+            .fold(Slots::default(), |mut sum, (_, slot, count)| {
+                sum[*slot] += count;
+                sum
+            })
     };
     top_down.by_process.iter().map(sum).collect()
 }
@@ -114,39 +116,12 @@ fn commit(inst: u32, dispatch: u64, cycle: u64, first_of_row: bool) -> Commit {
 
 /// What each instruction's slots are, on a core of width 4.
 fn slots(commits: &[Commit]) -> Vec<Vec<(Slot, u64)>> {
-    const ALL: [Slot; Slot::COUNT] = {
-        use Slot::*;
-        [
-            Retiring,
-            Mispredict,
-            MachineClear,
-            FetchCache,
-            FetchTlb,
-            FetchOther,
-            FetchBandwidth,
-            L1,
-            L2,
-            Llc,
-            Dram,
-            Store,
-            Device,
-            Divider,
-            Serialize,
-            Ports,
-        ]
-    };
     let top_down = evaluate(&stream(commits), 4, Region::Whole)
         .top_down
         .unwrap();
-    let of = |slots: &Slots| {
-        ALL.into_iter()
-            .map(|s| (s, slots[s]))
-            .filter(|(_, n)| *n > 0)
-            .collect()
-    };
     top_down.by_process[0]
-        .iter()
-        .map(|(_, slots)| of(slots))
+        .chunk_by(|(a, ..), (b, ..)| a == b)
+        .map(|inst| inst.iter().map(|(_, slot, n)| (*slot, *n)).collect())
         .collect()
 }
 
