@@ -153,6 +153,20 @@ fn runs_boot_once() {
         b["functional"]["instructions"]
     );
 
+    // A damaged one is told of once.
+    let saved = dir.join("checkpoints").read_dir().unwrap().next().unwrap();
+    let saved = saved.unwrap().path();
+    let whole = std::fs::read(&saved).unwrap();
+    std::fs::write(&saved, &whole[..whole.len() / 2]).unwrap();
+    let mut damaged = tipsim();
+    damaged.arg("run").arg(dir.join("spec.toml"));
+    damaged.arg("--guest-dir").arg(guest());
+    damaged.arg("--out").arg(dir.join("damaged"));
+    let output = damaged.env("TIPSIM_CACHE", &dir).output().unwrap();
+    assert_error(&output, 2, &["damaged or cut short", "boots anew"]);
+    assert_eq!(count(), 0);
+    std::fs::write(&saved, whole).unwrap();
+
     // Another command goes on from the same boot, another machine boots by itself.
     let other = run(&dir, "other", &["run.command='echo other'"]);
     assert!(restored(&json(&other.join("run.json"))) > Some(10_000_000));

@@ -11,7 +11,7 @@ use super::Plan;
 use super::description::guest;
 use super::progress::Console;
 use crate::checkpoint::{self, Checkpoint};
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::spec::{Mode, Net};
 use crate::system::{Engine, System};
 
@@ -42,8 +42,11 @@ impl Boot {
         let path = folder.join(format!("{}.ckpt", key(plan)?));
         let restored = path.exists();
         if restored {
-            let saved = Checkpoint::open(&path)?;
-            let (_, printed) = saved.load(system, Mode::Functional, &plan.preset)?;
+            let load = |saved: Checkpoint| saved.load(system, Mode::Functional, &plan.preset);
+            let (_, printed) = Checkpoint::open(&path).and_then(load).map_err(|error| {
+                let _ = std::fs::remove_file(&path);
+                BadInput(format!("{error} (removed: the next run boots anew)"))
+            })?;
             console.restore(&printed)?;
             // The ones in use are kept.
             let now = std::fs::File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
