@@ -194,6 +194,8 @@ pub struct Record {
     pub trace: bool,
     /// Evaluate the profilers.
     pub profilers: bool,
+    /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
+    pub detail: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
     /// zstd level of the trace, 1 to 19.
@@ -205,6 +207,7 @@ impl Default for Record {
         Self {
             trace: true,
             profilers: true,
+            detail: true,
             stages: false,
             level: 1,
         }

@@ -48,9 +48,13 @@ impl Host {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,
         };
-        let evaluator = record
-            .profilers
-            .then(|| Evaluator::new(&plan.samplers, region).in_detail(plan.preset.decode.width));
+        let evaluator = record.profilers.then(|| {
+            let evaluator = Evaluator::new(&plan.samplers, region);
+            match record.detail {
+                true => evaluator.in_detail(plan.preset.decode.width),
+                false => evaluator,
+            }
+        });
         let failed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&failed);
         let thread = std::thread::Builder::new()

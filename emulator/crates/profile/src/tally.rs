@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 /// Sums that were added to lately: those of a loop fit, and in the host's caches.
-const RECENT: usize = 2048;
+const RECENT: usize = 8192;
 
 /// Sums per key.
 #[derive(Debug)]
