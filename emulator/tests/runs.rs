@@ -300,11 +300,11 @@ fn cut_and_damaged_traces_are_reported_with_the_offset() {
 fn full_disk_keeps_what_was_recorded() {
     let dir = scratch("runs-full");
     let (spec, out) = (spec(&dir, ""), dir.join("out"));
-    // A limit on file sizes (in 512-byte blocks) stands for the full disk.
+    // A limit on file sizes (8 MiB in 512-byte blocks) stands for the full disk: half of the trace, twice a report.
     let simulator = run(&spec, &out);
     let output = Command::new("sh")
         .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 4096; exec \"$0\" \"$@\"")
+        .arg("trap '' XFSZ; ulimit -f 16384; exec \"$0\" \"$@\"")
         .arg(simulator.get_program())
         .args(simulator.get_args())
         .output()
