@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{assert_error, guest, json, repo, scratch, stderr, stdout, tipsim};
+use common::{assert_error, guest, json, repo, scratch, stdout, succeed, tipsim};
 
 /// A short run, shared by the tests of this file.
 fn run() -> &'static Path {
@@ -28,25 +28,6 @@ fn run() -> &'static Path {
 fn cycles() -> u64 {
     let run = json(&run().join("run.json"));
     run["oracle_cycles"].as_u64().expect("the Oracle's cycles")
-}
-
-/// Runs a command and gives its output.
-#[track_caller]
-fn succeed(command: &mut Command) -> String {
-    let name = command.get_program().to_owned();
-    let output = command.output().unwrap_or_else(|e| {
-        panic!(
-            "{}: {e}: run scripts/test, which installs it",
-            name.display()
-        )
-    });
-    assert!(
-        output.status.success(),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
-    stdout(&output)
 }
 
 /// Writes an export to `file` in the run's folder.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, json, scratch, stderr, stdout, tipsim};
+use common::{guest, json, scratch, stderr, stdout, succeed, tipsim};
 
 /// A short run, shared by the tests of this file.
 fn run() -> &'static Path {
@@ -22,25 +22,6 @@ fn run() -> &'static Path {
         succeed(run.arg("--out").arg(&out));
         out
     })
-}
-
-/// Runs a command and gives its output.
-#[track_caller]
-fn succeed(command: &mut Command) -> String {
-    let name = command.get_program().to_owned();
-    let output = command.output().unwrap_or_else(|e| {
-        panic!(
-            "{}: {e}: run scripts/test, which installs it",
-            name.display()
-        )
-    });
-    assert!(
-        output.status.success(),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
-    stdout(&output)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Instructions of any encoding: decoding and disassembly, and what the timing core makes of them.
+//! Instructions of any encoding: decoding and disassembly.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -42,6 +42,25 @@ pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Runs a command and gives its output.
+#[track_caller]
+pub fn succeed(command: &mut Command) -> String {
+    let name = command.get_program().to_owned();
+    let output = command.output().unwrap_or_else(|e| {
+        panic!(
+            "{}: {e}: run scripts/test, which installs it",
+            name.display()
+        )
+    });
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
 /// Checks that a command failed with `status` and one line on standard error that holds all `words`.
 #[track_caller]
 pub fn assert_error(output: &Output, status: i32, words: &[&str]) {

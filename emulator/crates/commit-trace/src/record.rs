@@ -307,7 +307,8 @@ impl CommitRecord {
     /// True if it left the ROB without committing: as [`Redirect::is_trap`], for loops over all records.
     #[inline]
     pub const fn is_trap(&self) -> bool {
-        matches!(self.flags & 7, 3 | 4)
+        let redirect = self.flags & 7;
+        redirect == Redirect::Exception as u32 || redirect == Redirect::Interrupt as u32
     }
 
     /// True for the first instruction of a ROB row.

@@ -1,8 +1,8 @@
 //! Decoding and disassembly against GNU objdump, on encodings of every table row, random words
 //! and compressed encodings. `golden/objdump.txt` is objdump's own output for a sample;
-//! the ignored test, which `scripts/test` runs too, asks objdump itself about far more.
+//! the other test asks objdump itself about far more (`scripts/test --quick` leaves it out).
 //!
-//! To renew the golden file: `BLESS=1 cargo test -p isa --test objdump -- --ignored`
+//! To renew the golden file: `BLESS=1 cargo test -p isa --test objdump`
 //! (needs Debian's binutils-riscv64-linux-gnu; 2.40 made the present one, up to 2.44 agree).
 
 use std::collections::BTreeSet;
@@ -23,7 +23,6 @@ fn agrees_with_the_golden_file() {
 }
 
 #[test]
-#[ignore = "needs riscv64-linux-gnu-objdump"]
 fn agrees_with_objdump() {
     let compressed: Vec<u32> = (0..=0xffff).filter(|raw| raw & 3 != 3).collect();
     check(&objdump(&compressed));
@@ -78,7 +77,9 @@ fn objdump(encodings: &[u32]) -> String {
         .collect();
     std::fs::write(&source, text).expect("temporary file");
     let run = |command: &mut Command| {
-        let output = command.output().expect("binutils for riscv64-linux-gnu");
+        let output = command
+            .output()
+            .expect("riscv64-linux-gnu binutils: run scripts/test, which installs them");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
     };
