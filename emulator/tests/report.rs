@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, json, scratch, stderr, stdout, succeed, tipsim};
+use common::{guest, json, scratch, stderr, succeed, tipsim};
 
 /// A short run, shared by the tests of this file.
 fn run() -> &'static Path {

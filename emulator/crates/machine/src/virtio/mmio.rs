@@ -96,6 +96,9 @@ impl Snapshot for VirtioMmio {
         archive.same("virtio device type", &backend.device_type().to_string())?;
         backend.snapshot(archive)?;
         queues.snapshot(archive)?;
+        archive.check(queues.iter().all(Queue::is_possible), || {
+            "a virtio queue that is ready with an impossible size".to_owned()
+        })?;
         replies.snapshot(archive)?;
         outstanding.snapshot(archive)?;
         transferred.snapshot(archive)?;

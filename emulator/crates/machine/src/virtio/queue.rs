@@ -64,9 +64,18 @@ snapshot::snapshot!(Chain {
 });
 
 impl Queue {
+    fn has_size(&self) -> bool {
+        self.size.is_power_of_two() && self.size <= QUEUE_MAX
+    }
+
+    /// One that is ready has a size.
+    pub fn is_possible(&self) -> bool {
+        !self.ready || self.has_size()
+    }
+
     /// Makes the queue live. Its size must be a power of two up to [`QUEUE_MAX`].
     pub fn enable(&mut self) -> Result<(), Broken> {
-        if !self.size.is_power_of_two() || self.size > QUEUE_MAX {
+        if !self.has_size() {
             return Err(Broken("queue size is not a power of two up to 256"));
         }
         let areas = [(self.descriptors, 16), (self.driver, 2), (self.device, 4)];
