@@ -2,7 +2,7 @@
 
 use std::io;
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Physical address of the first byte of RAM.
 pub const RAM_BASE: u64 = 0x8000_0000;
@@ -50,6 +50,9 @@ impl Ram {
             .no_reserve_swap()
             .map_anon()
             .map_err(|e| RamError::Map(size, e))?;
+        // Random accesses would spend more time on the host's TLB misses than on anything else. A host without huge
+        // pages refuses, which costs speed only.
+        let _ = map.advise(Advice::HugePage);
         let flags = vec![0; len >> PAGE_BITS].into_boxed_slice();
         Ok(Self {
             map,
