@@ -36,7 +36,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         let why = "no such file; an export replays the trace (run with record.trace = true)";
         return Err(bad_input(&path, why).into());
     }
-    let mut reader = open(&path)?;
+    let reader = open(&path)?;
     let meta = metadata(&reader);
     let (samplers, region) = profiled(&path, &meta)?;
     let choice = choose(&args.profiler, samplers, format)?;
@@ -55,7 +55,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
     };
     let mut timeline = windows.map(|windows| Timeline::new(region, cycles / windows));
-    replay(&path, &mut reader, |batch| {
+    replay(&path, |batch| {
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)
     })?;

@@ -86,13 +86,13 @@ pub fn write(
 /// Evaluates a run's trace and writes its report anew.
 fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let path = args.dir.join("trace.tip");
-    let mut reader = trace_cmd::open(&path)?;
+    let reader = trace_cmd::open(&path)?;
     let meta = trace_cmd::metadata(&reader);
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
     let core: Preset = serde_json::from_value(meta["core"].clone())
         .map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
     let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-    trace_cmd::replay(&path, &mut reader, |batch| evaluator.batch(batch))?;
+    trace_cmd::replay(&path, |batch| evaluator.batch(batch))?;
     let run = std::fs::read_to_string(args.dir.join("run.json"))
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())

@@ -4,11 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, StreamError};
+use commit_trace::{Batch, StreamError, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
 
-use super::{CLOCK_HZ, Reader, ended, metadata, open};
+use super::{CLOCK_HZ, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::spec::{self, Spec};
@@ -47,22 +47,46 @@ pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Regi
     Ok((samplers, region))
 }
 
+/// Batches that are read ahead, on a thread of their own.
+const AHEAD: usize = 8;
+
 /// Gives every batch of a trace to `take`.
 pub fn replay(
     path: &Path,
-    reader: &mut Reader,
-    mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
+    take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<()> {
-    let mut batch = Batch::default();
-    while { reader.next_batch(&mut batch) }.map_err(|e| BadInput(e.to_string()))? {
-        take(&batch).map_err(|e| bad_input(path, e))?;
+    match batches(path, take)? {
+        Ok(()) => Ok(()),
+        Err(WalkError::Trace(e)) => Err(BadInput(e.to_string()).into()),
+        Err(e) => Err(bad_input(path, e).into()),
     }
-    Ok(())
+}
+
+/// Gives `take` the batches of a trace up to the first error in it.
+fn batches(
+    path: &Path,
+    mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
+) -> anyhow::Result<Result<(), WalkError>> {
+    let mut replay = open(path)?.replay(AHEAD);
+    while let Some(batch) = replay.next() {
+        let taken = match batch {
+            Ok(batch) => {
+                let taken = take(&batch);
+                replay.recycle(batch);
+                taken.map_err(WalkError::from)
+            }
+            Err(e) => Err(e.into()),
+        };
+        if taken.is_err() {
+            return Ok(taken);
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Replays a trace into the profilers of its run or of another spec, as far as it goes.
 pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
-    let mut reader = open(&args.trace)?;
+    let reader = open(&args.trace)?;
     let meta = metadata(&reader);
     let (mut samplers, region) = profiled(&args.trace, &meta)?;
     if let Some(path) = &args.samplers {
@@ -72,23 +96,13 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
             crate::samplers::samplers(&spec.sampler, clock_hz).map_err(|e| bad_input(path, e))?;
     }
     let mut evaluator = Evaluator::new(&samplers, region);
-    let mut batch = Batch::default();
     let start = std::time::Instant::now();
-    let read = loop {
-        match reader.next_batch(&mut batch) {
-            Ok(true) => {}
-            Ok(false) => break Ok(ControlFlow::Continue(())),
-            Err(e) => break Err(e.into()),
-        }
-        if let Err(e) = evaluator.batch(&batch) {
-            break Err(e.into());
-        }
-    };
+    let read = batches(&args.trace, |batch| evaluator.batch(batch))?;
     let evaluation = evaluator.finish();
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);
     }
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, read.map(ControlFlow::Continue))
 }
 
 fn print(evaluation: &Evaluation, seconds: f64, format: Format) {

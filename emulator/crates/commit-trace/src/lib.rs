@@ -55,7 +55,9 @@ pub use inst::{Class, InstFacts};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
 pub use recorder::{BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording};
 pub use sink::{Commit, CommitSink, NullSink};
-pub use span::{MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State};
+pub use span::{
+    Ahead, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, gap_spans, group_spans,
+};
 pub use stages::{StageCycles, Stages};
 pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};
 pub use walk::{Item, Position, Range, Retired, WalkError, walk};

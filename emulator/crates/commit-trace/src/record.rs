@@ -255,6 +255,7 @@ impl CommitRecord {
     }
 
     /// The packed words `(lead, flags)`, for storage.
+    #[inline]
     pub const fn packed(&self) -> (u32, u32) {
         (self.lead, self.flags)
     }

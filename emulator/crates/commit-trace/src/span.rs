@@ -52,10 +52,42 @@ impl Span<'_> {
     }
 }
 
+/// The records that come next.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead<'a> {
+    /// The rest of the batch, from the start of a commit group.
+    pub records: &'a [CommitRecord],
+    /// An event precedes the record of this index, or the batch ends there. It may lie within a group.
+    pub until: usize,
+    /// The record before, and the cycle in which it committed.
+    pub before: Option<(&'a CommitRecord, u64)>,
+    /// Last cycle before them.
+    pub cycle: u64,
+}
+
+/// What a sink does with the records ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// It has dealt with so many of them, which make whole groups and last so many cycles.
+    Whole {
+        /// Records, at least one.
+        records: usize,
+        /// Cycles.
+        cycles: u64,
+    },
+    /// It wants at least so many of them as spans, then to be asked again.
+    Spans(usize),
+}
+
 /// Receives spans. Every cycle after the stream's start is in exactly one span, in order.
 pub trait SpanSink {
     /// The next run of cycles.
     fn span(&mut self, span: &Span<'_>);
+    /// Asked before records become spans. A sink that can tell what many amount to without them is faster.
+    #[inline(always)]
+    fn ahead(&mut self, _ahead: &Ahead<'_>) -> Take {
+        Take::Spans(usize::MAX)
+    }
     /// An instruction left the ROB by a trap in cycle `commit`, without committing. Its spans follow.
     fn trap(&mut self, _commit: u64, _record: &CommitRecord) {}
     /// Static facts, before their first use; `cycle` is that of the batch's start.
@@ -125,10 +157,28 @@ impl SpanBuilder {
             let next = events.next();
             let stop = next.map_or(records.len(), |(index, _)| *index as usize);
             while at < stop {
-                let group = Group::find(records, at, batch.first_seq)?;
-                cycle = group.emit(last, cycle, sink);
-                last = Some((&records[group.end - 1], cycle));
-                at = group.end;
+                let ahead = Ahead {
+                    records: &records[at..],
+                    until: stop - at,
+                    before: last,
+                    cycle,
+                };
+                match sink.ahead(&ahead) {
+                    Take::Whole { records, cycles } => {
+                        at += records;
+                        cycle += cycles;
+                    }
+                    Take::Spans(count) => {
+                        let end = at.saturating_add(count.max(1)).min(stop);
+                        while at < end {
+                            let group = Group::find(records, at, batch.first_seq)?;
+                            cycle = group.emit(last, cycle, sink);
+                            at = group.end;
+                            last = Some((&records[at - 1], cycle));
+                        }
+                    }
+                }
+                last = Some((&records[at - 1], cycle));
             }
             let Some((_, event)) = next else { break };
             let seq = Seq(batch.first_seq.0 + stop as u64);
@@ -191,6 +241,23 @@ impl SpanBuilder {
     }
 }
 
+/// Emits the spans of the commit group that `records` begin with, after `cycle`; `before` is the record before it
+/// and its commit. Returns the group's size and cycle.
+///
+/// # Errors
+/// If no commit stage can have produced it; `first_seq` is the first record's number.
+#[inline]
+pub fn group_spans(
+    records: &[CommitRecord],
+    before: Option<(&CommitRecord, u64)>,
+    cycle: u64,
+    first_seq: Seq,
+    sink: &mut impl SpanSink,
+) -> Result<(usize, u64), StreamError> {
+    let group = Group::find(records, 0, first_seq)?;
+    Ok((group.end, group.emit(before, cycle, sink)))
+}
+
 /// Gives an event to the sink and returns the cycle after it; `None` if the hart slept within a commit group.
 fn pass(event: &Event, at_boundary: bool, cycle: u64, sink: &mut impl SpanSink) -> Option<u64> {
     let Event::Idle { cycles } = *event else {
@@ -237,7 +304,7 @@ impl<'a> Group<'a> {
         let gap = u64::from(first.commit_delta) - 1;
         let commit = cycle + gap + 1;
         if gap > 0 {
-            fill(before, first, cycle + 1, gap, commit, sink);
+            gap_spans(before, first, cycle + 1, gap, commit, sink);
         }
         let committing = self.records.len() - usize::from(self.trapped);
         if committing > 0 {
@@ -307,9 +374,10 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The `gap` cycles from `start` in which nothing commits, before `first` does.
+/// Emits the spans of the `gap` cycles from `start` in which nothing commits, before `first` does in cycle `commit`;
+/// `before` is the record before it and its commit.
 #[inline(always)]
-fn fill(
+pub fn gap_spans(
     before: Option<(&CommitRecord, u64)>,
     first: &CommitRecord,
     start: u64,

@@ -1,7 +1,7 @@
 //! How fast a stream is recorded, written, read and evaluated; and what an instruction costs on disk, and a
 //! report on the processor.
 //!
-//! `scripts/bench profilers [TRACE]`, or `cargo bench -p profile --bench replay [-- TRACE]`
+//! `scripts/bench profilers [TRACE]`, or `cargo bench -p profile --bench replay [-- TRACE] [--format json]`
 
 use std::hint::black_box;
 use std::io::Cursor;
@@ -36,9 +36,19 @@ fn on_processor() -> Option<Duration> {
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-fn report(what: &str, instructions: u64, time: Duration) {
-    let rate = instructions as f64 / time.as_secs_f64() / 1e6;
-    println!("{what:24} {rate:8.1} M instructions/s");
+/// What was measured, by name.
+#[derive(Default)]
+struct Results(serde_json::Map<String, Value>);
+
+impl Results {
+    fn rate(&mut self, what: &str, instructions: u64, time: Duration) {
+        let rate = instructions as f64 / time.as_secs_f64() / 1e6;
+        println!("{what:28} {rate:8.1} M instructions/s");
+        self.0.insert(
+            what.replace([',', ' '], "_").replace("__", "_"),
+            rate.into(),
+        );
+    }
 }
 
 struct Count(u64);
@@ -79,12 +89,11 @@ fn hundred() -> Vec<Sampler> {
     samplers
 }
 
-fn batches() -> Vec<Batch> {
-    // Cargo passes `--bench`.
-    let Some(path) = std::env::args().skip(1).find(|arg| !arg.starts_with('-')) else {
+fn batches(path: Option<&str>) -> Vec<Batch> {
+    let Some(path) = path else {
         return synthetic::program(20_000_000, 1);
     };
-    let mut reader = TraceReader::open(Path::new(&path)).expect("a trace");
+    let mut reader = TraceReader::open(Path::new(path)).expect("a trace");
     let mut batches = Vec::new();
     let mut batch = Batch::default();
     // 400 MB of them.
@@ -95,7 +104,17 @@ fn batches() -> Vec<Batch> {
 }
 
 fn main() {
-    let batches = batches();
+    // Cargo passes `--bench`.
+    let mut args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
+    let json = args.iter().position(|arg| arg == "--format").map(|at| {
+        let format = args.drain(at..(at + 2).min(args.len())).nth(1);
+        format.as_deref() == Some("json")
+    });
+    let mut results = Results::default();
+    let batches = batches(args.first().map(String::as_str));
     let instructions: u64 = batches.iter().map(|batch| batch.records.len() as u64).sum();
     let mut bytes = Vec::new();
     let time = best(|| {
@@ -106,9 +125,9 @@ fn main() {
             .for_each(|batch| writer.batch(batch).expect("memory"));
         writer.finish().expect("memory");
     });
-    report("write", instructions, time);
+    results.rate("write", instructions, time);
     println!(
-        "{:24} {:8.3} bytes/instruction",
+        "{:28} {:8.3} bytes/instruction",
         "",
         bytes.len() as f64 / instructions as f64
     );
@@ -118,7 +137,7 @@ fn main() {
         let mut reader = TraceReader::new(Cursor::new(&bytes), "bench".into()).expect("a trace");
         while reader.next_batch(&mut batch).expect("a whole trace") {}
     });
-    report("read", instructions, time);
+    results.rate("read", instructions, time);
 
     let time = best(|| {
         let mut count = Count(0);
@@ -128,7 +147,7 @@ fn main() {
             .for_each(|batch| spans.batch(batch, &mut count).expect("valid"));
         black_box(count.0);
     });
-    report("spans", instructions, time);
+    results.rate("spans", instructions, time);
 
     for (what, samplers) in [
         ("oracle", Vec::new()),
@@ -142,7 +161,7 @@ fn main() {
                 .for_each(|batch| evaluator.batch(batch).expect("valid"));
             black_box(evaluator.finish());
         });
-        report(what, instructions, time);
+        results.rate(what, instructions, time);
     }
 
     // A report costs what was executed, not how often: the same program run for a quarter of the time.
@@ -164,7 +183,7 @@ fn main() {
             ));
         });
         println!(
-            "{:24} {:8.2} s for {} instructions, {} of them static",
+            "{:28} {:8.2} s for {} instructions, {} of them static",
             "report, 16 samplers",
             time.as_secs_f64(),
             evaluation.instructions,
@@ -180,7 +199,7 @@ fn main() {
         }
         black_box(evaluator.finish());
     });
-    report("read and evaluate", instructions, time);
+    results.rate("replay, one core", instructions, time);
 
     // Two threads: the clock on the wall.
     let times = (0..5).map(|_| {
@@ -196,9 +215,12 @@ fn main() {
         black_box(evaluator.finish());
         start.elapsed()
     });
-    report(
-        "the same, reading ahead",
+    results.rate(
+        "replay, reading ahead",
         instructions,
         times.min().unwrap_or_default(),
     );
+    if json == Some(true) {
+        println!("{}", Value::Object(results.0));
+    }
 }

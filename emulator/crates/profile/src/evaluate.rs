@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use commit_trace::{
-    Batch, CommitRecord, Event, InstFacts, InstId, Span, SpanBuilder, SpanSink, State, StreamError,
-    TeaEvents,
+    Ahead, Batch, CommitRecord, Event, InstFacts, InstId, Seq, Span, SpanBuilder, SpanSink, State,
+    StreamError, Take, TeaEvents, group_spans,
 };
 
+use crate::block::Block;
 use crate::events::SignatureCounter;
 use crate::oracle::Oracle;
 use crate::topdown::Counter;
@@ -60,6 +61,8 @@ impl Evaluator {
             by_mark: views.iter().any(|view| view.filter().marked),
             views,
             next_due: 0,
+            next_look: 0,
+            by_blocks: true,
             profiled: 0,
             idle: 0,
             instructions: 0,
@@ -94,6 +97,13 @@ impl Evaluator {
         for view in &mut self.run.views {
             view.in_detail();
         }
+        self
+    }
+
+    /// Looks at every span: slower, with the same result.
+    #[cfg(test)]
+    fn span_by_span(mut self) -> Self {
+        self.run.by_blocks = false;
         self
     }
 
@@ -215,6 +225,10 @@ struct Run {
     views: Vec<View>,
     /// The profiled cycle in which some view must be shown the span; 0: a sample is pending.
     next_due: u64,
+    /// The same, but samples that wait for nothing but a record do not count.
+    next_look: u64,
+    /// Many groups are evaluated at once where that is possible.
+    by_blocks: bool,
     /// Profiled cycles so far.
     profiled: u64,
     idle: u64,
@@ -241,6 +255,24 @@ impl Details {
         self.slots.span(span);
         self.signatures.span(span, process);
     }
+
+    #[inline(never)]
+    fn block(&mut self, block: &Block<'_>, process: ProcessId) {
+        self.signatures.block(block, process);
+        if self.slots.block(block) {
+            return;
+        }
+        let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
+        let sink = &mut Slots(&mut self.slots);
+        while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
+        {
+            (at, cycle) = (at + len, commit);
+            if at == block.records.len() {
+                return;
+            }
+            before = Some((&block.records[at - 1], commit));
+        }
+    }
 }
 
 impl Run {
@@ -258,6 +290,73 @@ impl Run {
     fn schedule(&mut self) {
         let next = self.views.iter().map(View::next_due).min();
         self.next_due = next.unwrap_or(u64::MAX);
+        let next = self.views.iter().map(View::next_look).min();
+        self.next_look = next.unwrap_or(u64::MAX);
+    }
+
+    /// A profiled span passes the samplers.
+    #[inline(always)]
+    fn pass(&mut self, span: &Span<'_>) {
+        let end = self.profiled + span.cycles;
+        if end >= self.next_due {
+            self.sample(span);
+        }
+        self.profiled = end;
+        if span.state == State::Computing {
+            self.last = span.records.last().map(|record| record.inst);
+        }
+    }
+
+    /// True if all cycles of a block are charged to instructions of the present privilege.
+    fn is_of_one_privilege(&self, block: &Block<'_>) -> bool {
+        let same =
+            |record: &CommitRecord| self.privileges[record.inst.0 as usize] == self.privilege;
+        block.before.is_none_or(|(record, _)| same(record)) && block.records.iter().all(same)
+    }
+
+    /// A trigger falls into the block, or a sample is pending. Groups that have to do with neither are passed over.
+    #[inline(never)]
+    fn sample_block(&mut self, block: &Block<'_>) {
+        let start = self.profiled;
+        let (mut at, mut cycle) = (0, block.cycle);
+        while at < block.records.len() {
+            // The group in which the next trigger falls; the one at hand if a sample waits for its spans.
+            let ahead = self.next_look.saturating_sub(start);
+            let (found, before) = reach(block, at, cycle, ahead);
+            if self.next_due < self.next_look {
+                let records = &block.records[at..found];
+                for view in &mut self.views {
+                    view.groups(cycle, records, self.process);
+                }
+                self.schedule();
+            }
+            if let Some(last) = block.records[..found].last() {
+                self.last = Some(last.inst);
+            }
+            self.profiled = start + (before - block.cycle);
+            (at, cycle) = (found, before);
+            if at == block.records.len() {
+                return;
+            }
+            let records = &block.records[at..];
+            let last = at.checked_sub(1).map(|last| (&block.records[last], cycle));
+            let sink = &mut Sampled(self);
+            let Ok((len, commit)) =
+                group_spans(records, last.or(block.before), cycle, Seq(0), sink)
+            else {
+                return;
+            };
+            (at, cycle) = (at + len, commit);
+        }
+    }
+
+    fn show_trap(&mut self, commit: u64, record: &CommitRecord) {
+        if self.next_due == 0 {
+            for view in &mut self.views {
+                view.trap(commit, record, self.process);
+            }
+            self.schedule();
+        }
     }
 
     /// The process, the privilege or the region has changed.
@@ -289,7 +388,68 @@ impl Run {
     }
 }
 
+/// From the group at `at`, which follows `cycle`: the first one that ends `ahead` cycles or more after the block's
+/// start, or the block's end; and the cycle before it.
+#[inline(always)]
+fn reach(block: &Block<'_>, at: usize, cycle: u64, ahead: u64) -> (usize, u64) {
+    let target = block.cycle.saturating_add(ahead);
+    let mut cycle = cycle;
+    for (n, record) in block.records.iter().enumerate().skip(at) {
+        let delta = u64::from(record.commit_delta);
+        if delta > 0 && cycle + delta >= target {
+            return (n, cycle);
+        }
+        cycle += delta;
+    }
+    (block.records.len(), cycle)
+}
+
+/// Shows samplers the spans of single groups; all else is done for their block.
+struct Sampled<'a>(&'a mut Run);
+
+impl SpanSink for Sampled<'_> {
+    fn span(&mut self, span: &Span<'_>) {
+        self.0.pass(span);
+    }
+}
+
+/// Counts slots span by span.
+struct Slots<'a>(&'a mut Counter);
+
+impl SpanSink for Slots<'_> {
+    fn span(&mut self, span: &Span<'_>) {
+        self.0.span(span);
+    }
+}
+
 impl SpanSink for Run {
+    #[inline(always)]
+    fn ahead(&mut self, ahead: &Ahead<'_>) -> Take {
+        if !(self.profiling && self.by_blocks) {
+            return Take::Spans(usize::MAX);
+        }
+        let block = match Block::find(ahead) {
+            Ok(block) => block,
+            Err(records) => return Take::Spans(records),
+        };
+        if self.by_privilege && !self.is_of_one_privilege(&block) {
+            return Take::Spans(block.records.len());
+        }
+        self.oracle.block(&block);
+        if let Some(details) = &mut self.details {
+            details.block(&block, self.process);
+        }
+        let (records, cycles) = (block.records.len(), block.cycles);
+        let end = self.profiled + cycles;
+        if end >= self.next_due {
+            self.sample_block(&block);
+        }
+        self.profiled = end;
+        self.last = block.records.last().map(|record| record.inst);
+        self.instructions += records as u64;
+        Take::Whole { records, cycles }
+    }
+
     // Called for every span: inlining makes the evaluation faster by a seventh (`benches/replay.rs`).
     #[inline(always)]
     fn span(&mut self, span: &Span<'_>) {
@@ -309,17 +469,12 @@ impl SpanSink for Run {
             {
                 self.change_privilege(privilege);
             }
-            let end = self.profiled + span.cycles;
-            if end >= self.next_due {
-                self.sample(span);
-            }
-            self.profiled = end;
-        }
-        if span.state == State::Computing {
-            self.last = span.records.last().map(|record| record.inst);
-            if self.profiling {
+            self.pass(span);
+            if span.state == State::Computing {
                 self.instructions += span.records.len() as u64;
             }
+        } else if span.state == State::Computing {
+            self.last = span.records.last().map(|record| record.inst);
         }
     }
 
@@ -331,12 +486,7 @@ impl SpanSink for Run {
         if let Some(details) = &mut self.details {
             details.slots.next(record, commit);
         }
-        if self.next_due == 0 {
-            for view in &mut self.views {
-                view.trap(commit, record, self.process);
-            }
-            self.schedule();
-        }
+        self.show_trap(commit, record);
     }
 
     fn facts(&mut self, cycle: u64, facts: &InstFacts) {

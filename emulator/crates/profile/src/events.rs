@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
-use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents};
+use commit_trace::{CommitRecord, InstId, Span, SpanSink, State, TeaEvents, gap_spans};
 use serde::{Deserialize, Serialize};
 
+use crate::block::Block;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile, Profiler};
@@ -64,6 +65,28 @@ impl SignatureCounter {
         }
     }
 
+    /// Charges a block: the same as its spans.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, block: &Block<'_>, process: ProcessId) {
+        // Few records met an event. A Flushed span is charged to the record before.
+        let before = block.before.map_or(0, |(record, _)| record.tea().0);
+        let any = { block.records.iter() }.fold(before, |any, record| any | record.tea().0);
+        if any == 0 {
+            return;
+        }
+        block.groups(|at, size| {
+            for record in &block.records[at..at + size] {
+                self.add(process, record, SHARE[size]);
+            }
+            let first = &block.records[at];
+            let gap = u64::from(first.commit_delta) - 1;
+            if gap > 0 {
+                let mut waiting = Waiting(self, process);
+                gap_spans(block.before(at), first, 0, gap, 0, &mut waiting);
+            }
+        });
+    }
+
     /// Gives `units` to a record's instruction and events.
     #[inline]
     pub(crate) fn add(&mut self, process: ProcessId, record: &CommitRecord, units: u64) {
@@ -89,6 +112,15 @@ impl SignatureCounter {
         let mut list: Vec<_> = unpacked.collect();
         list.sort_unstable();
         Signatures(list)
+    }
+}
+
+/// Charges spans in which nothing commits.
+struct Waiting<'a>(&'a mut SignatureCounter, ProcessId);
+
+impl SpanSink for Waiting<'_> {
+    fn span(&mut self, span: &Span<'_>) {
+        self.0.span(span, self.1);
     }
 }
 

@@ -15,6 +15,7 @@
 //! assert_eq!(evaluation.oracle.total(), (evaluation.cycles - evaluation.idle) * 840);
 //! ```
 
+mod block;
 mod clock;
 mod error;
 mod evaluate;

@@ -1,7 +1,10 @@
 //! The golden reference: every cycle, charged exactly.
 
-use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents};
+use commit_trace::{
+    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
+};
 
+use crate::block::{BLOCK, Block};
 use crate::evaluation::CycleStacks;
 use crate::paged::Paged;
 use crate::{Component, CycleStack, ProcessId, Profile};
@@ -63,8 +66,33 @@ impl Oracle {
             let insts = span.records.iter().map(|record| record.inst.0);
             counts.execution.update(insts, |units| *units += share);
         } else if let Some(record) = span.records.first() {
-            let component = component(span.state, record);
-            counts.waiting.entry(record.inst.0)[component] += span.cycles * UNITS_PER_CYCLE;
+            charge(&mut counts.waiting, span, record);
+        }
+    }
+
+    /// Charges a block: the same as its spans.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, block: &Block<'_>) {
+        let counts = &mut self.counts[self.current];
+        // What each of its instructions gets. A group writes that of the widest group's, the next one over it.
+        let mut shares = [0u16; BLOCK + MAX_COMMIT_WIDTH];
+        block.groups(|at, size| {
+            let share = SHARE[size.min(MAX_COMMIT_WIDTH)] as u16;
+            shares[at..at + MAX_COMMIT_WIDTH].fill(share);
+        });
+        let insts = block.records.iter().map(|record| record.inst.0);
+        let mut shares = shares.iter();
+        counts.execution.update(insts, |units| {
+            *units += shares.next().map_or(0, |share| u64::from(*share));
+        });
+        let mut gaps = block.gaps;
+        while gaps != 0 {
+            let at = gaps.trailing_zeros() as usize;
+            gaps &= gaps - 1;
+            let first = &block.records[at];
+            let gap = u64::from(first.commit_delta) - 1;
+            let mut waiting = Waiting(&mut counts.waiting);
+            gap_spans(block.before(at), first, 0, gap, 0, &mut waiting);
         }
     }
 
@@ -89,6 +117,24 @@ impl Oracle {
         }
         (profile, CycleStacks::new(stacks), marked)
     }
+}
+
+/// Charges spans in which nothing commits.
+struct Waiting<'a>(&'a mut Paged<CycleStack>);
+
+impl SpanSink for Waiting<'_> {
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) {
+        if let Some(record) = span.records.first() {
+            charge(self.0, span, record);
+        }
+    }
+}
+
+#[inline(always)]
+fn charge(waiting: &mut Paged<CycleStack>, span: &Span<'_>, record: &CommitRecord) {
+    let component = component(span.state, record);
+    waiting.entry(record.inst.0)[component] += span.cycles * UNITS_PER_CYCLE;
 }
 
 impl Counts {

@@ -50,6 +50,21 @@ pub trait Policy: Send {
         Outcome::Pending
     }
 
+    /// True if nothing but [`Self::record`] ends what is pending. Then [`Self::span`] is not called.
+    fn waits_for_records(&self) -> bool {
+        false
+    }
+
+    /// Several instructions commit after cycle `before`, in one or more groups: as [`Self::records`].
+    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        let mut commit = before;
+        let mut outcomes = records.iter().map(|record| {
+            commit += u64::from(record.commit_delta);
+            self.record(commit, record)
+        });
+        { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
+    }
+
     /// Several instructions commit in cycle `commit`: the first outcome that is not pending, and the
     /// index of its record. One call for all, as calls are what it costs.
     fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {

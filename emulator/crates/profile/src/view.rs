@@ -25,6 +25,8 @@ pub(crate) struct View {
     due: BinaryHeap<Reverse<(u64, usize)>>,
     /// Groups with a pending sample.
     waiting: Vec<usize>,
+    /// A pending sample waits for a span, not only for records.
+    watching: bool,
 }
 
 /// Samplers that trigger together.
@@ -59,6 +61,7 @@ impl View {
             groups: Vec::new(),
             due: BinaryHeap::new(),
             waiting: Vec::new(),
+            watching: false,
         }
     }
 
@@ -118,9 +121,17 @@ impl View {
 
     /// The profiled cycle in which it must next be shown the span; 0: in every one.
     pub(crate) fn next_due(&self) -> u64 {
+        match self.waiting[..] {
+            [] => self.next_look(),
+            _ => 0,
+        }
+    }
+
+    /// The same if all records between are shown by [`View::groups`].
+    pub(crate) fn next_look(&self) -> u64 {
         match self.due.peek() {
             _ if !self.open => u64::MAX,
-            _ if !self.waiting.is_empty() => 0,
+            _ if self.watching => 0,
             Some(Reverse((time, _))) => (time - self.elapsed).saturating_add(self.opened),
             None => u64::MAX,
         }
@@ -197,6 +208,14 @@ impl View {
         self.show(|sampler| sampler.span(span, process));
     }
 
+    /// Shows records that commit after cycle `before`, in whole groups, before the next trigger; only if no sample
+    /// waits for a span.
+    pub(crate) fn groups(&mut self, before: u64, records: &[CommitRecord], process: ProcessId) {
+        if !self.waiting.is_empty() {
+            self.show(|sampler| sampler.groups(before, records, process));
+        }
+    }
+
     /// Shows an instruction that trapped.
     pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, process: ProcessId) {
         self.show(|sampler| sampler.record(commit, record, process));
@@ -204,13 +223,15 @@ impl View {
 
     /// Gives every sampler that waits its turn, and forgets the groups in which none waits any longer.
     fn show(&mut self, mut turn: impl FnMut(&mut Running)) {
-        let groups = &mut self.groups;
+        let (groups, watching) = (&mut self.groups, &mut self.watching);
+        *watching = false;
         self.waiting.retain(|number| {
             let group = &mut groups[*number];
             group.waiting = false;
             for sampler in group.samplers.iter_mut().filter(|sampler| sampler.pending) {
                 turn(sampler);
                 group.waiting |= sampler.pending;
+                *watching |= sampler.pending && !sampler.by_record;
             }
             group.waiting
         });
@@ -223,6 +244,7 @@ impl View {
             group.waiting = false;
             group.samplers.iter_mut().for_each(Running::drop_pending);
         }
+        self.watching = false;
     }
 
     /// The results with their samplers' positions, after `profiled` cycles in all.
@@ -244,6 +266,8 @@ struct Running {
     position: usize,
     sampler: Sampler,
     policy: Box<dyn Policy>,
+    /// See [`Policy::waits_for_records`].
+    by_record: bool,
     profile: Profile,
     samples: u64,
     dropped: u64,
@@ -260,9 +284,11 @@ struct Running {
 
 impl Running {
     fn new(position: usize, sampler: Sampler) -> Self {
+        let policy = sampler.profiler.policy();
         Self {
             position,
-            policy: sampler.profiler.policy(),
+            by_record: policy.waits_for_records(),
+            policy,
             sampler,
             profile: Profile::new(UNITS_PER_CYCLE),
             samples: 0,
@@ -291,13 +317,21 @@ impl Running {
 
     /// A span passes while a sample is pending.
     fn span(&mut self, span: &Span<'_>, process: ProcessId) {
-        let outcome = self.policy.span(span);
-        self.settle(outcome, span.records, process);
+        if !self.by_record {
+            let outcome = self.policy.span(span);
+            self.settle(outcome, span.records, process);
+        }
         if span.state == State::Computing
             && self.pending
             && let Some((outcome, at)) = self.policy.records(span.commit, span.records)
         {
             self.settle(outcome, &span.records[at..=at], process);
+        }
+    }
+
+    fn groups(&mut self, before: u64, records: &[CommitRecord], process: ProcessId) {
+        if let Some((outcome, at)) = self.policy.groups(before, records) {
+            self.settle(outcome, &records[at..=at], process);
         }
     }
 

@@ -426,3 +426,78 @@ fn a_filter_is_by_the_name_that_a_process_first_runs_under() {
         evaluation
     );
 }
+
+proptest! {
+    #[test]
+    fn blocks_and_single_spans_agree(
+        words in prop::collection::vec(any::<u32>(), 0..900),
+        calm in any::<bool>(),
+        width in 1..=8usize,
+        period in 1..300u64,
+        seed in any::<u64>(),
+        filter in 0..24usize,
+    ) {
+        let mut words = words;
+        if calm {
+            // Few redirects and events: long blocks.
+            for word in words.iter_mut().filter(|word| **word % 97 != 0) {
+                *word &= 0x7ffc_0fff;
+            }
+        }
+        let mut batches = synthetic::batches(&words, width);
+        for facts in batches.iter_mut().flat_map(|batch| &mut batch.facts) {
+            facts.privilege = [0, 1, 3][facts.id.0 as usize / 64 % 3];
+        }
+        let filter = filters().swap_remove(filter);
+        let few = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(10 * period)));
+        let filtered = samplers(period, seed).into_iter().map(|s| s.filtered(filter.clone()));
+        let all: Vec<Sampler> = few.iter().cloned().chain(filtered).collect();
+        for region in [Region::Whole, Region::Marked] {
+            for samplers in [&few[..], &all[..]] {
+                for detail in [false, true] {
+                    let evaluator = || {
+                        let evaluator = Evaluator::new(samplers, region).keep_samples();
+                        if detail { evaluator.in_detail(width as u32) } else { evaluator }
+                    };
+                    let (mut blocks, mut spans) = (evaluator(), evaluator().span_by_span());
+                    for batch in &batches {
+                        blocks.batch(batch).unwrap();
+                        spans.batch(batch).unwrap();
+                    }
+                    prop_assert_eq!(blocks.finish(), spans.finish());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_and_single_spans_find_the_same_wrong(
+        records in prop::collection::vec(any_record(), 0..140),
+        small in any::<bool>(),
+        events in prop::collection::vec((0..140u32, any_event()), 0..3),
+    ) {
+        let mut records = records;
+        if small {
+            // No traps: what a block may hold.
+            for record in &mut records {
+                let (lead, flags) = record.packed();
+                let delta = record.commit_delta.min(2);
+                *record = CommitRecord::from_packed(record.inst, delta, lead, flags & !7);
+            }
+        }
+        let mut events = events;
+        events.sort_by_key(|(index, _)| *index);
+        let facts = synthetic::batches(&[0; 40], 1).remove(0).facts;
+        let batch = Batch { facts, records, events, ..Batch::default() };
+        // Deltas may be large: a trigger each few cycles would take its time.
+        let schedule = Schedule::every(if small { 7 } else { 1 << 30 });
+        let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, schedule));
+        let [blocks, spans] = [false, true].map(|single| {
+            let evaluator = Evaluator::new(&all, Region::Whole).in_detail(4);
+            let mut evaluator = if single { evaluator.span_by_span() } else { evaluator };
+            let taken = evaluator.batch(&batch);
+            (taken, evaluator.finish())
+        });
+        prop_assert_eq!(blocks, spans);
+    }
+}

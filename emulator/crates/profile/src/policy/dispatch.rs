@@ -91,6 +91,10 @@ impl Policy for Dispatch {
         Outcome::Pending
     }
 
+    fn waits_for_records(&self) -> bool {
+        true
+    }
+
     fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
         match self.tail.place(commit, record) {
             Place::Older => Outcome::Pending,
@@ -127,6 +131,10 @@ impl Policy for DispatchOp {
         self.tail.start(at.cycle);
         self.group = None;
         Outcome::Pending
+    }
+
+    fn waits_for_records(&self) -> bool {
+        true
     }
 
     fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {

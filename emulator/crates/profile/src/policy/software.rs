@@ -23,6 +23,10 @@ impl Policy for Software {
         Outcome::Pending
     }
 
+    fn waits_for_records(&self) -> bool {
+        true
+    }
+
     fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
         if record.decode(commit) >= self.trigger {
             Outcome::One(record.inst)

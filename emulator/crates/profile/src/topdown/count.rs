@@ -1,9 +1,12 @@
 //! From spans to slots.
 
-use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaEvents};
+use commit_trace::{
+    CommitRecord, CycleClass, InstId, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
+};
 
 use super::{Slot, SlotWindow, Slots, TopDown};
 use crate::ProcessId;
+use crate::block::Block;
 use crate::paged::Paged;
 use crate::tally::Tally;
 
@@ -69,9 +72,53 @@ impl Counter {
         self.next(record, span.commit);
         self.windows.reach(span.start, self.process);
         self.windows.cycles += span.cycles;
-        let slots = self.width * span.cycles;
         match span.state {
             State::Computing => self.computing(span),
+            _ => self.waiting(span, record),
+        }
+        self.windows.end = span.end();
+    }
+
+    /// Counts a block; false if it does not end in the open window: nothing was done then.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, block: &Block<'_>) -> bool {
+        let end = block.cycle + block.cycles;
+        let is_within = |start: u64| end - start < self.windows.length;
+        if !self.windows.start.is_some_and(is_within) {
+            return false;
+        }
+        self.windows.cycles += block.cycles;
+        self.windows.end = end + 1;
+        self.retire(block.records);
+        let mut cycle = block.cycle;
+        block.groups(|at, size| {
+            let group = &block.records[at..at + size];
+            let Some(first) = group.first() else { return };
+            let gap = u64::from(first.commit_delta) - 1;
+            let commit = cycle + gap + 1;
+            self.next(first, commit);
+            if gap > 0 {
+                let mut waiting = Waiting(self);
+                gap_spans(
+                    block.before(at),
+                    first,
+                    cycle + 1,
+                    gap,
+                    commit,
+                    &mut waiting,
+                );
+            }
+            self.leave_over(group, commit);
+            cycle = commit;
+        });
+        true
+    }
+
+    /// A span in which nothing commits.
+    #[inline]
+    fn waiting(&mut self, span: &Span<'_>, record: &CommitRecord) {
+        let slots = self.width * span.cycles;
+        match span.state {
             State::Stalled => self.lose(self.process, record.inst, backend(record), slots),
             State::Flushed => self.lose(self.process, record.inst, flush(record), slots),
             State::Drained => {
@@ -80,18 +127,26 @@ impl Counter {
                 self.lose(self.process, record.inst, refusal(record), refused);
                 self.lose(self.process, record.inst, latency(record), slots - refused);
             }
-            State::Idle => {}
+            State::Computing | State::Idle => {}
         }
-        self.windows.end = span.end();
     }
 
     fn computing(&mut self, span: &Span<'_>) {
-        let insts = span.records.iter().map(|record| record.inst.0);
+        self.retire(span.records);
+        self.leave_over(span.records, span.commit);
+    }
+
+    fn retire(&mut self, records: &[CommitRecord]) {
+        let insts = records.iter().map(|record| record.inst.0);
         self.retired[self.process].update(insts, |retired| *retired += 1);
-        let committed = span.records.len() as u64;
-        self.windows.now[Slot::Retiring] += committed;
-        let slots = self.width.saturating_sub(committed);
-        let (Some(first), Some(last)) = (span.records.first(), span.records.last()) else {
+        self.windows.now[Slot::Retiring] += records.len() as u64;
+    }
+
+    /// The slots that these, which commit in one cycle, do not use.
+    #[inline]
+    fn leave_over(&mut self, records: &[CommitRecord], commit: u64) {
+        let slots = self.width.saturating_sub(records.len() as u64);
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
             return;
         };
         if last.redirect() != Redirect::None {
@@ -99,7 +154,7 @@ impl Counter {
         } else if slots > 0 {
             self.open = Some(Open {
                 process: self.process,
-                cycle: span.commit,
+                cycle: commit,
                 slots,
                 first: *first,
                 last: *last,
@@ -192,6 +247,18 @@ impl Counter {
             width: self.width as u32,
             by_process,
             windows: self.windows.list,
+        }
+    }
+}
+
+/// Counts spans in which nothing commits.
+struct Waiting<'a>(&'a mut Counter);
+
+impl SpanSink for Waiting<'_> {
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) {
+        if let Some(record) = span.records.first() {
+            self.0.waiting(span, record);
         }
     }
 }
