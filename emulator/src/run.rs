@@ -205,7 +205,7 @@ fn simulate(
 
     let parts = self_profile.map(SelfProfile::finish).transpose()?;
     let timing = engine.is_timing();
-    let stats = engine.stats();
+    let stats = engine.stats().map(|mut harts| harts.remove(0));
     let recorded = engine.finish();
     recorded.map_err(|e| tracing::error!("{e}")).ok();
     let host = host.map(Host::finish).transpose()?;
@@ -231,14 +231,14 @@ fn timing(
     host: &mut Option<Host>,
 ) -> anyhow::Result<Engine> {
     let record = &plan.spec.record;
-    let mut recorder = None;
+    let mut recorders = Vec::new();
     if record.trace || record.profilers {
         let (sender, stream) = recording(HartId(0), system.hart.cycle(), IN_FLIGHT);
-        recorder = Some(sender);
+        recorders.push(sender);
         *host = Some(Host::start(plan, out, stream)?);
     }
     let stages = record.stages && record.trace;
-    Ok(system.timing(&plan.preset, recorder, stages))
+    Ok(system.timing(&plan.preset, recorders, stages))
 }
 
 /// Puts the host's files where the guest's command finds them.
