@@ -334,6 +334,9 @@ pub struct EvaluateArgs {
     /// Evaluate the `[[sampler]]` tables of this run spec instead of those of the trace's own run.
     #[arg(long, value_name = "SPEC")]
     pub samplers: Option<PathBuf>,
+    /// Hart.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub hart: u32,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -129,10 +129,11 @@ impl Engine {
         self.cores.is_some() && !self.rests
     }
 
-    /// Notes that the region of interest starts here: its trigger was executed before the core was there.
-    pub fn region_starts(&mut self) {
+    /// Notes that the region of interest starts or ends here: its trigger was executed before the cores were there, or
+    /// by one of the harts.
+    pub fn region(&mut self, start: bool) {
         if let Some(cores) = &mut self.cores {
-            cores.region(true);
+            cores.region(start);
         }
     }
 
@@ -208,14 +209,15 @@ impl System {
             .map(|id| new_hart(id, extensions, setup.translator))
             .collect::<Result<Vec<_>, _>>()?;
         let width = setup.preset.decode.width as usize;
-        let mut tips = Vec::new();
-        let mut units: Vec<Box<dyn Device>> = Vec::new();
+        let unit = || SharedTip::new(TipUnit::new(width, clock_hz));
+        let tips: Vec<_> = (0..setup.harts).map(|_| unit()).collect();
         let programs = Rc::new(RefCell::new(Programs::default()));
-        for hart in std::iter::once(&hart).chain(&others) {
-            let tip = SharedTip::new(TipUnit::new(width, clock_hz));
-            let unit = TipBus::new(tip.clone(), hart.guest_tag(), Rc::clone(&programs));
-            units.push(Box::new(unit));
-            tips.push(tip);
+        let mut units: Vec<Box<dyn Device>> = Vec::new();
+        for (hart, tip) in std::iter::once(&hart).chain(&others).zip(&tips) {
+            let mut others = tips.clone();
+            others.remove(hart.id());
+            let (tag, programs) = (hart.guest_tag(), Rc::clone(&programs));
+            units.push(Box::new(TipBus::new(tip.clone(), others, tag, programs)));
         }
         let size = TIP_SIZE * units.len() as u64;
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, size, Some(TIP_IRQ));
@@ -331,6 +333,13 @@ impl System {
         match &mut engine.cores {
             Some(cores) => cores.snapshot(&mut all(&mut self.hart, &mut self.others), archive),
             None => Ok(()),
+        }
+    }
+
+    /// Lets runs end where a region of interest starts or ends.
+    pub fn stop_at_regions(&mut self, stop: bool) {
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.stop_at_regions(stop);
         }
     }
 

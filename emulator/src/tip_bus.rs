@@ -21,14 +21,22 @@ pub const TIP_IRQ: u32 = 32;
 #[derive(Debug)]
 pub struct TipBus {
     tip: SharedTip,
+    /// Those of the other harts.
+    others: Vec<SharedTip>,
     tag: GuestTag,
 }
 
 impl TipBus {
     /// Puts the unit of a hart that watches `guest_tag` on a bus; all units know of the same `programs`.
-    pub fn new(tip: SharedTip, guest_tag: Rc<Cell<u64>>, programs: Rc<RefCell<Programs>>) -> Self {
+    pub fn new(
+        tip: SharedTip,
+        others: Vec<SharedTip>,
+        guest_tag: Rc<Cell<u64>>,
+        programs: Rc<RefCell<Programs>>,
+    ) -> Self {
         Self {
             tip,
+            others,
             tag: GuestTag {
                 cell: guest_tag,
                 programs,
@@ -37,7 +45,7 @@ impl TipBus {
     }
 }
 
-snapshot::snapshot!(TipBus { tip, tag });
+snapshot::snapshot!(TipBus { tip, tag } keeps { others });
 
 impl Device for TipBus {
     fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
@@ -62,6 +70,12 @@ impl Device for TipBus {
         self.tip.change(|tip| {
             if let WriteEffect::SideBand(record) = tip.unit.write(reg, value, cx.now) {
                 self.tag.follow(&record);
+                // Every stream knows all processes; which of them runs is a hart's own.
+                if record.kind != regs::SB_SWITCH {
+                    for other in &self.others {
+                        other.change(|other| other.side_band.push(record.clone()));
+                    }
+                }
                 tip.side_band.push(record);
             }
         });

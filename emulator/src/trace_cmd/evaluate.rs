@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, StreamError};
+use commit_trace::{Batch, HartId, StreamError};
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Regi
     Ok((samplers, region))
 }
 
-/// Gives every batch of a trace to `take`.
+/// Gives every batch of a trace's first hart to `take`.
 pub fn replay(
     path: &Path,
     reader: &mut Reader,
@@ -55,7 +55,9 @@ pub fn replay(
 ) -> anyhow::Result<()> {
     let mut batch = Batch::default();
     while { reader.next_batch(&mut batch) }.map_err(|e| BadInput(e.to_string()))? {
-        take(&batch).map_err(|e| bad_input(path, e))?;
+        if batch.hart == HartId(0) {
+            take(&batch).map_err(|e| bad_input(path, e))?;
+        }
     }
     Ok(())
 }
@@ -80,7 +82,9 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
             Ok(false) => break Ok(ControlFlow::Continue(())),
             Err(e) => break Err(e.into()),
         }
-        if let Err(e) = evaluator.batch(&batch) {
+        if batch.hart == HartId(args.hart)
+            && let Err(e) = evaluator.batch(&batch)
+        {
             break Err(e.into());
         }
     };
