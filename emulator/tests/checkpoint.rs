@@ -62,6 +62,12 @@ fn under_the_timing_core() {
     same("timing", None, &["--mode", "timing"], 3_000_000, 6_000_000);
 }
 
+#[test]
+fn under_the_timing_cores_of_several_harts() {
+    let harts = ["--mode", "timing", "--harts", "2"];
+    same("timing-harts", None, &harts, 3_000_000, 6_000_000);
+}
+
 /// The unit's timer, its FIFO and what committed last are part of it: perf's samples are the same.
 #[test]
 fn while_perf_samples() {

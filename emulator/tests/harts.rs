@@ -134,7 +134,7 @@ fn a_flag_travels_as_long_as_probe_and_transfer_say() {
 #[test]
 fn what_all_only_read_costs_nothing_after_the_first_time() {
     let dir = scratch("harts-reading");
-    let body = measured("ld a7, (s1)\n ld a7, 64(s1)\n ld a7, 1024(s1)\n ld a7, 4096(s1)");
+    let body = measured("ld a7, (s1)\n ld a7, 64(s1)\n ld a7, 1024(s1)\n ld a7, 1984(s1)");
     let alone = results(&dir, 1, "", &body);
     let together = results(&dir, 4, "transfer = 900\nprobe = 900", &body);
     assert_eq!(together, vec![alone[0]; 4]);
