@@ -96,10 +96,11 @@ impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
     }
 
     fn finish(self: Box<Self>) -> Result<(), RecordError> {
-        let mut ended = self
+        // All of them end, whatever comes of the first.
+        let ends = self
             .into_iter()
             .map(|timing| timing.core.into_sink().finish());
-        // All of them end, whatever came of the first.
-        ended.by_ref().fold(Ok(()), |all, one| all.and(one))
+        let ends: Vec<Result<(), RecordError>> = ends.collect();
+        ends.into_iter().collect()
     }
 }
