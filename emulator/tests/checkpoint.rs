@@ -214,7 +214,7 @@ fn bad_checkpoints_are_refused() {
     assert_error(
         &restored(&newer, &[]),
         2,
-        &["expected a checkpoint of version 1, found 2"],
+        &["expected a checkpoint of version 2, found 3"],
     );
     let other_core = ["--mode", "timing", "--core", "rtl-large"];
     assert_error(

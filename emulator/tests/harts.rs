@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{assemble, scratch, stderr, tipsim};
+use common::{assemble, assert_error, scratch, stderr, tipsim};
 
 /// Passes through the measured loop.
 const PASSES: u64 = 1000;
@@ -167,4 +167,19 @@ fn equal_runs_take_equal_cycles() {
     let first = run("1000000");
     assert_eq!(first.len(), 3);
     assert_eq!(first, run("1000000"));
+}
+
+#[test]
+fn numbers_of_harts_that_cannot_be_are_refused() {
+    let dir = scratch("harts-refused");
+    let elf = assemble(&dir, "program", &program(1, "nop"));
+    let cases: [(&[&str], &str); 3] = [
+        (&["--harts", "0"], "1 to 8"),
+        (&["--harts", "9"], "1 to 8"),
+        (&["--harts", "2", "--gdb", "0"], "1 with --gdb"),
+    ];
+    for (args, expected) in cases {
+        let out = tipsim().arg("exec").arg(&elf).args(args).output().unwrap();
+        assert_error(&out, 2, &["--harts", expected]);
+    }
 }
