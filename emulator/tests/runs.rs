@@ -130,6 +130,24 @@ fn linux_has_several_harts_and_each_run_is_the_same() {
 }
 
 #[test]
+fn linux_boots_on_two_timed_harts() {
+    let dir = scratch("runs-timed-boot");
+    let (path, out) = (dir.join("spec.toml"), dir.join("out"));
+    let text = "guest.harts = 2\n[run]\ncommand = \"nproc; for n in 1 2 3 4; do \
+        (seq 200 | sort -n | md5sum) & done; wait\"\n[record]\ntrace = false\nprofilers = false\n";
+    std::fs::write(&path, text).unwrap();
+    finished(run(&path, &out));
+    let console = std::fs::read_to_string(out.join("console.log")).unwrap();
+    assert!(console.lines().any(|line| line == "2"), "{console}");
+    let sums: Vec<&str> = { console.lines() }.filter(|l| l.ends_with("  -")).collect();
+    assert_eq!(sums, vec![sums[0]; 4]);
+    let run = json(&out.join("run.json"));
+    for hart in run["harts"].as_array().unwrap() {
+        assert_ne!(hart["stats"]["upgrades"], 0);
+    }
+}
+
+#[test]
 fn each_of_several_harts_is_timed_and_profiled() {
     let dir = scratch("runs-timed-harts");
     let (path, out) = (dir.join("spec.toml"), dir.join("out"));
