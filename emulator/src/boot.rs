@@ -12,26 +12,14 @@ use crate::failure::BadInput;
 use crate::gdb;
 use crate::guest::GuestFiles;
 use crate::net;
-use crate::spec::{MAX_HARTS, Mode, parse_size};
-use crate::system::{Setup, System};
+use crate::spec::{Mode, parse_size};
+use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
 
 /// Instructions between two looks at the terminal.
 const SLICE: u64 = 1_000_000;
 /// Only the host can wake the guest: it looks this often.
 const NAP: Duration = Duration::from_millis(2);
-
-/// Checks that a machine can have so many harts.
-fn harts(harts: u32, mode: Mode, debugged: bool) -> Result<usize, BadInput> {
-    let error = |expected: &str| BadInput(format!("--harts: expected {expected}, found {harts}"));
-    match (harts, mode, debugged) {
-        (1, ..) => Ok(1),
-        _ if !(1..=MAX_HARTS).contains(&harts) => Err(error(&format!("1 to {MAX_HARTS}"))),
-        (_, Mode::Timing, _) => Err(error("1 under the timing core")),
-        (_, _, true) => Err(error("1 with --gdb")),
-        _ => Ok(harts as usize),
-    }
-}
 
 /// Boots; the exit status is the guest's.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
@@ -47,7 +35,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let input = Input::default();
     let mut system = System::new(Setup {
         memory: memory.map_err(|e| BadInput(format!("--memory: {e}")))?,
-        harts: harts(count, args.mode, args.gdb.is_some())?,
+        harts: harts(count, args.gdb.is_some())?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: Some(input.clone()),

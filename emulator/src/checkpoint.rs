@@ -22,7 +22,7 @@ use crate::system::{Engine, System};
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;
@@ -61,7 +61,7 @@ pub fn save(
     system.snapshot(&mut archive)?;
     let timing = engine.is_timing();
     if timing {
-        engine.snapshot(&mut system.hart, &mut archive)?;
+        system.snapshot_engine(engine, &mut archive)?;
     }
     let header = Header {
         tipsim: env!("CARGO_PKG_VERSION").to_owned(),
@@ -225,7 +225,7 @@ fn load(
     system.snapshot(&mut archive)?;
     let mut engine = system.engine(mode, core);
     if timing && mode == Mode::Timing {
-        engine.snapshot(&mut system.hart, &mut archive)?;
+        system.snapshot_engine(&mut engine, &mut archive)?;
     }
     // A core that is not asked for stays in the archive.
     if !timing || mode == Mode::Timing {

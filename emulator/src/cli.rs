@@ -145,7 +145,7 @@ pub struct BootArgs {
     /// Memory.
     #[arg(long, default_value = "512M")]
     pub memory: String,
-    /// Number of harts, up to 8; more than one in functional mode only.
+    /// Number of harts, up to 8.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub harts: u32,
     /// Functional (fast) or under the timing core.
@@ -183,7 +183,10 @@ pub struct ExecArgs {
     /// Bytes per line of the signature.
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub signature_granularity: usize,
-    /// Give up after this many instructions (exit status 1).
+    /// Number of harts, up to 8. All start at the entry point, with their number in a0.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub harts: u32,
+    /// Give up after this many instructions of all harts (exit status 1).
     #[arg(long, default_value_t = 1_000_000_000, value_name = "N")]
     pub max_insts: u64,
     /// Memory.
@@ -331,6 +334,9 @@ pub struct EvaluateArgs {
     /// Evaluate the `[[sampler]]` tables of this run spec instead of those of the trace's own run.
     #[arg(long, value_name = "SPEC")]
     pub samplers: Option<PathBuf>,
+    /// Hart.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub hart: u32,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

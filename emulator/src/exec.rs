@@ -9,7 +9,7 @@ use crate::cli::ExecArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::gdb;
 use crate::spec::parse_size;
-use crate::system::{Setup, System};
+use crate::system::{Setup, System, harts};
 
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
@@ -18,7 +18,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {
         memory,
-        harts: 1,
+        harts: harts(args.harts, args.gdb.is_some())?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: None,
@@ -74,6 +74,11 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         let (cycles, instructions) = (system.hart.cycle(), system.instructions());
         let mips = instructions as f64 / start.elapsed().as_secs_f64() / 1e6;
         eprintln!("{instructions} instructions, {cycles} cycles, {mips:.1} MIPS");
+        if system.harts() > 1 {
+            for (hart, (instructions, cycles)) in system.each().enumerate() {
+                eprintln!("hart {hart}: {instructions} instructions, {cycles} cycles");
+            }
+        }
     }
     let status = match exit {
         RunExit::Exit(Exit::Host(code)) => u8::try_from(code).unwrap_or(255),

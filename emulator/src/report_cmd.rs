@@ -64,8 +64,9 @@ pub fn write(
 ) -> anyhow::Result<String> {
     let symbolizer = symbols.symbolizer();
     let perf_data = out.join("perf.data");
-    let guest = perf_data
-        .exists()
+    // Of several harts, the guest's profile has all in one.
+    let one_hart = run["harts"].is_null();
+    let guest = (one_hart && perf_data.exists())
         .then(|| GuestProfile::read(&perf_data, GUEST_EVENT))
         .and_then(|read| read.map_err(|e| eprintln!("tipsim: warning: {e}")).ok());
     let report = Report::build(evaluation, &symbolizer, guest.as_ref(), &disassemble, run);

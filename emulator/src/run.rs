@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use base64::Engine as _;
-use commit_trace::{HartId, recording};
+use commit_trace::recordings;
 use machine::{Limit, Output, RunExit};
 use profile::Sampler;
 use timing::Preset;
@@ -163,9 +163,9 @@ fn simulate(
         Mode::Timing => timing(plan, &args.out, &system, &mut host)?,
         Mode::Functional => Engine::FUNCTIONAL,
     };
-    system
-        .hart
-        .stop_at_regions(plan.spec.boots_functionally_first());
+    let boots_first = plan.spec.boots_functionally_first();
+    // A trigger that one hart executes is for all of them.
+    system.stop_at_regions(boots_first || system.harts() > 1);
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
     let mut progress = Progress::new(Instant::now());
@@ -187,12 +187,18 @@ fn simulate(
             }
             RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Region(starts) => {
+                if system.harts() > 1 && engine.is_timing() {
+                    engine.region(starts);
+                }
+                if !boots_first {
+                    continue;
+                }
                 laps.lap(&system, engine.is_timing());
                 if !starts {
                     engine.rest();
                 } else if !engine.go_on(system.hart.cycle()) {
                     engine = timing(plan, &args.out, &system, &mut host)?;
-                    engine.region_starts();
+                    engine.region(true);
                 }
             }
         }
@@ -205,13 +211,13 @@ fn simulate(
 
     let parts = self_profile.map(SelfProfile::finish).transpose()?;
     let timing = engine.is_timing();
-    let stats = engine.stats();
+    let stats = engine.stats().unwrap_or_default();
     let recorded = engine.finish();
     recorded.map_err(|e| tracing::error!("{e}")).ok();
     let host = host.map(Host::finish).transpose()?;
     // With what the host's side still had to read.
     laps.lap(&system, timing);
-    if let Some(stats) = &stats {
+    if let Some(stats) = stats.first() {
         laps.timing.cycles = stats.cycles;
     }
     Ok(Outcome {
@@ -231,14 +237,15 @@ fn timing(
     host: &mut Option<Host>,
 ) -> anyhow::Result<Engine> {
     let record = &plan.spec.record;
-    let mut recorder = None;
+    let mut recorders = Vec::new();
     if record.trace || record.profilers {
-        let (sender, stream) = recording(HartId(0), system.hart.cycle(), IN_FLIGHT);
-        recorder = Some(sender);
+        let starts: Vec<u64> = system.each().map(|(_, cycles)| cycles).collect();
+        let (senders, stream) = recordings(&starts, IN_FLIGHT);
+        recorders = senders;
         *host = Some(Host::start(plan, out, stream)?);
     }
     let stages = record.stages && record.trace;
-    Ok(system.timing(&plan.preset, recorder, stages))
+    Ok(system.timing(&plan.preset, recorders, stages))
 }
 
 /// Puts the host's files where the guest's command finds them.

@@ -265,14 +265,9 @@ impl Spec {
                 "guest.hostfwd: expected guest.net = \"user\" with it, found \"none\"".into(),
             );
         }
-        let most = match (self.run.boot, self.run.region) {
-            (Mode::Functional, Region::Run) => MAX_HARTS,
-            _ => 1,
-        };
-        if !(1..=most).contains(&self.guest.harts) {
+        if !(1..=MAX_HARTS).contains(&self.guest.harts) {
             return Err(format!(
-                "guest.harts: expected 1, or up to {MAX_HARTS} if the whole run is functional (run.boot = \"functional\", \
-                 run.region = \"run\"), found {}",
+                "guest.harts: expected 1 to {MAX_HARTS}, found {}",
                 self.guest.harts
             ));
         }

@@ -1,6 +1,7 @@
-//! A whole machine: board, guest memory at reset, hart, and the TIP unit with its stream.
+//! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
 use isa::Extensions;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use commit_trace::{RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
 use machine::{
-    Board, Boot, BootImages, Bus, Clock, DeviceNode, Hart, Image, Input, Isa, Limit, MmuType,
-    Output, ResetState, RunExit, run_together,
+    Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
+    MmuType, Output, ResetState, RunExit, run_together,
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
@@ -20,10 +21,10 @@ use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 use crate::net::Cable;
 use crate::pace::Pace;
-use crate::spec::{Mode, Translator};
+use crate::spec::{MAX_HARTS, Mode, Translator};
 use crate::stream::{SharedTip, Stream};
 use crate::timed::{Timed, timed};
-use crate::tip_bus::{TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
+use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
 /// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
 const EPOCH_SECONDS: u64 = 1_767_225_600;
@@ -58,88 +59,87 @@ pub struct Setup<'a> {
     pub live: bool,
 }
 
+/// Checks `--harts`: a machine can have so many.
+pub fn harts(harts: u32, debugged: bool) -> Result<usize, BadInput> {
+    let most = if debugged { 1 } else { MAX_HARTS };
+    if (1..=most).contains(&harts) {
+        return Ok(harts as usize);
+    }
+    let expected = match debugged {
+        true => "1 with --gdb".to_owned(),
+        false => format!("1 to {MAX_HARTS}"),
+    };
+    Err(BadInput(format!(
+        "--harts: expected {expected}, found {harts}"
+    )))
+}
+
 /// A machine at rest. Fields are in the order in which they are used.
 pub struct System {
     /// Board with memory and devices.
     pub board: Board,
     /// The first hart.
     pub hart: Hart,
-    /// The others; only functional mode has them.
+    /// The others.
     others: Vec<Hart>,
-    tip: SharedTip,
+    /// By hart.
+    tips: Vec<SharedTip>,
     pace: Option<Pace>,
-    /// What the hart implements beyond RV64GC.
+    /// What the harts implement beyond RV64GC.
     extensions: Extensions,
 }
 
-/// What executes instructions: the timing core, where there is one and it does not rest.
+/// What executes instructions: the timing cores, where there are any and they do not rest.
 pub struct Engine {
-    core: Option<Box<dyn Timed>>,
+    cores: Option<Box<dyn Timed>>,
     rests: bool,
-    /// Cycles that passed while the core rested; it takes them for sleep.
-    rested: u64,
 }
 
 impl Engine {
-    /// Functional, until there is a core.
+    /// Functional, until there are cores.
     pub const FUNCTIONAL: Self = Self {
-        core: None,
+        cores: None,
         rests: false,
-        rested: 0,
     };
 
-    /// The functional hart goes on for the timing core.
+    /// The functional harts go on for the timing cores.
     pub fn rest(&mut self) {
         self.rests = true;
     }
 
-    /// The timing core goes on, from cycle `now`, for the functional hart, at a region's start. False if there
-    /// is no core.
+    /// The timing cores go on, from cycle `now`, for the functional harts, at a region's start. False if there
+    /// are none.
     pub fn go_on(&mut self, now: u64) -> bool {
-        let Some(core) = &mut self.core else {
+        let Some(cores) = &mut self.cores else {
             return false;
         };
         if std::mem::take(&mut self.rests) {
-            self.rested += now.saturating_sub(core.cycle());
-            core.idle_until(now);
-            core.region(true);
+            cores.go_on(now);
         }
         true
     }
 
-    /// What the timing core counted, without the cycles in which it rested.
-    pub fn stats(&self) -> Option<Stats> {
-        let stats = self.core.as_ref()?.stats();
-        Some(Stats {
-            cycles: stats.cycles - self.rested,
-            cycles_idle: stats.cycles_idle - self.rested,
-            ..stats
-        })
+    /// What the timing core of each hart counted, without the cycles in which it rested.
+    pub fn stats(&self) -> Option<Vec<Stats>> {
+        self.cores.as_ref().map(|cores| cores.stats())
     }
 
-    /// The timing core executes, not the functional hart.
+    /// The timing cores execute, not the functional harts.
     pub fn is_timing(&self) -> bool {
-        self.core.is_some() && !self.rests
+        self.cores.is_some() && !self.rests
     }
 
-    /// Notes that the region of interest starts here: its trigger was executed before the core was there.
-    pub fn region_starts(&mut self) {
-        if let Some(core) = &mut self.core {
-            core.region(true);
-        }
-    }
-
-    /// The timing core's state between runs on `hart`; what it has recorded is not part of it.
-    pub fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result {
-        match &mut self.core {
-            Some(core) => core.snapshot(hart, archive),
-            None => Ok(()),
+    /// Notes that the region of interest starts or ends here: its trigger was executed before the cores were there, or
+    /// by one of the harts.
+    pub fn region(&mut self, start: bool) {
+        if let Some(cores) = &mut self.cores {
+            cores.region(start);
         }
     }
 
     /// Ends what was recorded.
     pub fn finish(self) -> Result<(), RecordError> {
-        self.core.map_or(Ok(()), Timed::finish)
+        self.cores.map_or(Ok(()), Timed::finish)
     }
 }
 
@@ -150,8 +150,8 @@ impl Snapshot for System {
             board,
             hart,
             others,
-            // A device of the board.
-            tip: _,
+            // Devices of the board.
+            tips: _,
             pace: _,
             extensions,
         } = self;
@@ -209,14 +209,24 @@ impl System {
             .map(|id| new_hart(id, extensions, setup.translator))
             .collect::<Result<Vec<_>, _>>()?;
         let width = setup.preset.decode.width as usize;
-        let tip = SharedTip::new(TipUnit::new(width, clock_hz));
-        let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, TIP_SIZE, Some(TIP_IRQ));
-        board.add(node, Box::new(TipBus::new(tip.clone(), hart.guest_tag())))?;
+        let unit = || SharedTip::new(TipUnit::new(width, clock_hz));
+        let tips: Vec<_> = (0..setup.harts).map(|_| unit()).collect();
+        let programs = Rc::new(RefCell::new(Programs::default()));
+        let mut units: Vec<Box<dyn Device>> = Vec::new();
+        for (hart, tip) in std::iter::once(&hart).chain(&others).zip(&tips) {
+            let mut others = tips.clone();
+            others.remove(hart.id());
+            let (tag, programs) = (hart.guest_tag(), Rc::clone(&programs));
+            units.push(Box::new(TipBus::new(tip.clone(), others, tag, programs)));
+        }
+        let size = TIP_SIZE * units.len() as u64;
+        let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, size, Some(TIP_IRQ));
+        board.add_units(node, units)?;
         Ok(Self {
             board,
             hart,
             others,
-            tip,
+            tips,
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
         })
@@ -268,30 +278,80 @@ impl System {
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
             Mode::Functional => Engine::FUNCTIONAL,
-            Mode::Timing => self.timing(preset, None, false),
+            Mode::Timing => self.timing(preset, Vec::new(), false),
         }
     }
 
-    /// The timing core of `preset` with its stream, which records all `stages` or those of commit; both start in
-    /// the hart's present cycle.
-    pub fn timing(&self, preset: &Preset, recorder: Option<Recorder>, stages: bool) -> Engine {
-        let irq_at = Rc::clone(&self.board.bus.irq_at);
-        let start = self.hart.cycle();
-        let recorder = recorder.unwrap_or_else(|| Recorder::discarding(start));
-        let tip = self.tip.clone();
-        let core = match stages {
-            false => timed(start, preset, Stream::<false>::new(tip, recorder, irq_at)),
-            true => timed(start, preset, Stream::<true>::new(tip, recorder, irq_at)),
+    /// The timing cores of `preset` with their streams, which record all `stages` or those of commit; both start in
+    /// the harts' present cycles. Without a recorder for each hart, nothing is recorded.
+    pub fn timing(&self, preset: &Preset, recorders: Vec<Recorder>, stages: bool) -> Engine {
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        let starts: Vec<u64> = harts.map(Hart::cycle).collect();
+        let recorders = if recorders.len() == starts.len() {
+            recorders
+        } else {
+            starts
+                .iter()
+                .map(|&start| Recorder::discarding(start))
+                .collect()
+        };
+        let with = starts.into_iter().zip(recorders).zip(&self.tips);
+        let irq_at = &self.board.bus.irq_at;
+        let cores = match stages {
+            false => timed(
+                preset,
+                with.map(|((start, recorder), tip)| {
+                    (
+                        start,
+                        Stream::<false>::new(tip.clone(), recorder, Rc::clone(irq_at)),
+                    )
+                }),
+            ),
+            true => timed(
+                preset,
+                with.map(|((start, recorder), tip)| {
+                    (
+                        start,
+                        Stream::<true>::new(tip.clone(), recorder, Rc::clone(irq_at)),
+                    )
+                }),
+            ),
         };
         Engine {
-            core: Some(core),
-            ..Engine::FUNCTIONAL
+            cores: Some(cores),
+            rests: false,
+        }
+    }
+
+    /// The state of the timing cores of `engine`, if there are any, between runs; what they have recorded is not
+    /// part of it.
+    pub fn snapshot_engine(
+        &mut self,
+        engine: &mut Engine,
+        archive: &mut Archive<'_>,
+    ) -> snapshot::Result {
+        match &mut engine.cores {
+            Some(cores) => cores.snapshot(&mut all(&mut self.hart, &mut self.others), archive),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets runs end where a region of interest starts or ends.
+    pub fn stop_at_regions(&mut self, stop: bool) {
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.stop_at_regions(stop);
         }
     }
 
     /// Number of harts.
     pub fn harts(&self) -> usize {
         1 + self.others.len()
+    }
+
+    /// Instructions that each hart retired, and cycles, since reset.
+    pub fn each(&self) -> impl Iterator<Item = (u64, u64)> {
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        harts.map(|hart| (hart.instructions(), hart.cycle()))
     }
 
     /// Instructions that all harts retired since reset.
@@ -325,17 +385,19 @@ impl System {
 
     fn execute(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
-        match &mut engine.core {
-            Some(core) if !engine.rests => core.run(&mut self.hart, bus, limit),
-            _ if self.others.is_empty() => self.hart.run(bus, &mut isa::Untimed, limit),
-            _ => {
-                let mut harts: Vec<_> = std::iter::once(&mut self.hart)
-                    .chain(&mut self.others)
-                    .collect();
-                run_together(&mut harts, bus, limit)
+        match &mut engine.cores {
+            Some(cores) if !engine.rests => {
+                cores.run(&mut all(&mut self.hart, &mut self.others), bus, limit)
             }
+            _ if self.others.is_empty() => self.hart.run(bus, &mut isa::Untimed, limit),
+            _ => run_together(&mut all(&mut self.hart, &mut self.others), bus, limit),
         }
     }
+}
+
+/// All harts, in order.
+fn all<'a>(first: &'a mut Hart, others: &'a mut [Hart]) -> Vec<&'a mut Hart> {
+    std::iter::once(first).chain(others).collect()
 }
 
 fn new_hart(id: usize, extensions: Extensions, translator: Translator) -> anyhow::Result<Hart> {

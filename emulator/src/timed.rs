@@ -1,72 +1,106 @@
-//! The timing core behind one interface, whatever it records: which one is chosen once, before the run.
+//! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
 use commit_trace::RecordError;
-use machine::{Bus, Hart, Limit, RunExit};
+use machine::{Bus, Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
-use timing::{Core, Preset, Stats};
+use timing::{Core, Preset, SharedMemory, Stats};
 
 use crate::stream::Stream;
 
-/// A timing core with its stream.
+/// Timing cores with their streams, one per hart.
 pub trait Timed {
-    /// Executes on `hart`, up to a limit.
-    fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Cycle of the last commit.
-    fn cycle(&self) -> u64;
-    /// The hart sleeps until `cycle`.
-    fn idle_until(&mut self, cycle: u64);
+    /// Executes on the harts, up to a limit.
+    fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
+    /// Others have executed for the harts until `cycle`; the region of interest starts.
+    fn go_on(&mut self, cycle: u64);
     /// The region of interest starts or ends.
     fn region(&mut self, start: bool);
-    /// What was counted.
-    fn stats(&self) -> Stats;
+    /// What was counted on each hart, without the cycles in which others executed for it.
+    fn stats(&self) -> Vec<Stats>;
     /// State between runs.
-    fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result;
+    fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result;
     /// Ends what was recorded.
     fn finish(self: Box<Self>) -> Result<(), RecordError>;
 }
 
-/// The core of `preset`, whose first cycle is the one after `start`.
-pub fn timed<const STAGES: bool>(
-    start: u64,
-    preset: &Preset,
-    stream: Stream<STAGES>,
-) -> Box<dyn Timed> {
-    Box::new(Core::starting_at(start, preset, stream))
+/// A core, and the cycles in which others executed for it: it takes them for sleep.
+struct Timing<const STAGES: bool> {
+    core: Core<Stream<STAGES>>,
+    rested: u64,
 }
 
-impl<const STAGES: bool> Timed for Core<Stream<STAGES>> {
-    fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit) -> RunExit {
-        hart.run(bus, self, limit)
+/// Cores of `preset`, one for each stream; its first cycle is the one after `starts`.
+pub fn timed<const STAGES: bool>(
+    preset: &Preset,
+    streams: impl ExactSizeIterator<Item = (u64, Stream<STAGES>)>,
+) -> Box<dyn Timed> {
+    let memory = SharedMemory::new(preset, streams.len());
+    let cores = streams.enumerate().map(|(hart, (start, stream))| Timing {
+        core: Core::sharing(&memory, hart, preset, stream).started_at(start),
+        rested: 0,
+    });
+    Box::new(cores.collect::<Vec<_>>())
+}
+
+impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
+    fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
+        if let ([hart], [timing]) = (&mut *harts, &mut self[..]) {
+            return hart.run(bus, &mut timing.core, limit);
+        }
+        let cores = self.iter_mut().map(|timing| &mut timing.core);
+        let mut pairs: Vec<_> = harts
+            .iter_mut()
+            .map(|hart| &mut **hart)
+            .zip(cores)
+            .collect();
+        run_timed_together(&mut pairs, bus, limit)
     }
 
-    fn cycle(&self) -> u64 {
-        self.cycle()
-    }
-
-    fn idle_until(&mut self, cycle: u64) {
-        isa::TimingModel::idle_until(self, cycle);
+    fn go_on(&mut self, cycle: u64) {
+        for Timing { core, rested } in self {
+            *rested += cycle.saturating_sub(core.cycle());
+            isa::TimingModel::idle_until(core, cycle);
+            isa::TimingModel::region(core, true);
+        }
     }
 
     fn region(&mut self, start: bool) {
-        isa::TimingModel::region(self, start);
+        for Timing { core, .. } in self {
+            isa::TimingModel::region(core, start);
+        }
     }
 
-    fn stats(&self) -> Stats {
-        self.stats()
+    fn stats(&self) -> Vec<Stats> {
+        let counted = self.iter().map(|Timing { core, rested }| {
+            let stats = core.stats();
+            Stats {
+                cycles: stats.cycles - rested,
+                cycles_idle: stats.cycles_idle - rested,
+                ..stats
+            }
+        });
+        counted.collect()
     }
 
-    fn snapshot(&mut self, hart: &mut Hart, archive: &mut Archive<'_>) -> snapshot::Result {
-        Snapshot::snapshot(self, archive)?;
-        let cycle = self.cycle();
-        let recent = self.sink_mut().recent(cycle, archive)?;
-        if archive.is_loading() {
-            hart.skip_ids(recent);
-            self.skip_ids(recent);
+    fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {
+        for (Timing { core, .. }, hart) in self.iter_mut().zip(harts) {
+            core.snapshot(archive)?;
+            let cycle = core.cycle();
+            let recent = core.sink_mut().recent(cycle, archive)?;
+            if archive.is_loading() {
+                hart.skip_ids(recent);
+                core.skip_ids(recent);
+            }
         }
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<(), RecordError> {
-        self.into_sink().finish()
+        // All of them end, whatever comes of the first.
+        let ends = self
+            .into_iter()
+            .map(|timing| timing.core.into_sink().finish());
+        let ends: Vec<Result<(), RecordError>> = ends.collect();
+        ends.into_iter().collect()
     }
 }

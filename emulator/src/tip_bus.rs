@@ -1,43 +1,51 @@
-//! The TIP unit on the bus: offsets become register names, side-band records become guest context.
+//! A TIP unit on the bus: offsets become register names, side-band records become guest context.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use machine::{AccessFault, Cx, Device};
+use snapshot::{Archive, Snapshot};
 use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 
 use crate::stream::SharedTip;
 
-/// Address of the unit.
+/// Address of the first hart's unit; the others' follow.
 pub const TIP_BASE: u64 = 0x1004_0000;
-/// Size of its page.
+/// Size of a unit's page.
 pub const TIP_SIZE: u64 = 0x1000;
-/// PLIC source of its interrupt line.
+/// PLIC source of the first unit's interrupt line; the others' follow.
 pub const TIP_IRQ: u32 = 32;
 
 /// The unit as a device.
 #[derive(Debug)]
 pub struct TipBus {
     tip: SharedTip,
+    /// Those of the other harts.
+    others: Vec<SharedTip>,
     tag: GuestTag,
 }
 
 impl TipBus {
-    /// Puts a unit on a bus whose hart watches `guest_tag`.
-    pub fn new(tip: SharedTip, guest_tag: Rc<Cell<u64>>) -> Self {
+    /// Puts the unit of a hart that watches `guest_tag` on a bus; all units know of the same `programs`.
+    pub fn new(
+        tip: SharedTip,
+        others: Vec<SharedTip>,
+        guest_tag: Rc<Cell<u64>>,
+        programs: Rc<RefCell<Programs>>,
+    ) -> Self {
         Self {
             tip,
+            others,
             tag: GuestTag {
                 cell: guest_tag,
-                programs: HashMap::new(),
-                started: 0,
+                programs,
             },
         }
     }
 }
 
-snapshot::snapshot!(TipBus { tip, tag });
+snapshot::snapshot!(TipBus { tip, tag } keeps { others });
 
 impl Device for TipBus {
     fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
@@ -62,6 +70,12 @@ impl Device for TipBus {
         self.tip.change(|tip| {
             if let WriteEffect::SideBand(record) = tip.unit.write(reg, value, cx.now) {
                 self.tag.follow(&record);
+                // Every stream knows all processes; which of them runs is a hart's own.
+                if record.kind != regs::SB_SWITCH {
+                    for other in &self.others {
+                        other.change(|other| other.side_band.push(record.clone()));
+                    }
+                }
                 tip.side_band.push(record);
             }
         });
@@ -73,39 +87,56 @@ impl Device for TipBus {
     }
 }
 
+/// The programs that processes run.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// By process: the programs started when its own was.
+    of: HashMap<u32, u32>,
+    started: u32,
+}
+
+snapshot::snapshot!(Programs { of, started });
+
 /// Tells the hart which program runs: (programs started when it was, process). Two programs of one
 /// process, before and after `exec`, are different address spaces to the profilers.
 #[derive(Debug)]
 struct GuestTag {
     cell: Rc<Cell<u64>>,
-    programs: HashMap<u32, u32>,
-    started: u32,
+    programs: Rc<RefCell<Programs>>,
 }
 
-snapshot::snapshot!(GuestTag { programs, started } keeps { cell });
+/// Every unit saves the programs.
+impl Snapshot for GuestTag {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self { cell: _, programs } = self;
+        programs.borrow_mut().snapshot(archive)
+    }
+}
 
 impl GuestTag {
     fn follow(&mut self, record: &SideBandRecord) {
         let Some(pid) = record.bytes.first_chunk().map(|b| u32::from_le_bytes(*b)) else {
             return;
         };
+        let mut programs = self.programs.borrow_mut();
         match record.kind {
             regs::SB_EXEC => {
-                self.started += 1;
-                self.programs.insert(pid, self.started);
+                programs.started += 1;
+                let started = programs.started;
+                programs.of.insert(pid, started);
             }
             regs::SB_FORK => {
                 // A process number that is used again starts a new life; a thread does not.
                 let parent = record.bytes.get(8..12).map(|b| [b[0], b[1], b[2], b[3]]);
                 if parent.map(u32::from_le_bytes) != Some(pid) {
-                    self.programs.remove(&pid);
+                    programs.of.remove(&pid);
                 }
                 return;
             }
             regs::SB_SWITCH => {}
             _ => return,
         }
-        let program = self.programs.get(&pid).copied().unwrap_or(0);
+        let program = programs.of.get(&pid).copied().unwrap_or(0);
         self.cell.set(u64::from(program) << 32 | u64::from(pid));
     }
 }

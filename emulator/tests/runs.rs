@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
+use common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
 use serde_json::Value;
 
 /// A spec that boots and runs a short command.
@@ -127,6 +127,55 @@ fn linux_has_several_harts_and_each_run_is_the_same() {
         sums.len() == 6 && sums.iter().all(|sum| *sum == sums[0]),
         "{console}"
     );
+}
+
+#[test]
+fn linux_boots_on_two_timed_harts() {
+    let dir = scratch("runs-timed-boot");
+    let (path, out) = (dir.join("spec.toml"), dir.join("out"));
+    let text = "guest.harts = 2\n[run]\ncommand = \"nproc; for n in 1 2 3 4; do \
+        (seq 200 | sort -n | md5sum) & done; wait\"\n[record]\ntrace = false\nprofilers = false\n";
+    std::fs::write(&path, text).unwrap();
+    finished(run(&path, &out));
+    let console = std::fs::read_to_string(out.join("console.log")).unwrap();
+    assert!(console.lines().any(|line| line == "2"), "{console}");
+    let sums: Vec<&str> = { console.lines() }.filter(|l| l.ends_with("  -")).collect();
+    assert_eq!(sums, vec![sums[0]; 4]);
+    let run = json(&out.join("run.json"));
+    for hart in run["harts"].as_array().unwrap() {
+        assert_ne!(hart["stats"]["upgrades"], 0);
+    }
+}
+
+#[test]
+fn each_of_several_harts_is_timed_and_profiled() {
+    let dir = scratch("runs-timed-harts");
+    let (path, out) = (dir.join("spec.toml"), dir.join("out"));
+    let text = "guest.harts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+        command = \"nproc; perf record -q -a -e tip -c 20011 -o perf.data -- \
+        sh -c '(seq 300 | md5sum) & (seq 300 | md5sum) & wait'; perf script -i perf.data -F cpu\"\n";
+    std::fs::write(&path, text).unwrap();
+    finished(run(&path, &out));
+    let console = std::fs::read_to_string(out.join("console.log")).unwrap();
+    for said in ["2", "[000]", "[001]"] {
+        let lines = console.lines().filter(|line| line.trim() == said);
+        assert_ne!(lines.count(), 0, "{said}: {console}");
+    }
+    let run = json(&out.join("run.json"));
+    let harts = run["harts"].as_array().unwrap();
+    assert_eq!(harts.len(), 2);
+    for (hart, folder) in harts.iter().zip([&out, &out.join("hart1")]) {
+        assert!(hart["instructions"].as_u64().unwrap() > 1_000_000, "{hart}");
+        assert_ne!(hart["stats"]["transfers"], 0);
+        assert!(json(&folder.join("errors.json"))["all"]["function"]["tip"].is_f64());
+    }
+    let trace = out.join("trace.tip");
+    let whole = succeed(tipsim().args(["trace", "verify"]).arg(&trace));
+    assert!(whole.starts_with("whole"), "{whole}");
+    let mut evaluate = tipsim();
+    evaluate.args(["trace", "evaluate", "--format", "json", "--hart", "1"]);
+    let again: Value = serde_json::from_str(&succeed(evaluate.arg(&trace))).unwrap();
+    assert_eq!(again["fingerprint"], harts[1]["fingerprint"]);
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub struct Host {
 pub struct HostOutcome {
     /// The trace, if one was asked for and could be written.
     pub trace: Option<TraceSummary>,
-    /// The profilers' verdict, if asked for.
-    pub evaluation: Option<Evaluation>,
+    /// The profilers' verdict on each hart, if asked for.
+    pub evaluations: Vec<Evaluation>,
     /// Why recording stopped early.
     pub error: Option<anyhow::Error>,
 }
@@ -48,18 +48,24 @@ impl Host {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,
         };
-        let evaluator = record.profilers.then(|| {
+        let profiled = if record.profilers {
+            plan.spec.guest.harts
+        } else {
+            0
+        };
+        let evaluators = (0..profiled).map(|_| {
             let evaluator = Evaluator::new(&plan.samplers, region);
             match record.detail {
                 true => evaluator.in_detail(plan.preset.decode.width),
                 false => evaluator,
             }
         });
+        let evaluators = evaluators.collect();
         let failed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&failed);
         let thread = std::thread::Builder::new()
             .name("host".into())
-            .spawn(move || drain(stream, writer, evaluator, &flag))?;
+            .spawn(move || drain(stream, writer, evaluators, &flag))?;
         Ok(Self { thread, failed })
     }
 
@@ -79,7 +85,7 @@ impl Host {
 fn drain(
     mut stream: BatchStream,
     mut writer: Option<TraceWriter<File>>,
-    mut evaluator: Option<Evaluator>,
+    mut evaluators: Vec<Evaluator>,
     failed: &AtomicBool,
 ) -> HostOutcome {
     let mut error: Option<anyhow::Error> = None;
@@ -95,7 +101,7 @@ fn drain(
             fail(e.into());
             writer = None;
         }
-        if let Some(e) = &mut evaluator
+        if let Some(e) = evaluators.get_mut(batch.hart.0 as usize)
             && !broken
             && let Err(e) = e.batch(&batch)
         {
@@ -107,7 +113,7 @@ fn drain(
     let trace = writer.and_then(|w| w.finish().map_err(|e| fail(e.into())).ok());
     HostOutcome {
         trace,
-        evaluation: evaluator.map(Evaluator::finish),
+        evaluations: evaluators.into_iter().map(Evaluator::finish).collect(),
         error,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use machine::Exit;
+use profile::Evaluation;
 use serde_json::json;
 use timing::Stats;
 
@@ -38,8 +39,8 @@ pub struct Outcome {
     pub laps: Laps,
     /// Share of the hart's host time that each part of the simulator took.
     pub parts: Option<BTreeMap<&'static str, f64>>,
-    /// Counters of the timing core.
-    pub stats: Option<Stats>,
+    /// Counters of each hart's timing core.
+    pub stats: Vec<Stats>,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -51,11 +52,38 @@ impl Outcome {
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
-        if let Some(evaluation) = self.host.as_ref().and_then(|h| h.evaluation.as_ref()) {
-            let text = report_cmd::write(evaluation, &symbols(plan), out, &plan.preset, run)?;
+        for (hart, evaluation) in self.evaluations().iter().enumerate() {
+            let mut folder = out.to_owned();
+            // Those of the first hart lie where they do with one hart.
+            if hart > 0 {
+                folder.push(format!("hart{hart}"));
+                std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
+                println!("\nhart {hart}:");
+            }
+            let run = run.clone();
+            let text = report_cmd::write(evaluation, &symbols(plan), &folder, &plan.preset, run)?;
             print!("{text}");
         }
         Ok(())
+    }
+
+    fn evaluations(&self) -> &[Evaluation] {
+        self.host.as_ref().map_or(&[], |host| &host.evaluations)
+    }
+
+    /// What was counted and profiled on each of several harts.
+    fn harts_json(&self) -> Option<Vec<serde_json::Value>> {
+        let harts = self.stats.iter().enumerate().map(|(hart, stats)| {
+            let evaluation = self.evaluations().get(hart);
+            json!({
+                "cycles": stats.cycles,
+                "instructions": stats.instructions,
+                "stats": stats,
+                "fingerprint": evaluation.map(fingerprint),
+                "idle_cycles": evaluation.map(|e| e.idle),
+            })
+        });
+        (harts.len() > 1).then(|| harts.collect())
     }
 
     fn run_json(&self, plan: &Plan) -> serde_json::Value {
@@ -76,6 +104,7 @@ impl Outcome {
                 serde_json::from_str::<serde_json::Value>(&text).ok()
             });
         let trace = self.host.as_ref().and_then(|h| h.trace.as_ref());
+        let first = self.evaluations().first();
         json!({
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
@@ -100,17 +129,17 @@ impl Outcome {
             "core": plan.preset,
             "spec": plan.spec,
             "symbols": symbols(plan),
-            "stats": self.stats,
+            "stats": self.stats.first(),
+            "harts": self.harts_json(),
             "trace": trace.map(|t| json!({
                 "bytes": t.bytes,
                 "records": t.records,
                 "chunks": t.chunks,
                 "bytes_per_record": t.bytes as f64 / t.records.max(1) as f64,
             })),
-            "fingerprint": self.host.as_ref().and_then(|h| h.evaluation.as_ref()).map(fingerprint),
-            "oracle_cycles": self.host.as_ref().and_then(|h| h.evaluation.as_ref())
-                .map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
-            "idle_cycles": self.host.as_ref().and_then(|h| h.evaluation.as_ref()).map(|e| e.idle),
+            "fingerprint": first.map(fingerprint),
+            "oracle_cycles": first.map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
+            "idle_cycles": first.map(|e| e.idle),
             "guest": manifest,
         })
     }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, StreamError, WalkError};
+use commit_trace::{Batch, HartId, StreamError, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
 use serde_json::{Value, json};
 
@@ -50,28 +50,33 @@ pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Regi
 /// Batches that are read ahead, on a thread of their own.
 const AHEAD: usize = 8;
 
-/// Gives every batch of a trace to `take`.
+/// Gives every batch of a trace's first hart to `take`.
 pub fn replay(
     path: &Path,
     take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<()> {
-    match batches(path, take)? {
+    match batches(path, HartId(0), take)? {
         Ok(()) => Ok(()),
         Err(WalkError::Trace(e)) => Err(BadInput(e.to_string()).into()),
         Err(e) => Err(bad_input(path, e).into()),
     }
 }
 
-/// Gives `take` the batches of a trace up to the first error in it.
+/// Gives `take` the batches of a trace's `hart` up to the first error in it.
 fn batches(
     path: &Path,
+    hart: HartId,
     mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<Result<(), WalkError>> {
     let mut replay = open(path)?.replay(AHEAD);
     while let Some(batch) = replay.next() {
         let taken = match batch {
             Ok(batch) => {
-                let taken = take(&batch);
+                let taken = if batch.hart == hart {
+                    take(&batch)
+                } else {
+                    Ok(())
+                };
                 replay.recycle(batch);
                 taken.map_err(WalkError::from)
             }
@@ -97,7 +102,8 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
     }
     let mut evaluator = Evaluator::new(&samplers, region);
     let start = std::time::Instant::now();
-    let read = batches(&args.trace, |batch| evaluator.batch(batch))?;
+    let hart = HartId(args.hart);
+    let read = batches(&args.trace, hart, |batch| evaluator.batch(batch))?;
     let evaluation = evaluator.finish();
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);

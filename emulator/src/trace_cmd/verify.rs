@@ -60,7 +60,8 @@ impl SpanSink for Totals {
 /// Checks every chunk and the stream's invariants, and says how much of it is whole.
 pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
-    let (mut spans, mut totals) = (SpanBuilder::new(), Totals::default());
+    let mut spans: BTreeMap<u32, SpanBuilder> = BTreeMap::new();
+    let mut totals = Totals::default();
     let mut batch = Batch::default();
     let wrong = loop {
         match reader.next_batch(&mut batch) {
@@ -69,6 +70,7 @@ pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
             Ok(false) => break Some(bad_input(&args.trace, end_of(&reader))),
             Err(e) => break Some(BadInput(e.to_string())),
         }
+        let spans = spans.entry(batch.hart.0).or_default();
         if let Err(e) = spans.batch(&batch, &mut totals) {
             break Some(bad_input(&args.trace, e));
         }

@@ -53,7 +53,9 @@ pub use batch::{Batch, Event};
 pub use error::StreamError;
 pub use inst::{Class, InstFacts};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
-pub use recorder::{BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording};
+pub use recorder::{
+    BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording, recordings,
+};
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{
     Ahead, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, gap_spans, group_spans,

@@ -64,6 +64,20 @@ pub enum RecordError {
 /// assert_eq!(batch.events, [(0, Event::Privilege(3)), (0, Event::End)]);
 /// ```
 pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder, BatchStream) {
+    let (to, stream) = channel(in_flight);
+    (to.recorder(hart, start_cycle), stream)
+}
+
+/// The same for several harts, numbered from 0, whose batches come in one stream in the order in which the harts fill
+/// them.
+pub fn recordings(start_cycles: &[u64], in_flight: usize) -> (Vec<Recorder>, BatchStream) {
+    let (to, stream) = channel(in_flight);
+    let recorders = (0..).zip(start_cycles);
+    let recorders = recorders.map(|(hart, &start)| to.recorder(HartId(hart), start));
+    (recorders.collect(), stream)
+}
+
+fn channel(in_flight: usize) -> (To, BatchStream) {
     let in_flight = in_flight.max(1);
     let (full_sender, full_receiver) = bounded(in_flight);
     // One more than can wait: the one that the reader holds.
@@ -72,18 +86,11 @@ pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder,
         full: full_sender,
         empty: empty_receiver,
     };
-    let batch = Batch {
-        hart,
-        start_cycle,
-        ..new_batch(BATCH_RECORDS)
+    let stream = BatchStream {
+        full: full_receiver,
+        empty: empty_sender,
     };
-    (
-        Recorder::new(batch, Some(to)),
-        BatchStream {
-            full: full_receiver,
-            empty: empty_sender,
-        },
-    )
+    (to, stream)
 }
 
 fn new_batch(records: usize) -> Batch {
@@ -118,10 +125,21 @@ pub struct Recorder {
 }
 
 /// The channel's end, and the one that gives batches back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct To {
     full: Sender<Batch>,
     empty: Receiver<Batch>,
+}
+
+impl To {
+    fn recorder(&self, hart: HartId, start_cycle: u64) -> Recorder {
+        let batch = Batch {
+            hart,
+            start_cycle,
+            ..new_batch(BATCH_RECORDS)
+        };
+        Recorder::new(batch, Some(self.clone()))
+    }
 }
 
 impl Recorder {

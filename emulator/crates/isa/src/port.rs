@@ -220,6 +220,9 @@ pub trait TimingModel {
     /// A `wfi` that was retired sleeps until `cycle`; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);
 
+    /// Other harts have executed since this one did: they may have taken its lines.
+    fn others_ran(&mut self) {}
+
     /// Cycle at which a serialising instruction (a CSR read, an MMIO access) that is executed now
     /// takes effect: the value that `mcycle` and `time` are derived from.
     fn now(&self) -> u64;

@@ -84,6 +84,24 @@ impl Board {
         Ok(())
     }
 
+    /// Adds devices that one node describes: each has an equal part of its registers, and the interrupt after that of
+    /// the one before.
+    pub fn add_units(
+        &mut self,
+        mut node: DeviceNode,
+        units: Vec<Box<dyn Device>>,
+    ) -> Result<(), Overlap> {
+        node.units = units.len() as u32;
+        let size = node.size / units.len().max(1) as u64;
+        for (n, device) in units.into_iter().enumerate() {
+            let base = node.base + size * n as u64;
+            let irq = node.irq.map(|irq| irq + n as u32);
+            self.bus.add_device(base, size, irq, device)?;
+        }
+        self.devices.push(node);
+        Ok(())
+    }
+
     /// Adds the serial port and makes it the console.
     pub fn add_uart(&mut self, output: Output, input: Option<Input>) -> Result<(), Overlap> {
         let node = DeviceNode::new(

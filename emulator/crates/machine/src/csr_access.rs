@@ -60,9 +60,11 @@ impl Hart {
             MCYCLE | MINSTRET | MHPMCOUNTER3..=MHPMCOUNTER31 => {
                 self.read_counter(env, number, count)
             }
-            // Another hart may be ahead: time never goes back.
-            TIME if !T::TIMED => env.bus.mtime(env.bus.now.max(count)),
-            TIME => env.bus.mtime(self.now(env, count)),
+            // Another hart may be ahead, or behind: time never goes back.
+            TIME => {
+                env.bus.now = env.bus.now.max(self.now(env, count));
+                env.bus.mtime(env.bus.now)
+            }
             CYCLE..=HPMCOUNTER31 => self.read_counter(env, number, count),
             SCOUNTOVF => {
                 self.sync_counters(env, count);

@@ -29,7 +29,7 @@ use crate::{Bus, RAM_BASE};
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use run::{Limit, RunExit};
-pub use together::run_together;
+pub use together::{run_timed_together, run_together};
 
 /// Where instructions as they are executed write what goes to `x0`.
 pub(crate) const NOWHERE: Reg = 64;
@@ -84,6 +84,11 @@ pub struct Hart {
     pub(crate) executed: Executed,
     /// Cycle in which it was decoded.
     pub(crate) decoded_at: u64,
+    /// It takes turns with others under a timing model: then the cycle that it has come to, and the one before which
+    /// nothing younger is decoded than what has the machine to itself.
+    pub(crate) in_turns: bool,
+    pub(crate) reached: u64,
+    pub(crate) alone_until: u64,
     /// Instructions that were executed and not timed yet.
     pub(crate) run: Box<timed::RunBuffer>,
     /// They are being executed: whatever has to be seen in its cycle must wait.
@@ -156,6 +161,7 @@ impl Snapshot for Hart {
             count,
             not_retired,
             cycle,
+            reached,
             timed,
             waiting,
             region_started,
@@ -175,6 +181,7 @@ impl Snapshot for Hart {
             due: _,
             executed: _,
             decoded_at: _,
+            alone_until: _,
             run: _,
             in_run: _,
             host_to_pa: _,
@@ -189,6 +196,7 @@ impl Snapshot for Hart {
             frame: _,
             strict_page: _,
             // How it was set up.
+            in_turns: _,
             stop_at_regions: _,
             translator: _,
             hot_after: _,
@@ -203,6 +211,7 @@ impl Snapshot for Hart {
         count.snapshot(archive)?;
         not_retired.snapshot(archive)?;
         cycle.snapshot(archive)?;
+        reached.snapshot(archive)?;
         timed.snapshot(archive)?;
         waiting.snapshot(archive)?;
         region_started.snapshot(archive)?;
@@ -245,6 +254,9 @@ impl Hart {
                 translated: false,
             },
             decoded_at: 0,
+            in_turns: false,
+            reached: 0,
+            alone_until: 0,
             run: Box::default(),
             in_run: false,
             host_to_pa: 0,

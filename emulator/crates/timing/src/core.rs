@@ -14,6 +14,7 @@ use crate::execute::Units;
 use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, Fetched, FrontEnd};
 use crate::lsu::Lsu;
+use crate::mem::SharedMemory;
 use crate::stats::Stats;
 use crate::window::Window;
 
@@ -45,16 +46,25 @@ pub struct Core<S> {
 impl<S> Core<S> {
     /// A core after reset whose first cycle is the one after `cycle`.
     pub fn starting_at(cycle: u64, preset: &Preset, sink: S) -> Self {
-        let mut core = Self::new(preset, sink);
-        core.started = cycle;
-        core.window.committed = cycle;
-        core.records.sent = cycle;
-        core.front.flush(cycle + 1);
-        core
+        Self::new(preset, sink).started_at(cycle)
+    }
+
+    /// The same core, after reset, whose first cycle is the one after `cycle`.
+    pub fn started_at(mut self, cycle: u64) -> Self {
+        self.started = cycle;
+        self.window.committed = cycle;
+        self.records.sent = cycle;
+        self.front.flush(cycle + 1);
+        self
     }
 
     /// A core after reset.
     pub fn new(preset: &Preset, sink: S) -> Self {
+        Self::sharing(&SharedMemory::new(preset, 1), 0, preset, sink)
+    }
+
+    /// The core of hart number `hart` after reset, one of those that share `memory`.
+    pub fn sharing(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
         let port_map = PortMap::new(preset);
         Self {
             sink,
@@ -66,7 +76,7 @@ impl<S> Core<S> {
             window: Window::new(preset),
             registers: [0; REGISTERS],
             units: Units::new(preset, &port_map),
-            lsu: Lsu::new(preset),
+            lsu: Lsu::new(preset, memory, hart),
             stats: Stats::default(),
             executed: Executed {
                 id: StaticId(0),
@@ -113,7 +123,7 @@ impl<S> Core<S> {
     /// Everything counted since reset.
     pub fn stats(&self) -> Stats {
         let (front, lsu) = (&self.front, &self.lsu);
-        let (dram_accesses, dram_row_hits) = lsu.lower.dram.counts();
+        let (dram_accesses, dram_row_hits) = lsu.lower.shared.dram_counts();
         Stats {
             cycles: self.window.committed - self.started,
             fetch_packets: front.counts.packets,
@@ -134,6 +144,8 @@ impl<S> Core<S> {
             llc_accesses: lsu.lower.counts.llc_accesses,
             llc_misses: lsu.lower.counts.llc_misses,
             writebacks: lsu.lower.counts.writebacks,
+            upgrades: lsu.lower.counts.upgrades,
+            transfers: lsu.lower.counts.transfers,
             dram_accesses,
             dram_row_hits,
             itlb_misses: front.itlb.misses,
@@ -393,6 +405,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
                 cycles: cycle - from,
             },
         );
+    }
+
+    fn others_ran(&mut self) {
+        self.lsu.heed_probes();
     }
 
     /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into

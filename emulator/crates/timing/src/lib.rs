@@ -33,5 +33,6 @@ mod trap;
 mod window;
 
 pub use crate::core::Core;
+pub use mem::SharedMemory;
 pub use preset::{Preset, PresetError};
 pub use stats::{Stalls, Stats};

@@ -69,7 +69,11 @@ pub struct Stats {
     pub llc_misses: u64,
     /// Dirty lines written back by the data cache.
     pub writebacks: u64,
-    /// Lines read from and written to memory.
+    /// Writes to lines that other harts' caches might hold too.
+    pub upgrades: u64,
+    /// Lines that another hart's cache supplied.
+    pub transfers: u64,
+    /// Lines read from and written to memory, by all harts.
     pub dram_accesses: u64,
     /// Those that found their row open.
     pub dram_row_hits: u64,
@@ -135,6 +139,8 @@ snapshot::snapshot!(Stats {
     llc_accesses,
     llc_misses,
     writebacks,
+    upgrades,
+    transfers,
     dram_accesses,
     dram_row_hits,
     itlb_misses,

@@ -26,8 +26,10 @@ pub struct DeviceNode {
     pub base: u64,
     /// Bytes of registers.
     pub size: u64,
-    /// PLIC source.
+    /// PLIC source, that of the first unit.
     pub irq: Option<u32>,
+    /// Units with equal parts of the registers and consecutive PLIC sources.
+    pub units: u32,
     /// Further properties.
     pub properties: Vec<(String, Property)>,
 }
@@ -41,6 +43,7 @@ impl DeviceNode {
             base,
             size,
             irq,
+            units: 1,
             properties: Vec::new(),
         }
     }
@@ -62,7 +65,8 @@ impl DeviceNode {
             fdt.property_array_u64("reg", &[self.base, self.size])?;
             if let Some(irq) = self.irq {
                 fdt.property_u32("interrupt-parent", plic)?;
-                fdt.property_u32("interrupts", irq)?;
+                let irqs: Vec<u32> = (irq..irq + self.units).collect();
+                fdt.property_array_u32("interrupts", &irqs)?;
             }
             for (name, value) in &self.properties {
                 match value {

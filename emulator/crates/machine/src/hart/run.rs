@@ -97,6 +97,11 @@ impl Hart {
         };
         self.sync_counters(env, self.count);
         self.cycle = self.now(env, self.count);
+        if self.in_turns {
+            let slept = if self.waiting { self.stop_cycle } else { 0 };
+            let reached = self.decoded_at.max(self.alone_until).max(slept);
+            self.reached = self.reached.max(reached);
+        }
         exit
     }
 
@@ -110,6 +115,7 @@ impl Hart {
             // A timed run that goes on from a timed one leaves no trace in the timing.
             if !was_timed {
                 env.timing.idle_until(self.cycle);
+                self.reached = self.cycle;
                 env.timing.privilege(self.privilege);
             }
         } else {

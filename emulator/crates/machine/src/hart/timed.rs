@@ -98,7 +98,7 @@ impl Hart {
                 self.arm();
                 page.forget(pc);
             }
-            if self.count >= self.stop_count || self.decoded_at >= self.stop_cycle {
+            if self.count >= self.stop_count || self.is_over() {
                 self.pc = pc;
                 return RunExit::Limit;
             }
@@ -118,6 +118,12 @@ impl Hart {
                 None => self.step_slowly(env, &irq_at, &mut page, pc),
             };
         }
+    }
+
+    /// The run's last cycle is reached.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.decoded_at.max(self.alone_until) >= self.stop_cycle
     }
 
     /// Executes and then times a run; gives the next pc, or `None` if nothing was executed.
@@ -255,6 +261,9 @@ impl Hart {
         };
         env.timing.retire(&hart.executed, &walker);
         hart.count += 1;
+        if hart.in_turns && hart.executed.inst.class.serialises() {
+            hart.alone_until = env.timing.now();
+        }
         if let Some(start) = region {
             hart.region(env, start);
         }

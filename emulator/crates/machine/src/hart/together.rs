@@ -1,6 +1,6 @@
 //! Several harts in one simulated time: each in turn executes a slice, so that a run is the same every time.
 
-use isa::Untimed;
+use isa::{TimingModel, Untimed};
 
 use super::{Env, Hart, Limit, RunExit};
 use crate::Bus;
@@ -8,6 +8,9 @@ use crate::Bus;
 /// Cycles of a slice. Harts are at most that far apart, and hear of each other's interrupts and changes to code so late;
 /// `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.
 const SLICE: u64 = 8192;
+
+/// The same under timing models, short enough that what harts write reaches the others about when it would.
+const TURN: u64 = 64;
 
 /// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
 /// limit's instructions are counted by cycle: a hart executes at most one in each.
@@ -39,11 +42,8 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
         // What one hart has seen of the time is past for all.
         env.bus.now = env.bus.now.max(hart.cycle());
         let from = hart.id();
-        for number in env.bus.ram.take_code_news() {
-            for hart in harts.iter_mut().filter(|hart| hart.id() != from) {
-                hart.hear_of_code(number);
-            }
-        }
+        let others = harts.iter_mut().filter(|hart| hart.id() != from);
+        spread_code_news(env.bus, others.map(|hart| &mut **hart));
         match exit {
             RunExit::Limit => {}
             exit => return exit,
@@ -63,7 +63,99 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
     }
 }
 
+/// Executes harts, each with its timing model, in turns of 64 cycles: the one goes first that has come least far, to
+/// the next multiple. A hart asleep has its turn when something wakes it.
+///
+/// The limit is looked at between turns, so that where a run stops does not change what harts see of each other; its
+/// instructions are those of all harts together. Store-conditionals are those of [`run_together`].
+pub fn run_timed_together<T: TimingModel>(
+    harts: &mut [(&mut Hart, &mut T)],
+    bus: &mut Bus,
+    limit: Limit,
+) -> RunExit {
+    bus.ram.share();
+    for (hart, timing) in harts.iter_mut() {
+        hart.in_turns = true;
+        hart.enter(&mut Env {
+            bus,
+            timing: *timing,
+        });
+    }
+    let executed = |harts: &[(&mut Hart, &mut T)]| -> u64 {
+        let counts = harts.iter().map(|(hart, _)| hart.count);
+        counts.fold(0, u64::wrapping_add)
+    };
+    let start = executed(harts);
+    loop {
+        let irq_at = bus.irq_at.get();
+        let Some(next) = (0..harts.len()).min_by_key(|&n| harts[n].0.turn(irq_at)) else {
+            return RunExit::Limit;
+        };
+        let now = harts[next].0.turn(irq_at);
+        if now == u64::MAX && limit.cycle == u64::MAX {
+            return RunExit::Idle;
+        }
+        if now >= limit.cycle || executed(harts).wrapping_sub(start) >= limit.instructions {
+            for (hart, timing) in harts.iter_mut().filter(|(hart, _)| hart.waiting) {
+                hart.sleeps_until(*timing, now.min(limit.cycle));
+            }
+            return RunExit::Limit;
+        }
+        let (hart, timing) = &mut harts[next];
+        timing.others_ran();
+        let until = Limit::cycle((now / TURN + 1) * TURN);
+        let exit = hart.go_on(
+            &mut Env {
+                bus,
+                timing: *timing,
+            },
+            until,
+        );
+        let from = hart.id();
+        let others = harts.iter_mut().filter(|(hart, _)| hart.id() != from);
+        spread_code_news(bus, others.map(|(hart, _)| &mut **hart));
+        if exit != RunExit::Limit {
+            return exit;
+        }
+        for (hart, timing) in harts.iter_mut() {
+            if hart.waiting && !hart.waits(bus) {
+                hart.sleeps_until(*timing, bus.now);
+                hart.waiting = false;
+            }
+        }
+    }
+}
+
+/// Tells the other harts where one stored to code, or decoded it.
+fn spread_code_news<'a>(bus: &mut Bus, others: impl Iterator<Item = &'a mut Hart>) {
+    let news = bus.ram.take_code_news();
+    if news.is_empty() {
+        return;
+    }
+    for hart in others {
+        for &number in &news {
+            hart.hear_of_code(number);
+        }
+    }
+}
+
 impl Hart {
+    /// Cycle in which it wants to go on under its timing model; `u64::MAX`: not by itself.
+    fn turn(&self, irq_at: u64) -> u64 {
+        if self.waiting {
+            self.reached.max(self.due.min(irq_at))
+        } else {
+            self.reached
+        }
+    }
+
+    /// Lets cycles pass in which it waits under its timing model.
+    fn sleeps_until<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
+        timing.idle_until(cycle);
+        self.cycle = timing.now();
+        self.reached = self.reached.max(cycle);
+    }
+
     /// It waits, and what happened on the bus since it began to does not wake it.
     fn waits(&self, bus: &Bus) -> bool {
         self.waiting && (bus.mip(self.id) | self.csrs.mip_soft) & self.csrs.mie == 0

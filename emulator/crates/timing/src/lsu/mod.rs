@@ -11,7 +11,7 @@ use isa::{MemAccess, PageWalker};
 
 use crate::Preset;
 use crate::facts::Fact;
-use crate::mem::{L1d, Level, Lower, Tlb, Walk};
+use crate::mem::{L1d, Level, Lower, SharedMemory, Tlb, Walk};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
 use queue::Stores;
@@ -108,12 +108,14 @@ snapshot::snapshot!(Lsu {
 });
 
 impl Lsu {
-    pub fn new(preset: &Preset) -> Self {
+    /// That of one hart of those that share `memory`.
+    pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
+        let lower = Lower::new(preset, memory, hart);
         Self {
             dtlb: Tlb::new(preset.dtlb.entries),
             walk: Walk::new(preset),
-            l1d: L1d::new(preset),
-            lower: Lower::new(preset),
+            l1d: L1d::new(preset, lower.coherent),
+            lower,
             stores: Stores::new(),
             rows: [(0, 0); BANKS],
             banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
@@ -132,6 +134,11 @@ impl Lsu {
     #[inline]
     pub fn drained(&self) -> u64 {
         self.stores.empty().max(self.l1d.idle()).max(self.mmio_busy)
+    }
+
+    /// Other harts have had their turn: does to the caches what they asked for.
+    pub fn heed_probes(&mut self) {
+        self.l1d.heed_probes(&mut self.lower);
     }
 
     /// Drops cached translations.

@@ -1,6 +1,7 @@
 //! A set-associative tag array with random replacement, as all of BOOM's caches have.
 
 use super::Lfsr;
+use super::directory::Probe;
 
 /// A line that a fill pushed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) struct Cache {
     /// Per set the way that hit last.
     recent: Box<[u8]>,
     dirty: Box<[u16]>,
+    /// Ways whose line may be read only, unless others are asked. With several harts, in an L1 data cache.
+    asks: Box<[u16]>,
     /// By the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on the
     /// host as well.
     fills: Box<[Fill; FILLS]>,
@@ -47,7 +50,7 @@ pub(crate) struct Cache {
 }
 
 snapshot::snapshot!(Cache {
-    tags, recent, dirty, fills, last_fill, random
+    tags, recent, dirty, asks, fills, last_fill, random
 } keeps {
     ways, set_bits, set_mask
 });
@@ -64,6 +67,7 @@ impl Cache {
             tags: vec![0; lines].into(),
             recent: vec![0; sets].into(),
             dirty: vec![0; sets].into(),
+            asks: vec![0; sets].into(),
             fills: Box::new([Fill::default(); FILLS]),
             last_fill: 0,
             random: Lfsr::new(seed),
@@ -155,6 +159,34 @@ impl Cache {
         let dirty = self.dirty[set] >> way & 1 != 0;
         self.dirty[set] &= !(1 << way);
         dirty
+    }
+
+    /// Whether a write to the line, which is there and was the last of its set to be looked up or filled, has to be
+    /// asked for.
+    #[inline]
+    pub fn asks(&self, line: u64) -> bool {
+        let set = (line & self.set_mask) as usize;
+        self.asks[set] >> self.recent[set] & 1 != 0
+    }
+
+    /// Sets [`Self::asks`].
+    pub fn set_asks(&mut self, line: u64, asks: bool) {
+        let set = (line & self.set_mask) as usize;
+        let way = self.recent[set];
+        self.asks[set] = self.asks[set] & !(1 << way) | u16::from(asks) << way;
+    }
+
+    /// Another hart took the line, or reads it.
+    pub fn probed(&mut self, probe: &Probe) {
+        if probe.drop {
+            self.invalidate(probe.line);
+        } else if let Some(way) =
+            self.find((probe.line & self.set_mask) as usize, self.tag(probe.line))
+        {
+            let set = (probe.line & self.set_mask) as usize;
+            self.dirty[set] &= !(1 << way);
+            self.asks[set] |= 1 << way;
+        }
     }
 
     /// Drops everything, as `fence.i` does to the instruction cache.

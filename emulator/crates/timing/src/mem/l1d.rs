@@ -3,6 +3,7 @@
 use super::cache::Cache;
 use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
+use super::replays::Replays;
 use super::slot::Slot;
 use crate::Preset;
 
@@ -33,19 +34,22 @@ pub(crate) struct L1d {
     /// Lines to prefetch, and when; never: a slot not in use.
     wanted: [(u64, u64); WANTED],
     next_wanted: usize,
+    /// There are several harts.
+    coherent: bool,
+    replays: Replays,
     pub misses: u64,
     pub load_misses: u64,
     pub prefetches: u64,
 }
 
 snapshot::snapshot!(L1d {
-    tags, mshrs, line_buffer, wanted, next_wanted, misses, load_misses, prefetches
+    tags, mshrs, line_buffer, wanted, next_wanted, replays, misses, load_misses, prefetches
 } keeps {
-    line_port, refill, release, writeback, prefetch
+    line_port, refill, release, writeback, prefetch, coherent
 });
 
 impl L1d {
-    pub fn new(preset: &Preset) -> Self {
+    pub fn new(preset: &Preset, coherent: bool) -> Self {
         let p = &preset.l1d;
         Self {
             tags: Cache::new(p.kib, p.ways, 1),
@@ -58,6 +62,8 @@ impl L1d {
             prefetch: p.prefetch,
             wanted: [(0, u64::MAX); WANTED],
             next_wanted: 0,
+            coherent,
+            replays: Replays::default(),
             misses: 0,
             load_misses: 0,
             prefetches: 0,
@@ -76,6 +82,9 @@ impl L1d {
         lower: &mut Lower,
     ) -> Option<(u64, Level)> {
         match self.tags.hit(line, s2, write) {
+            Some(filled) if write && self.coherent && self.tags.asks(line) => {
+                self.own(line, s2.max(filled), lower)
+            }
             // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
             Some(filled) if filled > s2 => {
                 Some((filled + 1, Level::from_number(self.tags.source(line))))
@@ -89,12 +98,68 @@ impl L1d {
     /// the cycle. The data is merged into the line whenever that arrives.
     #[inline(always)]
     pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
+        if self.coherent {
+            return self.store_to_shared(line, s2, lower);
+        }
         if self.tags.hit(line, s2, true).is_some() {
             return s2;
         }
         let (_, s2) = self.mshrs.choose(s2);
         self.miss(line, s2, true, lower);
         s2
+    }
+
+    /// The same with several harts: a line that is there may have to be asked for, and stores that wait for one are
+    /// as many as its queue holds.
+    #[inline(never)]
+    fn store_to_shared(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
+        let filled = self.tags.hit(line, s2, true);
+        if let Some(cycle) = self.replays.join(line, s2) {
+            return cycle;
+        }
+        let (s2, until) = match filled {
+            Some(_) if !self.tags.asks(line) => return s2,
+            // A line on its way that comes to be read is asked for again when it is there.
+            Some(filled) => {
+                let (_, s2) = self.mshrs.choose(s2.max(filled));
+                match self.own(line, s2, lower) {
+                    Some((ready, _)) => (s2, ready),
+                    None => return s2,
+                }
+            }
+            None => {
+                let (_, s2) = self.mshrs.choose(s2);
+                (s2, self.miss(line, s2, true, lower).0)
+            }
+        };
+        self.replays.start(line, until);
+        s2
+    }
+
+    /// Makes a line that is there to be read one to be written. `None`: at once, no other hart has it. Otherwise the
+    /// first cycle in which an atomic is answered.
+    #[cold]
+    #[inline(never)]
+    fn own(&mut self, line: u64, s2: u64, lower: &mut Lower) -> Option<(u64, Level)> {
+        self.tags.set_asks(line, false);
+        if lower.writes(line) {
+            return None;
+        }
+        let (register, start) = self.mshrs.choose(s2);
+        let allowed = lower.upgrade(line, start + ALLOCATE)?;
+        let ready = allowed + self.refill - ALLOCATE;
+        self.mshrs.take(register, line, start, ready + self.release);
+        Some((ready, Level::Llc))
+    }
+
+    /// Other harts take lines, or read them.
+    pub fn heed_probes(&mut self, lower: &mut Lower) {
+        for probe in lower.heed_probes() {
+            self.tags.probed(&probe);
+            if probe.drop {
+                self.mshrs.forget(probe.line);
+            }
+        }
     }
 
     #[cold]
@@ -104,13 +169,17 @@ impl L1d {
         self.load_misses += u64::from(!write);
         self.prefetch_until(s2, lower);
         if let Some((register, there)) = self.mshrs.prefetched(line) {
-            let ready = s2.max(there) + FROM_LINE_BUFFER;
+            let mut ready = s2.max(there) + FROM_LINE_BUFFER;
+            if write && self.coherent && !lower.writes(line) {
+                let allowed = lower.upgrade(line, s2.max(there));
+                ready = ready.max(allowed.map_or(0, |cycle| cycle + self.refill));
+            }
             let tail = self.install(line, ready, write, Level::L2, lower);
             self.mshrs.take(register, line, s2, ready + tail);
             return (ready, Level::L2);
         }
         let (register, start) = self.mshrs.choose(s2);
-        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, lower);
+        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, write, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
         let tail = self.install(line, ready, write, level, lower);
@@ -124,9 +193,17 @@ impl L1d {
     }
 
     /// Reads a line from below into the line buffer, whose port it needs for `port` cycles.
-    fn fetch(&mut self, line: u64, cycle: u64, port: u64, lower: &mut Lower) -> (u64, Level) {
+    fn fetch(
+        &mut self,
+        line: u64,
+        cycle: u64,
+        port: u64,
+        write: bool,
+        lower: &mut Lower,
+    ) -> (u64, Level) {
         let tags = &mut self.tags;
-        let (arrives, level) = lower.read(line, cycle, |evicted| tags.invalidate(evicted));
+        let (arrives, level) =
+            lower.read_data(line, cycle, write, |evicted| tags.invalidate(evicted));
         (self.line_buffer.serve(arrives, port), level)
     }
 
@@ -139,11 +216,11 @@ impl L1d {
         level: Level,
         lower: &mut Lower,
     ) -> u64 {
-        match self
-            .tags
-            .fill(line, ready, dirty, level as u8)
-            .filter(|v| v.dirty)
-        {
+        let victim = self.tags.fill(line, ready, dirty, level as u8);
+        if self.coherent {
+            self.tags.set_asks(line, !dirty);
+        }
+        match victim.filter(|v| v.dirty) {
             Some(victim) => {
                 lower.write_back(victim.line, ready);
                 self.writeback
@@ -172,7 +249,7 @@ impl L1d {
             return;
         }
         self.prefetches += 1;
-        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, lower);
+        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, false, lower);
         self.mshrs.take(register, line, start, arrives + 1);
         self.mshrs.keep(register, line);
     }

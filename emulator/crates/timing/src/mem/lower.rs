@@ -1,4 +1,4 @@
-//! What lies below the L1 caches: L2, last-level cache, memory.
+//! What lies below the L1 caches: the hart's L2, then what harts share: last-level cache and memory.
 //!
 //! The L2 is inclusive of the L1 data cache and writes back; the last-level cache is memory-side, as in
 //! FireSim's memory model, and includes nothing. Instruction lines are read-only copies that the L2 does
@@ -7,8 +7,9 @@
 use snapshot::{Archive, Snapshot};
 
 use super::cache::Cache;
-use super::dram::Dram;
+use super::directory::Probe;
 use super::mshr::Mshrs;
+use super::shared::SharedMemory;
 use super::slot::Slot;
 use crate::Preset;
 
@@ -35,6 +36,8 @@ pub(crate) struct Counts {
     pub llc_accesses: u64,
     pub llc_misses: u64,
     pub writebacks: u64,
+    pub upgrades: u64,
+    pub transfers: u64,
 }
 
 snapshot::snapshot!(Counts {
@@ -42,20 +45,23 @@ snapshot::snapshot!(Counts {
     l2_misses,
     llc_accesses,
     llc_misses,
-    writebacks
+    writebacks,
+    upgrades,
+    transfers
 });
 
-/// L2, LLC and memory.
+/// L2, LLC and memory, as a hart sees them.
 pub(crate) struct Lower {
     l2: Cache,
     l2_mshrs: Mshrs,
     l2_port: Slot,
     l2_latency: u64,
     l2_interval: u64,
-    llc: Option<Cache>,
-    llc_mshrs: Mshrs,
-    llc_latency: u64,
-    pub dram: Dram,
+    pub shared: SharedMemory,
+    /// Number of the hart.
+    hart: usize,
+    /// There are others.
+    pub coherent: bool,
     pub counts: Counts,
 }
 
@@ -67,67 +73,141 @@ impl Snapshot for Lower {
             l2_port,
             l2_latency: _,
             l2_interval: _,
-            llc,
-            llc_mshrs,
-            llc_latency: _,
-            dram,
+            shared,
+            hart,
+            coherent: _,
             counts,
         } = self;
         l2.snapshot(archive)?;
         l2_mshrs.snapshot(archive)?;
         l2_port.snapshot(archive)?;
-        if let Some(llc) = llc {
-            llc.snapshot(archive)?;
+        // Once.
+        if *hart == 0 {
+            shared.lock().snapshot(archive)?;
         }
-        llc_mshrs.snapshot(archive)?;
-        dram.snapshot(archive)?;
         counts.snapshot(archive)
     }
 }
 
 impl Lower {
-    pub fn new(preset: &Preset) -> Self {
-        let (l2, llc) = (&preset.l2, &preset.llc);
+    /// That of one hart of those that share `memory`.
+    pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
+        let l2 = &preset.l2;
         Self {
             l2: Cache::new(l2.kib, l2.ways, 0x5678),
             l2_mshrs: Mshrs::new(l2.mshrs),
             l2_port: Slot::default(),
             l2_latency: u64::from(l2.latency),
             l2_interval: u64::from(l2.interval),
-            llc: (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0)),
-            llc_mshrs: Mshrs::new(llc.mshrs),
-            llc_latency: u64::from(llc.latency),
-            dram: Dram::new(preset),
+            coherent: memory.lock().directory.is_some(),
+            shared: memory.clone(),
+            hart,
             counts: Counts::default(),
         }
     }
 
-    /// Reads a line for an L1; returns when it is there and who had it. `evicted` is told of a line that
-    /// the L2 no longer holds and returns whether the L1's copy was dirty.
+    /// Reads a line for the L1 instruction cache; returns when it is there and who had it. `evicted` is told of a
+    /// line that the L2 no longer holds and returns whether the L1 data cache's copy was dirty.
     pub fn read(
         &mut self,
         line: u64,
         cycle: u64,
         evicted: impl FnOnce(u64) -> bool,
     ) -> (u64, Level) {
+        let (ready, level, gone) = self.read_for(line, cycle, false, evicted);
+        if let Some(line) = gone
+            && let Some(directory) = &mut self.shared.lock().directory
+        {
+            // Nobody has told the L1 data cache, which the directory takes to be without it.
+            directory.tell(self.hart, Probe { line, drop: true });
+        }
+        (ready, level)
+    }
+
+    /// The same for the L1 data cache, to write the line if `write`.
+    pub fn read_data(
+        &mut self,
+        line: u64,
+        cycle: u64,
+        write: bool,
+        evicted: impl FnOnce(u64) -> bool,
+    ) -> (u64, Level) {
+        let (ready, level, _) = self.read_for(line, cycle, write, evicted);
+        (ready, level)
+    }
+
+    /// The third value is a line that the L2 no longer holds.
+    #[inline]
+    fn read_for(
+        &mut self,
+        line: u64,
+        cycle: u64,
+        write: bool,
+        evicted: impl FnOnce(u64) -> bool,
+    ) -> (u64, Level, Option<u64>) {
         self.counts.l2_accesses += 1;
         let start = self.l2_port.serve(cycle, self.l2_interval);
         if let Some(filled) = self.l2.hit(line, start, false) {
-            return ((start + self.l2_latency).max(filled), Level::L2);
+            let ready = (start + self.l2_latency).max(filled);
+            if write
+                && self.coherent
+                && let Some(allowed) = self.permission(line, start)
+            {
+                return (allowed.max(ready), Level::Llc, None);
+            }
+            return (ready, Level::L2, None);
         }
         self.counts.l2_misses += 1;
         let (register, start) = self.l2_mshrs.choose(start);
-        let (ready, level) = self.below(line, start);
+        let mut shared = self.shared.lock();
+        let (ready, level) = shared.read(self.hart, line, start, write, &mut self.counts);
         let ready = ready + self.l2_latency;
         self.l2_mshrs.take(register, line, start, ready);
-        if let Some(victim) = self.l2.fill(line, ready, false, 0) {
+        let victim = self.l2.fill(line, ready, false, 0);
+        if let Some(victim) = victim {
             // Inclusive: the L1's copy goes too, and its data with it.
             let newer = evicted(victim.line);
             if victim.dirty || newer {
-                self.write_below(victim.line, ready);
+                shared.write(victim.line, ready);
+            }
+            if let Some(directory) = &mut shared.directory {
+                directory.evicted(self.hart, victim.line);
             }
         }
-        (ready, level)
+        (ready, level, victim.map(|victim| victim.line))
+    }
+
+    /// The L1 data cache wants to write to a line that it holds to read: when it may, or `None` if no other hart
+    /// holds it.
+    pub fn upgrade(&mut self, line: u64, cycle: u64) -> Option<u64> {
+        let start = self.l2_port.serve(cycle, self.l2_interval);
+        self.permission(line, start)
+    }
+
+    /// True if it may write to a line that it holds, without asking.
+    pub fn writes(&mut self, line: u64) -> bool {
+        let directory = &mut self.shared.lock().directory;
+        directory
+            .as_mut()
+            .is_none_or(|directory| directory.writes(self.hart, line))
+    }
+
+    fn permission(&mut self, line: u64, start: u64) -> Option<u64> {
+        let mut shared = self.shared.lock();
+        let allowed = shared.upgrade(self.hart, line, start, &mut self.counts)?;
+        Some(allowed + self.l2_latency)
+    }
+
+    /// Does to the L2 what other harts asked for, and says what is to be done to the L1 data cache.
+    pub fn heed_probes(&mut self) -> Vec<Probe> {
+        let probes = match &mut self.shared.lock().directory {
+            Some(directory) => directory.take_probes(self.hart),
+            None => return Vec::new(),
+        };
+        for probe in &probes {
+            self.l2.probed(probe);
+        }
+        probes
     }
 
     /// A line written back by the L1.
@@ -135,37 +215,7 @@ impl Lower {
         self.counts.writebacks += 1;
         self.l2_port.serve(cycle, self.l2_interval);
         if self.l2.hit(line, cycle, true).is_none() {
-            self.write_below(line, cycle);
-        }
-    }
-
-    fn below(&mut self, line: u64, cycle: u64) -> (u64, Level) {
-        let Some(llc) = &mut self.llc else {
-            return (self.dram.access(line, cycle), Level::Memory);
-        };
-        self.counts.llc_accesses += 1;
-        if let Some(filled) = llc.hit(line, cycle, false) {
-            return ((cycle + self.llc_latency).max(filled), Level::Llc);
-        }
-        self.counts.llc_misses += 1;
-        let (register, start) = self.llc_mshrs.choose(cycle);
-        let ready = self.dram.access(line, start + self.llc_latency);
-        self.llc_mshrs.take(register, line, start, ready);
-        if let Some(victim) = llc.fill(line, ready, false, 0).filter(|v| v.dirty) {
-            self.dram.access(victim.line, ready);
-        }
-        (ready, Level::Memory)
-    }
-
-    fn write_below(&mut self, line: u64, cycle: u64) {
-        let Some(llc) = &mut self.llc else {
-            self.dram.access(line, cycle);
-            return;
-        };
-        if llc.hit(line, cycle, true).is_none()
-            && let Some(victim) = llc.fill(line, cycle, true, 0).filter(|v| v.dirty)
-        {
-            self.dram.access(victim.line, cycle);
+            self.shared.lock().write(line, cycle);
         }
     }
 }
@@ -174,9 +224,13 @@ impl Lower {
 mod tests {
     use super::*;
 
+    fn alone(preset: &Preset) -> Lower {
+        Lower::new(preset, &SharedMemory::new(preset, 1), 0)
+    }
+
     #[test]
     fn memory_then_l2() {
-        let mut lower = Lower::new(&Preset::load("rtl-mega").unwrap());
+        let mut lower = alone(&Preset::load("rtl-mega").unwrap());
         let (first, level) = lower.read(5, 100, |_| false);
         assert_eq!((first, level), (100 + 80 + 12, Level::Memory));
         assert_eq!(
@@ -192,7 +246,7 @@ mod tests {
         let mut preset = Preset::default();
         preset.l2.kib = 1;
         preset.l2.ways = 1;
-        let mut lower = Lower::new(&preset);
+        let mut lower = alone(&preset);
         lower.read(0, 0, |_| false);
         let mut gone = None;
         lower.read(16, 1000, |line| {

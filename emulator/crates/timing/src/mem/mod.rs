@@ -1,10 +1,13 @@
 //! The memory system: caches, TLBs, memory. Every access takes a cycle and returns one.
 
 mod cache;
+mod directory;
 mod dram;
 mod l1d;
 mod lower;
 mod mshr;
+mod replays;
+mod shared;
 mod slot;
 mod tlb;
 mod walk;
@@ -12,6 +15,7 @@ mod walk;
 pub(crate) use cache::Cache;
 pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
+pub use shared::SharedMemory;
 pub(crate) use tlb::Tlb;
 pub(crate) use walk::Walk;
 

@@ -94,6 +94,13 @@ impl Mshrs {
             .map(|i| (i, self.registers[i].free))
     }
 
+    /// A prefetched line is taken away.
+    pub fn forget(&mut self, line: u64) {
+        if let Some((register, _)) = self.prefetched(line) {
+            self.prefetched &= !(1 << register);
+        }
+    }
+
     /// Cycle from which no register is busy.
     pub fn idle(&self) -> u64 {
         self.idle

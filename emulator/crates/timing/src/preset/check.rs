@@ -72,6 +72,8 @@ impl Preset {
             ("l2.interval", self.l2.interval, 0, 100),
             ("llc.mshrs", self.llc.mshrs, 1, 16),
             ("llc.latency", self.llc.latency, 1, 1000),
+            ("coherence.probe", self.coherence.probe, 0, 1000),
+            ("coherence.transfer", self.coherence.transfer, 0, 1000),
             ("dram.mhz", self.dram.mhz, 1, 100_000),
             ("dram.cas", self.dram.cas, 1, 1000),
             ("dram.rcd", self.dram.rcd, 1, 1000),

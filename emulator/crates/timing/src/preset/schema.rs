@@ -43,6 +43,7 @@ sections! {
         l1d: L1d,
         l2: L2,
         llc: Llc,
+        coherence: Coherence,
         dram: Dram,
         mmio: Mmio,
     }
@@ -89,6 +90,8 @@ sections! {
     L2 { kib: u32, ways: u32, mshrs: u32, latency: u32, interval: u32, }
     /// Memory-side last-level cache.
     Llc { kib: u32, ways: u32, mshrs: u32, latency: u32, }
+    /// What several harts' caches ask of each other.
+    Coherence { probe: u32, transfer: u32, }
     /// Memory.
     Dram {
         model: DramModel, mhz: u32, cas: u32, rcd: u32, rp: u32, burst: u32, ranks: u32,

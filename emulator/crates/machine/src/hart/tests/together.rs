@@ -3,7 +3,11 @@
 use isa::Interrupt;
 
 use super::asm::*;
-use crate::{Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit, Translate, run_together};
+use super::model::Model;
+use crate::{
+    Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit, Translate, run_timed_together,
+    run_together,
+};
 
 const DATA: u64 = RAM_BASE + 0x4000;
 
@@ -154,4 +158,79 @@ fn time_never_goes_back_between_harts() {
     for hart in &machine.harts {
         assert!(hart.reg(2) > 20_000, "{}", hart.reg(2));
     }
+}
+
+/// Runs under timing models until nobody can go on, or to `cycle`.
+fn run_timed(machine: &mut Machine, models: &mut [Model], cycle: u64) -> RunExit {
+    let mut pairs: Vec<_> = machine.harts.iter_mut().zip(models).collect();
+    run_timed_together(&mut pairs, &mut machine.bus, Limit::cycle(cycle))
+}
+
+#[test]
+fn timed_harts_take_short_turns() {
+    // The first executes an instruction a cycle, the second one in three.
+    let program = [addi(2, 2, 1), jal(0, -4)];
+    let mut machine = Machine::new(&[&program, &program], Translate::Nothing);
+    let mut models = [Model::new(), Model::with_latency(3)];
+    for cycle in [1000, 5000, 5100, 9000] {
+        let exit = run_timed(&mut machine, &mut models, cycle);
+        assert_eq!(exit, RunExit::Limit);
+        for model in &models {
+            assert!((cycle..cycle + 70).contains(&model.now), "{}", model.now);
+        }
+    }
+    let [fast, slow] = [0, 1].map(|n| machine.harts[n].reg(2));
+    assert!(fast.abs_diff(3 * slow) < 100, "{fast} {slow}");
+}
+
+#[test]
+fn timed_runs_are_the_same_wherever_they_stop() {
+    let program = [
+        lr_d(5, 1),
+        addi(5, 5, 1),
+        sc_d(6, 5, 1),
+        bne(6, 0, -12),
+        addi(2, 2, 1),
+        jal(0, -20),
+    ];
+    let run = |step: u64| {
+        let mut machine = Machine::new(&[&program, &program, &program], Translate::Nothing);
+        let mut models = [1, 2, 3].map(Model::with_latency);
+        for n in 1..=12_000 / step {
+            run_timed(&mut machine, &mut models, n * step);
+        }
+        let harts = machine.harts.iter().map(|hart| hart.reg(2));
+        let counts: Vec<u64> = harts.collect();
+        (machine.data(0), counts, models.map(|model| model.now))
+    };
+    let whole = run(12_000);
+    assert!(whole.1.iter().all(|&count| count > 100), "{whole:?}");
+    assert_eq!(run(100), whole);
+    assert_eq!(run(4000), whole);
+}
+
+#[test]
+fn a_timed_sleeper_wakes_when_the_interrupt_is_sent() {
+    let sender = [
+        addi(2, 2, 1),
+        bne(2, 3, -4),
+        addi(4, 0, 1),
+        sw(4, 5, 4),
+        WFI,
+    ];
+    let sleeper = [WFI, csrr(6, 0xb00), sw(0, 5, 4), jal(0, -12)];
+    let mut machine = Machine::new(&[&sender, &sleeper], Translate::Nothing);
+    machine.harts[0].set_reg(3, 20_000);
+    for hart in &mut machine.harts {
+        hart.set_reg(5, CLINT_BASE);
+        hart.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
+    }
+    let mut models = [Model::new(), Model::new()];
+    let exit = run_timed(&mut machine, &mut models, u64::MAX);
+    assert_eq!(exit, RunExit::Idle, "both sleep for good");
+    let (sent, woken) = (machine.harts[0].cycle(), machine.harts[1].reg(6));
+    assert!(
+        sent >= 40_000 && woken.abs_diff(sent) < 10,
+        "{sent} {woken}"
+    );
 }
