@@ -59,7 +59,8 @@ pub enum Command {
     Boot(BootArgs),
     /// Run a bare-metal ELF with HTIF; the exit status is the test's.
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
-        tipsim exec test.elf --signature test.sig --max-insts 1000000")]
+        tipsim exec test.elf --signature test.sig --max-insts 1000000\n  \
+        tipsim exec test.elf --set isa.zacas=false --translator off")]
     Exec(ExecArgs),
     /// Show the report of a finished run, or write its profiles for other tools.
     #[command(after_help = "Examples:
@@ -181,8 +182,8 @@ pub struct ExecArgs {
     #[arg(long, value_name = "FILE")]
     pub signature: Option<PathBuf>,
     /// Bytes per line of the signature.
-    #[arg(long, default_value_t = 4, value_name = "N")]
-    pub signature_granularity: usize,
+    #[arg(long, default_value = "4", value_name = "N")]
+    pub signature_granularity: std::num::NonZeroUsize,
     /// Number of harts, up to 8. All start at the entry point, with their number in a0.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub harts: u32,
@@ -201,6 +202,9 @@ pub struct ExecArgs {
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,
+    /// Set one parameter of the core, e.g. `isa.zbb=false`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Print cycles, instructions and speed to standard error.
     #[arg(long)]
     pub stats: bool,

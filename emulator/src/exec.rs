@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::time::Instant;
 
-use machine::{Elf, Exit, Htif, Image, Limit, Output, RAM_BASE, ResetState, RunExit, signature};
+use machine::{
+    Elf, ElfSymbols, Exit, Htif, Image, Limit, Output, RAM_BASE, Ram, ResetState, RunExit,
+    signature,
+};
 
 use crate::cli::ExecArgs;
 use crate::failure::{BadInput, bad_input};
@@ -14,7 +17,7 @@ use crate::system::{Setup, System, harts};
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
-    let preset = crate::core_cmd::load(&args.core, &[])?;
+    let preset = crate::core_cmd::load(&args.core, &args.set)?;
     let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {
         memory,
@@ -53,10 +56,16 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
             "{name}: no symbol `tohost`: the program can end by the test device only"
         ),
     }
+    let wanted = match &args.signature {
+        Some(file) => Some((file, signature_range(&name, &symbols, &bus.ram)?)),
+        None => None,
+    };
     system.reset(ResetState {
         pc: elf.entry,
         ..ResetState::default()
     });
+    // Programs of the public suites go to S and U without setting the PMP, since Spike lets them.
+    system.hart.permit_all_memory();
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
@@ -80,34 +89,49 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
             }
         }
     }
-    let status = match exit {
-        RunExit::Exit(Exit::Host(code)) => u8::try_from(code).unwrap_or(255),
-        RunExit::Exit(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
+    let code = match exit {
+        RunExit::Exit(Exit::Host(code)) => code,
+        RunExit::Exit(Exit::PowerOff(code)) => code.into(),
         RunExit::Exit(Exit::Reset) => 0,
         RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
         RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
             anyhow::bail!("{name}: not done after {} instructions", args.max_insts)
         }
     };
-    if let Some(file) = &args.signature {
-        let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {
-            return Err(BadInput(format!(
-                "{name}: --signature: expected symbols begin_signature and end_signature"
-            ))
-            .into());
-        };
+    let status = u8::try_from(code).unwrap_or_else(|_| {
+        eprintln!(
+            "tipsim: {name}: exit code {}: the exit status is 255",
+            code as i64
+        );
+        255
+    });
+    if let Some((file, (begin, end))) = wanted {
         let text = signature(
             &system.board.bus.ram,
             begin,
             end,
-            args.signature_granularity,
+            args.signature_granularity.get(),
         )
+        .expect("checked before the run");
+        std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
+    }
+    Ok(status)
+}
+
+/// Where the signature is: a program without one is better told so before it runs than after.
+fn signature_range(name: &str, symbols: &ElfSymbols, ram: &Ram) -> Result<(u64, u64), BadInput> {
+    let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {
+        return Err(BadInput(format!(
+            "{name}: --signature: expected symbols begin_signature and end_signature"
+        )));
+    };
+    let length = end.checked_sub(begin);
+    length
+        .and_then(|length| ram.slice(begin, length))
+        .map(|_| (begin, end))
         .ok_or_else(|| {
             BadInput(format!(
                 "{name}: signature {begin:#x}..{end:#x} is not in memory"
             ))
-        })?;
-        std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
-    }
-    Ok(status)
+        })
 }

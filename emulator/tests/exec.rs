@@ -54,6 +54,88 @@ fn signature_is_the_memory_between_the_symbols() {
 }
 
 #[test]
+fn signatures_that_cannot_be_are_refused_before_the_run() {
+    let dir = scratch("exec-no-signature");
+    let file = dir.join("out.sig");
+    // Neither program ends: it must not get that far.
+    let without = htif("2: j 2b").replace("begin_signature", "begin_elsewhere");
+    let outside = htif(".globl end_signature\n.set end_signature, 0x40000000\n2: j 2b")
+        .replace(".globl end_signature\nend_signature:\n", "");
+    for (name, source, says) in [
+        ("without", &without, "symbols begin_signature"),
+        ("outside", &outside, "0x40000000 is not in memory"),
+    ] {
+        let elf = assemble(&dir, name, source);
+        let out = tipsim()
+            .arg("exec")
+            .arg(&elf)
+            .arg("--signature")
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert_error(&out, 2, &[says]);
+        assert!(!file.exists());
+    }
+    let elf = assemble(&dir, "nothing-a-line", &htif("li a0, 0"));
+    let out = tipsim()
+        .arg("exec")
+        .arg(&elf)
+        .args(["--signature-granularity", "0"])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+}
+
+#[test]
+fn exit_codes_that_no_status_holds_are_told() {
+    let dir = scratch("exec-codes");
+    for code in [1337, -1] {
+        let elf = assemble(&dir, "code", &htif(&format!("li a0, {code}")));
+        let out = tipsim().arg("exec").arg(&elf).output().unwrap();
+        assert_eq!(out.status.code(), Some(255));
+        let text = stderr(&out);
+        assert!(text.contains(&format!("exit code {code}:")), "{text}");
+    }
+}
+
+/// As on Spike, whose reset opens the first entry of the PMP.
+#[test]
+fn user_mode_needs_no_memory_protection_set_up() {
+    let dir = scratch("exec-user");
+    // The handler exits with mcause: 8 of the environment call in U, not 1 of a fetch that PMP denies.
+    let body = "la t0, 3f\n csrw mtvec, t0\n la t0, 2f\n csrw mepc, t0\n mret\n2: ecall\n\
+                .align 2\n3: csrr a0, mcause";
+    let elf = assemble(&dir, "user", &htif(body));
+    for mode in ["functional", "timing"] {
+        let out = tipsim()
+            .arg("exec")
+            .arg(&elf)
+            .args(["--mode", mode])
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(8), "{mode}: {}", stderr(&out));
+    }
+}
+
+#[test]
+fn a_core_may_lack_an_extension() {
+    let dir = scratch("exec-set");
+    // The handler exits with mcause; the program itself with 0.
+    let body = "la t0, 3f\n csrw mtvec, t0\n .insn r OP, 2, 16, a1, a1, a1 # sh1add\n li a0, 0\n j 4f\n\
+                .align 2\n3: csrr a0, mcause\n4:";
+    let elf = assemble(&dir, "zba", &htif(body));
+    for (set, status) in [(None, 0), (Some("isa.zba=false"), 2)] {
+        let mut command = tipsim();
+        command.arg("exec").arg(&elf);
+        if let Some(set) = set {
+            command.args(["--set", set]);
+        }
+        let out = command.output().unwrap();
+        assert_eq!(out.status.code(), Some(status), "{}", stderr(&out));
+    }
+}
+
+#[test]
 fn console_output_reaches_the_host() {
     let dir = scratch("exec-console");
     // HTIF device 1, command 1: a character.

@@ -331,6 +331,14 @@ impl Hart {
         }
     }
 
+    /// Gives every privilege all of memory, by entry 0 of the PMP: as Spike resets a hart, for the sake of programs that
+    /// know nothing of protection.
+    pub fn permit_all_memory(&mut self) {
+        self.pmp.set_address(0, u64::MAX);
+        self.pmp.set_config(0, 0x1f);
+        self.flush_translations();
+    }
+
     /// Current privilege.
     pub fn privilege(&self) -> Privilege {
         self.privilege
