@@ -64,8 +64,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         pc: elf.entry,
         ..ResetState::default()
     });
-    // Programs of the public suites go to S and U without setting the PMP, since Spike lets them.
-    system.hart.permit_all_memory();
+    system.permit_all_memory();
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();

@@ -274,6 +274,14 @@ impl System {
         }
     }
 
+    /// Opens all memory to all privileges on every hart, as Spike does at reset: programs of the public suites go
+    /// to S and U without setting the PMP.
+    pub fn permit_all_memory(&mut self) {
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.permit_all_memory();
+        }
+    }
+
     /// What executes in `mode`.
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
