@@ -34,6 +34,10 @@ use crate::system::{Engine, System};
 /// Instructions between two looks at the connection.
 const SLICE: u64 = 1_000_000;
 
+/// GDB's numbers of CSR 0, and of the privilege.
+const FIRST_CSR: u16 = 65;
+const PRIVILEGE: u16 = FIRST_CSR + (1 << 12);
+
 /// How a debugged run ended.
 pub enum End {
     /// The guest ended it.
@@ -52,7 +56,10 @@ pub fn serve(port: u16, system: &mut System, engine: &mut Engine) -> anyhow::Res
     eprintln!("tipsim: waiting for GDB: target remote localhost:{port}");
     let (stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
+    let System { hart, board, .. } = &mut *system;
+    let csrs = (0..1 << 12).filter(|&csr| hart.debug_csr(&mut board.bus, csr).is_some());
     let mut target = Debugged {
+        description: description(csrs),
         system,
         engine,
         step: false,
@@ -78,6 +85,8 @@ struct Debugged<'a> {
     /// One instruction, then stop.
     step: bool,
     exit: Option<Exit>,
+    /// Of the target, for GDB.
+    description: String,
 }
 
 type StopReason = SingleThreadStopReason<u64>;
@@ -186,16 +195,17 @@ impl TargetDescriptionXmlOverride for Debugged<'_> {
         if annex != b"target.xml" {
             return Err(TargetError::NonFatal);
         }
-        let text = description();
-        let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
+        let rest = { self.description.as_bytes() }
+            .get(offset as usize..)
+            .unwrap_or_default();
         let count = rest.len().min(length).min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         Ok(count)
     }
 }
 
-/// The registers, by GDB's names and numbers (GDB manual, appendix G.5.11).
-fn description() -> String {
+/// The registers, with these CSRs, by GDB's names and numbers (GDB manual, appendix G.5.11).
+fn description(csrs: impl Iterator<Item = u16>) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">\
          <architecture>riscv:rv64</architecture><feature name=\"org.gnu.gdb.riscv.cpu\">",
@@ -213,6 +223,13 @@ fn description() -> String {
             "<reg name=\"{name}\" bitsize=\"64\" type=\"ieee_double\" regnum=\"{number}\"/>"
         );
     }
+    text += "</feature><feature name=\"org.gnu.gdb.riscv.csr\">";
+    for (csr, name) in csrs.filter_map(|csr| Some((csr, isa::csr_name(csr)?))) {
+        let number = FIRST_CSR + csr;
+        text += &format!("<reg name=\"{name}\" bitsize=\"64\" regnum=\"{number}\"/>");
+    }
+    text += "</feature><feature name=\"org.gnu.gdb.riscv.virtual\">";
+    text += &format!("<reg name=\"priv\" bitsize=\"8\" regnum=\"{PRIVILEGE}\"/>");
     text + "</feature></target>"
 }
 
@@ -272,14 +289,23 @@ impl SingleRegisterAccess<()> for Debugged<'_> {
         id: RiscvRegId<u64>,
         buffer: &mut [u8],
     ) -> TargetResult<usize, Self> {
-        let hart = &self.system.hart;
+        let System { hart, board, .. } = &mut *self.system;
         let value = match id {
             RiscvRegId::Pc => hart.pc(),
+            RiscvRegId::Priv => hart.privilege() as u64,
+            RiscvRegId::Csr(csr) => {
+                let value = hart.debug_csr(&mut board.bus, csr);
+                value.ok_or(TargetError::NonFatal)?
+            }
             _ => hart.reg(number(id).ok_or(TargetError::NonFatal)?),
         };
         let bytes = value.to_le_bytes();
+        let bytes = match id {
+            RiscvRegId::Priv => &bytes[..1],
+            _ => &bytes[..],
+        };
         let buffer = buffer.get_mut(..bytes.len()).ok_or(TargetError::NonFatal)?;
-        buffer.copy_from_slice(&bytes);
+        buffer.copy_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -289,10 +315,15 @@ impl SingleRegisterAccess<()> for Debugged<'_> {
         id: RiscvRegId<u64>,
         bytes: &[u8],
     ) -> TargetResult<(), Self> {
-        let hart = &mut self.system.hart;
+        let System { hart, board, .. } = &mut *self.system;
         let value = u64::from_le_bytes(bytes.try_into().map_err(|_| TargetError::NonFatal)?);
         match id {
             RiscvRegId::Pc => hart.set_pc(value),
+            RiscvRegId::Csr(csr) => {
+                if !hart.set_debug_csr(&mut board.bus, csr, value) {
+                    return Err(TargetError::NonFatal);
+                }
+            }
             _ => hart.set_reg(number(id).ok_or(TargetError::NonFatal)?, value),
         }
         Ok(())

@@ -226,7 +226,7 @@ impl Debugger {
     }
 
     /// A register by GDB's number.
-    fn register(&mut self, number: u8) -> u64 {
+    fn register(&mut self, number: u16) -> u64 {
         let hex = self.ask(&format!("p{number:x}"));
         u64::from_str_radix(&hex, 16).expect(&hex).swap_bytes()
     }
@@ -258,6 +258,23 @@ fn a_debugger_steps_breaks_and_writes_registers() {
             assert!(stop[1..].starts_with("05"), "{stop}");
         }
         assert_eq!((gdb.register(a0), gdb.register(a1)), (5, 3));
+        let (csr, mtvec, fcsr, mcycle, mhartid) = (65, 0x305, 3, 0xb00, 0xf14);
+        assert_eq!(
+            gdb.ask(&format!("P{:x}=0100ff0000000000", csr + mtvec)),
+            "OK"
+        );
+        assert_eq!(gdb.register(csr + mtvec), 0xff_0001);
+        assert_eq!(
+            (gdb.register(csr + fcsr), gdb.register(csr + mhartid)),
+            (0, 0)
+        );
+        assert_eq!(gdb.ask(&format!("p{:x}", csr + 4096)), "03", "machine mode");
+        for refused in [
+            format!("p{:x}", csr + mcycle),
+            format!("P{:x}=0000000000000000", csr + mhartid),
+        ] {
+            assert!(gdb.ask(&refused).starts_with('E'), "{refused}");
+        }
         let loop_start = gdb.register(pc);
         assert_eq!(gdb.ask(&format!("Z0,{loop_start:x},2")), "OK");
         let stop = gdb.ask("vCont;c");

@@ -20,6 +20,16 @@ impl Hart {
         count: u64,
     ) -> Option<u64> {
         self.may_access(number)?;
+        self.csr(env, number, count)
+    }
+
+    /// The value of a CSR, whoever asks.
+    pub(crate) fn csr<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        number: u16,
+        count: u64,
+    ) -> Option<u64> {
         let csrs = &self.csrs;
         Some(match number {
             FFLAGS => csrs.fflags.into(),

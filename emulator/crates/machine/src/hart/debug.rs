@@ -7,6 +7,7 @@ use std::ops::Range;
 use isa::{Exception, Privilege, Trap, Untimed};
 
 use super::{Env, Hart, after};
+use crate::csr::number;
 use crate::mmu::{self, Access};
 use crate::{Bus, RunExit};
 
@@ -88,6 +89,31 @@ impl Hart {
         })
     }
 
+    /// Reads a CSR, whatever the privilege. `None` if there is none, or if it counts or tells the time: such values
+    /// are the timing model's.
+    pub fn debug_csr(&mut self, bus: &mut Bus, number: u16) -> Option<u64> {
+        if counts(number) {
+            return None;
+        }
+        self.lines = bus.mip(self.id());
+        let pending = self.pending(bus.now);
+        match number {
+            number::MIP => Some(pending),
+            number::SIP => Some(pending & self.csrs.mideleg),
+            _ => {
+                let timing = &mut Untimed;
+                self.csr(&mut Env { bus, timing }, number, self.count)
+            }
+        }
+    }
+
+    /// Writes a CSR that [`Self::debug_csr`] reads; false if that cannot be done.
+    pub fn set_debug_csr(&mut self, bus: &mut Bus, number: u16, value: u64) -> bool {
+        let timing = &mut Untimed;
+        !counts(number) && { self.write_csr(&mut Env { bus, timing }, number, value, self.count) }
+            .is_some()
+    }
+
     fn debug_place(&self, bus: &mut Bus, va: u64) -> Option<u64> {
         if self.privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
             return Some(va);
@@ -154,6 +180,18 @@ impl Hart {
     pub(super) fn debug_exit(&mut self) -> Option<RunExit> {
         self.debug.stop.take().map(RunExit::Debug)
     }
+}
+
+fn counts(csr: u16) -> bool {
+    use number::*;
+    matches!(
+        csr,
+        MCOUNTINHIBIT
+            | MHPMEVENT3..=MHPMEVENT31
+            | MCYCLE..=MHPMCOUNTER31
+            | CYCLE..=HPMCOUNTER31
+            | SCOUNTOVF
+    )
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {

@@ -34,7 +34,7 @@ impl Preset {
         let mut section = String::new();
         let mut parameters = Vec::new();
         for line in ROOT.lines() {
-            if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            if let Some((name, _)) = line.strip_prefix('[').and_then(|l| l.split_once(']')) {
                 section = format!("{name}.");
             } else if let Some((key, rest)) =
                 line.split_once(" = ").filter(|_| !line.starts_with('#'))
