@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::Output;
 
 use common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
 
@@ -18,18 +21,21 @@ fn htif(body: &str) -> String {
     )
 }
 
+/// Runs an ELF with these options.
+fn exec<A: AsRef<OsStr>>(elf: &Path, args: &[A]) -> Output {
+    tipsim().arg("exec").arg(elf).args(args).output().unwrap()
+}
+
+/// No options.
+const PLAIN: &[&str] = &[];
+
 #[test]
 fn exit_status_is_the_tests() {
     let dir = scratch("exec-status");
     for code in [0, 7] {
         let elf = assemble(&dir, "status", &htif(&format!("li a0, {code}")));
         for mode in ["functional", "timing"] {
-            let out = tipsim()
-                .arg("exec")
-                .arg(&elf)
-                .args(["--mode", mode])
-                .output()
-                .unwrap();
+            let out = exec(&elf, &["--mode", mode]);
             assert_eq!(out.status.code(), Some(code), "{mode}: {}", stderr(&out));
         }
     }
@@ -41,13 +47,7 @@ fn signature_is_the_memory_between_the_symbols() {
     let body = "la t0, begin_signature\n li t1, 0x0102030405060708\n sd t1, 8(t0)\n li a0, 0";
     let elf = assemble(&dir, "signature", &htif(body));
     let file = dir.join("out.sig");
-    let out = tipsim()
-        .arg("exec")
-        .arg(&elf)
-        .arg("--signature")
-        .arg(&file)
-        .output()
-        .unwrap();
+    let out = exec(&elf, &["--signature".as_ref(), file.as_os_str()]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = std::fs::read_to_string(file).unwrap();
     assert_eq!(text, "11223344\n55667788\n05060708\n01020304\n");
@@ -66,23 +66,12 @@ fn signatures_that_cannot_be_are_refused_before_the_run() {
         ("outside", &outside, "0x40000000 is not in memory"),
     ] {
         let elf = assemble(&dir, name, source);
-        let out = tipsim()
-            .arg("exec")
-            .arg(&elf)
-            .arg("--signature")
-            .arg(&file)
-            .output()
-            .unwrap();
+        let out = exec(&elf, &["--signature".as_ref(), file.as_os_str()]);
         assert_error(&out, 2, &[says]);
         assert!(!file.exists());
     }
     let elf = assemble(&dir, "nothing-a-line", &htif("li a0, 0"));
-    let out = tipsim()
-        .arg("exec")
-        .arg(&elf)
-        .args(["--signature-granularity", "0"])
-        .output()
-        .unwrap();
+    let out = exec(&elf, &["--signature-granularity", "0"]);
     assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
 }
 
@@ -91,7 +80,7 @@ fn exit_codes_that_no_status_holds_are_told() {
     let dir = scratch("exec-codes");
     for code in [1337, -1] {
         let elf = assemble(&dir, "code", &htif(&format!("li a0, {code}")));
-        let out = tipsim().arg("exec").arg(&elf).output().unwrap();
+        let out = exec(&elf, PLAIN);
         assert_eq!(out.status.code(), Some(255));
         let text = stderr(&out);
         assert!(text.contains(&format!("exit code {code}:")), "{text}");
@@ -107,12 +96,7 @@ fn user_mode_needs_no_memory_protection_set_up() {
                 .align 2\n3: csrr a0, mcause";
     let elf = assemble(&dir, "user", &htif(body));
     for mode in ["functional", "timing"] {
-        let out = tipsim()
-            .arg("exec")
-            .arg(&elf)
-            .args(["--mode", mode])
-            .output()
-            .unwrap();
+        let out = exec(&elf, &["--mode", mode]);
         assert_eq!(out.status.code(), Some(8), "{mode}: {}", stderr(&out));
     }
 }
@@ -125,12 +109,8 @@ fn a_core_may_lack_an_extension() {
                 .align 2\n3: csrr a0, mcause\n4:";
     let elf = assemble(&dir, "zba", &htif(body));
     for (set, status) in [(None, 0), (Some("isa.zba=false"), 2)] {
-        let mut command = tipsim();
-        command.arg("exec").arg(&elf);
-        if let Some(set) = set {
-            command.args(["--set", set]);
-        }
-        let out = command.output().unwrap();
+        let set: Vec<_> = { set.iter() }.flat_map(|set| ["--set", set]).collect();
+        let out = exec(&elf, &set);
         assert_eq!(out.status.code(), Some(status), "{}", stderr(&out));
     }
 }
@@ -141,7 +121,7 @@ fn console_output_reaches_the_host() {
     // HTIF device 1, command 1: a character.
     let body = "la t0, tohost\n li t1, 0x0101000000000041\n sd t1, 0(t0)\n li a0, 0";
     let elf = assemble(&dir, "console", &htif(body));
-    let out = tipsim().arg("exec").arg(&elf).output().unwrap();
+    let out = exec(&elf, PLAIN);
     assert_eq!(stdout(&out), "A");
 }
 
@@ -149,29 +129,19 @@ fn console_output_reaches_the_host() {
 fn endless_program_ends_at_the_limit() {
     let dir = scratch("exec-limit");
     let elf = assemble(&dir, "endless", &htif("2: j 2b"));
-    let out = tipsim()
-        .arg("exec")
-        .arg(&elf)
-        .args(["--max-insts", "1000"])
-        .output()
-        .unwrap();
+    let out = exec(&elf, &["--max-insts", "1000"]);
     assert_error(&out, 1, &["1000 instructions"]);
 }
 
 /// Runs `body` under the timing core and returns the cycles between two `csrr mcycle`, by exit
 /// status: (cycles / 16).
-fn cycles(dir: &std::path::Path, name: &str, body: &str) -> i32 {
+fn cycles(dir: &Path, name: &str, body: &str) -> i32 {
     let source = format!(
         "li a4, 20\n3: csrr a1, mcycle\n{body}\n csrr a2, mcycle\n addi a4, a4, -1\n bnez a4, 3b\n\
          sub a0, a2, a1\n srli a0, a0, 4"
     );
     let elf = assemble(dir, name, &htif(&source));
-    let out = tipsim()
-        .arg("exec")
-        .arg(&elf)
-        .args(["--mode", "timing"])
-        .output()
-        .unwrap();
+    let out = exec(&elf, &["--mode", "timing"]);
     out.status.code().expect("an exit status")
 }
 

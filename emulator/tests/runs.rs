@@ -176,6 +176,12 @@ fn each_of_several_harts_is_timed_and_profiled() {
     evaluate.args(["trace", "evaluate", "--format", "json", "--hart", "1"]);
     let again: Value = serde_json::from_str(&succeed(evaluate.arg(&trace))).unwrap();
     assert_eq!(again["fingerprint"], harts[1]["fingerprint"]);
+    let none = tipsim()
+        .args(["trace", "evaluate", "--hart", "2"])
+        .arg(&trace)
+        .output()
+        .unwrap();
+    assert_error(&none, 2, &["nothing of hart 2"]);
 }
 
 #[test]

@@ -103,7 +103,15 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
     let mut evaluator = Evaluator::new(&samplers, region);
     let start = std::time::Instant::now();
     let hart = HartId(args.hart);
-    let read = batches(&args.trace, hart, |batch| evaluator.batch(batch))?;
+    let mut found = false;
+    let read = batches(&args.trace, hart, |batch| {
+        found = true;
+        evaluator.batch(batch)
+    })?;
+    if args.hart != 0 && !found && read.is_ok() {
+        let why = format!("--hart: the trace has nothing of hart {}", args.hart);
+        return Err(bad_input(&args.trace, why).into());
+    }
     let evaluation = evaluator.finish();
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);

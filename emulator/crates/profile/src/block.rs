@@ -1,9 +1,19 @@
 //! Many commit groups at once.
 
-use commit_trace::{Ahead, CommitRecord};
+use commit_trace::{Ahead, CommitRecord, Span, SpanSink};
 
 /// Records of a block at most: a bit of a `u64` each.
 pub(crate) const BLOCK: usize = 64;
+
+/// Calls a function with each span.
+pub(crate) struct Each<F>(pub F);
+
+impl<F: FnMut(&Span<'_>)> SpanSink for Each<F> {
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) {
+        self.0(span);
+    }
+}
 
 /// Whole commit groups without a trap or an event among them. Found without a branch per group: how many
 /// instructions commit together is what a host predicts worst.

@@ -7,7 +7,7 @@ use commit_trace::{
     StreamError, Take, TeaEvents, group_spans,
 };
 
-use crate::block::Block;
+use crate::block::{Block, Each};
 use crate::events::SignatureCounter;
 use crate::oracle::Oracle;
 use crate::topdown::Counter;
@@ -263,7 +263,7 @@ impl Details {
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut Slots(&mut self.slots);
+        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span));
         while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
         {
             (at, cycle) = (at + len, commit);
@@ -340,22 +340,14 @@ impl Run {
             }
             let records = &block.records[at..];
             let last = at.checked_sub(1).map(|last| (&block.records[last], cycle));
-            let sink = &mut Sampled(self);
+            // All but the samplers is done for the block.
+            let sink = &mut Each(|span: &Span<'_>| self.pass(span));
             let Ok((len, commit)) =
                 group_spans(records, last.or(block.before), cycle, Seq(0), sink)
             else {
                 return;
             };
             (at, cycle) = (at + len, commit);
-        }
-    }
-
-    fn show_trap(&mut self, commit: u64, record: &CommitRecord) {
-        if self.next_due == 0 {
-            for view in &mut self.views {
-                view.trap(commit, record, self.process);
-            }
-            self.schedule();
         }
     }
 
@@ -402,24 +394,6 @@ fn reach(block: &Block<'_>, at: usize, cycle: u64, ahead: u64) -> (usize, u64) {
         cycle += delta;
     }
     (block.records.len(), cycle)
-}
-
-/// Shows samplers the spans of single groups; all else is done for their block.
-struct Sampled<'a>(&'a mut Run);
-
-impl SpanSink for Sampled<'_> {
-    fn span(&mut self, span: &Span<'_>) {
-        self.0.pass(span);
-    }
-}
-
-/// Counts slots span by span.
-struct Slots<'a>(&'a mut Counter);
-
-impl SpanSink for Slots<'_> {
-    fn span(&mut self, span: &Span<'_>) {
-        self.0.span(span);
-    }
 }
 
 impl SpanSink for Run {
@@ -486,7 +460,12 @@ impl SpanSink for Run {
         if let Some(details) = &mut self.details {
             details.slots.next(record, commit);
         }
-        self.show_trap(commit, record);
+        if self.next_due == 0 {
+            for view in &mut self.views {
+                view.trap(commit, record, self.process);
+            }
+            self.schedule();
+        }
     }
 
     fn facts(&mut self, cycle: u64, facts: &InstFacts) {

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use commit_trace::{CommitRecord, InstId, Span, SpanSink, State, TeaEvents, gap_spans};
+use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents, gap_spans};
 use serde::{Deserialize, Serialize};
 
-use crate::block::Block;
+use crate::block::{Block, Each};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile, Profiler};
@@ -81,8 +81,8 @@ impl SignatureCounter {
             let first = &block.records[at];
             let gap = u64::from(first.commit_delta) - 1;
             if gap > 0 {
-                let mut waiting = Waiting(self, process);
-                gap_spans(block.before(at), first, 0, gap, 0, &mut waiting);
+                let mut sink = Each(|span: &Span<'_>| self.span(span, process));
+                gap_spans(block.before(at), first, 0, gap, 0, &mut sink);
             }
         });
     }
@@ -112,15 +112,6 @@ impl SignatureCounter {
         let mut list: Vec<_> = unpacked.collect();
         list.sort_unstable();
         Signatures(list)
-    }
-}
-
-/// Charges spans in which nothing commits.
-struct Waiting<'a>(&'a mut SignatureCounter, ProcessId);
-
-impl SpanSink for Waiting<'_> {
-    fn span(&mut self, span: &Span<'_>) {
-        self.0.span(span, self.1);
     }
 }
 

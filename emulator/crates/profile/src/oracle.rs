@@ -1,10 +1,10 @@
 //! The golden reference: every cycle, charged exactly.
 
 use commit_trace::{
-    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
+    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents, gap_spans,
 };
 
-use crate::block::{BLOCK, Block};
+use crate::block::{BLOCK, Block, Each};
 use crate::evaluation::CycleStacks;
 use crate::paged::Paged;
 use crate::{Component, CycleStack, ProcessId, Profile};
@@ -91,8 +91,12 @@ impl Oracle {
             gaps &= gaps - 1;
             let first = &block.records[at];
             let gap = u64::from(first.commit_delta) - 1;
-            let mut waiting = Waiting(&mut counts.waiting);
-            gap_spans(block.before(at), first, 0, gap, 0, &mut waiting);
+            let mut sink = Each(|span: &Span<'_>| {
+                if let Some(record) = span.records.first() {
+                    charge(&mut counts.waiting, span, record);
+                }
+            });
+            gap_spans(block.before(at), first, 0, gap, 0, &mut sink);
         }
     }
 
@@ -116,18 +120,6 @@ impl Oracle {
             stacks.push(by_inst);
         }
         (profile, CycleStacks::new(stacks), marked)
-    }
-}
-
-/// Charges spans in which nothing commits.
-struct Waiting<'a>(&'a mut Paged<CycleStack>);
-
-impl SpanSink for Waiting<'_> {
-    #[inline(always)]
-    fn span(&mut self, span: &Span<'_>) {
-        if let Some(record) = span.records.first() {
-            charge(self.0, span, record);
-        }
     }
 }
 

@@ -1,12 +1,10 @@
 //! From spans to slots.
 
-use commit_trace::{
-    CommitRecord, CycleClass, InstId, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
-};
+use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaEvents, gap_spans};
 
 use super::{Slot, SlotWindow, Slots, TopDown};
 use crate::ProcessId;
-use crate::block::Block;
+use crate::block::{Block, Each};
 use crate::paged::Paged;
 use crate::tally::Tally;
 
@@ -98,15 +96,13 @@ impl Counter {
             let commit = cycle + gap + 1;
             self.next(first, commit);
             if gap > 0 {
-                let mut waiting = Waiting(self);
-                gap_spans(
-                    block.before(at),
-                    first,
-                    cycle + 1,
-                    gap,
-                    commit,
-                    &mut waiting,
-                );
+                let before = block.before(at);
+                let mut sink = Each(|span: &Span<'_>| {
+                    if let Some(record) = span.records.first() {
+                        self.waiting(span, record);
+                    }
+                });
+                gap_spans(before, first, cycle + 1, gap, commit, &mut sink);
             }
             self.leave_over(group, commit);
             cycle = commit;
@@ -247,18 +243,6 @@ impl Counter {
             width: self.width as u32,
             by_process,
             windows: self.windows.list,
-        }
-    }
-}
-
-/// Counts spans in which nothing commits.
-struct Waiting<'a>(&'a mut Counter);
-
-impl SpanSink for Waiting<'_> {
-    #[inline(always)]
-    fn span(&mut self, span: &Span<'_>) {
-        if let Some(record) = span.records.first() {
-            self.0.waiting(span, record);
         }
     }
 }
