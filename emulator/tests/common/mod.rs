@@ -5,10 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The simulator: the release build that `scripts/test` made, or this profile's.
+/// The simulator.
 pub fn tipsim() -> Command {
-    let built = env!("CARGO_BIN_EXE_tipsim").into();
-    Command::new(std::env::var_os("TIPSIM").unwrap_or(built))
+    Command::new(env!("CARGO_BIN_EXE_tipsim"))
 }
 
 /// Directory of the built guest. The end-to-end tests cannot do without.
