@@ -274,6 +274,9 @@ pub struct ReportArgs {
     /// may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
+    /// Export without call stacks: faster, and smaller files.
+    #[arg(long)]
+    pub no_call_stacks: bool,
     /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
     /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]

@@ -46,6 +46,10 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if format.is_timed() {
         evaluator = evaluator.keep_samples();
     }
+    let call_stacks = !args.no_call_stacks && format != Format::Perfetto;
+    if call_stacks {
+        evaluator = evaluator.with_call_stacks();
+    }
     let cycles = match reader.chunks() {
         [first, .., last] => last.end_cycle.saturating_sub(first.start_cycle),
         _ => 0,
@@ -54,7 +58,13 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         Format::Perfetto => Some(STACK_WINDOWS),
         _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
     };
-    let mut timeline = windows.map(|windows| Timeline::new(region, cycles / windows));
+    let mut timeline = windows.map(|windows| {
+        let timeline = Timeline::new(region, cycles / windows);
+        match call_stacks {
+            true => timeline.with_call_stacks(),
+            false => timeline,
+        }
+    });
     replay(&path, |batch| {
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)

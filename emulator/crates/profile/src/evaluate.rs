@@ -8,11 +8,15 @@ use commit_trace::{
 };
 
 use crate::block::{Block, Each};
+use crate::calls::{Calls, ContextTally};
 use crate::events::SignatureCounter;
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
 use crate::topdown::Counter;
-use crate::view::{Place, View};
-use crate::{CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler, SamplerResult};
+use crate::view::{Place, View, Whose};
+use crate::{
+    ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
+    SamplerResult,
+};
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -72,6 +76,7 @@ impl Evaluator {
             privileges: Vec::new(),
             first_use: Vec::new(),
             details: None,
+            stacks: None,
         };
         run.enter();
         Self {
@@ -97,6 +102,19 @@ impl Evaluator {
         for view in &mut self.run.views {
             view.in_detail();
         }
+        self
+    }
+
+    /// Also follows calls and returns, and counts by calling context. It takes two to three times as long.
+    pub fn with_call_stacks(mut self) -> Self {
+        self.run.by_blocks = false;
+        let mut calls = Calls::default();
+        calls.select(self.run.process, self.run.context.thread());
+        self.run.stacks = Some(Box::new(CallStacks {
+            calls,
+            oracle: ContextTally::default(),
+        }));
+        self.run.views.iter_mut().for_each(View::with_call_stacks);
         self
     }
 
@@ -128,11 +146,20 @@ impl Evaluator {
     }
 
     /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only.
-    pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks) {
+    pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
         let mut fresh = Oracle::new();
         fresh.select(self.run.process, self.run.by_mark && self.run.marked);
         let (profile, stacks, _) = std::mem::replace(&mut self.run.oracle, fresh).finish();
-        (profile, stacks)
+        let by_context = self
+            .run
+            .stacks
+            .as_mut()
+            .map(|stacks| std::mem::take(&mut stacks.oracle));
+        (
+            profile,
+            stacks,
+            by_context.map(ContextTally::finish).unwrap_or_default(),
+        )
     }
 
     /// Idle cycles so far.
@@ -154,6 +181,10 @@ impl Evaluator {
         results.sort_by_key(|(position, _)| *position);
         let (oracle, stacks, marked) = run.oracle.finish();
         let spaces = owners(&oracle, &run.facts);
+        let (contexts, by_context) = match run.stacks {
+            Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
+            None => (None, Vec::new()),
+        };
         let (top_down, signatures) = match run.details {
             Some(details) => (
                 Some(details.slots.finish()),
@@ -164,6 +195,8 @@ impl Evaluator {
         Evaluation {
             oracle,
             stacks,
+            contexts,
+            by_context,
             marked: run.by_mark.then_some(marked),
             samplers: results.into_iter().map(|(_, result)| result).collect(),
             facts: run.facts,
@@ -241,6 +274,30 @@ struct Run {
     privileges: Vec<u8>,
     first_use: Vec<u64>,
     details: Option<Box<Details>>,
+    stacks: Option<Box<CallStacks>>,
+}
+
+/// Calling contexts, and the Oracle's time by them.
+struct CallStacks {
+    calls: Calls,
+    oracle: ContextTally,
+}
+
+impl CallStacks {
+    #[inline(never)]
+    fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
+        let (records, units) = match span.state {
+            State::Computing => (span.records, SHARE[span.records.len()]),
+            _ => (
+                &span.records[..span.records.len().min(1)],
+                span.cycles * UNITS_PER_CYCLE,
+            ),
+        };
+        for record in records {
+            let context = self.calls.context(process, record.inst);
+            self.oracle.add(context, record.inst, units);
+        }
+    }
 }
 
 /// What is counted for a report only.
@@ -281,8 +338,9 @@ impl Run {
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
         let end = self.profiled + span.cycles;
+        let whose = whose(self.process, &self.stacks);
         for view in self.views.iter_mut().filter(|view| view.next_due() <= end) {
-            view.span(span, self.profiled, self.last, self.process);
+            view.span(span, self.profiled, self.last, whose);
         }
         self.schedule();
     }
@@ -325,8 +383,9 @@ impl Run {
             let (found, before) = reach(block, at, cycle, ahead);
             if self.next_due < self.next_look {
                 let records = &block.records[at..found];
+                let whose = whose(self.process, &self.stacks);
                 for view in &mut self.views {
-                    view.groups(cycle, records, self.process);
+                    view.groups(cycle, records, whose);
                 }
                 self.schedule();
             }
@@ -380,6 +439,11 @@ impl Run {
     }
 }
 
+fn whose(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> Whose<'_> {
+    let calls = stacks.as_ref().map(|stacks| &stacks.calls);
+    Whose { process, calls }
+}
+
 /// From the group at `at`, which follows `cycle`: the first one that ends `ahead` cycles or more after the block's
 /// start, or the block's end; and the cycle before it.
 #[inline(always)]
@@ -427,6 +491,9 @@ impl SpanSink for Run {
     // Called for every span: inlining makes the evaluation faster by a seventh (`benches/replay.rs`).
     #[inline(always)]
     fn span(&mut self, span: &Span<'_>) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.calls.span(span, &self.facts);
+        }
         if self.profiling {
             if span.state == State::Idle {
                 self.idle += span.cycles;
@@ -435,6 +502,9 @@ impl SpanSink for Run {
             self.oracle.span(span);
             if let Some(details) = &mut self.details {
                 details.span(span, self.process);
+            }
+            if let Some(stacks) = &mut self.stacks {
+                stacks.charge(span, self.process);
             }
             if self.by_privilege
                 && let Some(record) = span.records.first()
@@ -453,6 +523,9 @@ impl SpanSink for Run {
     }
 
     fn trap(&mut self, commit: u64, record: &CommitRecord) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.calls.trap(commit, record, &self.facts);
+        }
         if !self.profiling {
             return;
         }
@@ -461,8 +534,9 @@ impl SpanSink for Run {
             details.slots.next(record, commit);
         }
         if self.next_due == 0 {
+            let whose = whose(self.process, &self.stacks);
             for view in &mut self.views {
-                view.trap(commit, record, self.process);
+                view.trap(commit, record, whose);
             }
             self.schedule();
         }
@@ -479,6 +553,9 @@ impl SpanSink for Run {
             Event::SideBand { kind, bytes } => {
                 self.context.record(cycle, *kind, bytes);
                 self.process = self.context.current();
+                if let Some(stacks) = &mut self.stacks {
+                    stacks.calls.select(self.process, self.context.thread());
+                }
                 if let Some(details) = &mut self.details {
                     details.slots.select(self.process);
                 }

@@ -8,7 +8,8 @@ use commit_trace::{InstFacts, InstId};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CycleStack, Misplaced, Privilege, Process, ProcessId, Profile, Sampler, Signatures, TopDown,
+    ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Privilege, Process, ProcessId,
+    Profile, Sampler, Signatures, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -19,6 +20,12 @@ pub struct Evaluation {
     pub oracle: Profile,
     /// The Oracle's cycle stacks: the same units by component.
     pub stacks: CycleStacks,
+    /// Calling contexts, if [`crate::Evaluator::with_call_stacks`] asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contexts: Option<Contexts>,
+    /// The Oracle by calling context, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_context: ContextWeights,
     /// The part of the Oracle that lies between the guest's trigger instructions, if a sampler's filter asks
     /// for it ([`crate::Filter::marked`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,6 +114,9 @@ pub struct SamplerResult {
     /// What it gave to other instructions than the Oracle, the most first, if asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misplaced: Vec<Misplaced>,
+    /// The profile by calling context, if [`crate::Evaluator::with_call_stacks`] asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_context: ContextWeights,
     /// The single samples in order of time, if [`crate::Evaluator::keep_samples`] asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<Sample>,
@@ -121,43 +131,9 @@ pub struct Sample {
     pub process: ProcessId,
     /// The instruction that it names.
     pub inst: InstId,
+    /// Its calling context, if there are any.
+    #[serde(default)]
+    pub context: ContextId,
     /// Weight, in units of the profile.
     pub units: u64,
-}
-
-/// Cycle stacks per (process, static instruction).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CycleStacks {
-    by_process: Vec<Vec<(InstId, CycleStack)>>,
-}
-
-impl CycleStacks {
-    /// From each process's stacks in ascending order of instruction.
-    pub(crate) fn new(by_process: Vec<Vec<(InstId, CycleStack)>>) -> Self {
-        Self { by_process }
-    }
-
-    /// The stack of one instruction in one process.
-    pub fn get(&self, process: ProcessId, inst: InstId) -> CycleStack {
-        let Some(stacks) = self.by_process.get(process.0 as usize) else {
-            return CycleStack::default();
-        };
-        match stacks.binary_search_by_key(&inst, |(id, _)| *id) {
-            Ok(found) => stacks[found].1,
-            Err(_) => CycleStack::default(),
-        }
-    }
-
-    /// Every stack that is not empty, ascending by process and instruction.
-    pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, &CycleStack)> {
-        self.by_process
-            .iter()
-            .enumerate()
-            .flat_map(|(process, stacks)| {
-                stacks
-                    .iter()
-                    .map(move |(inst, stack)| (ProcessId(process as u32), *inst, stack))
-            })
-    }
 }

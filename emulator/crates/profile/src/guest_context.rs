@@ -17,6 +17,7 @@ pub struct GuestContext {
     /// The living entity of a process id.
     living: HashMap<u32, ProcessId>,
     current: ProcessId,
+    thread: u32,
     kernel_text: Option<Range<u64>>,
     malformed: u64,
 }
@@ -43,6 +44,7 @@ impl GuestContext {
             processes: vec![boot],
             living: HashMap::new(),
             current: ProcessId::BOOT,
+            thread: 0,
             kernel_text: None,
             malformed: 0,
         }
@@ -52,6 +54,12 @@ impl GuestContext {
     #[inline]
     pub fn current(&self) -> ProcessId {
         self.current
+    }
+
+    /// The kernel's number of the thread that runs; 0 until it says so.
+    #[inline]
+    pub fn thread(&self) -> u32 {
+        self.thread
     }
 
     /// All entities, by number.
@@ -86,6 +94,7 @@ impl GuestContext {
                     process.name = comm;
                 }
                 self.current = id;
+                self.thread = tid;
             }
             Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
             Some(SideBand::Mmap { pid, mapping }) => {

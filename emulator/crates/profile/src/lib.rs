@@ -16,6 +16,7 @@
 //! ```
 
 mod block;
+mod calls;
 mod clock;
 mod error;
 mod evaluate;
@@ -33,16 +34,18 @@ mod profile;
 pub mod report;
 mod sampler;
 mod stack;
+mod stacks;
 pub mod symbolize;
 mod tally;
 mod timeline;
 pub mod topdown;
 mod view;
 
+pub use calls::{Context, ContextId, ContextWeights, Contexts};
 pub use clock::SamplingClock;
 pub use error::{profile_error, sampling_error};
 pub use evaluate::{Evaluator, Region};
-pub use evaluation::{CycleStacks, Evaluation, Sample, SamplerResult};
+pub use evaluation::{Evaluation, Sample, SamplerResult};
 pub use events::{Misplaced, Signatures};
 pub use guest_context::GuestContext;
 pub use oracle::UNITS_PER_CYCLE;
@@ -51,5 +54,6 @@ pub use process::{Mapping, Process, ProcessId};
 pub use profile::Profile;
 pub use sampler::{Filter, Privilege, Profiler, Sampler, Schedule};
 pub use stack::{Category, Component, CycleStack};
+pub use stacks::CycleStacks;
 pub use timeline::{Timeline, Window};
 pub use topdown::TopDown;

@@ -5,9 +5,8 @@ use commit_trace::{
 };
 
 use crate::block::{BLOCK, Block, Each};
-use crate::evaluation::CycleStacks;
 use crate::paged::Paged;
-use crate::{Component, CycleStack, ProcessId, Profile};
+use crate::{Component, CycleStack, CycleStacks, ProcessId, Profile};
 
 /// Units of weight in one cycle: lcm(1..=8), so that a cycle divides evenly among any number of
 /// instructions that commit in it. 64 bits hold 2 * 10^16 cycles of them.
@@ -104,22 +103,21 @@ impl Oracle {
     pub(crate) fn finish(self) -> (Profile, CycleStacks, Profile) {
         let mut profile = Profile::new(UNITS_PER_CYCLE);
         let mut marked = Profile::new(UNITS_PER_CYCLE);
-        let mut stacks = Vec::new();
+        let mut stacks = CycleStacks::default();
         let mut counts = self.counts.into_iter();
-        while let Some(outside) = counts.next() {
-            let process = ProcessId(stacks.len() as u32);
+        for process in (0..).map(ProcessId) {
+            let Some(outside) = counts.next() else { break };
             let mut merged = outside.merged();
             for (inst, stack) in counts.next().unwrap_or_default().merged().iter() {
                 marked.add(process, InstId(inst), stack.total());
                 *merged.entry(inst) += *stack;
             }
-            let by_inst: Vec<_> = merged.iter().map(|(inst, s)| (InstId(inst), *s)).collect();
-            for (inst, stack) in &by_inst {
-                profile.add(process, *inst, stack.total());
-            }
-            stacks.push(by_inst);
+            stacks.push(merged.iter().map(|(inst, stack)| {
+                profile.add(process, InstId(inst), stack.total());
+                (InstId(inst), *stack)
+            }));
         }
-        (profile, CycleStacks::new(stacks), marked)
+        (profile, stacks, marked)
     }
 }
 

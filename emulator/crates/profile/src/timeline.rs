@@ -2,7 +2,7 @@
 
 use commit_trace::{Batch, InstId, StreamError};
 
-use crate::{Evaluator, ProcessId, Region};
+use crate::{ContextWeights, Evaluator, ProcessId, Region};
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Window {
     pub idle: u64,
     /// The Oracle's units per process and instruction.
     pub weights: Vec<(ProcessId, InstId, u64)>,
+    /// The same by calling context, if asked for; numbered as by an [`Evaluator`] over the same stream.
+    pub by_context: ContextWeights,
     /// The same by process and published category, in the order of [`crate::Category::ALL`].
     pub stacks: Vec<(ProcessId, [u64; 7])>,
 }
@@ -39,6 +41,12 @@ impl Timeline {
             start: None,
             windows: Vec::new(),
         }
+    }
+
+    /// See [`Evaluator::with_call_stacks`].
+    pub fn with_call_stacks(mut self) -> Self {
+        self.oracle = self.oracle.with_call_stacks();
+        self
     }
 
     /// Takes the next batch.
@@ -66,7 +74,7 @@ impl Timeline {
             return;
         };
         let idle = self.oracle.idle() - std::mem::replace(&mut self.idle, self.oracle.idle());
-        let (profile, cycle_stacks) = self.oracle.take_oracle();
+        let (profile, cycle_stacks, by_context) = self.oracle.take_oracle();
         let facts = self.oracle.facts();
         let mut stacks: Vec<(ProcessId, [u64; 7])> = Vec::new();
         for (process, inst, stack) in cycle_stacks.iter() {
@@ -88,6 +96,7 @@ impl Timeline {
                 end,
                 idle,
                 weights,
+                by_context,
                 stacks,
             });
         }

@@ -5,10 +5,13 @@ use std::collections::BinaryHeap;
 
 use commit_trace::{CommitRecord, InstId, Span, State};
 
+use crate::calls::{Calls, ContextTally};
 use crate::events::{MisplacedCounter, SignatureCounter};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::policy::{Outcome, Policy, Trigger};
-use crate::{Filter, ProcessId, Profile, Sample, Sampler, SamplerResult, SamplingClock, Schedule};
+use crate::{
+    ContextId, Filter, ProcessId, Profile, Sample, Sampler, SamplerResult, SamplingClock, Schedule,
+};
 
 /// The samplers of one filter. Its time is the number of profiled cycles that the filter let through, and
 /// a heap of clocks says when the next of them is due: while none is, no sampler costs anything.
@@ -47,6 +50,14 @@ pub(crate) struct Place<'a> {
     pub privilege: u8,
     /// Between trigger instructions.
     pub marked: bool,
+}
+
+/// Who executes what the profilers see.
+#[derive(Clone, Copy)]
+pub(crate) struct Whose<'a> {
+    pub process: ProcessId,
+    /// Calling contexts, if they are asked for.
+    pub calls: Option<&'a Calls>,
 }
 
 impl View {
@@ -94,8 +105,17 @@ impl View {
     }
 
     pub(crate) fn keep_samples(&mut self) {
-        let samplers = self.groups.iter_mut().flat_map(|group| &mut group.samplers);
-        samplers.for_each(|sampler| sampler.log = Some(Vec::new()));
+        self.samplers()
+            .for_each(|sampler| sampler.log = Some(Vec::new()));
+    }
+
+    pub(crate) fn with_call_stacks(&mut self) {
+        self.samplers()
+            .for_each(|sampler| sampler.by_context = Some(ContextTally::default()));
+    }
+
+    fn samplers(&mut self) -> impl Iterator<Item = &mut Running> {
+        self.groups.iter_mut().flat_map(|group| &mut group.samplers)
     }
 
     /// See [`crate::Evaluator::in_detail`]. Filtered samplers are compared with a part of the Oracle, which is not
@@ -104,9 +124,7 @@ impl View {
         if self.filter != Filter::NONE {
             return;
         }
-        let mut running: Vec<&mut Running> = { self.groups.iter_mut() }
-            .flat_map(|group| &mut group.samplers)
-            .collect();
+        let mut running: Vec<&mut Running> = self.samplers().collect();
         running.sort_by_key(|running| running.position);
         let mut seen = Vec::new();
         for running in running {
@@ -179,7 +197,7 @@ impl View {
         span: &Span<'_>,
         profiled: u64,
         last: Option<InstId>,
-        process: ProcessId,
+        whose: Whose<'_>,
     ) {
         if !self.open {
             return;
@@ -194,7 +212,7 @@ impl View {
                 let cycle = span.start + (time - start - 1);
                 let at = Trigger { cycle, span, last };
                 for sampler in &mut group.samplers {
-                    sampler.trigger(time, &at, process);
+                    sampler.trigger(time, &at, whose);
                 }
                 group.clock.advance();
             }
@@ -205,20 +223,20 @@ impl View {
             self.due.pop();
             self.due.push(Reverse((group.clock.next(), number)));
         }
-        self.show(|sampler| sampler.span(span, process));
+        self.show(|sampler| sampler.span(span, whose));
     }
 
     /// Shows records that commit after cycle `before`, in whole groups, before the next trigger; only if no sample
     /// waits for a span.
-    pub(crate) fn groups(&mut self, before: u64, records: &[CommitRecord], process: ProcessId) {
+    pub(crate) fn groups(&mut self, before: u64, records: &[CommitRecord], whose: Whose<'_>) {
         if !self.waiting.is_empty() {
-            self.show(|sampler| sampler.groups(before, records, process));
+            self.show(|sampler| sampler.groups(before, records, whose));
         }
     }
 
     /// Shows an instruction that trapped.
-    pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, process: ProcessId) {
-        self.show(|sampler| sampler.record(commit, record, process));
+    pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, whose: Whose<'_>) {
+        self.show(|sampler| sampler.record(commit, record, whose));
     }
 
     /// Gives every sampler that waits its turn, and forgets the groups in which none waits any longer.
@@ -279,6 +297,7 @@ struct Running {
     accounted: u64,
     signatures: Option<SignatureCounter>,
     misplaced: Option<MisplacedCounter>,
+    by_context: Option<ContextTally>,
     log: Option<Vec<Sample>>,
 }
 
@@ -299,11 +318,12 @@ impl Running {
             accounted: 0,
             signatures: None,
             misplaced: None,
+            by_context: None,
             log: None,
         }
     }
 
-    fn trigger(&mut self, time: u64, at: &Trigger<'_>, process: ProcessId) {
+    fn trigger(&mut self, time: u64, at: &Trigger<'_>, whose: Whose<'_>) {
         self.triggered = time;
         self.triggered_cycle = at.cycle;
         if !self.pending {
@@ -311,38 +331,38 @@ impl Running {
                 misplaced.trigger(at.span);
             }
             let outcome = self.policy.trigger(at);
-            self.settle(outcome, at.span.records, process);
+            self.settle(outcome, at.span.records, whose);
         }
     }
 
     /// A span passes while a sample is pending.
-    fn span(&mut self, span: &Span<'_>, process: ProcessId) {
+    fn span(&mut self, span: &Span<'_>, whose: Whose<'_>) {
         if !self.by_record {
             let outcome = self.policy.span(span);
-            self.settle(outcome, span.records, process);
+            self.settle(outcome, span.records, whose);
         }
         if span.state == State::Computing
             && self.pending
             && let Some((outcome, at)) = self.policy.records(span.commit, span.records)
         {
-            self.settle(outcome, &span.records[at..=at], process);
+            self.settle(outcome, &span.records[at..=at], whose);
         }
     }
 
-    fn groups(&mut self, before: u64, records: &[CommitRecord], process: ProcessId) {
+    fn groups(&mut self, before: u64, records: &[CommitRecord], whose: Whose<'_>) {
         if let Some((outcome, at)) = self.policy.groups(before, records) {
-            self.settle(outcome, &records[at..=at], process);
+            self.settle(outcome, &records[at..=at], whose);
         }
     }
 
-    fn record(&mut self, commit: u64, record: &CommitRecord, process: ProcessId) {
+    fn record(&mut self, commit: u64, record: &CommitRecord, whose: Whose<'_>) {
         if self.pending {
             let outcome = self.policy.record(commit, record);
-            self.settle(outcome, std::slice::from_ref(record), process);
+            self.settle(outcome, std::slice::from_ref(record), whose);
         }
     }
 
-    fn settle(&mut self, outcome: Outcome, records: &[CommitRecord], process: ProcessId) {
+    fn settle(&mut self, outcome: Outcome, records: &[CommitRecord], whose: Whose<'_>) {
         self.pending = outcome == Outcome::Pending;
         let cycles = self.triggered - self.accounted;
         match outcome {
@@ -351,17 +371,17 @@ impl Running {
                 if let Some(signatures) = &mut self.signatures
                     && let Some(record) = records.iter().find(|record| record.inst == inst)
                 {
-                    signatures.add(process, record, units);
+                    signatures.add(whose.process, record, units);
                 }
-                self.add(process, inst, units);
+                self.add(whose, inst, units);
             }
             Outcome::All => {
                 let share = cycles * SHARE[records.len()];
                 for record in records {
                     if let Some(signatures) = &mut self.signatures {
-                        signatures.add(process, record, share);
+                        signatures.add(whose.process, record, share);
                     }
-                    self.add(process, record.inst, share);
+                    self.add(whose, record.inst, share);
                 }
             }
             Outcome::Pending => return,
@@ -374,16 +394,25 @@ impl Running {
         self.accounted = self.triggered;
     }
 
-    fn add(&mut self, process: ProcessId, inst: InstId, units: u64) {
-        self.profile.add(process, inst, units);
+    fn add(&mut self, whose: Whose<'_>, inst: InstId, units: u64) {
+        self.profile.add(whose.process, inst, units);
         if let Some(misplaced) = &mut self.misplaced {
-            misplaced.named(process, inst, units);
+            misplaced.named(whose.process, inst, units);
         }
+        let context = match (&mut self.by_context, whose.calls) {
+            (Some(by_context), Some(calls)) => {
+                let context = calls.context(whose.process, inst);
+                by_context.add(context, inst, units);
+                context
+            }
+            _ => ContextId::default(),
+        };
         if let Some(log) = &mut self.log {
             log.push(Sample {
                 cycle: self.triggered_cycle,
-                process,
+                process: whose.process,
                 inst,
+                context,
                 units,
             });
         }
@@ -405,6 +434,10 @@ impl Running {
             misplaced: self
                 .misplaced
                 .map(MisplacedCounter::finish)
+                .unwrap_or_default(),
+            by_context: self
+                .by_context
+                .map(ContextTally::finish)
                 .unwrap_or_default(),
             log: self.log.unwrap_or_default(),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::Export;
+use super::model::LEAST_PART;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let series = export.series();
@@ -14,8 +15,18 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     };
     // Equal stacks are one line: an address that held several instructions over time.
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for (row, cycles) in export.cycles(series.profile) {
-        *stacks.entry(stack(export, row)).or_default() += cycles;
+    let cycles = export.cycles(series);
+    let total: u64 = cycles.iter().map(|(_, cycles)| cycles).sum();
+    // With callers, few of the instructions could be seen in a flame graph: the others end in their functions.
+    let least = if export.has_call_stacks() {
+        total / LEAST_PART
+    } else {
+        0
+    };
+    for (row, cycles) in cycles {
+        *stacks
+            .entry(stack(export, row, cycles >= least))
+            .or_default() += cycles;
     }
     for (stack, cycles) in stacks {
         writeln!(out, "{stack} {cycles}")?;
@@ -23,20 +34,26 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-fn stack(export: &Export<'_>, row: usize) -> String {
+fn stack(export: &Export<'_>, row: usize, instruction: bool) -> String {
     let mut stack = plain(export.process_name(export.rows[row].process));
-    for frame in export.frames(row).iter().rev() {
-        let mark = match (frame.inlined, export.is_kernel(row)) {
-            (true, _) => "_[i]",
-            (false, true) => "_[k]",
-            (false, false) => "",
-        };
-        stack.push(';');
-        stack.push_str(&plain(frame.name));
-        stack.push_str(mark);
+    let mut rows: Vec<usize> = export.stack(row).collect();
+    rows.reverse();
+    for row in rows {
+        for frame in export.frames(row).iter().rev() {
+            let mark = match (frame.inlined, export.is_kernel(row)) {
+                (true, _) => "_[i]",
+                (false, true) => "_[k]",
+                (false, false) => "",
+            };
+            stack.push(';');
+            stack.push_str(&plain(frame.name));
+            stack.push_str(mark);
+        }
     }
-    stack.push(';');
-    stack.push_str(&plain(&export.instruction(row)));
+    if instruction {
+        stack.push(';');
+        stack.push_str(&plain(&export.instruction(row)));
+    }
     stack
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The Oracle is one profiler among the others. Every weight is in cycles; what does not divide
 //! (a cycle shared by three instructions) is rounded so that each profile's sum stays exact.
-//! There are no call stacks: a stack is process, function, inlined functions, instruction.
+//! A stack is process, callers (of an evaluation [with call stacks](crate::Evaluator::with_call_stacks)), function,
+//! inlined functions, instruction.
 //!
 //! ```no_run
 //! # fn example(evaluation: &profile::Evaluation) -> std::io::Result<()> {

@@ -1,6 +1,6 @@
 //! What all formats share: rows, their names, and weights in whole cycles.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use commit_trace::{InstFacts, InstId};
 
@@ -8,7 +8,13 @@ use super::Options;
 use crate::names::names;
 use crate::report::place;
 use crate::symbolize::{Location, Module, Source, Symbolizer, Symbols};
-use crate::{Evaluation, ProcessId, Profile, Sample, Window};
+use crate::{
+    Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Window,
+};
+
+/// Calls with less than one part in so many of the time, all that they call included, are left out of stacks. Most
+/// contexts are such: none is a pixel of a flame graph, and together they would make files of gigabytes.
+pub(super) const LEAST_PART: u64 = 2_000;
 
 /// Profiles of one run, ready to be written.
 pub struct Export<'a> {
@@ -16,18 +22,22 @@ pub struct Export<'a> {
     pub(super) windows: &'a [Window],
     pub(super) options: Options<'a>,
     pub(super) symbols: Symbols,
-    /// Every instruction that any profiler names, by process.
+    /// Every instruction that any profiler names, by calling context; and those that call their contexts.
     pub(super) rows: Vec<Row>,
-    index: HashMap<(ProcessId, InstId), u32>,
+    index: HashMap<(ContextId, InstId), u32>,
+    /// What each context is shown as: itself, or the nearest of its callers that is worth it.
+    shown: Vec<ContextId>,
     /// Names of processes, by number.
     names: Vec<String>,
 }
 
-/// An instruction as executed by a process.
+/// An instruction as executed in a calling context.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub process: ProcessId,
     pub inst: InstId,
+    /// The row of the call (or the trap) that led here.
+    pub caller: Option<usize>,
     /// Index into the symbols' locations.
     location: u32,
 }
@@ -35,7 +45,9 @@ pub(super) struct Row {
 /// One profiler's view.
 pub(super) struct Series<'a> {
     pub name: &'a str,
-    pub profile: &'a Profile,
+    /// By context and instruction, ascending.
+    weights: ContextWeights,
+    units_per_cycle: u64,
     /// Cycles between samples; 1 for the Oracle.
     pub period: u64,
     /// The samples, or `None` for the Oracle: its time is that of the windows.
@@ -69,23 +81,36 @@ impl<'a> Export<'a> {
         symbolizer: &Symbolizer,
         options: Options<'a>,
     ) -> Self {
-        let oracle = options.oracle.then_some(&evaluation.oracle);
-        let profiles = evaluation.samplers.iter().map(|result| &result.profile);
-        let mut keys: Vec<(ProcessId, InstId)> = oracle
-            .into_iter()
-            .chain(profiles)
-            .flat_map(|profile| profile.iter().map(|(process, inst, _)| (process, inst)))
-            // A trace that lost its facts must not take the export with it.
-            .filter(|(_, inst)| (inst.0 as usize) < evaluation.facts.len())
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let places: Vec<_> = keys
-            .iter()
-            .map(|(process, inst)| {
-                place::place(evaluation, *process, &evaluation.facts[inst.0 as usize])
-            })
-            .collect();
+        let flat;
+        let contexts = match &evaluation.contexts {
+            Some(contexts) => contexts,
+            None => {
+                flat = Contexts::flat(evaluation.processes.len());
+                &flat
+            }
+        };
+        let shown = shown(evaluation, contexts, options.oracle);
+        let keys = keys(evaluation, contexts, &shown, options.oracle);
+        let index: HashMap<_, u32> = keys.iter().copied().zip(0..).collect();
+        let mut locations = HashMap::new();
+        let mut places = Vec::new();
+        let mut row = |(context, inst): (ContextId, InstId)| {
+            let Context { process, caller } = contexts.get(context);
+            let location = *locations.entry((process, inst)).or_insert_with(|| {
+                let facts = &evaluation.facts[inst.0 as usize];
+                places.push(place::place(evaluation, process, facts));
+                places.len() as u32 - 1
+            });
+            Row {
+                process,
+                inst,
+                caller: caller
+                    .and_then(|key| index.get(&key))
+                    .map(|row| *row as usize),
+                location,
+            }
+        };
+        let rows = keys.into_iter().map(&mut row).collect();
         let processes: Vec<_> = (0..evaluation.processes.len() as u32)
             .map(ProcessId)
             .collect();
@@ -94,44 +119,45 @@ impl<'a> Export<'a> {
             windows,
             options,
             symbols: symbolizer.resolve(&places),
-            index: keys.iter().copied().zip(0..).collect(),
-            rows: keys
-                .into_iter()
-                .zip(0..)
-                .map(|((process, inst), location)| Row {
-                    process,
-                    inst,
-                    location,
-                })
-                .collect(),
+            rows,
+            index,
+            shown,
             names: names(evaluation, &processes),
         }
     }
 
     /// The profilers, the Oracle first.
     pub(super) fn series(&self) -> Vec<Series<'a>> {
-        let oracle = self.options.oracle.then_some(Series {
+        let evaluation = self.evaluation;
+        let oracle = self.options.oracle.then(|| Series {
             name: "oracle",
-            profile: &self.evaluation.oracle,
+            weights: weights(
+                evaluation,
+                &evaluation.oracle,
+                &evaluation.by_context,
+                &self.shown,
+            ),
+            units_per_cycle: evaluation.oracle.units_per_cycle(),
             period: 1,
             log: None,
         });
-        let samplers = self.evaluation.samplers.iter().map(|result| Series {
+        let samplers = evaluation.samplers.iter().map(|result| Series {
             name: &result.sampler.name,
-            profile: &result.profile,
+            weights: weights(evaluation, &result.profile, &result.by_context, &self.shown),
+            units_per_cycle: result.profile.units_per_cycle(),
             period: result.sampler.schedule.period,
             log: Some(&result.log),
         });
         oracle.into_iter().chain(samplers).collect()
     }
 
-    /// Cycles per row of a profile, in order of row; rows with less than a cycle may be missing.
-    pub(super) fn cycles(&self, profile: &Profile) -> Vec<(usize, u64)> {
-        let mut rounding = Rounding::new(profile);
-        profile
-            .iter()
-            .filter_map(|(process, inst, units)| {
-                Some((self.row(process, inst)?, rounding.next(units)?))
+    /// Cycles per row of a profiler, in order of row; rows with less than a cycle may be missing.
+    pub(super) fn cycles(&self, series: &Series<'_>) -> Vec<(usize, u64)> {
+        let mut rounding = Rounding::new(series);
+        let weights = series.weights.iter();
+        weights
+            .filter_map(|(context, inst, units)| {
+                Some((self.row(*context, *inst)?, rounding.next(*units)?))
             })
             .collect()
     }
@@ -139,25 +165,42 @@ impl<'a> Export<'a> {
     /// The samples of a profiler in order of time. The Oracle has one per window and row, at the
     /// window's end.
     pub(super) fn samples(&self, series: &Series<'_>) -> Vec<Weighted> {
-        let mut rounding = Rounding::new(series.profile);
-        let mut weighted = |cycle, process, inst, units| {
+        let mut rounding = Rounding::new(series);
+        let flat = self.evaluation.contexts.is_none();
+        let mut weighted = |cycle, context: ContextId, inst, units| {
+            let row = self.row(*self.shown.get(context.0 as usize)?, inst)?;
             Some(Weighted {
-                cycle: self.within(process, cycle),
-                row: self.row(process, inst)?,
+                cycle: self.within(self.rows[row].process, cycle),
+                row,
                 cycles: rounding.next(units)?,
             })
         };
         match series.log {
             Some(log) => log
                 .iter()
-                .filter_map(|s| weighted(s.cycle, s.process, s.inst, s.units))
+                .filter_map(|sample| {
+                    let context = if flat {
+                        ContextId(sample.process.0)
+                    } else {
+                        sample.context
+                    };
+                    weighted(sample.cycle, context, sample.inst, sample.units)
+                })
                 .collect(),
-            None => self
-                .windows
-                .iter()
-                .flat_map(|window| window.weights.iter().map(|weight| (window.end, *weight)))
-                .filter_map(|(end, (process, inst, units))| weighted(end, process, inst, units))
-                .collect(),
+            None => {
+                let windows = self.windows.iter();
+                let weights = windows.flat_map(|window| {
+                    let by_process = if flat { &window.weights[..] } else { &[] };
+                    let flat = by_process
+                        .iter()
+                        .map(|(process, inst, units)| (ContextId(process.0), *inst, *units));
+                    let all = flat.chain(window.by_context.iter().copied());
+                    all.map(|weight| (window.end, weight))
+                });
+                weights
+                    .filter_map(|(end, (context, inst, units))| weighted(end, context, inst, units))
+                    .collect()
+            }
         }
     }
 
@@ -173,8 +216,17 @@ impl<'a> Export<'a> {
         last.max(process.first_cycle)
     }
 
-    fn row(&self, process: ProcessId, inst: InstId) -> Option<usize> {
-        self.index.get(&(process, inst)).map(|row| *row as usize)
+    fn row(&self, context: ContextId, inst: InstId) -> Option<usize> {
+        self.index.get(&(context, inst)).map(|row| *row as usize)
+    }
+
+    pub(super) fn has_call_stacks(&self) -> bool {
+        self.evaluation.contexts.is_some()
+    }
+
+    /// A row, the one that called it, and so on to the bottom of its stack.
+    pub(super) fn stack(&self, row: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(row), |row| self.rows[*row].caller)
     }
 
     pub(super) fn facts(&self, row: usize) -> &InstFacts {
@@ -239,6 +291,89 @@ impl<'a> Export<'a> {
     }
 }
 
+/// A profile by the contexts that are shown, ascending; of an evaluation without contexts, each process is one.
+fn weights(
+    evaluation: &Evaluation,
+    profile: &Profile,
+    by_context: &ContextWeights,
+    shown: &[ContextId],
+) -> ContextWeights {
+    if evaluation.contexts.is_none() {
+        let weights = profile.iter();
+        return weights
+            .map(|(process, inst, units)| (ContextId(process.0), inst, units))
+            .collect();
+    }
+    let mut weights = by_context.clone();
+    for (context, _, _) in &mut weights {
+        *context = shown[context.0 as usize];
+    }
+    weights.sort_unstable_by_key(|(context, inst, _)| (*context, *inst));
+    weights.dedup_by(|(context, inst, units), first| {
+        let same = (*context, *inst) == (first.0, first.1);
+        first.2 += if same { *units } else { 0 };
+        same
+    });
+    weights
+}
+
+/// Which contexts have a part of the time worth showing, with all that they call; and what the others are shown as.
+fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<ContextId> {
+    let oracle = oracle.then_some(&evaluation.by_context);
+    let samplers = evaluation.samplers.iter().map(|result| &result.by_context);
+    let mut units = vec![0u64; contexts.len()];
+    for (context, _, weight) in oracle.into_iter().chain(samplers).flatten() {
+        units[context.0 as usize] += weight;
+    }
+    let total: u64 = units.iter().sum();
+    let caller = |context: usize| contexts.get(ContextId(context as u32)).caller;
+    for context in (0..units.len()).rev() {
+        if let Some((caller, _)) = caller(context) {
+            units[caller.0 as usize] += units[context];
+        }
+    }
+    let mut shown: Vec<ContextId> = Vec::with_capacity(units.len());
+    for context in 0..units.len() {
+        shown.push(match caller(context) {
+            Some((caller, _)) if units[context] < total / LEAST_PART => shown[caller.0 as usize],
+            _ => ContextId(context as u32),
+        });
+    }
+    shown
+}
+
+/// What the profilers name, and the calls of its contexts; ascending.
+fn keys(
+    evaluation: &Evaluation,
+    contexts: &Contexts,
+    shown: &[ContextId],
+    oracle: bool,
+) -> Vec<(ContextId, InstId)> {
+    let samplers = evaluation.samplers.iter();
+    let of_samplers = samplers.map(|result| (&result.profile, &result.by_context));
+    let oracle = oracle.then_some((&evaluation.oracle, &evaluation.by_context));
+    let mut keys = HashSet::new();
+    for (profile, by_context) in oracle.into_iter().chain(of_samplers) {
+        let weights = weights(evaluation, profile, by_context, shown);
+        for mut key in weights.iter().map(|(context, inst, _)| (*context, *inst)) {
+            // Callers of known ones are known.
+            while keys.insert(key)
+                && let Some(caller) = contexts.get(key.0).caller
+            {
+                key = caller;
+            }
+        }
+    }
+    // A trace that lost its facts must not take the export with it.
+    let known = evaluation.facts.len();
+    let mut keys: Vec<_> = keys
+        .into_iter()
+        .filter(|(_, inst)| (inst.0 as usize) < known)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
 fn line(source: &Source) -> (&str, u32) {
     (&source.file, source.line)
 }
@@ -250,9 +385,9 @@ struct Rounding {
 }
 
 impl Rounding {
-    fn new(profile: &Profile) -> Self {
+    fn new(series: &Series<'_>) -> Self {
         Self {
-            per_cycle: profile.units_per_cycle().max(1),
+            per_cycle: series.units_per_cycle.max(1),
             rest: 0,
         }
     }

@@ -34,6 +34,10 @@ const MAX_NAME: usize = 15;
 /// Longest path in Linux.
 const MAX_PATH: usize = 4096;
 const READ_AND_EXECUTE: u32 = 5;
+/// Longest call chain that perf shows unless told otherwise (`kernel.perf_event_max_stack`).
+const MAX_CHAIN: usize = 127;
+/// What comes next in a call chain is the user's (`PERF_CONTEXT_USER`); see above.
+const CONTEXT_USER: u64 = -512i64 as u64;
 
 /// A record at its place in the stream.
 struct Record {
@@ -75,6 +79,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
             .sum(),
         name: export.options.name,
         times,
+        call_chains: export.has_call_stacks(),
     };
     out.write_all(&header.before())?;
     for record in records {
@@ -151,6 +156,12 @@ fn sample(export: &Export<'_>, id: u64, at: &Weighted) -> Record {
     let mut body = Bytes::default();
     body.u64(id).u64(export.facts(at.row).pc).u32(pid).u32(pid);
     body.u64(export.nanos(at.cycle)).u64(at.cycles);
+    if export.has_call_stacks() {
+        let rows = export.stack(at.row).take(MAX_CHAIN);
+        let addresses: Vec<u64> = rows.map(|row| export.facts(row).pc).collect();
+        body.u64(addresses.len() as u64 + 1).u64(CONTEXT_USER);
+        addresses.iter().for_each(|pc| _ = body.u64(*pc));
+    }
     Record {
         cycle: at.cycle,
         bytes: body.record(SAMPLE, MISC_USER),

@@ -1,7 +1,7 @@
 //! pprof (<https://github.com/google/pprof/blob/main/proto/profile.proto>), gzipped.
 //!
-//! A sample type per profiler, in cycles. A sample is an instruction, with its inlined functions as
-//! lines; processes are labels, so that `pprof -tagroot process` puts them at the root.
+//! A sample type per profiler, in cycles. A sample is an instruction and the calls that led there, with inlined
+//! functions as lines; processes are labels, so that `pprof -tagroot process` puts them at the root.
 
 pub(super) mod proto;
 
@@ -59,7 +59,7 @@ impl Builder<'_> {
                 r#type: name,
                 unit: cycles,
             });
-            for (row, cycles) in export.cycles(series.profile) {
+            for (row, cycles) in export.cycles(series) {
                 values[row][at] = i64::try_from(cycles).unwrap_or(i64::MAX);
             }
         }
@@ -69,7 +69,7 @@ impl Builder<'_> {
         // The hottest first: pprof calls the first mapping the main one.
         rows.sort_by_key(|(_, value)| std::cmp::Reverse(value.first().copied()));
         for (row, value) in rows {
-            let location = self.location(row);
+            let stack = export.stack(row).map(|row| self.location(row)).collect();
             let id = export.rows[row].process;
             let name = self.string(export.process_name(id));
             let label = |key, str, num| Label {
@@ -79,7 +79,7 @@ impl Builder<'_> {
                 num_unit: 0,
             };
             self.profile.sample.push(Sample {
-                location_id: vec![location],
+                location_id: stack,
                 value,
                 label: vec![
                     label(process, name, 0),

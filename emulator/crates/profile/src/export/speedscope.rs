@@ -67,7 +67,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         .map(|row| stack(export, row, &mut frames))
         .collect();
     let profiles = export.series().into_iter().map(|series| {
-        let cycles = export.cycles(series.profile);
+        let cycles = export.cycles(&series);
         Profile {
             r#type: "sampled",
             name: series.name,
@@ -100,7 +100,12 @@ fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
     };
     let process = export.process_name(export.rows[row].process);
     let mut stack = vec![frames.number(plain(process, None))];
-    for frame in inner.iter().rev() {
+    let mut rows: Vec<usize> = export.stack(row).collect();
+    rows.reverse();
+    for frame in rows
+        .into_iter()
+        .flat_map(|row| export.frames(row).into_iter().rev())
+    {
         stack.push(frames.number(plain(frame.name, frame.source.map(|(file, _)| file))));
     }
     let (file, line) = inner.first().and_then(|frame| frame.source).unzip();

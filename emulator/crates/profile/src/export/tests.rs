@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 use crate::report::tests::{evaluation, guest_root};
 use crate::symbolize::{SymbolFiles, Symbolizer};
-use crate::{Evaluation, Sample, UNITS_PER_CYCLE, Window};
+use crate::{Context, ContextId, Contexts, Evaluation, Sample, UNITS_PER_CYCLE, Window};
 
 mod binary;
 mod text;
@@ -18,6 +18,7 @@ fn example() -> (Evaluation, Vec<Window>) {
                 cycle: 1000 * n,
                 process,
                 inst,
+                context: ContextId::default(),
                 units,
             })
             .collect();
@@ -43,6 +44,7 @@ fn example() -> (Evaluation, Vec<Window>) {
                 .iter()
                 .map(|(p, i, units)| (p, i, units / 2))
                 .collect(),
+            by_context: Vec::new(),
             stacks,
         }
     });
@@ -92,9 +94,86 @@ fn cycles_that_do_not_divide_keep_their_sum() {
         disassemble: &|_, _| String::new(),
     };
     let export = Export::new(&evaluation, &[], &Symbolizer::default(), options);
-    let cycles = export.cycles(&evaluation.oracle);
+    let cycles = export.cycles(&export.series()[0]);
     assert!(cycles.iter().all(|(_, cycles)| [50, 51].contains(cycles)));
     assert_eq!(cycles.iter().map(|(_, cycles)| cycles).sum::<u64>(), 352);
+}
+
+/// The example, in which the hottest instruction of the Oracle's first process calls all others of it, and those in turn
+/// one that takes next to no time, which calls one again.
+fn called() -> Evaluation {
+    let mut evaluation = evaluation();
+    let mut contexts = Contexts::flat(evaluation.processes.len());
+    let first = evaluation.oracle.iter().next().unwrap();
+    let of_first = evaluation
+        .oracle
+        .iter()
+        .filter(|(process, ..)| *process == first.0);
+    let hottest = of_first.max_by_key(|(.., units)| *units).unwrap();
+    let mut call = |(caller, inst)| {
+        let process = first.0;
+        contexts.add(Context {
+            process,
+            caller: Some((caller, inst)),
+        })
+    };
+    let inner = call((ContextId(first.0.0), hottest.1));
+    let rare = call((inner, hottest.1));
+    let rarest = call((rare, hottest.1));
+    let context = |process: crate::ProcessId, inst| match (process, inst) {
+        (process, inst) if process == first.0 && inst != hottest.1 => inner,
+        _ => ContextId(process.0),
+    };
+    let weights = evaluation.oracle.iter();
+    evaluation.by_context = weights
+        .map(|(process, inst, units)| (context(process, inst), inst, units))
+        .collect();
+    evaluation.by_context.push((rarest, hottest.1, 1));
+    evaluation.contexts = Some(contexts);
+    evaluation
+}
+
+#[test]
+fn stacks_begin_with_their_callers() {
+    let evaluation = called();
+    let options = Options {
+        name: "",
+        clock_hz: 1_000_000_000,
+        oracle: true,
+        disassemble: &|raw, _| format!("{raw:x}"),
+    };
+    let mut evaluation = evaluation;
+    evaluation.samplers.clear();
+    let root = guest_root();
+    let symbolizer = Symbolizer::new(SymbolFiles {
+        roots: vec![root.path().to_owned()],
+        ..SymbolFiles::default()
+    });
+    let export = Export::new(&evaluation, &[], &symbolizer, options);
+    let depths: Vec<usize> = (0..export.rows.len())
+        .map(|row| export.stack(row).count())
+        .collect();
+    // What is rare is as its caller: at most one call deep.
+    assert_eq!(depths.iter().max(), Some(&2));
+    assert!(depths.contains(&1));
+    let mut folded = Vec::new();
+    export.write(Format::Folded, &mut folded).unwrap();
+    let folded = String::from_utf8(folded).unwrap();
+    let cycles: u64 = folded
+        .lines()
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(cycles, evaluation.oracle.total() / UNITS_PER_CYCLE);
+    for format in [
+        Format::Pprof,
+        Format::Firefox,
+        Format::Speedscope,
+        Format::PerfData,
+    ] {
+        let mut out = Vec::new();
+        export.write(format, &mut out).unwrap();
+        assert!(!out.is_empty());
+    }
 }
 
 #[test]

@@ -89,6 +89,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         tail_cycles: 0,
         signatures: None,
         misplaced: Vec::new(),
+        by_context: Vec::new(),
         log: Vec::new(),
     }
 }
@@ -156,7 +157,9 @@ pub(crate) fn evaluation() -> Evaluation {
     let facts = facts();
     Evaluation {
         oracle: profile(&TRUTH),
-        stacks: CycleStacks::new(stacks),
+        stacks: CycleStacks::from(stacks),
+        contexts: None,
+        by_context: Vec::new(),
         marked: None,
         samplers: vec![
             sampler(Profiler::Tip, &same),

@@ -105,6 +105,8 @@ pub(super) struct Builder<'a> {
     frames: HashMap<Key, usize>,
     stacks: HashMap<(Option<usize>, usize), usize>,
     rows: HashMap<usize, usize>,
+    /// The stack of a row's functions, and how many of them the row itself has.
+    functions: HashMap<usize, (usize, u32)>,
 }
 
 impl<'a> Builder<'a> {
@@ -119,6 +121,7 @@ impl<'a> Builder<'a> {
             frames: HashMap::new(),
             stacks: HashMap::new(),
             rows: HashMap::new(),
+            functions: HashMap::new(),
         }
     }
 
@@ -126,28 +129,47 @@ impl<'a> Builder<'a> {
         self.tables
     }
 
-    /// The stack of a row: function, inlined functions, instruction.
+    /// The stack of a row: what called its function, that, inlined functions, instruction.
     pub fn stack(&mut self, row: usize) -> usize {
         if let Some(&known) = self.rows.get(&row) {
             return known;
         }
-        let frames = self.export.frames(row);
-        let mut stack = None;
-        for (depth, frame) in (0..).zip(frames.iter().rev()) {
-            let key = self.key(row, frame, depth);
-            stack = Some(self.push(stack, key));
+        let mut rows: Vec<usize> = self.export.stack(row).collect();
+        rows.reverse();
+        let (mut stack, mut depth) = (None, 0);
+        for row in rows {
+            let (functions, own) = self.functions(stack, row);
+            (stack, depth) = (Some(functions), own);
         }
         let text = self.export.instruction(row);
+        let frames = self.export.frames(row);
         let innermost = frames.first().and_then(|frame| frame.source);
         let leaf = Frame {
             name: &text,
             source: innermost,
             inlined: true,
         };
-        let key = self.key(row, &leaf, frames.len() as u32);
+        let key = self.key(row, &leaf, depth);
         let stack = self.push(stack, key);
         self.rows.insert(row, stack);
         stack
+    }
+
+    /// The stack with a row's functions on it, and how many those are.
+    fn functions(&mut self, mut stack: Option<usize>, row: usize) -> (usize, u32) {
+        if let Some(&known) = self.functions.get(&row) {
+            return known;
+        }
+        let frames = self.export.frames(row);
+        let own = frames.len() as u32;
+        for (depth, frame) in (0..).zip(frames.iter().rev()) {
+            let key = self.key(row, frame, depth);
+            stack = Some(self.push(stack, key));
+        }
+        // A row has its own function at least.
+        let known = (stack.unwrap_or_default(), own);
+        self.functions.insert(row, known);
+        known
     }
 
     fn key(&mut self, row: usize, frame: &Frame<'_>, depth: u32) -> Key {

@@ -16,6 +16,8 @@ pub(super) struct Header<'a> {
     pub name: &'a str,
     /// First and last time, in nanoseconds.
     pub times: (u64, u64),
+    /// Samples have call chains.
+    pub call_chains: bool,
 }
 
 const HEADER_BYTES: u64 = 104;
@@ -26,6 +28,7 @@ const ENTRY_BYTES: u64 = ATTR_BYTES as u64 + 16;
 
 /// IP, TID, TIME, PERIOD, IDENTIFIER.
 const SAMPLE_TYPE: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 8 | 1 << 16;
+const CALLCHAIN: u64 = 1 << 5;
 /// Mappings and names are recorded (`mmap`, `comm`, `comm_exec`, `mmap2`), and every record has a
 /// time (`sample_id_all`).
 const FLAGS: u64 = 1 << 5 | 1 << 8 | 1 << 9 | 1 << 18 | 1 << 23 | 1 << 24;
@@ -57,7 +60,9 @@ impl Header<'_> {
             out.u64(event.id);
         }
         for (index, event) in (0..).zip(self.events) {
-            out.raw(&attr(event)).u64(HEADER_BYTES + 8 * index).u64(8);
+            out.raw(&self.attr(event))
+                .u64(HEADER_BYTES + 8 * index)
+                .u64(8);
         }
         out.0
     }
@@ -108,19 +113,20 @@ impl Header<'_> {
     fn describe_events(&self, out: &mut Bytes) {
         out.u32(self.events.len() as u32).u32(ATTR_BYTES as u32);
         for event in self.events {
-            out.raw(&attr(event))
+            out.raw(&self.attr(event))
                 .u32(1)
                 .header_string(&event.name)
                 .u64(event.id);
         }
     }
-}
 
-/// A `perf_event_attr` of the hardware event "cycles": what a period counts.
-fn attr(event: &Event) -> Vec<u8> {
-    let mut out = Bytes::default();
-    out.u32(0).u32(ATTR_BYTES as u32).u64(0);
-    out.u64(event.period).u64(SAMPLE_TYPE).u64(0).u64(FLAGS);
-    out.0.resize(ATTR_BYTES, 0);
-    out.0
+    /// A `perf_event_attr` of the hardware event "cycles": what a period counts.
+    fn attr(&self, event: &Event) -> Vec<u8> {
+        let sample_type = SAMPLE_TYPE | if self.call_chains { CALLCHAIN } else { 0 };
+        let mut out = Bytes::default();
+        out.u32(0).u32(ATTR_BYTES as u32).u64(0);
+        out.u64(event.period).u64(sample_type).u64(0).u64(FLAGS);
+        out.0.resize(ATTR_BYTES, 0);
+        out.0
+    }
 }
