@@ -163,7 +163,7 @@ fn length(raw: u32) -> u64 {
 /// Operations that may stand anywhere.
 fn ops(extensions: Extensions) -> Vec<Op> {
     let all = Op::ALL.iter().copied();
-    all.filter(|op| op.extension().is_none_or(|e| extensions.has(e)))
+    all.filter(|op| extensions.has_all(op.extensions()))
         .filter(|op| {
             use InstClass as C;
             let elsewhere = [
@@ -230,7 +230,11 @@ impl Generator {
             0x4f00_0000,
         ];
         let pick = self.random.usize(0..doubles.len());
-        match self.random.u32(0..10) {
+        // The same in half precision.
+        let halves = [
+            0, 0x8000, 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x03ff, 0x7bff, 0x7800, 0x6400,
+        ];
+        match self.random.u32(0..12) {
             0 | 1 => random,
             2 => u64::from(random as u8),
             3 => !u64::from(random as u8),
@@ -240,6 +244,8 @@ impl Generator {
             6 => doubles[pick].wrapping_add(random & 3).wrapping_sub(1),
             7 => random & 0x800f_ffff_ffff_ffff | (1023 - 8 + (random >> 53 & 15)) << 52,
             8 => 0xffff_ffff_0000_0000 | singles[pick],
+            9 => !0xffff | halves[pick],
+            10 => !0xffff | random & 0x83ff | (15 - 8 + (random >> 40 & 15)) << 10,
             _ => {
                 let number = random & 0x807f_ffff | (127 - 8 + (random >> 40 & 15)) << 23;
                 0xffff_ffff_0000_0000 | number
@@ -385,7 +391,7 @@ impl Generator {
         let mut fields = self.random.u32(..);
         let inst = decode(fields & !mask | value);
         let integer = (1..32).contains(&inst.rd);
-        if op.extension() == Some(Extension::Zacas) {
+        if op.extensions().contains(&Extension::Zacas) {
             // Not `x0`, which QEMU 10.0 lets compare-and-swap change.
             let pairs = [4, 6, 12, 14, 16, 20, 22, 24, 26, 28, 30];
             let rd = pairs[self.random.usize(0..pairs.len())];
@@ -427,7 +433,7 @@ impl Generator {
 
     fn fits(&mut self, inst: &DecodedInst) -> bool {
         let control = inst.class.is_control_flow() || inst.class == InstClass::Ecall;
-        let present = inst.extension().is_none_or(|e| self.extensions.has(e));
+        let present = self.extensions.has_all(inst.extensions());
         let wild = inst.class.accesses_memory() && !POINTERS.contains(&inst.rs1);
         let legal = inst.op != Op::Illegal;
         legal

@@ -34,6 +34,12 @@ extensions! {
     Zacas "zacas";
     /// Waiting on a reservation.
     Zawrs "zawrs";
+    /// Additional floating-point instructions.
+    Zfa "zfa";
+    /// Half precision.
+    Zfh "zfh";
+    /// Half precision in memory, and conversions; part of Zfh.
+    Zfhmin "zfhmin";
     /// Address generation.
     Zba "zba";
     /// Basic bit manipulation.
@@ -67,6 +73,11 @@ impl Extensions {
     /// True if it has the extension.
     pub const fn has(self, extension: Extension) -> bool {
         self.0 >> extension as u32 & 1 != 0
+    }
+
+    /// True if it has them all.
+    pub fn has_all(self, extensions: &[Extension]) -> bool {
+        extensions.iter().all(|e| self.has(*e))
     }
 
     /// The set with, or without, an extension.

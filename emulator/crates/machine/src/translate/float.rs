@@ -190,6 +190,13 @@ impl Emitter<'_> {
         self.double(boxed)
     }
 
+    /// The same of a half, from its 16 bits.
+    pub(super) fn boxed_half(&mut self, bits: Value) -> Value {
+        let wide = self.b.ins().uextend(types::I64, bits);
+        let boxed = self.b.ins().bor_imm(wide, !0xffff);
+        self.double(boxed)
+    }
+
     /// The single that a register holds; goes to `cold` if it holds something else.
     fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
         let bits = self.bits(value);

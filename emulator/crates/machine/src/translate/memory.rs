@@ -36,6 +36,7 @@ impl Emitter<'_> {
                 Op::Lb | Op::Lh | Op::Lw => e.b.ins().sextend(types::I64, value),
                 Op::Lbu | Op::Lhu | Op::Lwu => e.b.ins().uextend(types::I64, value),
                 Op::Flw => e.boxed(value),
+                Op::Flh => e.boxed_half(value),
                 _ => value,
             })
         });
@@ -103,7 +104,7 @@ impl Emitter<'_> {
 fn access_type(op: Op) -> ir::Type {
     match op {
         Op::Lb | Op::Lbu | Op::Sb => types::I8,
-        Op::Lh | Op::Lhu | Op::Sh => types::I16,
+        Op::Lh | Op::Lhu | Op::Sh | Op::Flh | Op::Fsh => types::I16,
         Op::Lw | Op::Lwu | Op::Sw | Op::Flw | Op::Fsw => types::I32,
         Op::Fld | Op::Fsd => types::F64,
         _ => types::I64,
