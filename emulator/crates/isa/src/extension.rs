@@ -50,6 +50,8 @@ extensions! {
     Zbs "zbs";
     /// Further compressed instructions.
     Zcb "zcb";
+    /// Filtering of `mcycle` and `minstret` by privilege.
+    Smcntrpmf "smcntrpmf";
     /// The supervisor's own timer.
     Sstc "sstc";
     /// Fine-grained invalidation of translations.

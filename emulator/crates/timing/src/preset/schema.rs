@@ -50,7 +50,7 @@ sections! {
     /// Extensions beyond RV64GC.
     Isa {
         zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
-        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
+        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock { mhz: u32, }
@@ -120,6 +120,7 @@ impl Isa {
             (E::Zbc, self.zbc),
             (E::Zbs, self.zbs),
             (E::Zcb, self.zcb),
+            (E::Smcntrpmf, self.smcntrpmf),
             (E::Sstc, self.sstc),
             (E::Svinval, self.svinval),
             (E::Svnapot, self.svnapot),
