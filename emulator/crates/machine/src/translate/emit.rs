@@ -11,32 +11,33 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use isa::{InstClass, Op, Reg};
 
 use super::discover::{Block, End, Placed};
-use super::runtime::{self, ENTRIES, Entry, Frame};
-use crate::code_cache::Slot;
+use super::float;
+use super::interpret::call_signature;
+use super::runtime::{self, Asked, ENTRIES, Entry, Frame};
 use crate::hart::{Hart, NOWHERE};
 
-/// Signature of a region: hart, environment, pc, count. It gives how it came back.
+/// Signature of a region: hart, pc, count. It gives how it came back.
 fn region_signature() -> Signature {
-    signature(CallConv::Tail, 4)
+    signature(CallConv::Tail, 3)
 }
 
-fn signature(convention: CallConv, params: usize) -> Signature {
+pub(super) fn signature(convention: CallConv, params: usize) -> Signature {
     let mut signature = Signature::new(convention);
     signature.params = vec![AbiParam::new(types::I64); params];
     signature.returns = vec![AbiParam::new(types::I64)];
     signature
 }
 
-/// The function that the hart enters regions by, in the host's C convention: hart, environment, pc, count, code.
+/// The function that the hart enters regions by, in the host's C convention: hart, pc, count, code.
 pub(super) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
-    function.signature = signature(CallConv::SystemV, 5);
+    function.signature = signature(CallConv::SystemV, 4);
     let mut b = FunctionBuilder::new(function, context);
     let block = b.create_block();
     b.append_block_params_for_function_params(block);
     b.switch_to_block(block);
     let params = b.block_params(block).to_vec();
     let region = b.import_signature(region_signature());
-    let call = b.ins().call_indirect(region, params[4], &params[..4]);
+    let call = b.ins().call_indirect(region, params[3], &params[..3]);
     let result = b.inst_results(call)[0];
     b.ins().return_(&[result]);
     b.seal_all_blocks();
@@ -48,7 +49,7 @@ pub(super) fn field(offset: usize) -> i32 {
     offset as i32
 }
 
-fn frame(offset: usize) -> i32 {
+pub(super) fn frame(offset: usize) -> i32 {
     field(offset_of!(Hart, frame) + offset)
 }
 
@@ -58,7 +59,7 @@ pub(super) fn own() -> MemFlags {
 }
 
 /// What the hart owns and a region does not change.
-fn constant() -> MemFlags {
+pub(super) fn constant() -> MemFlags {
     MemFlags::trusted().with_readonly().with_can_move()
 }
 
@@ -67,8 +68,9 @@ pub(super) fn region(
     function: &mut ir::Function,
     context: &mut FunctionBuilderContext,
     blocks: &[Block],
+    way_aside: *const u8,
     has_fma: bool,
-) -> Box<[Slot]> {
+) -> Box<[Asked]> {
     function.signature = region_signature();
     let mut b = FunctionBuilder::new(function, context);
     let entry = b.create_block();
@@ -76,34 +78,37 @@ pub(super) fn region(
     b.switch_to_block(entry);
     b.seal_block(entry);
     let params = b.block_params(entry).to_vec();
-    let [hart, env, pc, count] = params[..] else {
-        unreachable!("the signature has four");
+    let [hart, pc, count] = params[..] else {
+        unreachable!("the signature has three");
     };
     let count_variable = b.declare_var(types::I64);
     b.def_var(count_variable, count);
     let vpage = b.ins().iadd_imm(pc, -2 * blocks[0].start as i64);
     let region = b.import_signature(region_signature());
-    let execute = b.import_signature(signature(CallConv::SystemV, 5));
+    let execute = b.import_signature(call_signature(false));
+    let execute_aside = b.import_signature(call_signature(true));
     let back = b.create_block();
     b.append_block_param(back, types::I64);
     let starts = blocks.iter().map(|block| (block.start, b.create_block()));
     let starts: HashMap<usize, ir::Block> = starts.collect();
-    let bodies = blocks.iter().flat_map(|block| &block.body);
+    let asked = blocks.iter().flat_map(Asked::of).collect();
     let mut emitter = Emitter {
         b,
         hart,
-        env,
         vpage,
         count: count_variable,
         region,
         execute,
+        execute_aside,
+        way_aside,
         back,
         starts,
         registers: [None; 64],
         dirty: 0,
-        done: 0,
-        slots: bodies.map(|placed| Slot::new(placed.inst)).collect(),
+        asked,
         present: 0,
+        aside: false,
+        fp_known: false,
         has_fma,
     };
     emitter.load_registers(blocks);
@@ -113,34 +118,37 @@ pub(super) fn region(
         emitter.block(block);
     }
     emitter.back();
-    let Emitter { mut b, slots, .. } = emitter;
+    let Emitter { mut b, asked, .. } = emitter;
     b.seal_all_blocks();
     b.finalize();
-    slots
+    asked
 }
 
 /// What is known while a region is built.
 pub(super) struct Emitter<'a> {
     pub b: FunctionBuilder<'a>,
     pub hart: Value,
-    env: Value,
-    vpage: Value,
+    pub vpage: Value,
     /// Instructions executed when the present block began.
-    count: Variable,
+    pub count: Variable,
     region: ir::SigRef,
-    execute: ir::SigRef,
+    pub execute: ir::SigRef,
+    pub execute_aside: ir::SigRef,
+    pub way_aside: *const u8,
     /// Returns to the hart; its parameter is what [`runtime::execute`] said.
-    back: ir::Block,
+    pub back: ir::Block,
     starts: HashMap<usize, ir::Block>,
     registers: [Option<Variable>; 64],
     /// Registers that were written in this block and are not in their places yet.
     dirty: u64,
-    /// Instructions of this block before the present one.
-    done: usize,
     /// What the interpreter may be called for: all instructions of the blocks, in their order.
-    slots: Box<[Slot]>,
+    pub asked: Box<[Asked]>,
     /// The place of the present one among them.
-    present: usize,
+    pub present: usize,
+    /// What is emitted now is executed rarely.
+    pub aside: bool,
+    /// The FP state is what the instructions of this block need for their fast paths.
+    pub fp_known: bool,
     pub has_fma: bool,
 }
 
@@ -169,7 +177,6 @@ impl Emitter<'_> {
         let start = self.starts[&block.start];
         self.b.switch_to_block(start);
         self.dirty = 0;
-        self.done = 0;
         let count = self.b.use_var(self.count);
         let after = self.b.ins().iadd_imm(count, block.len() as i64);
         let check_at = offset_of!(Hart, check_at);
@@ -185,11 +192,7 @@ impl Emitter<'_> {
         let pc = self.pc(block.start as isize);
         self.leave(pc, count);
         self.switch_to(body);
-        for &placed in &block.body {
-            self.instruction(placed);
-            self.done += 1;
-            self.present += 1;
-        }
+        self.body(block);
         match block.end {
             End::Branch(placed) => {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
@@ -232,6 +235,44 @@ impl Emitter<'_> {
                 let pc = self.pc(index as isize);
                 self.leave(pc, after);
             }
+        }
+    }
+
+    /// What comes before a block's end. If it depends on the FP state there is another copy of it for the state that
+    /// the fast paths do not take: within a region the state only becomes one that they do.
+    fn body(&mut self, block: &Block) {
+        let Some(state) = float::needs(block) else {
+            return self.instructions(block);
+        };
+        let (fast, slow, end) = (
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+        );
+        self.b.set_cold_block(slow);
+        let holds = self.frame_flag(state);
+        self.b.ins().brif(holds, fast, &[], slow, &[]);
+        let before = (self.present, self.dirty);
+        self.switch_to(fast);
+        self.fp_known = true;
+        self.instructions(block);
+        self.fp_known = false;
+        self.b.ins().jump(end, &[]);
+        let dirty = self.dirty;
+        (self.present, self.dirty) = before;
+        self.switch_to(slow);
+        self.aside = true;
+        self.instructions(block);
+        self.aside = false;
+        self.b.ins().jump(end, &[]);
+        self.dirty |= dirty;
+        self.switch_to(end);
+    }
+
+    fn instructions(&mut self, block: &Block) {
+        for &placed in &block.body {
+            self.instruction(placed);
+            self.present += 1;
         }
     }
 
@@ -294,10 +335,9 @@ impl Emitter<'_> {
         self.b.ins().brif(other, unknown, &[], known, &[]);
         self.switch_to(known);
         let code = entry_field(self, offset_of!(Entry, code));
-        let env = self.env;
         self.b
             .ins()
-            .return_call_indirect(self.region, code, &[hart, env, pc, count]);
+            .return_call_indirect(self.region, code, &[hart, pc, count]);
         self.switch_to(unknown);
         self.leave(pc, count);
     }
@@ -338,77 +378,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lets the interpreter execute an instruction.
-    pub fn interpreted(&mut self, placed: Placed) {
-        self.write_back();
-        let result = self.call_interpreter(placed);
-        if let Some(value) = result {
-            self.define(placed.inst.rd, value);
+    /// A block that is as rare as what is emitted now.
+    pub fn new_block(&mut self) -> ir::Block {
+        let block = self.b.create_block();
+        if self.aside {
+            self.b.set_cold_block(block);
         }
-    }
-
-    /// Emits `fast`, which gives the value for rd, and goes to the block that it gets instead where it does not
-    /// hold, before anything was changed: there the interpreter executes the instruction.
-    pub fn guarded(
-        &mut self,
-        placed: Placed,
-        fast: impl FnOnce(&mut Self, ir::Block) -> Option<Value>,
-    ) {
-        let (cold, done) = (self.b.create_block(), self.b.create_block());
-        self.b.set_cold_block(cold);
-        let rd = placed.inst.rd;
-        let result = writes(rd).then(|| self.b.append_block_param(done, register_type(rd)));
-        let value = fast(self, cold);
-        let value = value.filter(|_| writes(rd));
-        self.b
-            .ins()
-            .jump(done, &value.map(Into::into).into_iter().collect::<Vec<_>>());
-        self.switch_to(cold);
-        self.store_dirty();
-        let interpreted = self.call_interpreter(placed);
-        self.b.ins().jump(
-            done,
-            &interpreted.map(Into::into).into_iter().collect::<Vec<_>>(),
-        );
-        self.switch_to(done);
-        if let Some(value) = result {
-            self.put(rd, value);
-        }
+        block
     }
 
     /// Goes on in a block that everything which leads to it is known of.
-    fn switch_to(&mut self, block: ir::Block) {
+    pub fn switch_to(&mut self, block: ir::Block) {
         self.b.switch_to_block(block);
         self.b.seal_block(block);
-    }
-
-    /// Goes to `cold` unless `holds`.
-    pub fn require(&mut self, holds: Value, cold: ir::Block) {
-        let on = self.b.create_block();
-        self.b.ins().brif(holds, on, &[], cold, &[]);
-        self.switch_to(on);
-    }
-
-    /// Calls the interpreter for one instruction and gives the new value of rd. All registers are in their places.
-    fn call_interpreter(&mut self, placed: Placed) -> Option<Value> {
-        let slot_address = &raw const self.slots[self.present] as i64;
-        let slot = self.b.ins().iconst(types::I64, slot_address);
-        let pc = self.pc(placed.index as isize);
-        let count = self.b.use_var(self.count);
-        let count = self.b.ins().iadd_imm(count, self.done as i64);
-        let at = frame(offset_of!(Frame, execute));
-        let execute = self.b.ins().load(types::I64, constant(), self.hart, at);
-        let arguments = [self.hart, self.env, slot, pc, count];
-        let call = self
-            .b
-            .ins()
-            .call_indirect(self.execute, execute, &arguments);
-        let said = self.b.inst_results(call)[0];
-        let on = self.b.create_block();
-        self.b.ins().brif(said, self.back, &[said.into()], on, &[]);
-        self.switch_to(on);
-        let rd = placed.inst.rd;
-        writes(rd).then(|| self.load_register(rd))
     }
 
     /// A register's value; an integer register as an `I64`, an FP register as an `F64`.
@@ -427,7 +409,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn define(&mut self, reg: Reg, value: Value) {
+    pub fn define(&mut self, reg: Reg, value: Value) {
         let variable = match self.registers[usize::from(reg)] {
             Some(variable) => variable,
             None => {
@@ -438,19 +420,19 @@ impl Emitter<'_> {
         self.b.def_var(variable, value);
     }
 
-    fn load_register(&mut self, reg: Reg) -> Value {
+    pub fn load_register(&mut self, reg: Reg) -> Value {
         self.b
             .ins()
             .load(register_type(reg), own(), self.hart, place(reg))
     }
 
     /// Stores what is not in its place, and forgets that it was not.
-    fn write_back(&mut self) {
+    pub fn write_back(&mut self) {
         self.store_dirty();
         self.dirty = 0;
     }
 
-    fn store_dirty(&mut self) {
+    pub fn store_dirty(&mut self) {
         let dirty = self.dirty;
         for reg in (1..64).filter(|reg| dirty >> reg & 1 != 0) {
             let value = self.get(reg);
@@ -474,11 +456,11 @@ impl Emitter<'_> {
 }
 
 /// True if an instruction writes the register.
-fn writes(reg: Reg) -> bool {
+pub(super) fn writes(reg: Reg) -> bool {
     (1..NOWHERE).contains(&reg)
 }
 
-fn register_type(reg: Reg) -> ir::Type {
+pub(super) fn register_type(reg: Reg) -> ir::Type {
     if reg < 32 { types::I64 } else { types::F64 }
 }
 

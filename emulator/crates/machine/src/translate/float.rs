@@ -5,9 +5,9 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
-use isa::{DecodedInst, Op};
+use isa::{DecodedInst, InstClass, Op};
 
-use super::discover::Placed;
+use super::discover::{Block, Placed};
 use super::emit::Emitter;
 use super::runtime::Frame;
 
@@ -50,8 +50,7 @@ impl Emitter<'_> {
         }
         let single = is_single(&inst);
         self.guarded(placed, |e, cold| {
-            let ready = e.frame_flag(offset_of!(Frame, fp_ready));
-            e.require(ready, cold);
+            e.require_fp(offset_of!(Frame, fp_ready), cold);
             let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|reg| {
                 (reg != 0).then(|| {
                     let value = e.get(reg);
@@ -125,8 +124,7 @@ impl Emitter<'_> {
     fn comparison(&mut self, placed: Placed) {
         let inst = placed.inst;
         self.guarded(placed, |e, cold| {
-            let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-            e.require(dirty, cold);
+            e.require_fp(offset_of!(Frame, fp_dirty), cold);
             let (a, b) = (e.get(inst.rs1), e.get(inst.rs2));
             let ordered = e.b.ins().fcmp(FloatCC::Ordered, a, b);
             e.require(ordered, cold);
@@ -148,8 +146,7 @@ impl Emitter<'_> {
             return self.interpreted(placed);
         }
         self.guarded(placed, |e, cold| {
-            let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-            e.require(dirty, cold);
+            e.require_fp(offset_of!(Frame, fp_dirty), cold);
             let a = e.get(inst.rs1);
             Some(match inst.op {
                 Op::FmvXD => e.bits(a),
@@ -175,6 +172,14 @@ impl Emitter<'_> {
         });
     }
 
+    /// Goes to `cold` unless a flag of the frame is set, or known to be.
+    pub(super) fn require_fp(&mut self, state: usize, cold: ir::Block) {
+        if !self.fp_known {
+            let holds = self.frame_flag(state);
+            self.require(holds, cold);
+        }
+    }
+
     pub(super) fn bits(&mut self, value: Value) -> Value {
         self.b.ins().bitcast(types::I64, MemFlags::new(), value)
     }
@@ -198,6 +203,23 @@ impl Emitter<'_> {
         self.require(boxed, cold);
         let low = self.b.ins().ireduce(types::I32, bits);
         self.b.ins().bitcast(types::F32, MemFlags::new(), low)
+    }
+}
+
+/// The flag of the frame that the FP instructions of a block need for their fast paths; `None` if it has none.
+pub(super) fn needs(block: &Block) -> Option<usize> {
+    let classes = || block.body.iter().map(|placed| placed.inst.class);
+    let computes = |class| {
+        matches!(
+            class,
+            InstClass::FpArith | InstClass::FpDivSqrt | InstClass::FpToInt | InstClass::IntToFp
+        )
+    };
+    if classes().any(computes) {
+        Some(offset_of!(Frame, fp_ready))
+    } else {
+        let moves = |class| matches!(class, InstClass::FpLoad | InstClass::FpStore);
+        classes().any(moves).then_some(offset_of!(Frame, fp_dirty))
     }
 }
 
