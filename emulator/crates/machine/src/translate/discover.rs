@@ -54,6 +54,26 @@ impl Block {
         let jump = matches!(self.end, End::Branch(_) | End::Jal(_) | End::Jalr(_));
         self.body.len() + usize::from(jump)
     }
+
+    /// The instructions in it, the jump at its end too.
+    pub fn instructions(&self) -> impl Iterator<Item = Placed> {
+        let jump = match self.end {
+            End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) => Some(placed),
+            End::Next(_) | End::Leave(_) => None,
+        };
+        self.body.iter().copied().chain(jump)
+    }
+
+    /// Slots that it goes on at, as far as they are known; they may lie in another page.
+    pub fn successors(&self) -> impl Iterator<Item = isize> + use<> {
+        let slots = match self.end {
+            End::Branch(placed) => [Some(placed.target()), Some(placed.following() as isize)],
+            End::Jal(placed) => [Some(placed.target()), None],
+            End::Next(index) => [Some(index as isize), None],
+            End::Jalr(_) | End::Leave(_) => [None; 2],
+        };
+        slots.into_iter().flatten()
+    }
 }
 
 /// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is

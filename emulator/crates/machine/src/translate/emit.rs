@@ -13,10 +13,11 @@ use isa::{InstClass, Op, Reg};
 use super::discover::{Block, End, Placed};
 use super::float;
 use super::interpret::call_signature;
+use super::loops::{self, Place};
 use super::runtime::{self, Asked, ENTRIES, Entry, Frame};
 use crate::hart::{Hart, NOWHERE};
 
-/// Signature of a region: hart, pc, count. It gives how it came back.
+/// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
 fn region_signature() -> Signature {
     signature(CallConv::Tail, 3)
 }
@@ -28,7 +29,7 @@ pub(super) fn signature(convention: CallConv, params: usize) -> Signature {
     signature
 }
 
-/// The function that the hart enters regions by, in the host's C convention: hart, pc, count, code.
+/// The function that the hart enters regions by, in the host's C convention: as regions, and code.
 pub(super) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
     function.signature = signature(CallConv::SystemV, 4);
     let mut b = FunctionBuilder::new(function, context);
@@ -78,31 +79,35 @@ pub(super) fn region(
     b.switch_to_block(entry);
     b.seal_block(entry);
     let params = b.block_params(entry).to_vec();
-    let [hart, pc, count] = params[..] else {
+    let [hart, pc, left] = params[..] else {
         unreachable!("the signature has three");
     };
-    let count_variable = b.declare_var(types::I64);
-    b.def_var(count_variable, count);
+    let left_variable = b.declare_var(types::I64);
+    b.def_var(left_variable, left);
     let vpage = b.ins().iadd_imm(pc, -2 * blocks[0].start as i64);
     let region = b.import_signature(region_signature());
     let execute = b.import_signature(call_signature(false));
     let execute_aside = b.import_signature(call_signature(true));
     let back = b.create_block();
     b.append_block_param(back, types::I64);
-    let starts = blocks.iter().map(|block| (block.start, b.create_block()));
-    let starts: HashMap<usize, ir::Block> = starts.collect();
+    let places = loops::places(blocks);
+    let starts = blocks.iter().zip(places);
+    let starts = starts.map(|(block, place)| (block.start, (b.create_block(), place)));
+    let starts: HashMap<usize, (ir::Block, Place)> = starts.collect();
     let asked = blocks.iter().flat_map(Asked::of).collect();
     let mut emitter = Emitter {
         b,
         hart,
         vpage,
-        count: count_variable,
+        left: left_variable,
         region,
         execute,
         execute_aside,
         way_aside,
         back,
         starts,
+        place: Place::default(),
+        length: blocks.iter().map(Block::len).sum(),
         registers: [None; 64],
         dirty: 0,
         asked,
@@ -112,7 +117,7 @@ pub(super) fn region(
         has_fma,
     };
     emitter.load_registers(blocks);
-    let first = emitter.starts[&blocks[0].start];
+    let (first, _) = emitter.starts[&blocks[0].start];
     emitter.b.ins().jump(first, &[]);
     for block in blocks {
         emitter.block(block);
@@ -129,17 +134,21 @@ pub(super) struct Emitter<'a> {
     pub b: FunctionBuilder<'a>,
     pub hart: Value,
     pub vpage: Value,
-    /// Instructions executed when the present block began.
-    pub count: Variable,
+    /// Instructions that may be executed from the present block's start on.
+    pub left: Variable,
     region: ir::SigRef,
     pub execute: ir::SigRef,
     pub execute_aside: ir::SigRef,
     pub way_aside: *const u8,
     /// Returns to the hart; its parameter is what [`runtime::execute`] said.
     pub back: ir::Block,
-    starts: HashMap<usize, ir::Block>,
+    starts: HashMap<usize, (ir::Block, Place)>,
+    /// Of the present block.
+    place: Place,
+    /// Instructions of all blocks.
+    length: usize,
     registers: [Option<Variable>; 64],
-    /// Registers that were written in this block and are not in their places yet.
+    /// Registers that may not be in their places.
     dirty: u64,
     /// What the interpreter may be called for: all instructions of the blocks, in their order.
     pub asked: Box<[Asked]>,
@@ -153,68 +162,67 @@ pub(super) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// Gets every register that the region reads.
+    /// Gets every register that the region reads, or may have to put into its place before it wrote it.
     fn load_registers(&mut self, blocks: &[Block]) {
-        let mut read = 0u64;
+        let mut needed = 0u64;
         for block in blocks {
-            let jump = match block.end {
-                End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) => Some(placed),
-                End::Next(_) | End::Leave(_) => None,
-            };
-            for Placed { inst, .. } in block.body.iter().copied().chain(jump) {
+            needed |= self.starts[&block.start].1.dirty;
+            for Placed { inst, .. } in block.instructions() {
                 for reg in [inst.rs1, inst.rs2, inst.rs3] {
-                    read |= 1 << reg;
+                    needed |= 1 << reg;
                 }
             }
         }
-        for reg in (1..64).filter(|reg| read >> reg & 1 != 0) {
+        for reg in (1..64).filter(|reg| needed >> reg & 1 != 0) {
             let value = self.load_register(reg);
             self.define(reg, value);
         }
     }
 
     fn block(&mut self, block: &Block) {
-        let start = self.starts[&block.start];
+        let (start, place) = self.starts[&block.start];
         self.b.switch_to_block(start);
-        self.dirty = 0;
-        let count = self.b.use_var(self.count);
-        let after = self.b.ins().iadd_imm(count, block.len() as i64);
-        let check_at = offset_of!(Hart, check_at);
-        let limit = self
-            .b
-            .ins()
-            .load(types::I64, own(), self.hart, field(check_at));
-        let due = self.b.ins().icmp(IntCC::UnsignedGreaterThan, after, limit);
-        let (early, body) = (self.b.create_block(), self.b.create_block());
-        self.b.set_cold_block(early);
-        self.b.ins().brif(due, early, &[], body, &[]);
-        self.switch_to(early);
-        let pc = self.pc(block.start as isize);
-        self.leave(pc, count);
-        self.switch_to(body);
+        self.place = place;
+        self.dirty = place.dirty;
+        let left = self.b.use_var(self.left);
+        if place.is_head {
+            // To leave early is right: the interpreter goes on to where it is due. So this is for all blocks up to the
+            // next check.
+            let most = self.length as i64;
+            let due = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, left, most);
+            let (early, body) = (self.b.create_block(), self.b.create_block());
+            self.b.set_cold_block(early);
+            self.b.ins().brif(due, early, &[], body, &[]);
+            self.switch_to(early);
+            self.store_dirty();
+            let pc = self.pc(block.start as isize);
+            self.leave(pc, left);
+            self.switch_to(body);
+        }
         self.body(block);
+        let after = self.b.ins().iadd_imm(left, -(block.len() as i64));
         match block.end {
             End::Branch(placed) => {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
                 let taken = self.b.ins().icmp(condition(placed.inst.op), a, b);
-                self.write_back();
-                self.b.def_var(self.count, after);
-                let following = placed.following() as isize;
-                let ways = [placed.target(), following].map(|index| (index, self.way(index)));
+                let indices = [placed.target(), placed.following() as isize];
+                if !indices.iter().any(|&index| self.stays(index)) {
+                    self.write_back();
+                }
+                self.b.def_var(self.left, after);
+                let ways = indices.map(|index| (index, self.way(index)));
                 let [(_, (yes, _)), (_, (no, _))] = ways;
                 self.b.ins().brif(taken, yes, &[], no, &[]);
-                for (index, (way, known)) in ways {
-                    if !known {
+                for (index, (way, direct)) in ways {
+                    if !direct {
                         self.switch_to(way);
-                        let pc = self.pc(index);
-                        self.go_to(pc, after);
+                        self.go_to_slot(index, after);
                     }
                 }
             }
             End::Jal(placed) => {
                 self.link(placed);
-                self.write_back();
-                self.b.def_var(self.count, after);
+                self.b.def_var(self.left, after);
                 self.go_to_slot(placed.target(), after);
             }
             End::Jalr(placed) => {
@@ -222,16 +230,15 @@ impl Emitter<'_> {
                 let sum = self.b.ins().iadd_imm(base, i64::from(placed.inst.imm));
                 let target = self.b.ins().band_imm(sum, !1);
                 self.link(placed);
-                self.write_back();
+                self.store_dirty();
                 self.go_to(target, after);
             }
             End::Next(index) => {
-                self.write_back();
-                self.b.def_var(self.count, after);
+                self.b.def_var(self.left, after);
                 self.go_to_slot(index as isize, after);
             }
             End::Leave(index) => {
-                self.write_back();
+                self.store_dirty();
                 let pc = self.pc(index as isize);
                 self.leave(pc, after);
             }
@@ -276,23 +283,36 @@ impl Emitter<'_> {
         }
     }
 
-    /// The block at a slot, or a new one from which the region has to be left.
+    /// The block of this region at a slot.
+    fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
+        let index = usize::try_from(index).ok()?;
+        self.starts.get(&index).copied()
+    }
+
+    /// True if a block that follows this one at a slot is in the same loop.
+    fn stays(&self, index: isize) -> bool {
+        self.known(index)
+            .is_some_and(|(_, place)| self.place.keeps(place))
+    }
+
+    /// The block at a slot, or else a new one from which [`Self::go_to_slot`] has to go there.
     fn way(&mut self, index: isize) -> (ir::Block, bool) {
-        let known = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.starts.get(&index));
-        match known {
-            Some(&block) => (block, true),
+        let ready = self.dirty == 0 || self.stays(index);
+        match self.known(index).filter(|_| ready) {
+            Some((block, _)) => (block, true),
             None => (self.b.create_block(), false),
         }
     }
 
-    fn go_to_slot(&mut self, index: isize, count: Value) {
-        if let (block, true) = self.way(index) {
+    fn go_to_slot(&mut self, index: isize, left: Value) {
+        if !self.stays(index) {
+            self.store_dirty();
+        }
+        if let Some((block, _)) = self.known(index) {
             self.b.ins().jump(block, &[]);
         } else {
             let pc = self.pc(index);
-            self.go_to(pc, count);
+            self.go_to(pc, left);
         }
     }
 
@@ -308,7 +328,7 @@ impl Emitter<'_> {
     }
 
     /// Goes on with the region at `pc`, if there is one.
-    fn go_to(&mut self, pc: Value, count: Value) {
+    fn go_to(&mut self, pc: Value, left: Value) {
         let hart = self.hart;
         let at = frame(offset_of!(Frame, entries));
         let entries = self.b.ins().load(types::I64, constant(), hart, at);
@@ -337,13 +357,15 @@ impl Emitter<'_> {
         let code = entry_field(self, offset_of!(Entry, code));
         self.b
             .ins()
-            .return_call_indirect(self.region, code, &[hart, pc, count]);
+            .return_call_indirect(self.region, code, &[hart, pc, left]);
         self.switch_to(unknown);
-        self.leave(pc, count);
+        self.leave(pc, left);
     }
 
     /// Goes back to the hart, which goes on at `pc`.
-    fn leave(&mut self, pc: Value, count: Value) {
+    fn leave(&mut self, pc: Value, left: Value) {
+        let limit = self.frame_constant(offset_of!(Frame, limit));
+        let count = self.b.ins().isub(limit, left);
         for (value, offset) in [(pc, offset_of!(Hart, pc)), (count, offset_of!(Hart, count))] {
             self.b.ins().store(own(), value, self.hart, field(offset));
         }

@@ -14,8 +14,8 @@ use super::discover::Placed;
 use super::emit::{Emitter, constant, frame, own, register_type, signature, writes};
 use super::runtime::Frame;
 
-/// Signature of `runtime::execute`, or of the way aside to it: hart, virtual page, instruction, count at the start
-/// of its block. The latter cannot give a value, and leaves it in the frame.
+/// Signature of `runtime::execute`, or of the way aside to it: hart, virtual page, instruction, instructions
+/// that may be executed from the start of its block on. The latter cannot give a value, and leaves it in the frame.
 pub(super) fn call_signature(aside: bool) -> ir::Signature {
     if aside {
         let mut signature = signature(CallConv::PreserveAll, 4);
@@ -98,8 +98,8 @@ impl Emitter<'_> {
     fn call_interpreter(&mut self, placed: Placed, aside: bool) -> Option<Value> {
         let asked = &raw const self.asked[self.present] as i64;
         let asked = self.b.ins().iconst(types::I64, asked);
-        let count = self.b.use_var(self.count);
-        let arguments = [self.hart, self.vpage, asked, count];
+        let left = self.b.use_var(self.left);
+        let arguments = [self.hart, self.vpage, asked, left];
         let said = if aside {
             let to = self.b.ins().iconst(types::I64, self.way_aside as i64);
             self.b

@@ -1,8 +1,8 @@
 //! The translator: host code for hot guest code in untimed runs, made by Cranelift.
 //!
 //! What is translated together is a region ([`discover`]): blocks of one physical page that reach each other. Within it
-//! registers live in host registers; at the end of each block all of them are in their places in the hart, too. A
-//! region goes on with another one through a cache of entries that is keyed by virtual address, without coming back.
+//! registers live in host registers; at the end of each block all of them are in their places in the hart, too, but
+//! for small loops ([`loops`]). A region goes on with another one through a cache of entries that is keyed by virtual address, without coming back.
 //! Whatever is rare, or not worth host code of its own, calls the interpreter's method for that one instruction
 //! ([`runtime::execute`]): TLB misses, devices, most flags of floating point, atomics.
 //!
@@ -13,6 +13,7 @@ mod emit;
 mod float;
 mod integer;
 mod interpret;
+mod loops;
 mod memory;
 mod runtime;
 
@@ -36,7 +37,7 @@ pub(crate) use runtime::Frame;
 /// Bytes of host code that are kept; when they are full, all of it is dropped.
 const ARENA: usize = 64 << 20;
 
-/// Calls translated code: hart, pc, count, code. Gives [`runtime::DONE`] or [`runtime::TRAPPED`].
+/// Calls translated code: hart, pc, instructions that may be executed, code. Gives [`runtime::DONE`] or [`runtime::TRAPPED`].
 type Call = unsafe extern "C" fn(*mut Hart, u64, u64, *const u8) -> u64;
 
 /// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
@@ -287,11 +288,14 @@ impl Hart {
         self.frame.execute = runtime::execute::<T> as *const u8;
         *self.frame.entry(pc) = runtime::Entry { pc, key, code };
         self.update_fp_state();
+        // Nothing changes it without that the region is left.
+        self.frame.limit = self.check_at;
+        let left = self.check_at - count;
         self.frame.env = std::ptr::from_mut(env).cast();
         // SAFETY: `code` is a region of this hart's translator, compiled for what `pc` holds now; the environment
         // is the one that `runtime::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
-        let result = unsafe { call(self, pc, count, code) };
+        let result = unsafe { call(self, pc, left, code) };
         let trap = self
             .frame
             .trap

@@ -65,6 +65,8 @@ pub(crate) struct Frame {
     pub(super) env: *mut u8,
     /// What [`execute`] said last, if it was called on a way that cannot give it.
     pub(super) said: u64,
+    /// Where [`Hart::count`] may go to in this call: something is due then.
+    pub(super) limit: u64,
     /// `mstatus.FS` is dirty already.
     pub(super) fp_dirty: u8,
     /// And rounding is to the nearest, and the inexact flag is set: what the host's FPU computes needs only to be
@@ -88,6 +90,7 @@ impl Frame {
             execute: std::ptr::null(),
             env: std::ptr::null_mut(),
             said: GO_ON,
+            limit: 0,
             fp_dirty: 0,
             fp_ready: 0,
             trap: None,
@@ -110,7 +113,7 @@ impl Hart {
 }
 
 /// Executes one instruction of translated code in the interpreter, with all registers in their places. `vpage` is the
-/// virtual page, `count` that of the block's start. Unless it gives [`GO_ON`], the region has to be left with the
+/// virtual page, `left` what may be executed from the block's start on. Unless it gives [`GO_ON`], the region has to be left with the
 /// value minus 1, one of [`DONE`] and [`TRAPPED`].
 ///
 /// # Safety
@@ -120,7 +123,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     hart: *mut Hart,
     vpage: u64,
     asked: *const Asked,
-    count: u64,
+    left: u64,
 ) -> u64 {
     // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time.
     let (hart, asked) = unsafe { (&mut *hart, &*asked) };
@@ -128,7 +131,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     // environment from the same call of `Hart::run_translated`.
     let env = unsafe { &mut *hart.frame.env.cast::<Env<'_, T>>() };
     let pc = vpage.wrapping_add(asked.offset.into());
-    let count = count + u64::from(asked.before);
+    let count = hart.frame.limit - left + u64::from(asked.before);
     let code = hart.code.generation();
     match hart.execute(env, &asked.slot, At { pc, count }) {
         Ok(next) => {
