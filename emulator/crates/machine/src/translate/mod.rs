@@ -8,8 +8,10 @@
 //!
 //! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would.
 
+mod convert;
 mod discover;
 mod emit;
+mod exact;
 mod float;
 mod integer;
 mod interpret;
