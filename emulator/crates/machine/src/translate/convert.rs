@@ -56,7 +56,7 @@ impl Emitter<'_> {
                     e.require(sure, cold);
                     wide
                 }
-                (op, InstClass::IntToFp) => e.from_integer(op, a, is_single(&inst)),
+                (op, InstClass::IntToFp) => e.integer_as_float(op, a, is_single(&inst)),
                 (op, _) => {
                     let value = if is_single(&inst) {
                         let single = e.unboxed(a, cold);
@@ -70,13 +70,13 @@ impl Emitter<'_> {
                         mode::UP => e.b.ins().ceil(value),
                         _ => e.b.ins().nearest(value),
                     };
-                    e.to_integer(op, value, cold)
+                    e.truncated(op, value, cold)
                 }
             })
         });
     }
 
-    fn from_integer(&mut self, op: Op, a: Value, single: bool) -> Value {
+    fn integer_as_float(&mut self, op: Op, a: Value, single: bool) -> Value {
         let a = match op {
             Op::FcvtSW => self.low_half(a, true),
             Op::FcvtSWu => self.low_half(a, false),
@@ -92,7 +92,7 @@ impl Emitter<'_> {
     }
 
     /// Truncates; goes to `cold` if the integer is out of range, or close to what 64 bits hold.
-    fn to_integer(&mut self, op: Op, value: Value, cold: ir::Block) -> Value {
+    fn truncated(&mut self, op: Op, value: Value, cold: ir::Block) -> Value {
         const FAR: i64 = 1 << 62;
         let number = self.b.ins().fcmp(FloatCC::Ordered, value, value);
         self.require(number, cold);

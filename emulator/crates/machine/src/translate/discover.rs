@@ -77,7 +77,7 @@ impl Block {
 }
 
 /// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is
-/// for the interpreter.
+/// for the interpreter, or the blocks are too long.
 pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
     let mut leaders = BTreeSet::from([entry]);
     let mut reached = HashSet::new();
@@ -111,9 +111,13 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
     let rest: Vec<usize> = leaders.iter().copied().filter(|&l| l != entry).collect();
     let starts = leaders.contains(&entry).then_some(entry);
     let starts = starts.into_iter().chain(rest);
-    starts
+    let blocks: Vec<Block> = starts
         .map(|start| block(slots, start, &leaders, &reached))
-        .collect()
+        .collect();
+    // Blocks that decode the same bytes from different places can have much in common. A region that does not fit
+    // between two checks of the interpreter would never get past its own first check.
+    let length: usize = blocks.iter().map(Block::len).sum();
+    if length > SLOTS { Vec::new() } else { blocks }
 }
 
 fn block(

@@ -14,7 +14,7 @@ use super::discover::{Block, End, Placed};
 use super::float;
 use super::interpret::call_signature;
 use super::loops::{self, Place};
-use super::runtime::{self, Asked, ENTRIES, Entry, Frame};
+use super::runtime::Asked;
 use crate::hart::{Hart, NOWHERE};
 
 /// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
@@ -136,11 +136,11 @@ pub(super) struct Emitter<'a> {
     pub vpage: Value,
     /// Instructions that may be executed from the present block's start on.
     pub left: Variable,
-    region: ir::SigRef,
+    pub region: ir::SigRef,
     pub execute: ir::SigRef,
     pub execute_aside: ir::SigRef,
     pub way_aside: *const u8,
-    /// Returns to the hart; its parameter is what [`runtime::execute`] said.
+    /// Returns to the hart; its parameter is what [`super::runtime::execute`] said.
     pub back: ir::Block,
     starts: HashMap<usize, (ir::Block, Place)>,
     /// Of the present block.
@@ -325,61 +325,6 @@ impl Emitter<'_> {
     /// Virtual address of a slot, which may lie in another page.
     pub fn pc(&mut self, index: isize) -> Value {
         self.b.ins().iadd_imm(self.vpage, 2 * index as i64)
-    }
-
-    /// Goes on with the region at `pc`, if there is one.
-    fn go_to(&mut self, pc: Value, left: Value) {
-        let hart = self.hart;
-        let at = frame(offset_of!(Frame, entries));
-        let entries = self.b.ins().load(types::I64, constant(), hart, at);
-        let shift = size_of::<Entry>().trailing_zeros() - 1;
-        let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
-        let offset = self
-            .b
-            .ins()
-            .band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
-        let entry = self.b.ins().iadd(entries, offset);
-        let entry_field =
-            |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
-        let entry_pc = entry_field(self, offset_of!(Entry, pc));
-        let entry_key = entry_field(self, offset_of!(Entry, key));
-        let key = self
-            .b
-            .ins()
-            .load(types::I64, constant(), hart, frame(offset_of!(Frame, key)));
-        let other_pc = self.b.ins().bxor(entry_pc, pc);
-        let other_key = self.b.ins().bxor(entry_key, key);
-        let other = self.b.ins().bor(other_pc, other_key);
-        let (known, unknown) = (self.b.create_block(), self.b.create_block());
-        self.b.set_cold_block(unknown);
-        self.b.ins().brif(other, unknown, &[], known, &[]);
-        self.switch_to(known);
-        let code = entry_field(self, offset_of!(Entry, code));
-        self.b
-            .ins()
-            .return_call_indirect(self.region, code, &[hart, pc, left]);
-        self.switch_to(unknown);
-        self.leave(pc, left);
-    }
-
-    /// Goes back to the hart, which goes on at `pc`.
-    fn leave(&mut self, pc: Value, left: Value) {
-        let limit = self.frame_constant(offset_of!(Frame, limit));
-        let count = self.b.ins().isub(limit, left);
-        for (value, offset) in [(pc, offset_of!(Hart, pc)), (count, offset_of!(Hart, count))] {
-            self.b.ins().store(own(), value, self.hart, field(offset));
-        }
-        let done = self.b.ins().iconst(types::I64, runtime::DONE as i64);
-        self.b.ins().return_(&[done]);
-    }
-
-    /// The block by which a region is left in the middle of a block: pc and count are in their places.
-    fn back(&mut self) {
-        self.b.set_cold_block(self.back);
-        self.b.switch_to_block(self.back);
-        let said = self.b.block_params(self.back)[0];
-        let result = self.b.ins().iadd_imm(said, -1);
-        self.b.ins().return_(&[result]);
     }
 
     fn instruction(&mut self, placed: Placed) {

@@ -15,6 +15,7 @@ mod exact;
 mod float;
 mod integer;
 mod interpret;
+mod leave;
 mod loops;
 mod memory;
 mod runtime;
