@@ -25,8 +25,7 @@ impl Emitter<'_> {
         let op = placed.inst.op;
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpLoad {
-                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-                e.require(dirty, cold);
+                e.require_fp(offset_of!(Frame, fp_dirty), cold);
             }
             let ty = access_type(op);
             let base = offset_of!(Frame, load_base);
@@ -46,8 +45,7 @@ impl Emitter<'_> {
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpStore {
                 // Off is one of the reasons why it need not be dirty.
-                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-                e.require(dirty, cold);
+                e.require_fp(offset_of!(Frame, fp_dirty), cold);
             }
             let ty = access_type(placed.inst.op);
             let base = offset_of!(Frame, store_base);
