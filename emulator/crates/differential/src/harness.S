@@ -1,5 +1,5 @@
 # What runs around the random blocks, in machine mode: enters each block in its privilege with its registers,
-# skips instructions that trap, and after each block folds registers, CSRs and a window of memory into a
+# skips instructions that trap, to here or to supervisor mode, and after each block folds registers, CSRs and a window of memory into a
 # checksum. Addresses and offsets are those of src/layout.rs.
 #define SAVE_F      256
 #define SAVE_CSR    512
@@ -15,6 +15,7 @@
 #define PARAMETERS  0x80400000
 #define HARNESS_END 0x80010000
 #define CODE        0x80600000
+#define SUPERVISOR  CODE
 #define LOG         0x80800000
 #define MAGIC       0x7469701b
 
@@ -38,7 +39,8 @@ _start:
     region  5, -1
     li      t0, 0x880f8d0f8d88
     csrw    pmpcfg0, t0
-    csrw    medeleg, zero
+    li      t0, SUPERVISOR
+    csrw    stvec, t0
     csrw    mideleg, zero
     csrw    mie, zero
     csrw    mcounteren, zero
@@ -96,6 +98,8 @@ handler:
     li      t0, 1 << 30
     not     t0, t0
     and     s7, s5, t0
+    li      t1, SUPERVISOR
+    beq     s5, t1, delegated
     li      t0, 8
     bltu    s4, t0, trap
     li      t0, 11
@@ -103,6 +107,14 @@ handler:
     lwu     t1, 4(s7)
     li      t2, MAGIC
     beq     t1, t2, block_end
+    j       trap
+
+    # Supervisor mode took the trap: its handler is an `ecall`, and eight bytes on an `sret`.
+delegated:
+    csrr    s4, scause
+    csrr    s5, sepc
+    csrr    s6, stval
+    and     s7, s5, t0
 
 trap:
     li      t0, PARAMETERS
@@ -136,18 +148,20 @@ trap:
     mix     s5
     # What a breakpoint writes to mtval is free: zero, or the address.
     li      t0, 3
-    beq     s4, t0, 1f
+    beq     s4, t0, 4f
     # Which half of an access around address 0 faults first is free.
     addi    t0, s6, 8
     li      t1, 16
-    bltu    t0, t1, 1f
+    bltu    t0, t1, 4f
     # Of a cache block's fault QEMU writes the block's address, not the one given.
     lwu     t0, 0(s7)
     li      t1, 0x707f
     and     t0, t0, t1
     li      t1, 0x200f
-    beq     t0, t1, 1f
+    beq     t0, t1, 4f
     mix     s6
+    j       1f
+4:  li      s6, 0
 1:  csrr    t0, mstatus
     mix     t0
     sd      s1, SAVE_HASH(s0)
@@ -168,7 +182,17 @@ trap:
     li      t1, 3
     bne     t0, t1, 2f
     addi    s5, s5, 2
-2:  csrw    mepc, s5
+2:  csrr    t0, mepc
+    li      t1, SUPERVISOR
+    beq     t0, t1, 5f
+    csrw    mepc, s5
+    j       leave
+    # Blocks may read them: as they were taken for equal.
+5:  csrw    scause, s4
+    csrw    stval, s6
+    csrw    sepc, s5
+    addi    t0, t0, 8
+    csrw    mepc, t0
 
 leave:
     csrr    t0, minstret
@@ -255,6 +279,8 @@ enter_block:
     csrw    fcsr, t0
     ld      t0, 8(t1)
     csrw    mstatus, t0
+    ld      t0, 80(t1)
+    csrw    medeleg, t0
     # Pointers: x2, x8, x9, x10, x11, x18.
     ld      t0, 32(t1)
     sd      t0, 8*2(s0)

@@ -14,8 +14,10 @@ pub const PARAMETERS: u64 = 0x8040_0000;
 pub const ENTRIES: u64 = PARAMETERS + 128;
 /// Bytes of a block's entry.
 pub const ENTRY: u64 = 128;
+/// Supervisor mode's trap handler, in pages that both translations have: `ecall`, nothing, `sret`.
+pub const SUPERVISOR: u64 = 0x8060_0000;
 /// The blocks' code.
-pub const CODE: u64 = 0x8060_0000;
+pub const CODE: u64 = SUPERVISOR + 64;
 /// End of the code.
 pub const CODE_END: u64 = 0x8080_0000;
 /// A checksum after each block run.

@@ -39,6 +39,8 @@ pub enum Mode {
 /// Both machines, ready to run programs.
 pub struct Machines {
     qemu: PathBuf,
+    /// Its model of a processor, with the extensions.
+    cpu: String,
     harness: PathBuf,
     elf: Vec<u8>,
     /// Extensions that both have.
@@ -83,8 +85,8 @@ impl Machines {
             String::from_utf8_lossy(&output.stderr)
         );
         // It ends at once, by the monitor, if it knows the property.
-        let has = |extension: &Extension| -> std::io::Result<bool> {
-            let cpu = format!("rv64,{}=true", extension.name());
+        let knows = |property: &str| -> std::io::Result<bool> {
+            let cpu = format!("rv64,{property}=true");
             let mut child = Command::new(qemu)
                 .args(["-M", "virt", "-display", "none", "-monitor", "stdio", "-S"])
                 .args(["-cpu", &cpu])
@@ -99,13 +101,22 @@ impl Machines {
             Ok(child.wait()?.success())
         };
         let mut extensions = Extensions::NONE;
+        let mut cpu = "rv64,h=false,v=false".to_owned();
         for extension in Extension::ALL {
-            let present =
-                has(extension).with_context(|| format!("{}: cannot be run", qemu.display()))?;
-            extensions = extensions.with(*extension, present);
+            // QEMU before 8.1 writes some as `Zfh`.
+            let name = extension.name();
+            for property in [name.to_owned(), name.replacen('z', "Z", 1)] {
+                let present = knows(&property)
+                    .with_context(|| format!("{}: cannot be run", qemu.display()))?;
+                if present && !extensions.has(*extension) {
+                    extensions = extensions.with(*extension, true);
+                    cpu += &format!(",{property}=true");
+                }
+            }
         }
         Ok(Self {
             qemu: qemu.to_owned(),
+            cpu,
             elf: std::fs::read(&harness)?,
             harness,
             extensions,
@@ -121,10 +132,6 @@ impl Machines {
         program.poke(PARAMETERS + 16, 0);
         let image = tempfile::Builder::new().prefix("block").tempfile()?;
         std::fs::write(image.path(), &program.image)?;
-        let present = Extension::ALL.iter().filter(|e| self.extensions.has(**e));
-        let cpu = present.fold("rv64,h=false,v=false".to_owned(), |cpu, extension| {
-            format!("{cpu},{}=true", extension.name())
-        });
         let loader = format!(
             "loader,file={},addr={TABLES:#x},force-raw=on",
             image.path().display()
@@ -135,7 +142,7 @@ impl Machines {
             .args([
                 "-M", "virt", "-m", "128M", "-display", "none", "-serial", "none",
             ])
-            .args(["-monitor", "none", "-cpu", &cpu])
+            .args(["-monitor", "none", "-cpu", &self.cpu])
             .args(["-semihosting-config", "enable=on,target=native", "-bios"])
             .arg(&self.harness)
             .args(["-device", &loader])

@@ -177,8 +177,8 @@ fn differences(ours: &Outcome, reference: &Outcome) -> String {
 fn listing(block: &Block) -> String {
     let entry = &block.entry;
     let mut text = format!(
-        "block at {:#x}: pc {:#x} mstatus {:#x} satp {:#x} fcsr {:#x}\n",
-        block.start, entry.pc, entry.mstatus, entry.satp, entry.fcsr
+        "block at {:#x}: pc {:#x} mstatus {:#x} satp {:#x} fcsr {:#x} medeleg {:#x}\n",
+        block.start, entry.pc, entry.mstatus, entry.satp, entry.fcsr, entry.medeleg
     );
     for (register, value) in POINTERS.iter().zip(entry.pointers) {
         text += &format!("{} = {value:#x}\n", isa::register_name(*register));

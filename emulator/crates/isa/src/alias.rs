@@ -49,6 +49,10 @@ pub(crate) fn alias(inst: &DecodedInst) -> Option<(&'static str, &'static [Opera
         FsgnjnD if rs1 == rs2 => ("fneg.d", &[Frd, Frs1]),
         FsgnjxD if rs1 == rs2 => ("fabs.d", &[Frd, Frs1]),
 
+        FsgnjH if rs1 == rs2 => ("fmv.h", &[Frd, Frs1]),
+        FsgnjnH if rs1 == rs2 => ("fneg.h", &[Frd, Frs1]),
+        FsgnjxH if rs1 == rs2 => ("fabs.h", &[Frd, Frs1]),
+
         Fence => match inst.raw >> 20 {
             0x0ff => ("fence", &[]),
             0x010 if rd == 0 && rs1 == 0 => ("pause", &[]),

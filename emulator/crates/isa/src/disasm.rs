@@ -2,7 +2,7 @@
 
 use crate::name::{csr_name, register_name as name};
 use crate::operand::Operand;
-use crate::{DecodedInst, Op, alias};
+use crate::{DecodedInst, FliConstant, Op, alias};
 
 /// Writes an instruction as assembly: mnemonic, one space, operands separated by commas; the usual
 /// aliases (`li`, `mv`, `ret`, `beqz`, `csrr`, …); targets of branches and jumps as absolute
@@ -63,6 +63,7 @@ fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
         Operand::Addr | Operand::Block => format!("({})", name(inst.rs1)),
         Operand::Csr => csr_name(inst.csr()).unwrap_or_else(|| format!("{:#x}", inst.csr())),
         Operand::Uimm => inst.csr_uimm().to_string(),
+        Operand::Constant => constant(inst.imm),
         Operand::Rm => rounding_mode(inst).into(),
         Operand::FenceSets => {
             format!(
@@ -74,9 +75,30 @@ fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
     }
 }
 
+/// A constant of `fli` as C's `%a` writes it, but for those that depend on the format.
+fn constant(number: i32) -> String {
+    let value = match FliConstant::numbered(number as u8) {
+        FliConstant::Value(value) => value,
+        FliConstant::MinPositive => return "min".into(),
+        FliConstant::Infinity => return "inf".into(),
+        FliConstant::Nan => return "nan".into(),
+    };
+    let bits = value.to_bits();
+    let sign = if value < 0.0 { "-" } else { "" };
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
+    // Three bits of fraction are all that they have.
+    match bits >> 48 & 15 {
+        0 => format!("{sign}0x1p{exponent:+}"),
+        digit => format!("{sign}0x1.{digit:x}p{exponent:+}"),
+    }
+}
+
 /// The mode is left out if it is dynamic, and in exact conversions if it is the assembler's default.
 fn rounding_mode(inst: &DecodedInst) -> &'static str {
-    let exact = matches!(inst.op, Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS);
+    let exact = matches!(
+        inst.op,
+        Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH
+    );
     match inst.rounding_mode() {
         0 if exact => "",
         0 => "rne",

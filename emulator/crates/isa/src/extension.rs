@@ -34,6 +34,12 @@ extensions! {
     Zacas "zacas";
     /// Waiting on a reservation.
     Zawrs "zawrs";
+    /// Additional floating-point instructions.
+    Zfa "zfa";
+    /// Half precision.
+    Zfh "zfh";
+    /// Half precision in memory, and conversions; part of Zfh.
+    Zfhmin "zfhmin";
     /// Address generation.
     Zba "zba";
     /// Basic bit manipulation.
@@ -44,6 +50,8 @@ extensions! {
     Zbs "zbs";
     /// Further compressed instructions.
     Zcb "zcb";
+    /// Filtering of `mcycle` and `minstret` by privilege.
+    Smcntrpmf "smcntrpmf";
     /// The supervisor's own timer.
     Sstc "sstc";
     /// Fine-grained invalidation of translations.
@@ -67,6 +75,11 @@ impl Extensions {
     /// True if it has the extension.
     pub const fn has(self, extension: Extension) -> bool {
         self.0 >> extension as u32 & 1 != 0
+    }
+
+    /// True if it has them all.
+    pub fn has_all(self, extensions: &[Extension]) -> bool {
+        extensions.iter().all(|e| self.has(*e))
     }
 
     /// The set with, or without, an extension.

@@ -192,12 +192,12 @@ impl DecodedInst {
         }
     }
 
-    /// The extension that it belongs to, if a machine may lack it.
-    pub fn extension(&self) -> Option<Extension> {
+    /// The extensions that it needs, of those that a machine may lack.
+    pub fn extensions(&self) -> &'static [Extension] {
         if self.len == 2 && compressed::is_zcb(self.raw) {
-            return Some(Extension::Zcb);
+            return &[Extension::Zcb];
         }
-        self.op.extension()
+        self.op.extensions()
     }
 
     /// CSR instructions: the CSR's number.

@@ -19,6 +19,7 @@ mod compressed;
 mod decode;
 mod disasm;
 mod extension;
+mod fli;
 mod inst;
 mod name;
 mod operand;
@@ -30,6 +31,7 @@ mod trap;
 pub use decode::decode;
 pub use disasm::disasm;
 pub use extension::{Extension, Extensions};
+pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
 pub use port::{

@@ -57,6 +57,8 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
         0x306 => "mcounteren",
         0x30a => "menvcfg",
         0x320 => "mcountinhibit",
+        0x321 => "mcyclecfg",
+        0x322 => "minstretcfg",
         0x340 => "mscratch",
         0x341 => "mepc",
         0x342 => "mcause",
@@ -74,8 +76,8 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
     })
 }
 
-/// The name of a CSR, `None` for a number that the base, F and privileged specifications, Sstc
-/// and Sscofpmf leave unnamed.
+/// The name of a CSR, `None` for a number that the base, F and privileged specifications, Sstc,
+/// Sscofpmf and Smcntrpmf leave unnamed.
 pub fn csr_name(csr: u16) -> Option<String> {
     let (stem, number) = match csr {
         0xc03..=0xc1f => ("hpmcounter", csr - 0xc00),

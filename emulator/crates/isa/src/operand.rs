@@ -45,6 +45,8 @@ pub(crate) enum Operand {
     Csr,
     /// Zero-extended 5-bit immediate in the place of rs1.
     Uimm,
+    /// Number of a constant of `fli` in the place of rs1.
+    Constant,
     /// Rounding mode, bits 14–12. Modes 5 and 6 are reserved.
     Rm,
     /// Predecessor and successor sets of `fence`, bits 27–20.
@@ -76,6 +78,7 @@ pub(crate) mod format {
     pub const BLOCK: &[Operand] = &[Block];
     pub const FLOAD: &[Operand] = &[Frd, AddrI];
     pub const FSTORE: &[Operand] = &[Frs2, AddrS];
+    pub const FLI: &[Operand] = &[Frd, Constant];
     pub const FR: &[Operand] = &[Frd, Frs1, Frs2];
     pub const FRM: &[Operand] = &[Frd, Frs1, Frs2, Rm];
     pub const FR4: &[Operand] = &[Frd, Frs1, Frs2, Frs3, Rm];
@@ -143,6 +146,7 @@ impl Operand {
                 inst.imm = (signed >> 25) << 5 | bits(raw, 7, 5) as i32;
             }
             Self::Csr => inst.imm = bits(raw, 20, 12) as i32,
+            Self::Constant => inst.imm = bits(raw, 15, 5) as i32,
             Self::Uimm | Self::FenceSets => {}
             Self::Rm => return !matches!(bits(raw, 12, 3), 5 | 6),
         }

@@ -14,13 +14,13 @@ pub(crate) struct Row {
     /// Operands in assembly order: decoded and printed by [`crate::operand`].
     pub operands: &'static [Operand],
     pub class: InstClass,
-    /// The extension that it belongs to, if a machine may lack it.
-    pub extension: Option<Extension>,
+    /// The extensions that it needs, of those that a machine may lack.
+    pub extensions: &'static [Extension],
 }
 
 /// Turns the rows into the [`Op`] enum, the `ROWS` constant and the `for_each_op!` macro.
 macro_rules! instructions {
-    ($d:tt $($variant:ident $method:ident $mnemonic:literal $bits:literal $format:ident $class:ident $($extension:ident)?;)*) => {
+    ($d:tt $($variant:ident $method:ident $mnemonic:literal $bits:literal $format:ident $class:ident $($extension:ident)*;)*) => {
         /// Operations: one for each row of the instruction table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
@@ -43,7 +43,7 @@ macro_rules! instructions {
                 encoding: Pattern::NEVER,
                 operands: format::NONE,
                 class: InstClass::Illegal,
-                extension: None,
+                extensions: &[],
             },
             $(Row {
                 op: Op::$variant,
@@ -51,7 +51,7 @@ macro_rules! instructions {
                 encoding: pattern($bits),
                 operands: format::$format,
                 class: InstClass::$class,
-                extension: [$(Some(Extension::$extension),)? None][0],
+                extensions: &[$(Extension::$extension),*],
             },)*
         ];
 
@@ -103,9 +103,9 @@ impl Op {
         (self.row().encoding.value, self.row().encoding.mask)
     }
 
-    /// The extension that it belongs to, if a machine may lack it.
-    pub const fn extension(self) -> Option<Extension> {
-        self.row().extension
+    /// The extensions that it needs, of those that a machine may lack.
+    pub const fn extensions(self) -> &'static [Extension] {
+        self.row().extensions
     }
 
     /// The class that the timing core knows it by.
@@ -114,8 +114,8 @@ impl Op {
     }
 }
 
-// Columns: variant, execute method, mnemonic, fixed bits (`.` is a field), operands, class, and the extension of
-// an instruction that a machine may lack.
+// Columns: variant, execute method, mnemonic, fixed bits (`.` is a field), operands, class, and the extensions
+// that an instruction needs and a machine may lack.
 instructions! { $
     // RV64I: constants, jumps and branches.
     Lui       lui        "lui"        "....... ..... ..... ... ..... 0110111"  U      IntAlu;
@@ -295,6 +295,69 @@ instructions! { $
     FcvtDLu   fcvt_d_lu  "fcvt.d.lu"  "1101001 00011 ..... ... ..... 1010011"  XTOFRM IntToFp;
     FcvtSD    fcvt_s_d   "fcvt.s.d"   "0100000 00001 ..... ... ..... 1010011"  F1RM   FpArith;
     FcvtDS    fcvt_d_s   "fcvt.d.s"   "0100001 00000 ..... ... ..... 1010011"  F1RM   FpArith;
+
+    // Zfhmin: half precision in memory, and its conversion to the other formats.
+    Flh       flh        "flh"        "....... ..... ..... 001 ..... 0000111"  FLOAD  FpLoad Zfhmin;
+    Fsh       fsh        "fsh"        "....... ..... ..... 001 ..... 0100111"  FSTORE FpStore Zfhmin;
+    FmvXH     fmv_x_h    "fmv.x.h"    "1110010 00000 ..... 000 ..... 1010011"  FTOX   FpToInt Zfhmin;
+    FmvHX     fmv_h_x    "fmv.h.x"    "1111010 00000 ..... 000 ..... 1010011"  XTOF   IntToFp Zfhmin;
+    FcvtSH    fcvt_s_h   "fcvt.s.h"   "0100000 00010 ..... ... ..... 1010011"  F1RM   FpArith Zfhmin;
+    FcvtHS    fcvt_h_s   "fcvt.h.s"   "0100010 00000 ..... ... ..... 1010011"  F1RM   FpArith Zfhmin;
+    FcvtDH    fcvt_d_h   "fcvt.d.h"   "0100001 00010 ..... ... ..... 1010011"  F1RM   FpArith Zfhmin;
+    FcvtHD    fcvt_h_d   "fcvt.h.d"   "0100010 00001 ..... ... ..... 1010011"  F1RM   FpArith Zfhmin;
+
+    // Zfh: half precision.
+    FmaddH    fmadd_h    "fmadd.h"    ".....10 ..... ..... ... ..... 1000011"  FR4    FpArith Zfh;
+    FmsubH    fmsub_h    "fmsub.h"    ".....10 ..... ..... ... ..... 1000111"  FR4    FpArith Zfh;
+    FnmsubH   fnmsub_h   "fnmsub.h"   ".....10 ..... ..... ... ..... 1001011"  FR4    FpArith Zfh;
+    FnmaddH   fnmadd_h   "fnmadd.h"   ".....10 ..... ..... ... ..... 1001111"  FR4    FpArith Zfh;
+    FaddH     fadd_h     "fadd.h"     "0000010 ..... ..... ... ..... 1010011"  FRM    FpArith Zfh;
+    FsubH     fsub_h     "fsub.h"     "0000110 ..... ..... ... ..... 1010011"  FRM    FpArith Zfh;
+    FmulH     fmul_h     "fmul.h"     "0001010 ..... ..... ... ..... 1010011"  FRM    FpArith Zfh;
+    FdivH     fdiv_h     "fdiv.h"     "0001110 ..... ..... ... ..... 1010011"  FRM    FpDivSqrt Zfh;
+    FsqrtH    fsqrt_h    "fsqrt.h"    "0101110 00000 ..... ... ..... 1010011"  F1RM   FpDivSqrt Zfh;
+    FsgnjH    fsgnj_h    "fsgnj.h"    "0010010 ..... ..... 000 ..... 1010011"  FR     FpArith Zfh;
+    FsgnjnH   fsgnjn_h   "fsgnjn.h"   "0010010 ..... ..... 001 ..... 1010011"  FR     FpArith Zfh;
+    FsgnjxH   fsgnjx_h   "fsgnjx.h"   "0010010 ..... ..... 010 ..... 1010011"  FR     FpArith Zfh;
+    FminH     fmin_h     "fmin.h"     "0010110 ..... ..... 000 ..... 1010011"  FR     FpArith Zfh;
+    FmaxH     fmax_h     "fmax.h"     "0010110 ..... ..... 001 ..... 1010011"  FR     FpArith Zfh;
+    FleH      fle_h      "fle.h"      "1010010 ..... ..... 000 ..... 1010011"  FCMP   FpToInt Zfh;
+    FltH      flt_h      "flt.h"      "1010010 ..... ..... 001 ..... 1010011"  FCMP   FpToInt Zfh;
+    FeqH      feq_h      "feq.h"      "1010010 ..... ..... 010 ..... 1010011"  FCMP   FpToInt Zfh;
+    FclassH   fclass_h   "fclass.h"   "1110010 00000 ..... 001 ..... 1010011"  FTOX   FpToInt Zfh;
+    FcvtWH    fcvt_w_h   "fcvt.w.h"   "1100010 00000 ..... ... ..... 1010011"  FTOXRM FpToInt Zfh;
+    FcvtWuH   fcvt_wu_h  "fcvt.wu.h"  "1100010 00001 ..... ... ..... 1010011"  FTOXRM FpToInt Zfh;
+    FcvtLH    fcvt_l_h   "fcvt.l.h"   "1100010 00010 ..... ... ..... 1010011"  FTOXRM FpToInt Zfh;
+    FcvtLuH   fcvt_lu_h  "fcvt.lu.h"  "1100010 00011 ..... ... ..... 1010011"  FTOXRM FpToInt Zfh;
+    FcvtHW    fcvt_h_w   "fcvt.h.w"   "1101010 00000 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
+    FcvtHWu   fcvt_h_wu  "fcvt.h.wu"  "1101010 00001 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
+    FcvtHL    fcvt_h_l   "fcvt.h.l"   "1101010 00010 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
+    FcvtHLu   fcvt_h_lu  "fcvt.h.lu"  "1101010 00011 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
+
+    // Zfa: constants, minimum and maximum as NaNs have it, rounding to integers, JavaScript's conversion, quiet
+    // comparisons.
+    FliS      fli_s      "fli.s"      "1111000 00001 ..... 000 ..... 1010011"  FLI    FpArith Zfa;
+    FminmS    fminm_s    "fminm.s"    "0010100 ..... ..... 010 ..... 1010011"  FR     FpArith Zfa;
+    FmaxmS    fmaxm_s    "fmaxm.s"    "0010100 ..... ..... 011 ..... 1010011"  FR     FpArith Zfa;
+    FroundS   fround_s   "fround.s"   "0100000 00100 ..... ... ..... 1010011"  F1RM   FpArith Zfa;
+    FroundnxS froundnx_s "froundnx.s" "0100000 00101 ..... ... ..... 1010011"  F1RM   FpArith Zfa;
+    FleqS     fleq_s     "fleq.s"     "1010000 ..... ..... 100 ..... 1010011"  FCMP   FpToInt Zfa;
+    FltqS     fltq_s     "fltq.s"     "1010000 ..... ..... 101 ..... 1010011"  FCMP   FpToInt Zfa;
+    FliD      fli_d      "fli.d"      "1111001 00001 ..... 000 ..... 1010011"  FLI    FpArith Zfa;
+    FminmD    fminm_d    "fminm.d"    "0010101 ..... ..... 010 ..... 1010011"  FR     FpArith Zfa;
+    FmaxmD    fmaxm_d    "fmaxm.d"    "0010101 ..... ..... 011 ..... 1010011"  FR     FpArith Zfa;
+    FroundD   fround_d   "fround.d"   "0100001 00100 ..... ... ..... 1010011"  F1RM   FpArith Zfa;
+    FroundnxD froundnx_d "froundnx.d" "0100001 00101 ..... ... ..... 1010011"  F1RM   FpArith Zfa;
+    FleqD     fleq_d     "fleq.d"     "1010001 ..... ..... 100 ..... 1010011"  FCMP   FpToInt Zfa;
+    FltqD     fltq_d     "fltq.d"     "1010001 ..... ..... 101 ..... 1010011"  FCMP   FpToInt Zfa;
+    FcvtmodWD fcvtmod_w_d "fcvtmod.w.d" "1100001 01000 ..... 001 ..... 1010011"  FTOXRM FpToInt Zfa;
+    FliH      fli_h      "fli.h"      "1111010 00001 ..... 000 ..... 1010011"  FLI    FpArith Zfa Zfh;
+    FminmH    fminm_h    "fminm.h"    "0010110 ..... ..... 010 ..... 1010011"  FR     FpArith Zfa Zfh;
+    FmaxmH    fmaxm_h    "fmaxm.h"    "0010110 ..... ..... 011 ..... 1010011"  FR     FpArith Zfa Zfh;
+    FroundH   fround_h   "fround.h"   "0100010 00100 ..... ... ..... 1010011"  F1RM   FpArith Zfa Zfh;
+    FroundnxH froundnx_h "froundnx.h" "0100010 00101 ..... ... ..... 1010011"  F1RM   FpArith Zfa Zfh;
+    FleqH     fleq_h     "fleq.h"     "1010010 ..... ..... 100 ..... 1010011"  FCMP   FpToInt Zfa Zfh;
+    FltqH     fltq_h     "fltq.h"     "1010010 ..... ..... 101 ..... 1010011"  FCMP   FpToInt Zfa Zfh;
 
     // Zba: addresses.
     AddUw     add_uw     "add.uw"     "0000100 ..... ..... 000 ..... 0111011"  R      IntAlu Zba;

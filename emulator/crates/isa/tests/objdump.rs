@@ -13,7 +13,7 @@ use std::process::Command;
 use isa::{DecodedInst, Extension, InstClass, Op, csr_name, decode, disasm};
 
 /// What binutils 2.40 know of our extensions.
-const ARCH: &str = "rv64gc_zba_zbb_zbc_zbs_zicbom_zicboz_zawrs_svinval";
+const ARCH: &str = "rv64gc_zfh_zba_zbb_zbc_zbs_zicbom_zicboz_zawrs_svinval";
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/objdump.txt");
 
@@ -159,8 +159,13 @@ fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
     if ours == objdump {
         return true;
     }
-    let unknown = [Extension::Zicond, Extension::Zacas, Extension::Zcb];
-    if objdump.starts_with('.') && inst.extension().is_some_and(|e| unknown.contains(&e)) {
+    let unknown = [
+        Extension::Zicond,
+        Extension::Zacas,
+        Extension::Zcb,
+        Extension::Zfa,
+    ];
+    if objdump.starts_with('.') && inst.extensions().iter().any(|e| unknown.contains(e)) {
         return true;
     }
     let illegal = inst.op == Op::Illegal;
@@ -175,12 +180,13 @@ fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
     match inst.op {
         // Its opcode table wants zeros where the specification says to ignore, and rne where the
         // conversion is exact under every mode.
-        Op::Fence | Op::FenceI | Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS if objdump_illegal => true,
+        Op::Fence | Op::FenceI if objdump_illegal => true,
+        Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH if objdump_illegal => true,
         // It knows other CSRs than we do.
         _ if inst.class == InstClass::Csr && csr_name(inst.csr()).is_none() => {
             ours.contains(&format!("{:#x}", inst.csr()))
         }
-        _ if inst.class == InstClass::Csr && csr_name(inst.csr()).unwrap() == "scountinhibit" => {
+        _ if inst.class == InstClass::Csr && matches!(inst.csr(), 0x120 | 0x321 | 0x322) => {
             objdump.contains(&format!("{:#x}", inst.csr()))
         }
         // It has no shorter form here, though for all their neighbours.

@@ -1,12 +1,12 @@
-//! Performance counters: `mcycle`, `minstret` and the programmable ones with overflow interrupts and
-//! mode filtering (Sscofpmf 1.0).
+//! Performance counters: `mcycle` and `minstret` with mode filtering (Smcntrpmf 1.0), and the programmable ones
+//! with overflow interrupts and mode filtering (Sscofpmf 1.0).
 
 use isa::{PerfEvent, Privilege};
 
 /// Number of programmable counters: `mhpmcounter3` to `mhpmcounter31`.
 const PROGRAMMABLE: usize = 29;
 
-/// `mhpmevent` bits.
+/// `mhpmevent` bits; `mcyclecfg` and `minstretcfg` have the three that filter.
 const OF: u64 = 1 << 63;
 const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
@@ -14,7 +14,8 @@ const UINH: u64 = 1 << 60;
 /// Event selectors have 8 bits: 0 counts nothing, then the events of [`event`].
 const SELECTOR: u64 = 0xff;
 /// VSINH and VUINH read as zero: there is no hypervisor extension.
-const EVENT_WRITE: u64 = OF | MINH | SINH | UINH | SELECTOR;
+const FILTER: u64 = MINH | SINH | UINH;
+const EVENT_WRITE: u64 = OF | FILTER | SELECTOR;
 
 /// No event occurs more often in a cycle: bounds how soon a counter can overflow.
 const EVENTS_PER_CYCLE: u64 = 4;
@@ -41,11 +42,13 @@ pub(crate) fn event(selector: u64) -> Option<PerfEvent> {
         .copied()
 }
 
-/// A fixed counter: a raw total since reset plus an offset, or a frozen value while inhibited.
+/// A fixed counter: a raw total since reset plus an offset, or a frozen value while it stands.
 #[derive(Clone, Debug, Default)]
 struct Fixed {
     offset: u64,
     frozen: Option<u64>,
+    /// `mcyclecfg` or `minstretcfg`.
+    filter: u64,
 }
 
 impl Fixed {
@@ -60,9 +63,10 @@ impl Fixed {
         }
     }
 
-    fn inhibit(&mut self, inhibit: bool, total: u64) {
+    /// Counts, or stands, from here.
+    fn run(&mut self, runs: bool, total: u64) {
         let value = self.read(total);
-        self.frozen = inhibit.then_some(value);
+        self.frozen = (!runs).then_some(value);
         self.offset = value.wrapping_sub(total);
     }
 }
@@ -92,7 +96,11 @@ pub(crate) struct Counters {
     enabled: bool,
 }
 
-snapshot::snapshot!(Fixed { offset, frozen });
+snapshot::snapshot!(Fixed {
+    offset,
+    frozen,
+    filter
+});
 snapshot::snapshot!(Programmable {
     value,
     event,
@@ -174,12 +182,24 @@ impl Counters {
     }
 
     /// Writes `mcountinhibit`. The caller brackets it as for [`Self::set_event`].
-    pub fn set_inhibit(&mut self, value: u64, totals: &impl Totals) {
+    pub fn set_inhibit(&mut self, value: u64) {
         self.inhibit = value & 0xffff_fffd;
-        self.cycle
-            .inhibit(value & 1 != 0, totals.total(PerfEvent::Cycles));
-        self.instret
-            .inhibit(value & 4 != 0, totals.total(PerfEvent::Instructions));
+    }
+
+    /// Reads `mcyclecfg` (0) or `minstretcfg` (2).
+    pub fn filter(&self, index: usize) -> u64 {
+        match index {
+            0 => self.cycle.filter,
+            _ => self.instret.filter,
+        }
+    }
+
+    /// Writes `mcyclecfg` (0) or `minstretcfg` (2). The caller brackets it as for [`Self::set_event`].
+    pub fn set_filter(&mut self, index: usize, value: u64) {
+        match index {
+            0 => self.cycle.filter = value & FILTER,
+            _ => self.instret.filter = value & FILTER,
+        }
     }
 
     /// `scountovf`: the OF bits of all counters.
@@ -234,7 +254,7 @@ impl Counters {
     }
 
     /// Decides anew which counters run, for the privilege from now on.
-    pub fn set_privilege(&mut self, privilege: Privilege) {
+    pub fn set_privilege(&mut self, privilege: Privilege, totals: &impl Totals) {
         let filter = match privilege {
             Privilege::Machine => MINH,
             Privilege::Supervisor => SINH,
@@ -242,11 +262,20 @@ impl Counters {
         };
         self.filtered = false;
         self.enabled = false;
+        let fixed = [
+            (&mut self.cycle, 0, PerfEvent::Cycles),
+            (&mut self.instret, 2, PerfEvent::Instructions),
+        ];
+        for (counter, i, event) in fixed {
+            let enabled = self.inhibit >> i & 1 == 0;
+            counter.run(enabled && counter.filter & filter == 0, totals.total(event));
+            self.filtered |= enabled && counter.filter != 0;
+        }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             let enabled =
                 event(counter.event & SELECTOR).is_some() && self.inhibit >> (i + 3) & 1 == 0;
             counter.running = enabled && counter.event & filter == 0;
-            self.filtered |= enabled && counter.event & (MINH | SINH | UINH) != 0;
+            self.filtered |= enabled && counter.event & FILTER != 0;
             self.enabled |= enabled;
         }
     }
@@ -308,10 +337,37 @@ mod tests {
         let mut counters = Counters::new();
         counters.write(0, 1000, &at(10));
         assert_eq!(counters.read(0, &at(15)), 1005);
-        counters.set_inhibit(1, &at(20));
+        counters.set_inhibit(1);
+        counters.set_privilege(Privilege::Machine, &at(20));
         assert_eq!(counters.read(0, &at(50)), 1010);
-        counters.set_inhibit(0, &at(60));
+        counters.set_inhibit(0);
+        counters.set_privilege(Privilege::Machine, &at(60));
         assert_eq!(counters.read(0, &at(61)), 1011);
+    }
+
+    #[test]
+    fn fixed_counters_stand_in_filtered_privileges() {
+        let mut counters = Counters::new();
+        counters.set_filter(0, u64::MAX);
+        assert_eq!(counters.filter(0), 7 << 60);
+        counters.set_filter(0, SINH | MINH);
+        counters.set_filter(2, UINH);
+        counters.set_privilege(Privilege::Machine, &at(100));
+        assert!(counters.filtered());
+        assert!(!counters.any_enabled(), "nothing can overflow");
+        counters.write(0, 1, &at(120));
+        counters.set_privilege(Privilege::User, &at(140));
+        assert_eq!(counters.read(0, &at(150)), 11);
+        assert_eq!(counters.read(2, &at(150)), 70);
+        counters.set_privilege(Privilege::Supervisor, &at(160));
+        assert_eq!(counters.read(0, &at(200)), 21);
+        assert_eq!(counters.read(2, &at(200)), 90);
+        // What is inhibited needs no filter.
+        counters.set_inhibit(5);
+        counters.set_privilege(Privilege::Supervisor, &at(200));
+        assert!(!counters.filtered());
+        counters.set_privilege(Privilege::User, &at(300));
+        assert_eq!(counters.read(0, &at(400)), 21);
     }
 
     #[test]
@@ -319,13 +375,13 @@ mod tests {
         let mut counters = Counters::new();
         counters.set_event(3, SINH | 1, &at(100));
         counters.write(3, 0u64.wrapping_sub(50), &at(100));
-        counters.set_privilege(Privilege::User);
+        counters.set_privilege(Privilege::User, &at(100));
         assert_eq!(counters.deadline(100), 150);
         assert!(!counters.sync(&at(130)));
-        counters.set_privilege(Privilege::Supervisor);
+        counters.set_privilege(Privilege::Supervisor, &at(130));
         assert_eq!(counters.deadline(130), u64::MAX);
         assert!(!counters.sync(&at(500)));
-        counters.set_privilege(Privilege::User);
+        counters.set_privilege(Privilege::User, &at(500));
         assert_eq!(counters.deadline(500), 520);
         assert!(counters.sync(&at(521)));
         assert_eq!(counters.overflows(), 1 << 3);
@@ -338,7 +394,7 @@ mod tests {
         let mut counters = Counters::new();
         counters.set_event(4, 2, &at(0));
         counters.write(4, 0u64.wrapping_sub(100), &at(0));
-        counters.set_privilege(Privilege::Machine);
+        counters.set_privilege(Privilege::Machine, &at(0));
         assert_eq!(counters.deadline(0), 25);
     }
 }

@@ -5,7 +5,7 @@ use isa::{Extension, Extensions, Interrupt, Privilege};
 
 use crate::mmu::Satp;
 
-/// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf).
+/// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf; Smcntrpmf).
 pub(crate) mod number {
     pub const FFLAGS: u16 = 0x001;
     pub const FRM: u16 = 0x002;
@@ -31,6 +31,8 @@ pub(crate) mod number {
     pub const MCOUNTEREN: u16 = 0x306;
     pub const MENVCFG: u16 = 0x30a;
     pub const MCOUNTINHIBIT: u16 = 0x320;
+    pub const MCYCLECFG: u16 = 0x321;
+    pub const MINSTRETCFG: u16 = 0x322;
     pub const MHPMEVENT3: u16 = 0x323;
     pub const MHPMEVENT31: u16 = 0x33f;
     pub const MSCRATCH: u16 = 0x340;

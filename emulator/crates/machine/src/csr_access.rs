@@ -11,6 +11,11 @@ const fn counter(number: u16) -> usize {
     (number & 31) as usize
 }
 
+/// Index of the counter that `mcyclecfg` or `minstretcfg` filters.
+const fn fixed(number: u16) -> usize {
+    (number - MCYCLECFG) as usize * 2
+}
+
 impl Hart {
     /// The value of a CSR, or `None` if it does not exist or must not be accessed now.
     pub(crate) fn read_csr<T: TimingModel>(
@@ -56,6 +61,7 @@ impl Hart {
             MCOUNTEREN => csrs.mcounteren,
             MENVCFG => csrs.menvcfg,
             MCOUNTINHIBIT => self.counters.inhibit(),
+            MCYCLECFG | MINSTRETCFG => self.counters.filter(fixed(number)),
             MHPMEVENT3..=MHPMEVENT31 => {
                 self.sync_counters(env, count);
                 self.counters.event(counter(number))
@@ -166,6 +172,8 @@ impl Hart {
             | MINSTRET
             | MHPMCOUNTER3..=MHPMCOUNTER31
             | MHPMEVENT3..=MHPMEVENT31
+            | MCYCLECFG
+            | MINSTRETCFG
             | MCOUNTINHIBIT => self.write_counter(env, number, value, count),
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
@@ -188,6 +196,7 @@ impl Hart {
             // `mcounteren.TM` guards `stimecmp` as it guards `time`.
             STIMECMP if !self.extensions.has(Extension::Sstc) => false,
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
+            MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);
                 let by_machine = machine || self.csrs.mcounteren & bit != 0;
@@ -220,11 +229,12 @@ impl Hart {
         };
         let totals = self.totals(env, count);
         match number {
-            MCOUNTINHIBIT => self.counters.set_inhibit(value, &totals),
+            MCOUNTINHIBIT => self.counters.set_inhibit(value),
+            MCYCLECFG | MINSTRETCFG => self.counters.set_filter(fixed(number), value),
             MHPMEVENT3..=MHPMEVENT31 => self.counters.set_event(counter(number), value, &totals),
             _ => self.counters.write(counter(number), value, &totals),
         }
-        self.counters.set_privilege(self.privilege);
+        self.counters.set_privilege(self.privilege, &totals);
         // The deadline has to be worked out anew.
         self.afterwards(after::INTERRUPTS);
     }

@@ -1,4 +1,4 @@
-//! IEEE 754 arithmetic of the F and D extensions on raw bits: every operation returns its result
+//! IEEE 754 arithmetic of the F, D, Zfh and Zfa extensions on raw bits: every operation returns its result
 //! and the exception flags that it raises.
 //!
 //! ```ignore
@@ -7,7 +7,7 @@
 //!
 //! Operations are generic over the format, named by the host's type. The common case runs on the
 //! host's FPU where it is provably exact; everything else (other rounding modes, NaNs, infinite
-//! and subnormal results) in integers. [`host`] says why the two agree, and the tests check it.
+//! and subnormal results, half precision) in integers. [`host`] says why the two agree, and the tests check it.
 //!
 //! `sticky` is what `fflags` holds already. Flags in it may be missing from the returned flags:
 //! once the inexact flag is set, nothing has to find out whether further results are inexact.
@@ -16,18 +16,23 @@ mod arith;
 mod compare;
 mod convert;
 mod format;
+pub mod half;
 mod host;
+mod integral;
 mod round;
 mod soft;
 #[cfg(test)]
 mod tests;
 
 pub use arith::{add, div, fmadd, fmsub, fnmadd, fnmsub, mul, sqrt, sub};
-pub use compare::{classify, eq, le, lt, max, min, sgnj, sgnjn, sgnjx};
+pub use compare::{classify, eq, le, leq, lt, ltq, max, maxm, min, minm, sgnj, sgnjn, sgnjx};
 pub use convert::{
-    f32_to_f64, f64_to_f32, from_l, from_lu, from_w, from_wu, to_l, to_lu, to_w, to_wu,
+    f32_to_f64, f64_to_f32, from_l, from_lu, from_w, from_wu, modular_w, reformat, to_l, to_lu,
+    to_w, to_wu,
 };
-pub use format::{Format, nan_box, unbox};
+pub use format::{Format, OnHost, nan_box, unbox};
+pub use half::F16;
+pub use integral::{constant, round, round_inexact};
 
 /// Accrued exceptions, in the layout of the `fflags` CSR.
 pub type Flags = u8;

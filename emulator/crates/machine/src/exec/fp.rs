@@ -1,17 +1,28 @@
-//! F and D. The arithmetic is in [`crate::fp`]; here are registers, rounding modes and flags.
+//! F, D, Zfh and Zfa. The arithmetic is in [`crate::fp`]; here are registers, rounding modes and flags.
 
-use isa::{TimingModel, Trap};
+use isa::{FliConstant, TimingModel, Trap};
 
 use super::{Next, following, illegal};
 use crate::code_cache::Slot;
 use crate::csr::status;
-use crate::fp::{self, Flags, Format, Rounding, nan_box, unbox};
+use crate::fp::{self, F16, Flags, Format, Rounding, half, nan_box, unbox};
 use crate::hart::{At, Env, Hart};
 
 /// How a format sits in a 64-bit FP register.
 pub(crate) trait InRegister: Format {
     fn from_register(register: u64) -> Self::Bits;
     fn to_register(bits: Self::Bits) -> u64;
+}
+
+impl InRegister for F16 {
+    #[inline(always)]
+    fn from_register(register: u64) -> u16 {
+        half::unbox(register)
+    }
+    #[inline(always)]
+    fn to_register(bits: u16) -> u64 {
+        half::nan_box(bits)
+    }
 }
 
 impl InRegister for f32 {
@@ -185,8 +196,8 @@ macro_rules! to_integer {
     };
 }
 
-/// fd = function(rs1, rounding).
-macro_rules! from_integer {
+/// fd = function(register, rounding).
+macro_rules! from_register {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
         let a = $hart.get($inst.rs1());
@@ -211,6 +222,10 @@ rows! { two_rounded;
     fsub_d f64, fp::sub::<f64>;
     fmul_d f64, fp::mul::<f64>;
     fdiv_d f64, fp::div::<f64>;
+    fadd_h F16, half::add;
+    fsub_h F16, half::sub;
+    fmul_h F16, half::mul;
+    fdiv_h F16, half::div;
 }
 
 rows! { three_rounded;
@@ -222,11 +237,22 @@ rows! { three_rounded;
     fmsub_d f64, fp::fmsub::<f64>;
     fnmsub_d f64, fp::fnmsub::<f64>;
     fnmadd_d f64, fp::fnmadd::<f64>;
+    fmadd_h F16, half::fmadd;
+    fmsub_h F16, half::fmsub;
+    fnmsub_h F16, half::fnmsub;
+    fnmadd_h F16, half::fnmadd;
 }
 
 rows! { one_rounded;
     fsqrt_s f32, fp::sqrt::<f32>;
     fsqrt_d f64, fp::sqrt::<f64>;
+    fsqrt_h F16, half::sqrt;
+    fround_s f32, fp::round::<f32>;
+    fround_d f64, fp::round::<f64>;
+    fround_h F16, fp::round::<F16>;
+    froundnx_s f32, fp::round_inexact::<f32>;
+    froundnx_d f64, fp::round_inexact::<f64>;
+    froundnx_h F16, fp::round_inexact::<F16>;
 }
 
 rows! { sign;
@@ -236,6 +262,9 @@ rows! { sign;
     fsgnj_d f64, fp::sgnj::<f64>;
     fsgnjn_d f64, fp::sgnjn::<f64>;
     fsgnjx_d f64, fp::sgnjx::<f64>;
+    fsgnj_h F16, fp::sgnj::<F16>;
+    fsgnjn_h F16, fp::sgnjn::<F16>;
+    fsgnjx_h F16, fp::sgnjx::<F16>;
 }
 
 rows! { extremum;
@@ -243,6 +272,14 @@ rows! { extremum;
     fmax_s f32, fp::max::<f32>;
     fmin_d f64, fp::min::<f64>;
     fmax_d f64, fp::max::<f64>;
+    fmin_h F16, fp::min::<F16>;
+    fmax_h F16, fp::max::<F16>;
+    fminm_s f32, fp::minm::<f32>;
+    fmaxm_s f32, fp::maxm::<f32>;
+    fminm_d f64, fp::minm::<f64>;
+    fmaxm_d f64, fp::maxm::<f64>;
+    fminm_h F16, fp::minm::<F16>;
+    fmaxm_h F16, fp::maxm::<F16>;
 }
 
 rows! { comparison;
@@ -252,6 +289,15 @@ rows! { comparison;
     fle_d f64, fp::le::<f64>;
     flt_d f64, fp::lt::<f64>;
     feq_d f64, fp::eq::<f64>;
+    fle_h F16, fp::le::<F16>;
+    flt_h F16, fp::lt::<F16>;
+    feq_h F16, fp::eq::<F16>;
+    fleq_s f32, fp::leq::<f32>;
+    fltq_s f32, fp::ltq::<f32>;
+    fleq_d f64, fp::leq::<f64>;
+    fltq_d f64, fp::ltq::<f64>;
+    fleq_h F16, fp::leq::<F16>;
+    fltq_h F16, fp::ltq::<F16>;
 }
 
 rows! { to_integer;
@@ -263,9 +309,29 @@ rows! { to_integer;
     fcvt_wu_d f64, fp::to_wu::<f64>;
     fcvt_l_d f64, fp::to_l::<f64>;
     fcvt_lu_d f64, fp::to_lu::<f64>;
+    fcvt_w_h F16, fp::to_w::<F16>;
+    fcvt_wu_h F16, fp::to_wu::<F16>;
+    fcvt_l_h F16, fp::to_l::<F16>;
+    fcvt_lu_h F16, fp::to_lu::<F16>;
+    // Its encoding says to zero.
+    fcvtmod_w_d f64, |a, _| fp::modular_w(a);
 }
 
-rows! { from_integer;
+/// fd = the constant that the instruction names.
+macro_rules! constant {
+    ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
+        let bits = $function(FliConstant::numbered($inst.imm() as u8));
+        $hart.fp_put::<$format>($inst, (bits, 0));
+    };
+}
+
+rows! { constant;
+    fli_s f32, fp::constant::<f32>;
+    fli_d f64, fp::constant::<f64>;
+    fli_h F16, fp::constant::<F16>;
+}
+
+rows! { from_register;
     fcvt_s_w f32, fp::from_w::<f32>;
     fcvt_s_wu f32, fp::from_wu::<f32>;
     fcvt_s_l f32, fp::from_l::<f32>;
@@ -274,6 +340,17 @@ rows! { from_integer;
     fcvt_d_wu f64, fp::from_wu::<f64>;
     fcvt_d_l f64, fp::from_l::<f64>;
     fcvt_d_lu f64, fp::from_lu::<f64>;
+    fcvt_h_w F16, half::from_w;
+    fcvt_h_wu F16, half::from_wu;
+    fcvt_h_l F16, half::from_l;
+    fcvt_h_lu F16, half::from_lu;
+    // From another FP register; those to a larger format are exact, but a reserved dynamic mode is still illegal.
+    fcvt_s_d f32, fp::f64_to_f32;
+    fcvt_d_s f64, |a, _| fp::f32_to_f64(unbox(a));
+    fcvt_s_h f32, |a, rounding| fp::reformat::<F16, f32>(half::unbox(a), rounding);
+    fcvt_d_h f64, |a, rounding| fp::reformat::<F16, f64>(half::unbox(a), rounding);
+    fcvt_h_s F16, |a, rounding| fp::reformat::<f32, F16>(unbox(a), rounding);
+    fcvt_h_d F16, fp::reformat::<f64, F16>;
 }
 
 rows! { moved;
@@ -283,31 +360,7 @@ rows! { moved;
     fmv_w_x f32, |a| nan_box(a as u32);
     fmv_x_d f64, |a| a;
     fmv_d_x f64, |a| a;
-}
-
-impl Hart {
-    pub(crate) fn fcvt_s_d<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_writes(inst)?;
-        let rounding = self.rounding(inst)?;
-        self.fp_put::<f32>(inst, fp::f64_to_f32(self.get(inst.rs1()), rounding));
-        following(inst, at)
-    }
-
-    pub(crate) fn fcvt_d_s<T: TimingModel>(
-        &mut self,
-        _: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_writes(inst)?;
-        // Exact, but a reserved dynamic mode is still illegal.
-        self.rounding(inst)?;
-        self.fp_put::<f64>(inst, fp::f32_to_f64(unbox(self.get(inst.rs1()))));
-        following(inst, at)
-    }
+    fclass_h F16, |a| fp::classify::<F16>(half::unbox(a));
+    fmv_x_h F16, |a| a as i16 as u64;
+    fmv_h_x F16, |a| half::nan_box(a as u16);
 }

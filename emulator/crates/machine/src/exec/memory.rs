@@ -4,7 +4,7 @@ use isa::TimingModel;
 
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::fp::nan_box;
+use crate::fp::{half, nan_box};
 use crate::hart::{At, Env, Hart};
 
 /// `name: type as extension`: rd gets the value extended to 64 bits.
@@ -65,6 +65,20 @@ stores! {
 
 impl Hart {
     #[inline(always)]
+    pub(crate) fn flh<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.fp_writes(inst)?;
+        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
+        let value = self.load::<T, u16>(env, va, at.count)?;
+        self.put(inst.rd(), half::nan_box(value));
+        following(inst, at)
+    }
+
+    #[inline(always)]
     pub(crate) fn flw<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -90,6 +104,17 @@ impl Hart {
         let value = self.load::<T, u64>(env, va, at.count)?;
         self.put(inst.rd(), value);
         following(inst, at)
+    }
+
+    #[inline(always)]
+    pub(crate) fn fsh<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        self.fp_reads(inst)?;
+        self.sh(env, inst, at)
     }
 
     #[inline(always)]

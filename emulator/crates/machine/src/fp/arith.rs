@@ -1,7 +1,7 @@
-//! Addition, multiplication, fused multiply-add, division, square root.
+//! Addition, multiplication, fused multiply-add, division, square root, in the formats that the host has.
 
 use super::host::{is_comfortable, is_finite, is_product, is_zero, product_is_exact, sum_is_exact};
-use super::{Flags, Format, NX, Rounding, soft};
+use super::{Flags, NX, OnHost, Rounding, soft};
 
 #[inline]
 fn inexact_unless(exact: bool) -> Flags {
@@ -10,7 +10,7 @@ fn inexact_unless(exact: bool) -> Flags {
 
 /// `a + b`.
 #[inline]
-pub fn add<F: Format>(
+pub fn add<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -32,7 +32,7 @@ pub fn add<F: Format>(
 
 /// `a - b`.
 #[inline]
-pub fn sub<F: Format>(
+pub fn sub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -49,7 +49,7 @@ pub fn sub<F: Format>(
 
 /// `a * b`.
 #[inline]
-pub fn mul<F: Format>(
+pub fn mul<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -72,7 +72,7 @@ pub fn mul<F: Format>(
 
 /// `a / b`.
 #[inline]
-pub fn div<F: Format>(
+pub fn div<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -95,7 +95,7 @@ pub fn div<F: Format>(
 
 /// The square root of `a`.
 #[inline]
-pub fn sqrt<F: Format>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bits, Flags) {
+pub fn sqrt<F: OnHost>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bits, Flags) {
     let x = F::from_bits(a);
     let root = x.host_sqrt();
     if rounding == Rounding::NearestEven && is_comfortable(root) {
@@ -107,7 +107,7 @@ pub fn sqrt<F: Format>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bit
 
 /// `a * b + c`, rounded once.
 #[inline]
-pub fn fmadd<F: Format>(
+pub fn fmadd<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -137,7 +137,7 @@ pub fn fmadd<F: Format>(
 
 /// `a * b - c`, rounded once.
 #[inline]
-pub fn fmsub<F: Format>(
+pub fn fmsub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -149,7 +149,7 @@ pub fn fmsub<F: Format>(
 
 /// `-(a * b) + c`, rounded once.
 #[inline]
-pub fn fnmsub<F: Format>(
+pub fn fnmsub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -161,7 +161,7 @@ pub fn fnmsub<F: Format>(
 
 /// `-(a * b) - c`, rounded once.
 #[inline]
-pub fn fnmadd<F: Format>(
+pub fn fnmadd<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,

@@ -38,13 +38,47 @@ pub fn le<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     (a <= b, invalid_if(a.partial_cmp(&b).is_none()))
 }
 
+/// `a < b`; invalid only for signaling NaNs (`fltq`).
+#[inline]
+pub fn ltq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+    let (x, y) = (F::from_bits(a), F::from_bits(b));
+    (x < y, eq::<F>(a, b).1)
+}
+
+/// `a ≤ b`; invalid only for signaling NaNs (`fleq`).
+#[inline]
+pub fn leq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+    let (x, y) = (F::from_bits(a), F::from_bits(b));
+    (x <= y, eq::<F>(a, b).1)
+}
+
+/// As [`min`], but the canonical NaN if an operand is a NaN (`minimum` of IEEE 754-2019).
+#[inline]
+pub fn minm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+    nan_or::<F>(a, b, min::<F>(a, b))
+}
+
+/// As [`max`], but the canonical NaN if an operand is a NaN (`maximum`).
+#[inline]
+pub fn maxm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+    nan_or::<F>(a, b, max::<F>(a, b))
+}
+
+fn nan_or<F: Format>(a: F::Bits, b: F::Bits, number: (F::Bits, Flags)) -> (F::Bits, Flags) {
+    if is_nan(F::from_bits(a)) || is_nan(F::from_bits(b)) {
+        (F::CANONICAL_NAN, number.1)
+    } else {
+        number
+    }
+}
+
 /// The smaller operand; -0 is smaller than +0; a number rather than a NaN (`minimumNumber` of
 /// IEEE 754-2019).
 #[inline]
 pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     if (x < y) | (x > y) {
-        return (x.host_min(y).to_bits(), 0);
+        return (x.smaller(y).to_bits(), 0);
     }
     // Equal operands are the same but for zeros: either sign.
     special_extremum::<F>(a, b, a | b)
@@ -55,7 +89,7 @@ pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
 pub fn max<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     if (x < y) | (x > y) {
-        return (x.host_max(y).to_bits(), 0);
+        return (x.larger(y).to_bits(), 0);
     }
     special_extremum::<F>(a, b, a & b)
 }

@@ -1,10 +1,10 @@
-//! Conversions between integers and floating point, and between the two formats. Integers travel
+//! Conversions between integers and floating point, and between formats. Integers travel
 //! as 64-bit register values: 32-bit results are sign-extended, the unsigned ones too; 32-bit
 //! operands are taken from the low half.
 
 use super::compare::is_signaling;
 use super::host::{is_comfortable, is_zero};
-use super::{Flags, Format, NV, NX, Rounding, soft};
+use super::{Flags, Format, NV, NX, OnHost, Rounding, soft};
 
 /// Rounds to an integer; the result is meaningful if `value`'s magnitude is below 2^62, which
 /// `None` says it is not. True if inexact.
@@ -58,7 +58,7 @@ to_integer! {
     to_lu u64, u64, to_u64;
 }
 
-/// True if the magnitude's significant bits fit the precision.
+/// True if the magnitude's significant bits fit the precision. The range of the host's formats has every integer.
 #[inline]
 fn fits<F: Format>(magnitude: u64) -> bool {
     u64::BITS - magnitude.leading_zeros() <= F::PRECISION + magnitude.trailing_zeros()
@@ -66,7 +66,7 @@ fn fits<F: Format>(magnitude: u64) -> bool {
 
 /// `fcvt.*.l`: from a signed 64-bit integer.
 #[inline]
-pub fn from_l<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub fn from_l<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     let value = value as i64;
     if fits::<F>(value.unsigned_abs()) {
         (F::from_i64(value).to_bits(), 0)
@@ -79,7 +79,7 @@ pub fn from_l<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
 
 /// `fcvt.*.lu`: from an unsigned 64-bit integer.
 #[inline]
-pub fn from_lu<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub fn from_lu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     if fits::<F>(value) {
         (F::from_u64(value).to_bits(), 0)
     } else if rounding == Rounding::NearestEven {
@@ -91,13 +91,13 @@ pub fn from_lu<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
 
 /// `fcvt.*.w`: from the signed 32-bit integer in the low half.
 #[inline]
-pub fn from_w<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub fn from_w<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_l::<F>(value as i32 as u64, rounding)
 }
 
 /// `fcvt.*.wu`: from the unsigned 32-bit integer in the low half.
 #[inline]
-pub fn from_wu<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub fn from_wu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_l::<F>(value as u32 as u64, rounding)
 }
 
@@ -123,5 +123,24 @@ pub fn f64_to_f32(a: u64, rounding: Rounding) -> (u32, Flags) {
     if rounding == Rounding::NearestEven && is_comfortable(narrow) {
         return (narrow.to_bits(), NX);
     }
-    soft::f64_to_f32(a, rounding)
+    soft::reformat::<f64, f32>(a, rounding)
+}
+
+/// Conversions from and to half precision, which go straight from one format to the other: rounding a double to
+/// a single and that to a half would round twice.
+#[inline]
+pub fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
+    soft::reformat::<A, B>(a, rounding)
+}
+
+/// `fcvtmod.w.d`: the integer modulo 2^32 that is left without the fraction, sign-extended; flags as of [`to_w`]
+/// (Zfa 1.0).
+#[inline]
+pub fn modular_w(a: u64) -> (u64, Flags) {
+    let (integer, flags) = to_w::<f64>(a, Rounding::Zero);
+    if flags & NV == 0 {
+        return (integer, flags);
+    }
+    let (low, flags) = soft::modular_i32::<f64>(a);
+    (low as u64, flags)
 }

@@ -1,17 +1,9 @@
-//! The two formats, named by the host's types `f32` and `f64`.
+//! Formats; single and double precision, named by the host's types `f32` and `f64`.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
 /// A binary format. [`Format::Bits`] holds its encoding.
-pub trait Format:
-    Copy
-    + PartialOrd
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-{
+pub trait Format: Copy + PartialOrd {
     /// The unsigned integer of the format's size.
     type Bits: Copy
         + Eq
@@ -41,16 +33,27 @@ pub trait Format:
     fn significand(self) -> u64;
     /// The most significant fraction bit, which tells quiet from signaling NaNs.
     fn quiet_bit(self) -> bool;
+    /// The smaller of two numbers that are not equal.
+    fn smaller(self, other: Self) -> Self;
+    /// The larger of two numbers that are not equal.
+    fn larger(self, other: Self) -> Self;
+    /// Every number of a format is an `f64`; NaNs stay NaNs.
+    fn widen(self) -> f64;
+}
+
+/// A format that the host's FPU computes in.
+pub trait OnHost:
+    Format
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
     /// The host's square root.
     fn host_sqrt(self) -> Self;
     /// The host's fused multiply-add.
     fn host_fma(self, factor: Self, addend: Self) -> Self;
-    /// The smaller of two numbers that are not equal.
-    fn host_min(self, other: Self) -> Self;
-    /// The larger of two numbers that are not equal.
-    fn host_max(self, other: Self) -> Self;
-    /// Every `f32` and `f64` is an `f64`.
-    fn widen(self) -> f64;
     /// The nearest value, ties to even.
     fn from_i64(value: i64) -> Self;
     /// The nearest value, ties to even.
@@ -99,24 +102,27 @@ macro_rules! format {
                 <$float>::to_bits(self) >> (Self::PRECISION - 2) & 1 != 0
             }
             #[inline]
+            fn smaller(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+            #[inline]
+            fn widen(self) -> f64 {
+                self.into()
+            }
+        }
+
+        impl OnHost for $float {
+            #[inline]
             fn host_sqrt(self) -> Self {
                 self.sqrt()
             }
             #[inline]
             fn host_fma(self, factor: Self, addend: Self) -> Self {
                 self.mul_add(factor, addend)
-            }
-            #[inline]
-            fn host_min(self, other: Self) -> Self {
-                self.min(other)
-            }
-            #[inline]
-            fn host_max(self, other: Self) -> Self {
-                self.max(other)
-            }
-            #[inline]
-            fn widen(self) -> f64 {
-                self.into()
             }
             #[inline]
             fn from_i64(value: i64) -> Self {

@@ -9,7 +9,7 @@
 //! - Inexact is decided by recomputing in integers or by exact differences, and only if the flag
 //!   is not set already.
 
-use super::Format;
+use super::{Format, OnHost};
 
 /// True for normal numbers but for those of the smallest exponent.
 #[inline]
@@ -33,7 +33,7 @@ pub fn is_zero<F: Format>(value: F) -> bool {
 /// If it is, both differences are exact and true. If it is not, the difference with the larger
 /// operand is still exact (Dekker), hence it is not the smaller operand.
 #[inline]
-pub fn sum_is_exact<F: Format>(a: F, b: F, sum: F) -> bool {
+pub fn sum_is_exact<F: OnHost>(a: F, b: F, sum: F) -> bool {
     (sum - a == b) & (sum - b == a)
 }
 

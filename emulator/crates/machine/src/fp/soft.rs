@@ -261,15 +261,54 @@ pub fn from_u64<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_integer::<F>(false, value, rounding)
 }
 
+/// From one format to another.
 #[cold]
 #[inline(never)]
-pub fn f64_to_f32(a: u64, rounding: Rounding) -> (u32, Flags) {
-    let x = unpack::<f64>(a);
-    if let Some(nan) = nan::<f32>(&[x]) {
+pub fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
+    let x = unpack::<A>(a);
+    if let Some(nan) = nan::<B>(&[x]) {
         return nan;
     }
     match x.kind {
-        Infinite => (infinity::<f32>(x.negative), 0),
-        _ => x.exact.pack::<f32>(rounding),
+        Infinite => (infinity::<B>(x.negative), 0),
+        _ => x.exact.pack::<B>(rounding),
     }
+}
+
+/// Rounds to an integer of the same format, inexact if that changes the value.
+#[cold]
+#[inline(never)]
+pub fn round<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+    let x = unpack::<F>(a);
+    if let Some(nan) = nan::<F>(&[x]) {
+        return nan;
+    }
+    if x.kind != Finite || x.exact.exponent >= 0 {
+        return (a, 0);
+    }
+    let (significand, inexact) = x.exact.round_to(0, rounding);
+    let integer = Exact {
+        exponent: 0,
+        significand,
+        ..x.exact
+    };
+    // An integer below the format's precision, or the power of two that follows.
+    let (bits, _) = integer.pack::<F>(rounding);
+    (bits, inexact.into())
+}
+
+/// The low 32 bits of the integer that is left without the fraction; 0 for infinities and NaNs. Invalid where
+/// [`to_i32`] is.
+#[cold]
+#[inline(never)]
+pub fn modular_i32<F: Format>(a: F::Bits) -> (i32, Flags) {
+    let x = unpack::<F>(a);
+    let (_, flags) = to_i32::<F>(a, Rounding::Zero);
+    let unit = x.exact.exponent;
+    let low = match x.kind {
+        Infinite | QuietNan | SignalingNan => 0,
+        _ if unit >= 32 => 0,
+        _ => x.exact.round_to(0, Rounding::Zero).0 as i32,
+    };
+    (if x.negative { low.wrapping_neg() } else { low }, flags)
 }

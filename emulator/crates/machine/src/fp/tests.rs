@@ -3,6 +3,7 @@
 use super::*;
 
 mod digests;
+mod half;
 mod operands;
 
 use operands::{Random, Sample, pair};
@@ -112,7 +113,7 @@ fn conversions_between_formats_agree_with_integers() {
         let wide = f64::sample(random);
         assert_eq!(
             f64_to_f32(wide, mode),
-            soft::f64_to_f32(wide, mode),
+            soft::reformat::<f64, f32>(wide, mode),
             "{wide:#x} {mode:?}"
         );
         // Those in the range of single precision, and halfway between two of its numbers.
@@ -121,7 +122,7 @@ fn conversions_between_formats_agree_with_integers() {
         let wide = wide.wrapping_add(random.below(5) << 27);
         assert_eq!(
             f64_to_f32(wide, mode),
-            soft::f64_to_f32(wide, mode),
+            soft::reformat::<f64, f32>(wide, mode),
             "{wide:#x} {mode:?}"
         );
     });

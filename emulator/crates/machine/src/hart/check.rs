@@ -129,8 +129,10 @@ impl Hart {
         if after & after::PRIVILEGE != 0 {
             env.timing.privilege(self.privilege);
             if self.counters.filtered() {
+                // The instruction that changed it has retired: a return counts where it came from (Smcntrpmf 1.0).
                 self.sync_counters(env, self.count);
-                self.counters.set_privilege(self.privilege);
+                let totals = self.totals(env, self.count);
+                self.counters.set_privilege(self.privilege, &totals);
                 self.due = 0;
             }
         }

@@ -186,8 +186,7 @@ fn counts(csr: u16) -> bool {
     use number::*;
     matches!(
         csr,
-        MCOUNTINHIBIT
-            | MHPMEVENT3..=MHPMEVENT31
+        MCOUNTINHIBIT..=MHPMEVENT31
             | MCYCLE..=MHPMCOUNTER31
             | CYCLE..=HPMCOUNTER31
             | SCOUNTOVF

@@ -148,7 +148,7 @@ impl Hart {
         let mut inst = self.decode(raw);
         mark_trigger(&mut inst);
         // Compare-and-swap reads the register too.
-        if inst.rd == 0 && inst.extension() != Some(Extension::Zacas) {
+        if inst.rd == 0 && !inst.extensions().contains(&Extension::Zacas) {
             inst.rd = NOWHERE;
         }
         if cached {
@@ -163,9 +163,10 @@ impl Hart {
     /// Decodes an encoding; one of an extension that is off is illegal.
     pub(super) fn decode(&self, raw: u32) -> DecodedInst {
         let inst = isa::decode(raw);
-        match inst.extension() {
-            Some(extension) if !self.extensions.has(extension) => DecodedInst::illegal(raw),
-            _ => inst,
+        if self.extensions.has_all(inst.extensions()) {
+            inst
+        } else {
+            DecodedInst::illegal(raw)
         }
     }
 

@@ -54,10 +54,30 @@ impl Block {
         let jump = matches!(self.end, End::Branch(_) | End::Jal(_) | End::Jalr(_));
         self.body.len() + usize::from(jump)
     }
+
+    /// The instructions in it, the jump at its end too.
+    pub fn instructions(&self) -> impl Iterator<Item = Placed> {
+        let jump = match self.end {
+            End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) => Some(placed),
+            End::Next(_) | End::Leave(_) => None,
+        };
+        self.body.iter().copied().chain(jump)
+    }
+
+    /// Slots that it goes on at, as far as they are known; they may lie in another page.
+    pub fn successors(&self) -> impl Iterator<Item = isize> + use<> {
+        let slots = match self.end {
+            End::Branch(placed) => [Some(placed.target()), Some(placed.following() as isize)],
+            End::Jal(placed) => [Some(placed.target()), None],
+            End::Next(index) => [Some(index as isize), None],
+            End::Jalr(_) | End::Leave(_) => [None; 2],
+        };
+        slots.into_iter().flatten()
+    }
 }
 
 /// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is
-/// for the interpreter.
+/// for the interpreter, or the blocks are too long.
 pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
     let mut leaders = BTreeSet::from([entry]);
     let mut reached = HashSet::new();
@@ -91,9 +111,13 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
     let rest: Vec<usize> = leaders.iter().copied().filter(|&l| l != entry).collect();
     let starts = leaders.contains(&entry).then_some(entry);
     let starts = starts.into_iter().chain(rest);
-    starts
+    let blocks: Vec<Block> = starts
         .map(|start| block(slots, start, &leaders, &reached))
-        .collect()
+        .collect();
+    // Blocks that decode the same bytes from different places can have much in common. A region that does not fit
+    // between two checks of the interpreter would never get past its own first check.
+    let length: usize = blocks.iter().map(Block::len).sum();
+    if length > SLOTS { Vec::new() } else { blocks }
 }
 
 fn block(

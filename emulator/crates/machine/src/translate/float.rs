@@ -1,19 +1,21 @@
 //! Floating point on the host's FPU, where its result is the right one and no flag is to be raised that is not set:
-//! then the interpreter does the same (`fp::host` says why that is right). Everything else is the interpreter's.
+//! then the interpreter does the same (`fp::host` says why that is right). Everything else is the interpreter's. Here
+//! is arithmetic; [`super::exact`] and [`super::convert`] have the rest.
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
-use isa::{DecodedInst, Op};
+use isa::{DecodedInst, InstClass, Op};
 
-use super::discover::Placed;
+use super::discover::{Block, Placed};
 use super::emit::Emitter;
+use super::exact::is_exact;
 use super::runtime::Frame;
 
 /// What a result has to be for the flags to be known.
 #[derive(Clone, Copy)]
-enum Needs {
+pub(super) enum Needs {
     /// Neither infinite nor NaN.
     Finite,
     /// Not tiny, either.
@@ -34,11 +36,8 @@ impl Emitter<'_> {
             Op::FmaddS | Op::FmsubS | Op::FnmsubS | Op::FnmaddS if self.has_fma => {
                 self.arithmetic(placed, Needs::Comfortable);
             }
-            Op::FeqD | Op::FltD | Op::FleD => self.comparison(placed),
-            Op::FsgnjD | Op::FsgnjnD | Op::FsgnjxD | Op::FmvXD | Op::FmvDX | Op::FcvtDW => {
-                self.exact(placed);
-            }
-            _ => self.interpreted(placed),
+            _ if is_exact(inst.op) => self.exact(placed),
+            _ => self.conversion(placed),
         }
     }
 
@@ -50,8 +49,7 @@ impl Emitter<'_> {
         }
         let single = is_single(&inst);
         self.guarded(placed, |e, cold| {
-            let ready = e.frame_flag(offset_of!(Frame, fp_ready));
-            e.require(ready, cold);
+            e.require_fp(offset_of!(Frame, fp_ready), cold);
             let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|reg| {
                 (reg != 0).then(|| {
                     let value = e.get(reg);
@@ -101,85 +99,43 @@ impl Emitter<'_> {
         }
     }
 
-    /// As `is_finite` and `is_comfortable` of `fp::host`.
-    fn is(&mut self, needs: Needs, single: bool, value: Value) -> Value {
-        let (ty, fraction_bits, top) = if single {
-            (types::I32, 23, 0xff)
+    /// As `is_finite` and `is_comfortable` of `fp::host`, of the half that has the exponent.
+    pub(super) fn is(&mut self, needs: Needs, single: bool, value: Value) -> Value {
+        let (top, fraction_bits) = if single { (0xff, 23) } else { (0x7ff, 20) };
+        let bits = if single {
+            self.b.ins().bitcast(types::I32, MemFlags::new(), value)
         } else {
-            (types::I64, 52, 0x7ff)
+            let bits = self.bits(value);
+            let upper = self.b.ins().ushr_imm(bits, 32);
+            self.b.ins().ireduce(types::I32, upper)
         };
-        let bits = self.b.ins().bitcast(ty, MemFlags::new(), value);
-        let magnitude = self.b.ins().ishl_imm(bits, 1);
         let lowest = match needs {
             Needs::Finite => 0,
             Needs::Comfortable => 2,
         };
-        let exponent = self.b.ins().ushr_imm(magnitude, fraction_bits + 1);
-        let above = self.b.ins().iadd_imm(exponent, -lowest);
-        self.b
+        let magnitude = self.b.ins().ishl_imm(bits, 1);
+        let above = self
+            .b
             .ins()
-            .icmp_imm(IntCC::UnsignedLessThan, above, top - lowest)
+            .iadd_imm(magnitude, -(lowest << (fraction_bits + 1)));
+        let limit = (top - lowest) << (fraction_bits + 1);
+        let limit = self.b.ins().iconst(types::I32, limit);
+        self.b.ins().icmp(IntCC::UnsignedLessThan, above, limit)
     }
 
-    /// Comparisons of numbers; NaNs may be signaling.
-    fn comparison(&mut self, placed: Placed) {
-        let inst = placed.inst;
-        self.guarded(placed, |e, cold| {
-            let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-            e.require(dirty, cold);
-            let (a, b) = (e.get(inst.rs1), e.get(inst.rs2));
-            let ordered = e.b.ins().fcmp(FloatCC::Ordered, a, b);
-            e.require(ordered, cold);
-            let condition = match inst.op {
-                Op::FeqD => FloatCC::Equal,
-                Op::FltD => FloatCC::LessThan,
-                _ => FloatCC::LessThanOrEqual,
-            };
-            let holds = e.b.ins().fcmp(condition, a, b);
-            Some(e.b.ins().uextend(types::I64, holds))
-        });
-    }
-
-    /// What raises no flag, whatever the operands.
-    fn exact(&mut self, placed: Placed) {
-        let inst = placed.inst;
-        // A reserved rounding mode is illegal; one in `frm` may be.
-        if inst.op == Op::FcvtDW && inst.rounding_mode() > 4 {
-            return self.interpreted(placed);
+    /// Goes to `cold` unless a flag of the frame is set, or known to be.
+    pub(super) fn require_fp(&mut self, state: usize, cold: ir::Block) {
+        if !self.fp_known {
+            let holds = self.frame_flag(state);
+            self.require(holds, cold);
         }
-        self.guarded(placed, |e, cold| {
-            let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-            e.require(dirty, cold);
-            let a = e.get(inst.rs1);
-            Some(match inst.op {
-                Op::FmvXD => e.bits(a),
-                Op::FmvDX => e.double(a),
-                Op::FcvtDW => {
-                    let word = e.b.ins().ireduce(types::I32, a);
-                    e.b.ins().fcvt_from_sint(types::F64, word)
-                }
-                _ => {
-                    let b = e.get(inst.rs2);
-                    let (a, b) = (e.bits(a), e.bits(b));
-                    let sign = match inst.op {
-                        Op::FsgnjD => b,
-                        Op::FsgnjnD => e.b.ins().bnot(b),
-                        _ => e.b.ins().bxor(a, b),
-                    };
-                    let sign = e.b.ins().band_imm(sign, i64::MIN);
-                    let magnitude = e.b.ins().band_imm(a, i64::MAX);
-                    let joined = e.b.ins().bor(sign, magnitude);
-                    e.double(joined)
-                }
-            })
-        });
     }
 
     pub(super) fn bits(&mut self, value: Value) -> Value {
         self.b.ins().bitcast(types::I64, MemFlags::new(), value)
     }
 
-    fn double(&mut self, bits: Value) -> Value {
+    pub(super) fn double(&mut self, bits: Value) -> Value {
         self.b.ins().bitcast(types::F64, MemFlags::new(), bits)
     }
 
@@ -190,8 +146,15 @@ impl Emitter<'_> {
         self.double(boxed)
     }
 
+    /// The same of a half, from its 16 bits.
+    pub(super) fn boxed_half(&mut self, bits: Value) -> Value {
+        let wide = self.b.ins().uextend(types::I64, bits);
+        let boxed = self.b.ins().bor_imm(wide, !0xffff);
+        self.double(boxed)
+    }
+
     /// The single that a register holds; goes to `cold` if it holds something else.
-    fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
+    pub(super) fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
         let bits = self.bits(value);
         let upper = self.b.ins().sshr_imm(bits, 32);
         let boxed = self.b.ins().icmp_imm(IntCC::Equal, upper, -1);
@@ -201,7 +164,25 @@ impl Emitter<'_> {
     }
 }
 
+/// The flag of the frame that the FP instructions of a block need for their fast paths; `None` if it has none.
+pub(super) fn needs(block: &Block) -> Option<usize> {
+    let needs = |placed: &Placed| match placed.inst.class {
+        InstClass::FpLoad | InstClass::FpStore => Some(offset_of!(Frame, fp_dirty)),
+        InstClass::FpArith | InstClass::FpDivSqrt | InstClass::FpToInt | InstClass::IntToFp => {
+            Some(if is_exact(placed.inst.op) {
+                offset_of!(Frame, fp_dirty)
+            } else {
+                offset_of!(Frame, fp_ready)
+            })
+        }
+        _ => None,
+    };
+    // Ready is dirty, too.
+    const { assert!(offset_of!(Frame, fp_ready) > offset_of!(Frame, fp_dirty)) };
+    block.body.iter().filter_map(needs).max()
+}
+
 /// The format field of an FP operation.
-fn is_single(inst: &DecodedInst) -> bool {
+pub(super) fn is_single(inst: &DecodedInst) -> bool {
     inst.raw >> 25 & 3 == 0
 }

@@ -25,8 +25,7 @@ impl Emitter<'_> {
         let op = placed.inst.op;
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpLoad {
-                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-                e.require(dirty, cold);
+                e.require_fp(offset_of!(Frame, fp_dirty), cold);
             }
             let ty = access_type(op);
             let base = offset_of!(Frame, load_base);
@@ -36,6 +35,7 @@ impl Emitter<'_> {
                 Op::Lb | Op::Lh | Op::Lw => e.b.ins().sextend(types::I64, value),
                 Op::Lbu | Op::Lhu | Op::Lwu => e.b.ins().uextend(types::I64, value),
                 Op::Flw => e.boxed(value),
+                Op::Flh => e.boxed_half(value),
                 _ => value,
             })
         });
@@ -45,8 +45,7 @@ impl Emitter<'_> {
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpStore {
                 // Off is one of the reasons why it need not be dirty.
-                let dirty = e.frame_flag(offset_of!(Frame, fp_dirty));
-                e.require(dirty, cold);
+                e.require_fp(offset_of!(Frame, fp_dirty), cold);
             }
             let ty = access_type(placed.inst.op);
             let base = offset_of!(Frame, store_base);
@@ -103,7 +102,7 @@ impl Emitter<'_> {
 fn access_type(op: Op) -> ir::Type {
     match op {
         Op::Lb | Op::Lbu | Op::Sb => types::I8,
-        Op::Lh | Op::Lhu | Op::Sh => types::I16,
+        Op::Lh | Op::Lhu | Op::Sh | Op::Flh | Op::Fsh => types::I16,
         Op::Lw | Op::Lwu | Op::Sw | Op::Flw | Op::Fsw => types::I32,
         Op::Fld | Op::Fsd => types::F64,
         _ => types::I64,

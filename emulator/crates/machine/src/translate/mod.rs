@@ -1,17 +1,22 @@
 //! The translator: host code for hot guest code in untimed runs, made by Cranelift.
 //!
 //! What is translated together is a region ([`discover`]): blocks of one physical page that reach each other. Within it
-//! registers live in host registers; at the end of each block all of them are in their places in the hart, too. A
-//! region goes on with another one through a cache of entries that is keyed by virtual address, without coming back.
+//! registers live in host registers; at the end of each block all of them are in their places in the hart, too, but
+//! for small loops ([`loops`]). A region goes on with another one through a cache of entries that is keyed by virtual address, without coming back.
 //! Whatever is rare, or not worth host code of its own, calls the interpreter's method for that one instruction
 //! ([`runtime::execute`]): TLB misses, devices, most flags of floating point, atomics.
 //!
 //! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would.
 
+mod convert;
 mod discover;
 mod emit;
+mod exact;
 mod float;
 mod integer;
+mod interpret;
+mod leave;
+mod loops;
 mod memory;
 mod runtime;
 
@@ -24,17 +29,19 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use isa::TimingModel;
 
-use crate::code_cache::{CodePage, NEVER, Slot};
+use crate::code_cache::{CodePage, NEVER};
 use crate::hart::{Env, Hart};
 use crate::mmu_tlb::FetchPage;
+
+use runtime::Asked;
 
 pub(crate) use runtime::Frame;
 
 /// Bytes of host code that are kept; when they are full, all of it is dropped.
 const ARENA: usize = 64 << 20;
 
-/// Calls translated code: hart, environment, pc, count, code. Gives [`runtime::DONE`] or [`runtime::TRAPPED`].
-type Call = unsafe extern "C" fn(*mut Hart, *mut u8, u64, u64, *const u8) -> u64;
+/// Calls translated code: hart, pc, instructions that may be executed, code. Gives [`runtime::DONE`] or [`runtime::TRAPPED`].
+type Call = unsafe extern "C" fn(*mut Hart, u64, u64, *const u8) -> u64;
 
 /// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
 /// each further arrival.
@@ -74,12 +81,14 @@ pub(crate) struct Translator {
     arena: ::region::Allocation,
     used: usize,
     call: Call,
-    /// Bytes of [`Self::call`] at the start of the arena.
+    /// See [`interpret::way_aside`].
+    way_aside: *const u8,
+    /// Bytes of these two at the start of the arena.
     reserved: usize,
     /// By physical address of the first instruction, with the page's version.
     regions: HashMap<u64, (u64, *const u8)>,
     /// Instructions that regions give to the interpreter.
-    slots: Vec<Box<[Slot]>>,
+    asked: Vec<Box<[Asked]>>,
     has_fma: bool,
 }
 
@@ -123,15 +132,18 @@ impl Translator {
             arena,
             used: 0,
             call: no_call,
+            way_aside: std::ptr::null(),
             reserved: 0,
             regions: HashMap::new(),
-            slots: Vec::new(),
+            asked: Vec::new(),
             has_fma,
         };
+        let failed = || TranslatorError::Isa("the ways in and aside could not be compiled".into());
         emit::trampoline(&mut translator.context.func, &mut translator.builder);
-        let call = translator
-            .compile()
-            .ok_or_else(|| TranslatorError::Isa("the way in could not be compiled".into()))?;
+        let call = translator.compile().ok_or_else(failed)?;
+        translator.context.clear();
+        interpret::way_aside(&mut translator.context.func, &mut translator.builder);
+        translator.way_aside = translator.compile().ok_or_else(failed)?;
         // SAFETY: the code was compiled with this signature in the host's C convention.
         translator.call = unsafe { std::mem::transmute::<*const u8, Call>(call) };
         translator.reserved = translator.used;
@@ -179,9 +191,10 @@ impl Translator {
         }
         self.context.clear();
         let function = &mut self.context.func;
-        let slots = emit::region(function, &mut self.builder, &blocks, self.has_fma);
+        let builder = &mut self.builder;
+        let asked = emit::region(function, builder, &blocks, self.way_aside, self.has_fma);
         let code = self.compile()?;
-        self.slots.push(slots);
+        self.asked.push(asked);
         self.regions.insert(pa, (version, code));
         Some(code)
     }
@@ -189,7 +202,7 @@ impl Translator {
     /// Drops all regions.
     fn clear(&mut self) {
         self.regions.clear();
-        self.slots.clear();
+        self.asked.clear();
         self.used = self.reserved;
     }
 
@@ -199,7 +212,7 @@ impl Translator {
     }
 }
 
-unsafe extern "C" fn no_call(_: *mut Hart, _: *mut u8, _: u64, _: u64, _: *const u8) -> u64 {
+unsafe extern "C" fn no_call(_: *mut Hart, _: u64, _: u64, _: *const u8) -> u64 {
     unreachable!("replaced before the translator is there")
 }
 
@@ -278,11 +291,14 @@ impl Hart {
         self.frame.execute = runtime::execute::<T> as *const u8;
         *self.frame.entry(pc) = runtime::Entry { pc, key, code };
         self.update_fp_state();
-        let env = std::ptr::from_mut(env).cast();
+        // Nothing changes it without that the region is left.
+        self.frame.limit = self.check_at;
+        let left = self.check_at - count;
+        self.frame.env = std::ptr::from_mut(env).cast();
         // SAFETY: `code` is a region of this hart's translator, compiled for what `pc` holds now; the environment
         // is the one that `runtime::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
-        let result = unsafe { call(self, env, pc, count, code) };
+        let result = unsafe { call(self, pc, left, code) };
         let trap = self
             .frame
             .trap

@@ -2,6 +2,7 @@
 
 use isa::{TimingModel, Trap};
 
+use super::discover::Block;
 use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp;
@@ -28,6 +29,26 @@ pub(super) struct Entry {
     pub code: *const u8,
 }
 
+/// An instruction that translated code may ask the interpreter to execute.
+pub(super) struct Asked {
+    slot: Slot,
+    /// Bytes from the start of the page.
+    offset: u32,
+    /// Instructions of its block before it.
+    before: u32,
+}
+
+impl Asked {
+    /// Those of a block, but for the jump at its end.
+    pub fn of(block: &Block) -> impl Iterator<Item = Self> {
+        block.body.iter().enumerate().map(|(n, placed)| Self {
+            slot: Slot::new(placed.inst),
+            offset: 2 * placed.index as u32,
+            before: n as u32,
+        })
+    }
+}
+
 /// What translated code reads and writes beside the registers.
 #[repr(C)]
 pub(crate) struct Frame {
@@ -40,6 +61,12 @@ pub(crate) struct Frame {
     pub(super) entries: Box<[Entry; ENTRIES]>,
     /// [`execute`] for the timing model of this run.
     pub(super) execute: *const u8,
+    /// The environment of this run.
+    pub(super) env: *mut u8,
+    /// What [`execute`] said last, if it was called on a way that cannot give it.
+    pub(super) said: u64,
+    /// Where [`Hart::count`] may go to in this call: something is due then.
+    pub(super) limit: u64,
     /// `mstatus.FS` is dirty already.
     pub(super) fp_dirty: u8,
     /// And rounding is to the nearest, and the inexact flag is set: what the host's FPU computes needs only to be
@@ -61,6 +88,9 @@ impl Frame {
             key: 0,
             entries: Box::new([none; ENTRIES]),
             execute: std::ptr::null(),
+            env: std::ptr::null_mut(),
+            said: GO_ON,
+            limit: 0,
             fp_dirty: 0,
             fp_ready: 0,
             trap: None,
@@ -82,22 +112,28 @@ impl Hart {
     }
 }
 
-/// Executes one instruction of translated code in the interpreter, with all registers in their places. Unless it
-/// gives [`GO_ON`], the region has to be left with the value minus 1, one of [`DONE`] and [`TRAPPED`].
+/// Executes one instruction of translated code in the interpreter, with all registers in their places. `vpage` is the
+/// virtual page, `left` what may be executed from the block's start on. Unless it gives [`GO_ON`], the region has to be left with the
+/// value minus 1, one of [`DONE`] and [`TRAPPED`].
 ///
 /// # Safety
-/// The pointers are those that the region was called with, and `slot` one that its translator keeps.
+/// `hart` is the one that the region was called with, whose frame has this run's environment, and `asked` one that
+/// its translator keeps.
 pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     hart: *mut Hart,
-    env: *mut Env<'_, T>,
-    slot: *const Slot,
-    pc: u64,
-    count: u64,
+    vpage: u64,
+    asked: *const Asked,
+    left: u64,
 ) -> u64 {
-    // SAFETY: `Hart::run_translated` lent both to the region, which calls this one at a time.
-    let (hart, env, slot) = unsafe { (&mut *hart, &mut *env, &*slot) };
+    // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time.
+    let (hart, asked) = unsafe { (&mut *hart, &*asked) };
+    // SAFETY: as above; `T` is the type of the environment's model, since the frame has this function and that
+    // environment from the same call of `Hart::run_translated`.
+    let env = unsafe { &mut *hart.frame.env.cast::<Env<'_, T>>() };
+    let pc = vpage.wrapping_add(asked.offset.into());
+    let count = hart.frame.limit - left + u64::from(asked.before);
     let code = hart.code.generation();
-    match hart.execute(env, slot, At { pc, count }) {
+    match hart.execute(env, &asked.slot, At { pc, count }) {
         Ok(next) => {
             hart.update_fp_state();
             if hart.after == 0 && hart.code.generation() == code {

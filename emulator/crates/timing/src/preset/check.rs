@@ -90,13 +90,24 @@ impl Preset {
             }
         }
         let isa = &self.isa;
-        if isa.zcb && !(isa.zba && isa.zbb) {
-            return Err(PresetError::Value {
-                file: file.to_owned(),
-                key: "isa.zcb".to_owned(),
-                expected: "false without isa.zba and isa.zbb".to_owned(),
-                found: "true".to_owned(),
-            });
+        let needs = [
+            (
+                "isa.zcb",
+                isa.zcb,
+                isa.zba && isa.zbb,
+                "isa.zba and isa.zbb",
+            ),
+            ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
+        ];
+        for (key, on, present, what) in needs {
+            if on && !present {
+                return Err(PresetError::Value {
+                    file: file.to_owned(),
+                    key: key.to_owned(),
+                    expected: format!("false without {what}"),
+                    found: "true".to_owned(),
+                });
+            }
         }
         let multiples = [
             ("rob.entries", self.rob.entries),

@@ -49,8 +49,8 @@ sections! {
     }
     /// Extensions beyond RV64GC.
     Isa {
-        zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zba: bool, zbb: bool,
-        zbc: bool, zbs: bool, zcb: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
+        zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
+        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock { mhz: u32, }
@@ -112,11 +112,15 @@ impl Isa {
             (E::Zicond, self.zicond),
             (E::Zacas, self.zacas),
             (E::Zawrs, self.zawrs),
+            (E::Zfa, self.zfa),
+            (E::Zfh, self.zfh),
+            (E::Zfhmin, self.zfhmin),
             (E::Zba, self.zba),
             (E::Zbb, self.zbb),
             (E::Zbc, self.zbc),
             (E::Zbs, self.zbs),
             (E::Zcb, self.zcb),
+            (E::Smcntrpmf, self.smcntrpmf),
             (E::Sstc, self.sstc),
             (E::Svinval, self.svinval),
             (E::Svnapot, self.svnapot),

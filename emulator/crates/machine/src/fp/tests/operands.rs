@@ -1,6 +1,6 @@
 //! Operands that provoke exceptions.
 
-use super::Format;
+use super::{F16, Format};
 
 /// SplitMix64.
 pub struct Random(pub u64);
@@ -28,10 +28,10 @@ impl Random {
             0 => self.below(4),
             1 => max - self.below(4),
             2 | 3 => bias + self.below(8) - 4,
-            4 => bias / 2 + self.below(u64::from(fraction) * 3) - u64::from(fraction),
+            4 => (bias / 2 + self.below(u64::from(fraction) * 3)).wrapping_sub(fraction.into()),
             5 => bias + self.below(80),
             _ => self.below(max + 1),
-        };
+        } & max;
         let fraction_field = match self.below(8) {
             0 => 0,
             1 => ones,
@@ -50,6 +50,15 @@ pub trait Sample: Format {
     fn sample(random: &mut Random) -> Self::Bits;
     /// The encoding `distance` above.
     fn near(bits: Self::Bits, distance: i64) -> Self::Bits;
+}
+
+impl Sample for F16 {
+    fn sample(random: &mut Random) -> u16 {
+        random.operand(10, 5) as u16
+    }
+    fn near(bits: u16, distance: i64) -> u16 {
+        bits.wrapping_add(distance as u16)
+    }
 }
 
 impl Sample for f32 {

@@ -96,3 +96,16 @@ pub const SFENCE_VMA: u32 = 0x1200_0073;
 pub const REGION_START: u32 = 0x0000_8013;
 /// `addi x0, x2, 0`.
 pub const REGION_STOP: u32 = 0x0001_0013;
+
+/// An FP operation on registers of 7 and 8 into those of 5; `funct7` has the format, `funct3` the rounding mode.
+pub fn fp(funct7: u32, rs2: u32, funct3: u32) -> u32 {
+    funct7 << 25 | rs2 << 20 | 7 << 15 | funct3 << 12 | 5 << 7 | 0x53
+}
+
+pub fn fld(rd: u32, rs1: u32, imm: i32) -> u32 {
+    i_type(0x07, 3, rd, rs1, imm)
+}
+
+pub fn fsd(rs2: u32, rs1: u32, imm: i32) -> u32 {
+    s_type(3, rs2, rs1, imm) | 0x04
+}

@@ -61,6 +61,35 @@ fn an_overflow_interrupts_in_its_cycle() {
     assert_eq!(machine.x(5), 1 << 63 | 1);
 }
 
+/// `mcycle` and `minstret` leave machine mode out; the `mret` counts as machine mode's, the `ecall` does not retire.
+#[test]
+fn fixed_counters_can_leave_machine_mode_out() {
+    let user = RAM_BASE + 0x2000;
+    let mut machine = Machine::new(&[
+        csrrw(0, number::MCYCLECFG, 1),
+        csrrw(0, number::MINSTRETCFG, 1),
+        csrrw(0, number::MCYCLE, 0),
+        csrrw(0, number::MINSTRET, 0),
+        csrrw(0, number::MEPC, 2),
+        MRET,
+    ]);
+    machine.write(user, &[addi(3, 3, 1), addi(3, 3, 1), ECALL]);
+    let handler = [
+        addi(4, 4, 1),
+        csrr(5, number::MCYCLE),
+        csrr(6, number::MINSTRET),
+    ];
+    machine.write(RAM_BASE + 0x3000, &handler);
+    let hart = &mut machine.hart;
+    hart.csrs.mtvec = RAM_BASE + 0x3000;
+    hart.pmp.set_address(0, u64::MAX);
+    hart.pmp.set_config(0, 0x1f);
+    hart.set_reg(1, 1 << 62); // MINH
+    hart.set_reg(2, user);
+    machine.steps(12);
+    assert_eq!([5, 6].map(|register| machine.x(register)), [3, 2]);
+}
+
 #[test]
 fn supervisor_cycles_can_be_left_out() {
     let user = RAM_BASE + 0x2000;

@@ -177,7 +177,8 @@ fn mprv_accesses_with_the_previous_privilege() {
     assert_eq!(machine.hart.csrs.mepc, RAM_BASE + 4);
 }
 
-/// `sh1add a0, a0, a0`, `c.not`, `cbo.zero (a0)`, `csrr x1, stimecmp`: illegal where the extension is off, and `misa.B`
+/// `sh1add a0, a0, a0`, `c.not`, `cbo.zero (a0)`, `csrr x1, stimecmp`, `csrr x1, mcyclecfg`, `fadd.h`, `fli.h` (which needs two), `fmv.x.h`:
+/// illegal where the extension is off, and `misa.B`
 /// and the fields of `menvcfg` follow.
 #[test]
 fn extensions_can_be_off() {
@@ -187,11 +188,17 @@ fn extensions_can_be_off() {
         (0x9d75, Extension::Zcb),
         (0x0045_200f, Extension::Zicboz),
         (0x14d0_20f3, Extension::Sstc),
+        (0x3210_20f3, Extension::Smcntrpmf),
+        (0x04b5_7553, Extension::Zfh),
+        (0xf415_8553, Extension::Zfh),
+        (0xf415_8553, Extension::Zfa),
+        (0xe405_0553, Extension::Zfhmin),
     ];
     for (raw, extension) in cases {
         for on in [true, false] {
             let mut machine = machine(Privilege::Machine, &[raw]);
             machine.hart.set_reg(10, RAM_BASE + 0x2000);
+            machine.hart.csrs.mstatus |= status::FS;
             let set = Extensions::ALL.with(extension, on);
             machine.hart.set_extensions(set);
             machine.steps(1);

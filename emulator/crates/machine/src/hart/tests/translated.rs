@@ -128,3 +128,98 @@ fn a_trap_in_the_middle_of_a_block_leaves_what_came_before() {
     );
     assert!(machine.x(9) > 100);
 }
+
+/// The doubles, and singles as registers hold them, whose pairs FP operations are tried on.
+fn odd_numbers() -> Vec<u64> {
+    let doubles = [
+        0.0,
+        -0.0,
+        1.5,
+        -2.5,
+        0.3,
+        1e300,
+        f64::MIN_POSITIVE,
+        5e-324,
+        f64::INFINITY,
+        f64::NAN,
+        4294967295.5,
+        -2147483649.0,
+        9.3e18,
+    ];
+    let singles = [-0.0, 1.5, 3e9, 1e-40, f32::MAX, f32::NEG_INFINITY, f32::NAN];
+    let singles = singles.map(|value| !0 << 32 | u64::from(value.to_bits()));
+    let signaling = [0x7ff0_0000_0000_0001, !0 << 32 | 0x7f80_0001];
+    let numbers = doubles.map(f64::to_bits).into_iter();
+    numbers.chain(singles).chain(signaling).collect()
+}
+
+/// Registers, flags, and memory after an FP operation on all pairs.
+fn after_pairs(operation: u32, what: Translate, flags: u8) -> (Vec<u64>, u8, Vec<u8>) {
+    let numbers = odd_numbers();
+    let pairs = numbers
+        .iter()
+        .flat_map(|a| numbers.iter().map(move |b| [*a, *b]));
+    let pairs: Vec<u64> = pairs.flatten().collect();
+    let body = [
+        ld(7, 1, 0),
+        fld(7, 1, 0),
+        fld(8, 1, 8),
+        operation,
+        sd(5, 2, 0),
+        fsd(5, 2, 8),
+        addi(1, 1, 16),
+        addi(2, 2, 16),
+    ];
+    let steps = (body.len() + 1) * pairs.len() / 2;
+    let program = [&body[..], &[bne(1, 3, -4 * body.len() as i32), jal(0, 0)]].concat();
+    let mut machine = Machine::new(&program);
+    machine.hart.set_translate(what).unwrap();
+    let data = RAM_BASE + DATA as u64;
+    let out = data + 8 * pairs.len() as u64;
+    for (reg, value) in [(1, data), (2, out), (3, out)] {
+        machine.hart.set_reg(reg, value);
+    }
+    for (n, &bits) in pairs.iter().enumerate() {
+        machine.bus.ram.store(data + 8 * n as u64, 8, bits);
+    }
+    machine.hart.csrs.mstatus |= status::FS;
+    machine.hart.csrs.fflags = flags;
+    // The translator stays out of the last 2,048.
+    let limit = Limit::instructions(steps as u64 + 3000);
+    machine.hart.run(&mut machine.bus, &mut Untimed, limit);
+    assert_eq!(machine.x(1), out, "all pairs were done");
+    let hart = &machine.hart;
+    let memory = machine.bus.ram.slice(out, 8 * pairs.len() as u64).unwrap();
+    let registers = (0..64).map(|reg| hart.reg(reg)).collect();
+    (registers, hart.csrs.fflags, memory.to_vec())
+}
+
+#[test]
+fn floating_point_of_odd_numbers() {
+    const NX: u8 = 1;
+    // Add, subtract, multiply, divide, square root; signs, extrema; comparisons; moves and classes.
+    let plain = [0x00, 0x04, 0x08, 0x0c].map(|funct7| (funct7, 8, 0));
+    let injected = [(0x10, 0), (0x10, 1), (0x10, 2), (0x14, 0), (0x14, 1)];
+    let compared = [0, 1, 2].map(|funct3| (0x50, 8, funct3));
+    let others = [(0x2c, 0, 0), (0x70, 0, 0), (0x70, 0, 1), (0x78, 0, 0)];
+    let mut operations = [&plain[..], &compared, &others].concat();
+    operations.extend(injected.map(|(funct7, funct3)| (funct7, 8, funct3)));
+    // Conversions to and from the four integers in all rounding modes, and to the other format.
+    for mode in [0, 1, 2, 3, 4, 7] {
+        operations.extend((0..4).map(|integer| (0x60, integer, mode)));
+        operations.extend((0..4).map(|integer| (0x68, integer, mode)));
+    }
+    let mut words: Vec<u32> = Vec::new();
+    for (funct7, rs2, funct3) in operations {
+        words.extend([0, 1].map(|format| fp(funct7 | format, rs2, funct3)));
+    }
+    words.extend([0, 1, 4, 7].map(|mode| fp(0x20, 1, mode)));
+    words.extend([0, 1, 4, 7].map(|mode| fp(0x21, 0, mode)));
+    for word in words {
+        for flags in [NX, 0] {
+            let [interpreted, translated] = [Translate::Nothing, Translate::Everything]
+                .map(|what| after_pairs(word, what, flags));
+            assert!(interpreted == translated, "{word:#010x}, flags {flags}");
+        }
+    }
+}

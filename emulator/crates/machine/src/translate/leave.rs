@@ -1,0 +1,66 @@
+//! Ways out of a region: to another one, or back to the hart.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+use super::emit::{Emitter, constant, field, frame, own};
+use super::runtime::{self, ENTRIES, Entry, Frame};
+use crate::hart::Hart;
+
+impl Emitter<'_> {
+    /// Goes on with the region at `pc`, if there is one.
+    pub fn go_to(&mut self, pc: Value, left: Value) {
+        let hart = self.hart;
+        let at = frame(offset_of!(Frame, entries));
+        let entries = self.b.ins().load(types::I64, constant(), hart, at);
+        let shift = size_of::<Entry>().trailing_zeros() - 1;
+        let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
+        let offset = self
+            .b
+            .ins()
+            .band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
+        let entry = self.b.ins().iadd(entries, offset);
+        let entry_field =
+            |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
+        let entry_pc = entry_field(self, offset_of!(Entry, pc));
+        let entry_key = entry_field(self, offset_of!(Entry, key));
+        let key = self
+            .b
+            .ins()
+            .load(types::I64, constant(), hart, frame(offset_of!(Frame, key)));
+        let other_pc = self.b.ins().bxor(entry_pc, pc);
+        let other_key = self.b.ins().bxor(entry_key, key);
+        let other = self.b.ins().bor(other_pc, other_key);
+        let (known, unknown) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(unknown);
+        self.b.ins().brif(other, unknown, &[], known, &[]);
+        self.switch_to(known);
+        let code = entry_field(self, offset_of!(Entry, code));
+        self.b
+            .ins()
+            .return_call_indirect(self.region, code, &[hart, pc, left]);
+        self.switch_to(unknown);
+        self.leave(pc, left);
+    }
+
+    /// Goes back to the hart, which goes on at `pc`.
+    pub fn leave(&mut self, pc: Value, left: Value) {
+        let limit = self.frame_constant(offset_of!(Frame, limit));
+        let count = self.b.ins().isub(limit, left);
+        for (value, offset) in [(pc, offset_of!(Hart, pc)), (count, offset_of!(Hart, count))] {
+            self.b.ins().store(own(), value, self.hart, field(offset));
+        }
+        let done = self.b.ins().iconst(types::I64, runtime::DONE as i64);
+        self.b.ins().return_(&[done]);
+    }
+
+    /// The block by which a region is left in the middle of a block: pc and count are in their places.
+    pub fn back(&mut self) {
+        self.b.set_cold_block(self.back);
+        self.b.switch_to_block(self.back);
+        let said = self.b.block_params(self.back)[0];
+        let result = self.b.ins().iadd_imm(said, -1);
+        self.b.ins().return_(&[result]);
+    }
+}
