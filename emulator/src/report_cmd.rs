@@ -84,14 +84,25 @@ pub fn write(
     Ok(text)
 }
 
+/// The core that a trace was recorded on. What an older version did not know is as in the default preset.
+fn core(recorded: &Value) -> anyhow::Result<Preset> {
+    let mut core = serde_json::to_value(Preset::load("boom-4w")?)?;
+    for (section, parameters) in recorded.as_object().into_iter().flatten() {
+        match (&mut core[section], parameters) {
+            (Value::Object(known), Value::Object(recorded)) => known.extend(recorded.clone()),
+            (known, recorded) => *known = recorded.clone(),
+        }
+    }
+    Ok(serde_json::from_value(core)?)
+}
+
 /// Evaluates a run's trace and writes its report anew.
 fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let path = args.dir.join("trace.tip");
     let reader = trace_cmd::open(&path)?;
     let meta = trace_cmd::metadata(&reader);
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
-    let core: Preset = serde_json::from_value(meta["core"].clone())
-        .map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
+    let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
     let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
     trace_cmd::replay(&path, |batch| evaluator.batch(batch))?;
     let run = std::fs::read_to_string(args.dir.join("run.json"))
@@ -227,4 +238,21 @@ fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Resu
         text.push('\n');
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_of_an_older_version_can_be_read() {
+        let preset = Preset::load("mega-boom").unwrap();
+        let mut recorded = serde_json::to_value(&preset).unwrap();
+        recorded["isa"].as_object_mut().unwrap().remove("zfa");
+        assert!(serde_json::from_value::<Preset>(recorded.clone()).is_err());
+        let read = core(&recorded).unwrap();
+        assert_eq!((read.rob, read.name), (preset.rob, preset.name));
+        recorded["rob"] = "large".into();
+        assert!(core(&recorded).is_err());
+    }
 }

@@ -188,22 +188,28 @@ fn perfettos_messages_hold() {
 
 #[test]
 fn folded_stacks_go_to_standard_output() {
-    let mut report = tipsim();
-    report
-        .arg("report")
-        .arg(run())
-        .args(["--format", "folded", "--profiler", "oracle"]);
-    let text = succeed(&mut report);
-    let sum: u64 = text
-        .lines()
-        .map(|line| {
-            line.rsplit_once(' ')
-                .and_then(|(_, n)| n.parse::<u64>().ok())
-                .expect("cycles")
-        })
-        .sum();
-    assert_eq!(sum, cycles());
-    assert!(text.contains("memcpy_[k];0x"), "no kernel function");
+    let folded = |more: &[&str]| {
+        let mut report = tipsim();
+        report.arg("report").arg(run()).args(more);
+        let text = succeed(report.args(["--format", "folded", "--profiler", "oracle"]));
+        let cycles = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
+        let sum: u64 = text.lines().map(|line| cycles(line).expect("cycles")).sum();
+        assert_eq!(sum, self::cycles());
+        text
+    };
+    let flat = folded(&["--no-call-stacks"]);
+    assert!(flat.contains("memcpy_[k];0x"), "no kernel function");
+    let text = folded(&[]);
+    for handled in ["do_trap_ecall_u_[k];", "do_page_fault_[k];"] {
+        assert!(text.contains(handled), "{handled}");
+    }
+    // From the program into the kernel.
+    let into_kernel = |line: &str| {
+        let mut frames = line.split(';').skip(1);
+        frames.next().is_some_and(|first| !first.ends_with("_[k]"))
+            && frames.any(|f| f.ends_with("_[k]"))
+    };
+    assert!(text.lines().any(into_kernel), "no system call or fault");
 }
 
 #[test]
