@@ -333,9 +333,9 @@ fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<Cont
         }
     }
     let mut shown: Vec<ContextId> = Vec::with_capacity(units.len());
-    for context in 0..units.len() {
+    for (context, units) in units.iter().enumerate() {
         shown.push(match caller(context) {
-            Some((caller, _)) if units[context] < total / LEAST_PART => shown[caller.0 as usize],
+            Some((caller, _)) if *units < total / LEAST_PART => shown[caller.0 as usize],
             _ => ContextId(context as u32),
         });
     }
