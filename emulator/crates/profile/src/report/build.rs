@@ -35,13 +35,20 @@ impl Report {
         let names = names(evaluation, &processes);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
 
-        let mut processes = vec![all(&gathered, units, columns.len())];
+        let mut processes = vec![all(evaluation, &gathered, units, columns.len())];
         for (rows, name) in gathered.iter().zip(&names) {
             let pid = evaluation
                 .processes
                 .get(rows.process.0 as usize)
                 .and_then(|p| p.pid);
-            processes.push(process(rows, name, pid, units, processes[0].cycles));
+            processes.push(process(
+                evaluation,
+                rows,
+                name,
+                pid,
+                units,
+                processes[0].cycles,
+            ));
         }
         let selection = Selection {
             evaluation,
@@ -132,10 +139,17 @@ fn columns(
     columns
 }
 
-fn process(rows: &Rows, name: &str, pid: Option<u32>, units: f64, whole: f64) -> ProcessReport {
+fn process(
+    evaluation: &Evaluation,
+    rows: &Rows,
+    name: &str,
+    pid: Option<u32>,
+    units: f64,
+    whole: f64,
+) -> ProcessReport {
     let single = std::slice::from_ref(rows);
     let cycles = rows.oracle_total as f64 / units;
-    let stack = stack(single);
+    let stack = stack(evaluation, single);
     ProcessReport {
         name: name.to_owned(),
         pid,
@@ -150,7 +164,7 @@ fn process(rows: &Rows, name: &str, pid: Option<u32>, units: f64, whole: f64) ->
     }
 }
 
-fn all(gathered: &[Rows], units: f64, columns: usize) -> ProcessReport {
+fn all(evaluation: &Evaluation, gathered: &[Rows], units: f64, columns: usize) -> ProcessReport {
     let total: u64 = gathered.iter().map(|rows| rows.oracle_total).sum();
     let sum = |column: usize| {
         gathered
@@ -158,7 +172,7 @@ fn all(gathered: &[Rows], units: f64, columns: usize) -> ProcessReport {
             .map(|rows| rows.columns[column].samples)
             .sum()
     };
-    let stack = stack(gathered);
+    let stack = stack(evaluation, gathered);
     ProcessReport {
         name: "all".to_owned(),
         pid: None,
@@ -200,8 +214,8 @@ fn errors(gathered: &[Rows], column: usize) -> Option<Levels<LevelError>> {
             .map(|rows| {
                 let keys = rows.keys(level);
                 (
-                    keys.sum(rows.oracle_for(column)),
-                    keys.sum(&rows.columns[column].by_row),
+                    keys.sum(rows.oracle_for(column).iter().copied().enumerate()),
+                    keys.sum(rows.columns[column].by_row.iter()),
                 )
             })
             .collect();
@@ -216,11 +230,13 @@ fn errors(gathered: &[Rows], column: usize) -> Option<Levels<LevelError>> {
     }))
 }
 
-fn stack(gathered: &[Rows]) -> [f64; 7] {
+fn stack(evaluation: &Evaluation, gathered: &[Rows]) -> [f64; 7] {
     let mut units = [0u64; 7];
-    for row in gathered.iter().flat_map(|rows| &rows.stacks) {
-        for (sum, part) in units.iter_mut().zip(row) {
-            *sum += part;
+    for rows in gathered {
+        for row in 0..rows.insts.len() {
+            for (sum, part) in units.iter_mut().zip(rows.stack(evaluation, row)) {
+                *sum += part;
+            }
         }
     }
     let total = units.iter().sum::<u64>().max(1) as f64;

@@ -17,8 +17,6 @@ pub(super) struct Rows {
     pub oracle: Vec<u64>,
     pub oracle_total: u64,
     pub columns: Vec<Weights>,
-    /// Units per published category, per row.
-    pub stacks: Vec<[u64; 7]>,
     /// Symbol of each row per level; symbols are dense numbers of this process.
     pub instruction: Keys,
     pub block: Keys,
@@ -30,7 +28,7 @@ pub(super) struct Rows {
 /// A column's weights in one process.
 #[derive(Default)]
 pub(super) struct Weights {
-    pub by_row: Vec<u64>,
+    pub by_row: Sparse,
     /// The sum, plus what fell on unknown addresses.
     pub total: u64,
     /// Samples that made it; 0 means that the column says nothing about this process.
@@ -40,6 +38,28 @@ pub(super) struct Weights {
     /// The Oracle's weights to compare with, where that is not all of them: those that the sampler's filter
     /// lets through, or of the privileges that the guest's event sampled.
     pub scope: Option<Vec<u64>>,
+}
+
+/// What rows have that have any: few have, of most columns.
+#[derive(Default)]
+pub(super) struct Sparse(Vec<(u32, u64)>);
+
+impl Sparse {
+    fn of(by_row: impl Iterator<Item = u64>) -> Self {
+        let mut some: Vec<_> = (0..).zip(by_row).filter(|(_, units)| *units > 0).collect();
+        some.shrink_to_fit();
+        Self(some)
+    }
+
+    pub fn get(&self, row: usize) -> u64 {
+        let found = self.0.binary_search_by_key(&(row as u32), |(row, _)| *row);
+        found.map_or(0, |at| self.0[at].1)
+    }
+
+    /// Rows and what they have.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.0.iter().map(|(row, units)| (*row as usize, *units))
+    }
 }
 
 /// Row to symbol.
@@ -57,6 +77,13 @@ impl Rows {
             Level::Block => &self.block,
             Level::Function => &self.function,
         }
+    }
+
+    /// A row's units per published category.
+    pub fn stack(&self, evaluation: &Evaluation, row: usize) -> [u64; 7] {
+        let inst = self.insts[row];
+        let class = evaluation.facts[inst.0 as usize].class;
+        evaluation.stacks.get(self.process, inst).categories(class)
     }
 
     /// The Oracle's weights that a column is compared with.
@@ -85,10 +112,10 @@ impl Keys {
     }
 
     /// Sums rows into symbols.
-    pub fn sum(&self, rows: &[u64]) -> Vec<u64> {
+    pub fn sum(&self, rows: impl Iterator<Item = (usize, u64)>) -> Vec<u64> {
         let mut sums = vec![0u64; self.count];
-        for (row, key) in rows.iter().zip(&self.of_row) {
-            sums[*key as usize] += row;
+        for (row, units) in rows {
+            sums[self.of_row[row] as usize] += units;
         }
         sums
     }
@@ -129,7 +156,6 @@ pub(super) fn gather(
         }
     }
     let symbols = name(evaluation, symbolizer, &mut rows);
-    stacks(evaluation, &mut rows);
     (rows, symbols)
 }
 
@@ -148,8 +174,12 @@ fn weights(
     let oracle = of(&evaluation.oracle);
     let mut columns: Vec<Weights> = Vec::new();
     for result in &evaluation.samplers {
-        let by_row = of(&result.profile);
-        let total = by_row.iter().sum();
+        let by_row = Sparse::of(
+            insts
+                .iter()
+                .map(|inst| result.profile.weight(process, *inst)),
+        );
+        let total = by_row.iter().map(|(_, units)| units).sum();
         // Samples are not counted per process: their cycles say how many it got.
         let whole = result.profile.total().max(1) as f64;
         let samples = result.samples as f64 * (total as f64 / whole);
@@ -164,9 +194,10 @@ fn weights(
     }
     if let Some(matched) = guest {
         let weight = |inst: &InstId| matched.weights.get(&(process, *inst)).copied().unwrap_or(0);
-        let by_row: Vec<u64> = insts.iter().map(weight).collect();
+        let by_row = Sparse::of(insts.iter().map(weight));
         let unmatched = matched.unmatched.get(&process).copied().unwrap_or(0);
-        let total = by_row.iter().sum::<u64>().saturating_add(unmatched);
+        let total = by_row.iter().map(|(_, units)| units).sum::<u64>();
+        let total = total.saturating_add(unmatched);
         let samples = matched.samples.get(&process).copied().unwrap_or(0.0);
         let covered = |inst: &InstId| {
             let privilege = evaluation.facts[inst.0 as usize].privilege;
@@ -194,7 +225,6 @@ fn weights(
     Rows {
         process,
         oracle_total: oracle.iter().sum(),
-        stacks: vec![[0; 7]; insts.len()],
         places: Vec::new(),
         leaders: Vec::new(),
         instruction: keys,
@@ -255,20 +285,4 @@ fn name(evaluation: &Evaluation, symbolizer: &Symbolizer, rows: &mut [Rows]) -> 
         process.function = Keys::new((0..process.insts.len()).map(|row| locate(row).function));
     }
     symbols
-}
-
-fn stacks(evaluation: &Evaluation, rows: &mut [Rows]) {
-    let mut at = 0;
-    for (process, inst, stack) in evaluation.stacks.iter() {
-        while at < rows.len() && rows[at].process < process {
-            at += 1;
-        }
-        let Some(rows) = rows.get_mut(at).filter(|rows| rows.process == process) else {
-            continue;
-        };
-        if let Ok(row) = rows.insts.binary_search(&inst) {
-            let class = evaluation.facts[inst.0 as usize].class;
-            rows.stacks[row] = stack.categories(class);
-        }
-    }
 }

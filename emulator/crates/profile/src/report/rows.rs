@@ -43,13 +43,20 @@ pub(super) fn functions(selection: &Selection<'_>, gathered: &[Rows]) -> Vec<Fun
     let mut out = Vec::new();
     for (process, rows) in gathered.iter().enumerate() {
         let keys = &rows.function;
-        let oracle = keys.sum(&rows.oracle);
-        let columns: Vec<Vec<u64>> = rows.columns.iter().map(|c| keys.sum(&c.by_row)).collect();
+        let oracle = keys.sum(rows.oracle.iter().copied().enumerate());
+        let columns: Vec<Vec<u64>> = rows
+            .columns
+            .iter()
+            .map(|c| keys.sum(c.by_row.iter()))
+            .collect();
         let mut stacks = vec![[0u64; 7]; keys.count];
         let mut ids = vec![FunctionId(0); keys.count];
         for (row, key) in keys.of_row.iter().enumerate() {
             let key = *key as usize;
-            for (sum, part) in stacks[key].iter_mut().zip(rows.stacks[row]) {
+            for (sum, part) in stacks[key]
+                .iter_mut()
+                .zip(rows.stack(selection.evaluation, row))
+            {
                 *sum += part;
             }
             ids[key] = selection.symbols.locations[rows.places[row] as usize].function;
@@ -95,10 +102,15 @@ pub(super) fn instructions(
 ) -> Vec<InstructionRow> {
     let mut picked: Vec<(u64, usize, usize)> = Vec::new();
     for (process, rows) in gathered.iter().enumerate() {
-        for row in 0..rows.insts.len() {
-            let columns = rows.columns.iter().map(|column| column.by_row[row]);
-            picked.push((columns.fold(rows.oracle[row], u64::max), process, row));
+        let mut most = rows.oracle.clone();
+        for (row, units) in rows.columns.iter().flat_map(|column| column.by_row.iter()) {
+            most[row] = most[row].max(units);
         }
+        picked.extend(
+            most.into_iter()
+                .enumerate()
+                .map(|(row, units)| (units, process, row)),
+        );
     }
     picked.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let (mut first, rest): (Vec<_>, Vec<_>) = picked
@@ -160,11 +172,11 @@ impl<'a> Maker<'a> {
             text: text.clone(),
             cycles: rows.oracle[row] as f64 / units,
             share: share(rows.oracle[row], rows.oracle_total),
-            stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
+            stack: { rows.stack(evaluation, row) }.map(|units| share(units, rows.oracle_total)),
             shares: rows
                 .columns
                 .iter()
-                .map(|c| share(c.by_row[row], c.total))
+                .map(|c| share(c.by_row.get(row), c.total))
                 .collect(),
         }
     }
