@@ -23,17 +23,21 @@ mod mode {
 
 impl Emitter<'_> {
     pub(super) fn conversion(&mut self, placed: Placed) {
+        use Op::*;
         let inst = placed.inst;
         let rounding = u32::from(inst.rounding_mode());
         let nearest = matches!(rounding, mode::NEAREST | mode::DYNAMIC);
-        let known = match (inst.op, inst.class) {
-            (Op::FcvtSD | Op::FcvtDS, _) => nearest,
-            (_, InstClass::IntToFp) => nearest,
-            // Hosts with this have an instruction that rounds, too.
-            (_, InstClass::FpToInt) if nearest || rounding != mode::ZERO => {
-                self.has_fma && (nearest || matches!(rounding, mode::DOWN | mode::UP))
+        let known = match inst.op {
+            FcvtSD | FcvtDS | FcvtSW | FcvtSWu | FcvtSL | FcvtSLu | FcvtDL | FcvtDLu => nearest,
+            FcvtWS | FcvtWuS | FcvtLS | FcvtLuS | FcvtWD | FcvtWuD | FcvtLD | FcvtLuD => {
+                match rounding {
+                    mode::ZERO => true,
+                    // Hosts with this have an instruction that rounds, too.
+                    mode::DOWN | mode::UP => self.has_fma,
+                    _ => nearest && self.has_fma,
+                }
             }
-            (_, InstClass::FpToInt) => true,
+            // Halves, and what is moved from and to them.
             _ => false,
         };
         if !known {
