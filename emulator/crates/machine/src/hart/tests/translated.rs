@@ -129,7 +129,7 @@ fn a_trap_in_the_middle_of_a_block_leaves_what_came_before() {
     assert!(machine.x(9) > 100);
 }
 
-/// The doubles, and singles as registers hold them, whose pairs FP operations are tried on.
+/// The doubles, and singles and halves as registers hold them, whose pairs FP operations are tried on.
 fn odd_numbers() -> Vec<u64> {
     let doubles = [
         0.0,
@@ -150,7 +150,12 @@ fn odd_numbers() -> Vec<u64> {
     let singles = singles.map(|value| !0 << 32 | u64::from(value.to_bits()));
     let signaling = [0x7ff0_0000_0000_0001, !0 << 32 | 0x7f80_0001];
     let numbers = doubles.map(f64::to_bits).into_iter();
-    numbers.chain(singles).chain(signaling).collect()
+    let halves = [0x3e00, 0xbc01, 0x0001, 0xfc00, 0x7e00].map(|bits: u64| !0 << 16 | bits);
+    numbers
+        .chain(singles)
+        .chain(halves)
+        .chain(signaling)
+        .collect()
 }
 
 /// Registers, flags, and memory after an FP operation on all pairs.
@@ -199,9 +204,26 @@ fn floating_point_of_odd_numbers() {
     const NX: u8 = 1;
     // Add, subtract, multiply, divide, square root; signs, extrema; comparisons; moves and classes.
     let plain = [0x00, 0x04, 0x08, 0x0c].map(|funct7| (funct7, 8, 0));
-    let injected = [(0x10, 0), (0x10, 1), (0x10, 2), (0x14, 0), (0x14, 1)];
-    let compared = [0, 1, 2].map(|funct3| (0x50, 8, funct3));
-    let others = [(0x2c, 0, 0), (0x70, 0, 0), (0x70, 0, 1), (0x78, 0, 0)];
+    let injected = [
+        (0x10, 0),
+        (0x10, 1),
+        (0x10, 2),
+        (0x14, 0),
+        (0x14, 1),
+        (0x14, 2),
+        (0x14, 3),
+    ];
+    let compared = [0, 1, 2, 4, 5].map(|funct3| (0x50, 8, funct3));
+    // Of Zfa: constants, and rounding to integers.
+    let others = [
+        (0x2c, 0, 0),
+        (0x70, 0, 0),
+        (0x70, 0, 1),
+        (0x78, 0, 0),
+        (0x78, 1, 0),
+        (0x20, 4, 0),
+        (0x20, 5, 0),
+    ];
     let mut operations = [&plain[..], &compared, &others].concat();
     operations.extend(injected.map(|(funct7, funct3)| (funct7, 8, funct3)));
     // Conversions to and from the four integers in all rounding modes, and to the other format.
@@ -211,10 +233,13 @@ fn floating_point_of_odd_numbers() {
     }
     let mut words: Vec<u32> = Vec::new();
     for (funct7, rs2, funct3) in operations {
-        words.extend([0, 1].map(|format| fp(funct7 | format, rs2, funct3)));
+        words.extend([0, 1, 2].map(|format| fp(funct7 | format, rs2, funct3)));
     }
-    words.extend([0, 1, 4, 7].map(|mode| fp(0x20, 1, mode)));
-    words.extend([0, 1, 4, 7].map(|mode| fp(0x21, 0, mode)));
+    for (to, from) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+        words.extend([0, 1, 4, 7].map(|mode| fp(0x20 | to, from, mode)));
+    }
+    // `fcvtmod.w.d`.
+    words.push(fp(0x61, 8, 1));
     for word in words {
         for flags in [NX, 0] {
             let [interpreted, translated] = [Translate::Nothing, Translate::Everything]
