@@ -23,6 +23,9 @@ pub(crate) mod lane {
     /// Branch tags.
     pub const TAG: u32 = 1 << 24;
 
+    /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.
+    pub const EACH_SLOT: u32 = MEM | INT | FP;
+
     /// Full bits that stop any instruction: BOOM's dispatcher wants room in every issue queue,
     /// whichever one the instruction goes to (`BasicDispatcher`, `exu/dispatch.scala:48`).
     pub const STOPS_ANY: u64 = 0x0080_8080;
@@ -36,15 +39,21 @@ pub(crate) mod lane {
 pub(crate) struct Schedule {
     /// Releases are looked up to here: a cycle not after the next dispatch.
     now: u64,
+    /// The first cycle that is not known ahead.
+    horizon: u64,
+    /// Per lane what is taken, plus 128 − capacity, less what slots are counted too far: with the slots added a
+    /// lane's top bit is set when it is full.
     occupied: u64,
-    /// Per lane 128 − capacity, less what slots are counted too far: occupied + bias + slots sets a lane's
-    /// top bit when it is full.
-    bias: u64,
     /// By cycle: the ports taken in it (low half), the lanes free after it (high half).
     cycles: [u64; SPAN as usize],
 }
 
-snapshot::snapshot!(Schedule { now, occupied, cycles } keeps { bias });
+snapshot::snapshot!(Schedule {
+    now,
+    horizon,
+    occupied,
+    cycles
+});
 
 impl Schedule {
     /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
@@ -53,11 +62,11 @@ impl Schedule {
             .iter()
             .rev()
             .fold(0, |word, &c| word << 8 | (128 - c));
-        let bias = bias - (lane::MEM | lane::INT | lane::FP);
+        let bias = bias - lane::EACH_SLOT;
         Self {
             now: 0,
-            occupied: lane::ALWAYS,
-            bias: u64::from(bias),
+            horizon: SPAN,
+            occupied: lane::ALWAYS + u64::from(bias),
             cycles: [0; SPAN as usize],
         }
     }
@@ -72,7 +81,7 @@ impl Schedule {
     #[inline(always)]
     pub fn book(&mut self, ready: u64, allowed: u32, lanes: u32) -> (u64, u32) {
         let mut cycle = ready;
-        while cycle - self.now < SPAN {
+        while cycle < self.horizon {
             let entry = self.at(cycle);
             let free = allowed & !(*entry as u32);
             if free != 0 {
@@ -95,18 +104,17 @@ impl Schedule {
     /// Takes `ports` in `cycle`, whether they are free or not.
     #[inline(always)]
     pub fn mark(&mut self, cycle: u64, ports: u32) {
-        if cycle - self.now < SPAN {
+        if cycle < self.horizon {
             *self.at(cycle) |= u64::from(ports);
         }
     }
 
-    /// True if an instruction whose slot in its group is `after_slot` − 1 finds no room, as far as releases
-    /// were looked up. BOOM offers slot n only if more than n entries are free, whatever the older slots need.
+    /// True if an instruction finds no room, as far as releases were looked up; `after_slot` is its slot in its
+    /// group plus one, times [`lane::EACH_SLOT`]. BOOM offers slot n only if more than n entries are free,
+    /// whatever the older slots need.
     #[inline(always)]
     pub fn full(&self, after_slot: u32, stops: u64) -> bool {
-        // Tags are counted exactly, not per slot: lane 3 gets no slot number.
-        let slots = after_slot * (lane::MEM | lane::INT | lane::FP);
-        (self.occupied + self.bias + u64::from(slots)) & stops != 0
+        (self.occupied + u64::from(after_slot)) & stops != 0
     }
 
     /// First cycle ≥ `cycle` in which it finds room.
@@ -117,6 +125,7 @@ impl Schedule {
             self.occupied -= std::mem::take(self.at(now)) >> 32;
             self.now += 1;
         }
+        self.horizon = self.now + SPAN;
         self.now
     }
 
@@ -129,7 +138,7 @@ impl Schedule {
     /// Gives entries back from `cycle` on, which must lie after the last dispatch.
     #[inline(always)]
     pub fn release(&mut self, cycle: u64, lanes: u32) {
-        let cycle = (cycle - 1).min(self.now + SPAN - 1);
+        let cycle = (cycle - 1).min(self.horizon - 1);
         *self.at(cycle) += u64::from(lanes) << 32;
     }
 
@@ -158,6 +167,7 @@ impl Schedule {
             self.occupied -= released;
         }
         self.now = self.now.max(cycle);
+        self.horizon = self.now + SPAN;
     }
 }
 
@@ -192,14 +202,14 @@ mod tests {
     #[test]
     fn waits_for_the_first_release() {
         let mut schedule = Schedule::new([2, 4, 2, 1]);
-        assert_eq!(schedule.room(5, 1, lane::STOPS_ANY), 5);
+        assert_eq!(schedule.room(5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
         schedule.take(lane::MEM);
         schedule.release(50, lane::MEM);
-        assert_eq!(schedule.room(5, 1, lane::STOPS_ANY), 5);
+        assert_eq!(schedule.room(5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
         schedule.take(lane::MEM);
         assert_eq!(schedule.book(19, 1, lane::MEM), (19, 1));
         assert_eq!(
-            schedule.room(6, 1, lane::STOPS_ANY),
+            schedule.room(6, lane::EACH_SLOT, lane::STOPS_ANY),
             20,
             "even for an instruction of another queue"
         );
@@ -210,8 +220,8 @@ mod tests {
         let mut schedule = Schedule::new([4; 4]);
         schedule.take(lane::INT);
         schedule.release(9, lane::INT);
-        assert_eq!(schedule.room(1, 3, lane::STOPS_ANY), 1);
-        assert_eq!(schedule.room(1, 4, lane::STOPS_ANY), 9);
+        assert_eq!(schedule.room(1, 3 * lane::EACH_SLOT, lane::STOPS_ANY), 1);
+        assert_eq!(schedule.room(1, 4 * lane::EACH_SLOT, lane::STOPS_ANY), 9);
     }
 
     #[test]
@@ -219,8 +229,8 @@ mod tests {
         let mut schedule = Schedule::new([1, 4, 4, 4]);
         schedule.take(lane::MEM);
         assert_eq!(schedule.book(1 << 40, 0b110, lane::MEM), (1 << 40, 0b010));
-        assert_eq!(schedule.room(0, 1, lane::STOPS_ANY), SPAN);
-        let later = schedule.room(1 << 50, 1, lane::STOPS_ANY);
+        assert_eq!(schedule.room(0, lane::EACH_SLOT, lane::STOPS_ANY), SPAN);
+        let later = schedule.room(1 << 50, lane::EACH_SLOT, lane::STOPS_ANY);
         assert_eq!(later, 1 << 50, "a long jump is one step");
     }
 
@@ -229,7 +239,10 @@ mod tests {
         let mut schedule = Schedule::new([4, 4, 4, 1]);
         schedule.take(lane::TAG);
         schedule.release(30, lane::TAG);
-        assert_eq!(schedule.room(2, 1, lane::STOPS_ANY), 2);
-        assert_eq!(schedule.room(2, 4, lane::STOPS_BRANCH), 30);
+        assert_eq!(schedule.room(2, lane::EACH_SLOT, lane::STOPS_ANY), 2);
+        assert_eq!(
+            schedule.room(2, 4 * lane::EACH_SLOT, lane::STOPS_BRANCH),
+            30
+        );
     }
 }

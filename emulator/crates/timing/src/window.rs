@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// The cycle in which an instruction of the current row is dispatched; the ROB holds it from the next
-    /// one on. `after_slot`: its slot plus one. `entry`: cycle from which its queue entry is free.
+    /// one on. `after_slot`: see [`Schedule::full`]. `entry`: cycle from which its queue entry is free.
     #[inline(always)]
     pub fn dispatch(
         &mut self,

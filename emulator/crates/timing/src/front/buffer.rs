@@ -1,6 +1,7 @@
 //! The fetch buffer and decode.
 
 use crate::Preset;
+use crate::schedule::lane::EACH_SLOT;
 
 /// Limit of rows that the buffer remembers.
 const ROWS: usize = 16;
@@ -22,6 +23,8 @@ pub(crate) struct FetchBuffer {
     /// `slot` and `left` are of then.
     granted: u32,
     budget: u32,
+    /// Slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
+    after_slot: u32,
     /// By slot: how many rows further a packet that starts there ends.
     reach: [u8; SLOTS],
     /// By row: the cycle in which its last group so far was decoded.
@@ -31,7 +34,7 @@ pub(crate) struct FetchBuffer {
 }
 
 snapshot::snapshot!(FetchBuffer {
-    row, slot, left, granted, budget, decoded, cycle
+    row, slot, left, granted, budget, after_slot, decoded, cycle
 } keeps {
     width, rows, reach
 });
@@ -50,6 +53,7 @@ impl FetchBuffer {
             left: 0,
             granted: 0,
             budget: 0,
+            after_slot: 0,
             decoded: [0; ROWS],
             cycle: 0,
         }
@@ -87,6 +91,7 @@ impl FetchBuffer {
     pub fn grant(&mut self, room: u32) {
         self.granted = room.min(self.left);
         self.budget = self.granted;
+        self.after_slot = self.slot * EACH_SLOT;
     }
 
     /// First cycle in which there is room for a whole packet: all rows but the last `rows` that it would
@@ -130,13 +135,14 @@ impl FetchBuffer {
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
         self.budget -= 1;
+        self.after_slot += EACH_SLOT;
         self.cycle
     }
 
-    /// Slot of the instruction decoded last, plus one.
+    /// Slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
     #[inline(always)]
     pub fn after_slot(&self) -> u32 {
-        self.slot + self.granted - self.budget
+        self.after_slot
     }
 
     /// Cycle of the instruction decoded last.

@@ -57,6 +57,7 @@ impl FrontEnd {
 
     /// Starts the packet that `inst` is the first of. The instructions of the one before committed up to
     /// `committed`.
+    #[inline(always)]
     pub fn packet(
         &mut self,
         inst: &Fetched,

@@ -3,7 +3,7 @@
 use commit_trace::{CycleClass, TeaEvents};
 use isa::{Executed, PageWalker};
 
-use super::queue::Store;
+use super::queue::{Match, Store};
 use super::{ANSWER, Answer, BANKS, Lsu, RETRY, S0, class_of};
 use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
@@ -48,30 +48,45 @@ impl Lsu {
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
         let early = u64::from(s0 == first && fact.file == ring::INT);
-        let mut failed = None;
-        if let Some(found) = self.stores.search(access.pa, access.size, s0 + 1) {
-            let (store, covers) = (*found.store, found.covers);
-            if store.address <= s0 + 1 {
-                return self.forward(&store, covers, s0, early, tea);
-            }
-            failed = Some(store.address + REPORT);
+        match self.stores.search(access.pa, access.size, s0 + 1) {
+            Some(found) => self.behind(found, access.pa, s0, early, tea),
+            None => self.from_cache(access.pa, s0, early, tea),
         }
-        let line = access.pa >> LINE_BITS;
+    }
+
+    /// A load that the data cache answers.
+    #[inline(always)]
+    fn from_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
         let done = s0 + ANSWER;
-        let answer = match self.l1d.access(line, s0 + 2, false, &mut self.lower) {
+        match self
+            .l1d
+            .access(pa >> LINE_BITS, s0 + 2, false, &mut self.lower)
+        {
             None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
             Some((ready, level)) => {
                 let (class, missed) = class_of(level);
                 let done = done.max(ready);
                 Answer::new(done, done, class, tea | missed)
             }
-        };
-        Answer { failed, ..answer }
+        }
+    }
+
+    /// A load behind a store to its bytes, whose address it may not have seen.
+    #[inline(never)]
+    fn behind(&mut self, found: Match, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
+        let Match { store, covers } = found;
+        if store.address <= s0 + 1 {
+            return self.forward(&store, covers, s0, early, tea);
+        }
+        Answer {
+            failed: Some(store.address + REPORT),
+            ..self.from_cache(pa, s0, early, tea)
+        }
     }
 
     /// A load that finds a store to its bytes in the queue: the store's data, or, if that is not all of them, the
     /// cache after the store is gone.
-    #[inline(never)]
+    #[inline(always)]
     fn forward(
         &mut self,
         store: &Store,

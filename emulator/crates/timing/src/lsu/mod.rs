@@ -175,12 +175,17 @@ impl Lsu {
 }
 
 /// What a load that was answered by `level` waited for.
+#[inline(always)]
 fn class_of(level: Level) -> (CycleClass, TeaEvents) {
-    match level {
-        Level::L2 => (CycleClass::LoadL2, TeaEvents::ST_L1),
-        Level::Llc => (CycleClass::LoadLlc, TeaEvents::ST_L1),
-        Level::Memory => (CycleClass::LoadDram, TeaEvents::ST_L1 | TeaEvents::ST_LLC),
-    }
+    const OF_LEVEL: [(CycleClass, TeaEvents); 3] = [
+        (CycleClass::LoadL2, TeaEvents::ST_L1),
+        (CycleClass::LoadLlc, TeaEvents::ST_L1),
+        (
+            CycleClass::LoadDram,
+            TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_LLC.0),
+        ),
+    ];
+    OF_LEVEL[level as usize]
 }
 
 /// Issue of loads.

@@ -41,8 +41,8 @@ pub(super) struct Stores {
 
 /// What a load finds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Match<'a> {
-    pub store: &'a Store,
+pub(super) struct Match {
+    pub store: Store,
     /// The store writes every byte that the load reads.
     pub covers: bool,
 }
@@ -79,14 +79,17 @@ impl Stores {
 
     /// The youngest store to bytes of the load that is still in the queue in cycle `at`.
     #[inline(always)]
-    pub fn search(&self, pa: u64, size: u8, at: u64) -> Option<Match<'_>> {
+    pub fn search(&self, pa: u64, size: u8, at: u64) -> Option<Match> {
         let (word, mask) = bytes(pa, size);
         let mut number = self.lists[list(word)];
         while self.next - number < STORES as u64 {
             let store = &self.stores[number as usize % STORES];
             if store.word == word && store.mask & mask != 0 {
                 let covers = store.mask & mask == mask;
-                return (store.gone > at).then_some(Match { store, covers });
+                return (store.gone > at).then_some(Match {
+                    store: *store,
+                    covers,
+                });
             }
             number = store.previous;
         }

@@ -29,6 +29,19 @@ snapshot::snapshot!(Fill {
     source
 });
 
+/// What a hit needs to know of a set, in one piece: most find the line that the one before found.
+#[derive(Clone, Copy, Default)]
+struct Set {
+    /// Tag of the way that hit last.
+    tag: u32,
+    /// Lines that were written, a bit per way.
+    dirty: u16,
+    /// The way that hit last.
+    recent: u8,
+}
+
+snapshot::snapshot!(Set { tag, dirty, recent });
+
 /// Tags, dirty bits, and what is being filled.
 pub(crate) struct Cache {
     ways: usize,
@@ -36,9 +49,7 @@ pub(crate) struct Cache {
     set_mask: u64,
     /// Per set and way the line's number above the set index, plus one; 0: invalid.
     tags: Box<[u32]>,
-    /// Per set the way that hit last.
-    recent: Box<[u8]>,
-    dirty: Box<[u16]>,
+    sets: Box<[Set]>,
     /// Ways whose line may be read only, unless others are asked. With several harts, in an L1 data cache.
     asks: Box<[u16]>,
     /// By the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on the
@@ -50,7 +61,7 @@ pub(crate) struct Cache {
 }
 
 snapshot::snapshot!(Cache {
-    tags, recent, dirty, asks, fills, last_fill, random
+    tags, sets, asks, fills, last_fill, random
 } keeps {
     ways, set_bits, set_mask
 });
@@ -65,8 +76,7 @@ impl Cache {
             set_bits: sets.trailing_zeros(),
             set_mask: sets as u64 - 1,
             tags: vec![0; lines].into(),
-            recent: vec![0; sets].into(),
-            dirty: vec![0; sets].into(),
+            sets: vec![Set::default(); sets].into(),
             asks: vec![0; sets].into(),
             fills: Box::new([Fill::default(); FILLS]),
             last_fill: 0,
@@ -83,15 +93,14 @@ impl Cache {
     /// The cycle from which the line is there (0: long ago), or `None` if it is absent.
     #[inline(always)]
     pub fn hit(&mut self, line: u64, cycle: u64, write: bool) -> Option<u64> {
-        let set = (line & self.set_mask) as usize;
+        let index = (line & self.set_mask) as usize;
         let tag = self.tag(line);
-        let mut way = usize::from(self.recent[set]);
-        if self.tags[set * self.ways + way] != tag {
-            way = self.find(set, tag)?;
-            self.recent[set] = way as u8;
+        if self.sets[index].tag != tag {
+            self.look_for(index, tag)?;
         }
         if write {
-            self.dirty[set] |= 1 << way;
+            let set = &mut self.sets[index];
+            set.dirty |= 1 << (set.recent & 15);
         }
         if cycle >= self.last_fill {
             Some(0)
@@ -109,6 +118,19 @@ impl Cache {
         } else {
             Fill::default()
         }
+    }
+
+    /// A line that did not hit last hits now.
+    #[inline(never)]
+    fn look_for(&mut self, index: usize, tag: u32) -> Option<()> {
+        let recent = self.find(index, tag)? as u8;
+        let set = &mut self.sets[index];
+        *set = Set {
+            tag,
+            recent,
+            ..*set
+        };
+        Some(())
     }
 
     fn find(&self, set: usize, tag: u32) -> Option<usize> {
@@ -129,35 +151,43 @@ impl Cache {
 
     /// Puts an absent line in a random way, there from `cycle` on.
     pub fn fill(&mut self, line: u64, cycle: u64, dirty: bool, source: u8) -> Option<Victim> {
-        let set = (line & self.set_mask) as usize;
+        let index = (line & self.set_mask) as usize;
         let way = self.random.next() as usize & (self.ways - 1);
-        let at = set * self.ways + way;
         let tag = self.tag(line);
-        let old = std::mem::replace(&mut self.tags[at], tag);
+        let old = std::mem::replace(&mut self.tags[index * self.ways + way], tag);
+        let set = &mut self.sets[index];
         let victim = (old != 0).then(|| Victim {
-            line: u64::from(old - 1) << self.set_bits | set as u64,
-            dirty: self.dirty[set] >> way & 1 != 0,
+            line: u64::from(old - 1) << self.set_bits | index as u64,
+            dirty: set.dirty >> way & 1 != 0,
         });
-        self.dirty[set] = self.dirty[set] & !(1 << way) | u16::from(dirty) << way;
+        *set = Set {
+            tag,
+            dirty: set.dirty & !(1 << way) | u16::from(dirty) << way,
+            recent: way as u8,
+        };
         self.fills[line as usize % FILLS] = Fill {
             line,
             cycle,
             source,
         };
         self.last_fill = self.last_fill.max(cycle);
-        self.recent[set] = way as u8;
         victim
     }
 
     /// Drops a line; true if it was dirty.
     pub fn invalidate(&mut self, line: u64) -> bool {
-        let set = (line & self.set_mask) as usize;
-        let Some(way) = self.find(set, self.tag(line)) else {
+        let index = (line & self.set_mask) as usize;
+        let tag = self.tag(line);
+        let Some(way) = self.find(index, tag) else {
             return false;
         };
-        self.tags[set * self.ways + way] = 0;
-        let dirty = self.dirty[set] >> way & 1 != 0;
-        self.dirty[set] &= !(1 << way);
+        self.tags[index * self.ways + way] = 0;
+        let set = &mut self.sets[index];
+        if set.tag == tag {
+            set.tag = 0;
+        }
+        let dirty = set.dirty >> way & 1 != 0;
+        set.dirty &= !(1 << way);
         dirty
     }
 
@@ -166,13 +196,13 @@ impl Cache {
     #[inline]
     pub fn asks(&self, line: u64) -> bool {
         let set = (line & self.set_mask) as usize;
-        self.asks[set] >> self.recent[set] & 1 != 0
+        self.asks[set] >> self.sets[set].recent & 1 != 0
     }
 
     /// Sets [`Self::asks`].
     pub fn set_asks(&mut self, line: u64, asks: bool) {
         let set = (line & self.set_mask) as usize;
-        let way = self.recent[set];
+        let way = self.sets[set].recent;
         self.asks[set] = self.asks[set] & !(1 << way) | u16::from(asks) << way;
     }
 
@@ -184,7 +214,7 @@ impl Cache {
             self.find((probe.line & self.set_mask) as usize, self.tag(probe.line))
         {
             let set = (probe.line & self.set_mask) as usize;
-            self.dirty[set] &= !(1 << way);
+            self.sets[set].dirty &= !(1 << way);
             self.asks[set] |= 1 << way;
         }
     }
@@ -192,7 +222,7 @@ impl Cache {
     /// Drops everything, as `fence.i` does to the instruction cache.
     pub fn clear(&mut self) {
         self.tags.fill(0);
-        self.dirty.fill(0);
+        self.sets.fill(Set::default());
     }
 }
 

@@ -23,8 +23,13 @@ pub(crate) enum Level {
 
 impl Level {
     /// The level that a number stands for: [`super::Cache`] keeps it.
+    #[inline(always)]
     pub fn from_number(number: u8) -> Self {
-        [Self::L2, Self::Llc, Self::Memory][usize::from(number) % 3]
+        match number {
+            0 => Self::L2,
+            1 => Self::Llc,
+            _ => Self::Memory,
+        }
     }
 }
 

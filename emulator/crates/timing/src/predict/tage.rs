@@ -50,25 +50,47 @@ fn number(at: Place) -> usize {
     (hash >> 55) as usize * COLUMNS + at.column()
 }
 
-/// Exclusive or of all pieces of `width` bits, 7 to 9, in the low bits.
+/// Exclusive or of all pieces of `WIDTH` bits of the last 2 << `T` outcomes, in the low bits.
 #[inline(always)]
-fn folded(history: u64, width: u32) -> u32 {
-    let x = history ^ history >> (4 * width) ^ history >> (7 * width) >> width;
-    let x = x & ((1 << (4 * width)) - 1);
-    let x = x ^ x >> (2 * width);
-    (x ^ x >> width) as u32 & ((1 << width) - 1)
+fn folded<const T: usize, const WIDTH: u32>(history: u64) -> u32 {
+    let seen = history & (u64::MAX >> (64 - (2 << T)));
+    let pieces = (2u32 << T).div_ceil(WIDTH);
+    let all = (0..pieces).fold(0, |sum, piece| sum ^ seen >> (piece * WIDTH));
+    all as u32 & ((1 << WIDTH) - 1)
 }
 
-/// Index and tag of a branch in table `t`: the block's number and as much history as the table sees, folded.
+/// Index and tag of a branch in every table: the block's number and as much history as the table sees, folded.
 /// Where index and tag are equally wide they see the same of the history.
-#[inline(always)]
-fn place(t: usize, at: Place, history: u64) -> (usize, u16) {
-    let seen = history & (u64::MAX >> (64 - (2 << t)));
-    let (rows, tags) = (ROW_BITS[t], TAG_BITS[t]);
-    let row = (at.block() ^ folded(seen, rows)) & ((1 << rows) - 1);
-    let tag = (at.block() >> rows ^ folded(seen, tags)) & ((1 << tags) - 1);
-    let index = t * ENTRIES + row as usize * COLUMNS + at.column();
-    (index % ALL_ENTRIES, tag as u16 | VALID)
+struct Places {
+    indices: [u16; 8],
+    tags: [u16; 8],
+}
+
+impl Places {
+    #[inline(always)]
+    fn new(at: Place, history: u64) -> Self {
+        let mut places = Self {
+            indices: [0; 8],
+            tags: [0; 8],
+        };
+        macro_rules! places {
+            ($($t:literal)*) => {$({
+                const ROWS: u32 = ROW_BITS[$t];
+                const TAGS: u32 = TAG_BITS[$t];
+                let row = (at.block() ^ folded::<$t, ROWS>(history)) & ((1 << ROWS) - 1);
+                let tag = (at.block() >> ROWS ^ folded::<$t, TAGS>(history)) & ((1 << TAGS) - 1);
+                places.indices[$t] = ($t * ENTRIES + row as usize * COLUMNS + at.column()) as u16;
+                places.tags[$t] = tag as u16 | VALID;
+            })*};
+        }
+        places!(0 1 2 3 4 5);
+        places
+    }
+
+    #[inline(always)]
+    fn index(&self, table: u32) -> usize {
+        usize::from(self.indices[table as usize % 8]) % ALL_ENTRIES
+    }
 }
 
 snapshot::snapshot!(Tage {
@@ -93,36 +115,12 @@ impl Tage {
     /// Predicts, given the base prediction, then trains with the outcome.
     #[inline]
     pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
-        let mut tables = u32::from(self.tables[number(at) % BRANCHES]);
-        // The longest history that hits provides, the next longest is the alternative.
-        let provider = self.longest(&mut tables, at, history);
-        let (mut direction, mut longer) = (base, ALL);
-        if let Some((t, index)) = provider {
-            let other = match self.longest(&mut tables, at, history) {
-                Some((_, index)) => self.entries[index] >> COUNTER & 4 != 0,
-                None => base,
-            };
-            let entry = &mut self.entries[index];
-            let counter = *entry >> COUNTER & 7;
-            // A weak counter leaves it to the alternative.
-            let weak = (counter == 3) | (counter == 4);
-            direction = if weak { other } else { counter >= 4 };
-            let moved = if taken {
-                (counter + 1).min(7)
-            } else {
-                counter.saturating_sub(1)
-            };
-            let useful = *entry >> USEFUL & 3;
-            let useful = match (other != direction, direction == taken) {
-                (false, _) => useful,
-                (true, false) => useful.saturating_sub(1),
-                (true, true) => (useful + 1).min(3),
-            };
-            *entry = *entry & TAG | moved << COUNTER | useful << USEFUL;
-            longer = ALL & !((2 << t) - 1);
-        }
-        if direction != taken {
-            self.allocate(at, history, longer, taken);
+        let tables = u32::from(self.tables[number(at) % BRANCHES]);
+        let mut direction = base;
+        if tables != 0 {
+            direction = self.look(tables, at, history, base, taken);
+        } else if direction != taken {
+            self.allocate(&Places::new(at, history), at, ALL, taken);
         }
         self.trained = self.trained.wrapping_add(1);
         if self.trained.is_multiple_of(CLEAR_EVERY) {
@@ -131,41 +129,63 @@ impl Tage {
         direction
     }
 
-    /// The longest of `tables` that has an entry of the branch; the shorter ones are left.
+    /// The same for a branch that may have entries in `tables`.
     #[inline(always)]
-    fn longest(&self, tables: &mut u32, at: Place, history: u64) -> Option<(usize, usize)> {
-        while *tables != 0 {
-            let t = tables.ilog2() as usize;
-            *tables &= !(1 << t);
-            let (index, tag) = place(t, at, history);
-            if self.entries[index] & TAG == tag {
-                return Some((t, index));
+    fn look(&mut self, tables: u32, at: Place, history: u64, base: bool, taken: bool) -> bool {
+        let places = Places::new(at, history);
+        let hit = |t: usize| self.entries[places.index(t as u32)] & TAG == places.tags[t];
+        let hits = (0..TABLES).fold(0, |hits, t| hits | u32::from(hit(t)) << t) & tables;
+        // The longest history that hits provides, the next longest is the alternative.
+        let Some(provider) = hits.checked_ilog2() else {
+            if base != taken {
+                self.allocate(&places, at, ALL, taken);
             }
+            return base;
+        };
+        let others = hits & !(1 << provider);
+        let second = self.entries[places.index((others | 1).ilog2())] >> COUNTER & 4 != 0;
+        let other = if others != 0 { second } else { base };
+        let entry = &mut self.entries[places.index(provider)];
+        let counter = *entry >> COUNTER & 7;
+        // A weak counter leaves it to the alternative.
+        let weak = (counter == 3) | (counter == 4);
+        let direction = if weak { other } else { counter >= 4 };
+        let moved = if taken {
+            (counter + 1).min(7)
+        } else {
+            counter.saturating_sub(1)
+        };
+        let useful = *entry >> USEFUL & 3;
+        let changed = if direction == taken {
+            (useful + 1).min(3)
+        } else {
+            useful.saturating_sub(1)
+        };
+        let useful = if other == direction { useful } else { changed };
+        *entry = *entry & TAG | moved << COUNTER | useful << USEFUL;
+        if direction != taken {
+            self.allocate(&places, at, ALL & !((2 << provider) - 1), taken);
         }
-        None
+        direction
     }
 
     /// After a misprediction: an entry in a longer table, or less use for those in the way.
     #[cold]
     #[inline(never)]
-    fn allocate(&mut self, at: Place, history: u64, longer: u32, taken: bool) {
-        let mut vacant = 0;
-        for t in (0..TABLES).filter(|t| longer >> t & 1 != 0) {
-            let (index, _) = place(t, at, history);
-            vacant |= u32::from(self.entries[index] >> USEFUL & 3 == 0) << t;
-        }
+    fn allocate(&mut self, places: &Places, at: Place, longer: u32, taken: bool) {
+        let vacant = |t: usize| self.entries[places.index(t as u32)] >> USEFUL & 3 == 0;
+        let vacant = (0..TABLES).fold(0, |all, t| all | u32::from(vacant(t)) << t) & longer;
         if vacant == 0 {
-            for t in (0..TABLES).filter(|t| longer != ALL && longer >> t & 1 != 0) {
-                let (index, _) = place(t, at, history);
-                self.entries[index] &= !(3 << USEFUL);
+            for t in (0..TABLES as u32).filter(|t| longer != ALL && longer >> t & 1 != 0) {
+                self.entries[places.index(t)] &= !(3 << USEFUL);
             }
             return;
         }
         let masked = vacant & self.random.next();
-        let t = if masked != 0 { masked } else { vacant }.trailing_zeros() as usize;
-        let (index, tag) = place(t, at, history);
+        let t = if masked != 0 { masked } else { vacant }.trailing_zeros();
         let counter: u16 = if taken { 4 } else { 3 };
-        self.entries[index] = tag | counter << COUNTER;
+        let index = places.index(t);
+        self.entries[index] = places.tags[t as usize % 8] | counter << COUNTER;
         let branch = number(at) % BRANCHES;
         self.owners[index] = branch as u16;
         self.tables[branch] |= 1 << t;
@@ -228,11 +248,14 @@ mod tests {
     #[test]
     fn a_history_is_folded_in_pieces() {
         let history = 0x9e37_79b9_7f4a_7c15;
-        for width in 7..=9 {
-            let pieces = (0..64).step_by(width as usize).map(|at| history >> at);
-            let all = pieces.fold(0, |sum, piece| sum ^ piece) & ((1 << width) - 1);
-            assert_eq!(u64::from(folded(history, width)), all, "{width} bits");
-        }
+        let all = |width: u32, seen: u64| {
+            let pieces = (0..64).step_by(width as usize).map(|at| seen >> at);
+            pieces.fold(0, |sum, piece| sum ^ piece) as u32 & ((1 << width) - 1)
+        };
+        assert_eq!(folded::<0, 7>(history), all(7, history & 3));
+        assert_eq!(folded::<4, 9>(history), all(9, history & 0xffff_ffff));
+        assert_eq!(folded::<5, 7>(history), all(7, history));
+        assert_eq!(folded::<5, 9>(history), all(9, history));
     }
 
     #[test]
