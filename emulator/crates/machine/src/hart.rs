@@ -89,10 +89,9 @@ pub struct Hart {
     pub(crate) in_turns: bool,
     pub(crate) reached: u64,
     pub(crate) alone_until: u64,
-    /// Instructions that were executed and not timed yet.
-    pub(crate) run: Box<timed::RunBuffer>,
-    /// They are being executed: whatever has to be seen in its cycle must wait.
-    pub(crate) in_run: bool,
+    /// Room for instructions that are executed and not timed yet. `None` while they are executed: whatever has to be
+    /// seen in its cycle must wait.
+    pub(crate) run: Option<Box<timed::RunBuffer>>,
     /// Physical address minus host address of RAM.
     pub(crate) host_to_pa: u64,
 
@@ -183,7 +182,6 @@ impl Snapshot for Hart {
             decoded_at: _,
             alone_until: _,
             run: _,
-            in_run: _,
             host_to_pa: _,
             stop_count: _,
             stop_cycle: _,
@@ -257,8 +255,7 @@ impl Hart {
             in_turns: false,
             reached: 0,
             alone_until: 0,
-            run: Box::default(),
-            in_run: false,
+            run: Some(Box::default()),
             host_to_pa: 0,
             pc: RAM_BASE,
             privilege: Privilege::Machine,

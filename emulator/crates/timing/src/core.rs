@@ -348,10 +348,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
             translated: run.translated,
             ..self.executed
         };
-        let mut steps = run.steps;
-        while let [Step { id, pc }, rest @ ..] = steps {
-            let (id, pc) = (*id, *pc);
-            steps = rest;
+        let mut steps = run.steps.iter();
+        while let Some(&Step { id, pc }) = steps.next() {
             let fact = &facts[id.0 as usize];
             self.fetch_one(pc, run.page, fact.len, run.translated, walker);
             if fact.kind == Kind::Alu {
@@ -359,7 +357,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
                 continue;
             }
             if matches!(fact.kind, Kind::Branch | Kind::Jump) {
-                let next = rest.first().map_or(run.next_pc, |step| step.pc);
+                let next = steps.as_slice().first().map_or(run.next_pc, |step| step.pc);
                 match fact.kind {
                     Kind::Branch => self.branch(fact, id, pc, next),
                     _ => self.jump(fact, id, pc, next),

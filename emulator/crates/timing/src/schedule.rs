@@ -11,6 +11,8 @@
 const SPAN: u64 = 1024;
 /// Cycles after which releases are looked up at the latest.
 const LATEST: u64 = 64;
+/// So many cycles are looked up one by one: more at once.
+const NEAR: u64 = 16;
 
 /// One entry of the lane named.
 pub(crate) mod lane {
@@ -121,9 +123,7 @@ impl Schedule {
     pub fn room(&mut self, cycle: u64, after_slot: u32, stops: u64) -> u64 {
         self.advance(cycle);
         while self.full(after_slot, stops & !lane::ALWAYS) {
-            let now = self.now;
-            self.occupied -= std::mem::take(self.at(now)) >> 32;
-            self.now += 1;
+            self.step();
         }
         self.horizon = self.now + SPAN;
         self.now
@@ -152,8 +152,29 @@ impl Schedule {
     }
 
     /// Looks up releases to `cycle`.
-    #[inline(never)]
+    #[inline]
     fn advance(&mut self, cycle: u64) {
+        if cycle <= self.now + NEAR {
+            while self.now < cycle {
+                self.step();
+            }
+            self.horizon = self.now + SPAN;
+        } else {
+            self.sweep(cycle);
+        }
+    }
+
+    /// Looks up the releases of one more cycle.
+    #[inline(always)]
+    fn step(&mut self) {
+        let now = self.now;
+        self.occupied -= std::mem::take(self.at(now)) >> 32;
+        self.now += 1;
+    }
+
+    /// Looks up releases to a cycle that is far ahead.
+    #[inline(never)]
+    fn sweep(&mut self, cycle: u64) {
         let count = cycle.saturating_sub(self.now).min(SPAN) as usize;
         let first = (self.now % SPAN) as usize;
         let (start, end) = self.cycles.split_at_mut(first);

@@ -165,7 +165,7 @@ impl Hart {
         if !{ self.debug.watchpoints.iter() }.any(watched) {
             return Ok(());
         }
-        if self.in_run {
+        if self.run.is_none() {
             return Err(Trap {
                 cause: Exception::LoadAccessFault,
                 tval: va,

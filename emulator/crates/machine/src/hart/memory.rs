@@ -148,7 +148,7 @@ impl Hart {
         if place.ram {
             return env.bus.ram.load(place.pa, size).ok_or(fault);
         }
-        if self.in_run {
+        if self.run.is_none() {
             return Err(fault);
         }
         self.device_access(env, count);
@@ -186,7 +186,7 @@ impl Hart {
             cause: Exception::StoreAccessFault,
             tval: va,
         };
-        if self.in_run {
+        if self.run.is_none() {
             let plain = |place: &Place| place.ram && env.bus.ram.page_flags(place.pa) == 0;
             if !plain(&place) || second.is_some_and(|(second, _)| !plain(&second)) {
                 return Err(fault);

@@ -10,7 +10,7 @@ use isa::{
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
-use crate::code_cache::{NO_ID, Slot};
+use crate::code_cache::{NO_ID, SLOTS, Slot};
 use crate::mmu::Walker;
 use crate::mmu_tlb::FetchPage;
 
@@ -30,7 +30,7 @@ macro_rules! dispatch {
 /// The same for a run, which ends before an instruction that cannot be part of it. That executes again
 /// by itself: a trap, or a device register that was not accessed, has changed nothing.
 macro_rules! dispatch_in_run {
-    ($hart:ident, $env:ident, $slot:ident, $at:ident, $length:ident, $done:lifetime, $ends:lifetime;
+    ($hart:ident, $env:ident, $slot:ident, $at:ident, $buffer:ident, $length:ident, $done:lifetime, $ends:lifetime;
         $($variant:ident $method:ident,)*) => {
         match $slot.op() {
             $(Op::$variant => {
@@ -40,11 +40,11 @@ macro_rules! dispatch_in_run {
                 match $hart.$method($env, $slot, $at) {
                     Ok(next) => {
                         if const { Op::$variant.class().accesses_memory() } {
-                            $hart.run.accesses[$length.accesses] = $hart.executed.mem;
+                            $buffer.accesses[$length.accesses] = $hart.executed.mem;
                             $length.accesses += 1;
                         }
                         if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
-                            $hart.run.operands[$length.operands] = $hart.executed.operand;
+                            $buffer.operands[$length.operands] = $hart.executed.operand;
                             $length.operands += 1;
                         }
                         break $done next;
@@ -135,23 +135,25 @@ impl Hart {
         pc: u64,
     ) -> Option<u64> {
         let hart = self;
-        let ids = &page.ids.as_ref()?.ids;
+        let ids: &[Cell<u32>; SLOTS] = &page.ids.as_ref()?.ids;
+        let slots: &[Slot; SLOTS] = &page.code.slots;
+        let vpage = page.vpage;
+        let mut buffer = hart.run.take()?;
         let left = hart.stop_count - hart.count;
         let most = usize::try_from(left).map_or(RUN_STEPS, |left| left.min(RUN_STEPS));
         let mut length = RunLength::default();
         let mut pc = pc;
-        hart.in_run = true;
         'ends: while length.steps < most {
-            let index = page.slot(pc);
-            let Some(slot) = page.code.slots.get(index) else {
+            let index = (pc.wrapping_sub(vpage) >> 1) as usize;
+            if index >= SLOTS {
                 break;
-            };
+            }
             let id = ids[index].get();
             if id == NO_ID {
                 break;
             }
-            let id = StaticId(id);
-            hart.run.steps[length.steps] = Step { id, pc };
+            let (slot, id) = (&slots[index], StaticId(id));
+            buffer.steps[length.steps] = Step { id, pc };
             let at = At {
                 pc,
                 count: hart.count + length.steps as u64,
@@ -163,6 +165,7 @@ impl Hart {
                     env,
                     slot,
                     at,
+                    buffer,
                     length,
                     'done,
                     'ends
@@ -170,14 +173,10 @@ impl Hart {
             };
             length.steps += 1;
         }
-        hart.in_run = false;
-        if length.steps == 0 {
-            return None;
-        }
         let run = Run {
-            steps: &hart.run.steps[..length.steps],
-            accesses: &hart.run.accesses[..length.accesses],
-            operands: &hart.run.operands[..length.operands],
+            steps: &buffer.steps[..length.steps],
+            accesses: &buffer.accesses[..length.accesses],
+            operands: &buffer.operands[..length.operands],
             next_pc: pc,
             page: page.code.pa,
             privilege: hart.privilege,
@@ -188,9 +187,12 @@ impl Hart {
             satp: hart.csrs.satp,
             features: hart.page_features(),
         };
-        hart.decoded_at = env.timing.run(&run, &walker);
+        if length.steps != 0 {
+            hart.decoded_at = env.timing.run(&run, &walker);
+        }
+        hart.run = Some(buffer);
         hart.count += length.steps as u64;
-        Some(pc)
+        (length.steps != 0).then_some(pc)
     }
 
     /// Times and executes one instruction. Gives the next pc.

@@ -113,8 +113,13 @@ impl FrontEnd {
     }
 
     /// Leaves a packet that no branch ended: how many cycles later the next one starts.
-    #[inline]
+    #[inline(always)]
     fn run_on(&mut self) -> u64 {
+        if self.view.seen3 == 0 {
+            // All stages agree that there is no branch.
+            self.history.pass();
+            return 1;
+        }
         let outcome = |bank: u8| match self.view.seen3 >> bank & 1 {
             0 => Outcome::None,
             _ => Outcome::NotTaken,

@@ -39,6 +39,12 @@ impl History {
         if bank == 0 { self.old } else { after }
     }
 
+    /// The history after a packet without a branch.
+    #[inline(always)]
+    pub fn pass(&mut self) {
+        *self = self.after(Outcome::None, Outcome::None, true);
+    }
+
     /// The history after a packet. `single`: it ended in, or had only, its first bank.
     #[inline]
     pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
