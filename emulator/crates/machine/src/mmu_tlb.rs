@@ -35,6 +35,35 @@ impl Rights {
     ];
 }
 
+/// Slots that were filled since all were emptied, so that a flush, of which kernels make many, needs to look at
+/// no others.
+#[derive(Default)]
+struct Filled {
+    slots: Vec<u16>,
+}
+
+impl Filled {
+    /// Slots that are worth noting: with more, everything is emptied.
+    const MOST: usize = 256;
+
+    fn note(&mut self, slot: usize) {
+        if self.slots.len() <= Self::MOST {
+            self.slots.push(slot as u16);
+        }
+    }
+
+    fn empty<T: Clone>(&mut self, entries: &mut [T], empty: T) {
+        if self.slots.len() > Self::MOST {
+            entries.fill(empty);
+        } else {
+            for &slot in &self.slots {
+                entries[usize::from(slot)] = empty.clone();
+            }
+        }
+        self.slots.clear();
+    }
+}
+
 /// Translated code reads it, too.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -63,6 +92,7 @@ struct Behind {
 /// in the host's own caches, the second is asked out of line, before the page tables are walked.
 pub(crate) struct DataTlb {
     entries: Box<[Entry; WAYS * RIGHTS]>,
+    filled: Filled,
     second: Box<[Behind]>,
     /// Entries of the second level from before it changed are void.
     generation: u32,
@@ -72,6 +102,7 @@ impl DataTlb {
     pub fn new() -> Self {
         Self {
             entries: Box::new([EMPTY; WAYS * RIGHTS]),
+            filled: Filled::default(),
             second: vec![
                 Behind {
                     entry: EMPTY,
@@ -105,7 +136,7 @@ impl DataTlb {
         let tag = va & PAGE_MASK;
         let host = host.wrapping_sub(tag as usize);
         let entry = Entry { tag, host };
-        self.entries[slot(va, rights)] = entry;
+        self.fill(slot(va, rights), entry);
         self.second[behind(va, rights)] = Behind {
             entry,
             rights,
@@ -124,12 +155,17 @@ impl DataTlb {
         if !hit || of != rights || generation != self.generation {
             return None;
         }
-        self.entries[slot(va, rights)] = entry;
+        self.fill(slot(va, rights), entry);
         Some(entry.host.wrapping_add(va as usize))
     }
 
+    fn fill(&mut self, slot: usize, entry: Entry) {
+        self.entries[slot] = entry;
+        self.filled.note(slot);
+    }
+
     pub fn flush(&mut self) {
-        self.entries.fill(EMPTY);
+        self.filled.empty(&mut self.entries[..], EMPTY);
         self.flush_behind();
     }
 
@@ -205,6 +241,7 @@ pub(crate) struct FetchPage {
 /// Direct-mapped pages for each privilege.
 pub(crate) struct FetchTlb {
     entries: Vec<Option<FetchPage>>,
+    filled: Filled,
     /// Counts the times that something was dropped.
     generation: u64,
 }
@@ -215,6 +252,7 @@ impl FetchTlb {
     pub fn new() -> Self {
         Self {
             entries: vec![None; WAYS * PRIVILEGES],
+            filled: Filled::default(),
             generation: 0,
         }
     }
@@ -234,11 +272,12 @@ impl FetchTlb {
     pub fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
         let index = (page.vpage >> 12) as usize % WAYS + privilege as usize * WAYS;
         self.entries[index] = Some(page);
+        self.filled.note(index);
     }
 
     pub fn flush(&mut self) {
         self.generation += 1;
-        self.entries.fill(None);
+        self.filled.empty(&mut self.entries, None);
     }
 
     /// Drops user pages only.

@@ -13,8 +13,9 @@ pub(crate) struct Tlb {
     bits: [u8; MAX],
     used: u64,
     hand: u32,
-    /// By the low bits of the 4 KiB page number: the entry that held it last.
-    filter: [u8; FILTER],
+    /// By the low bits of the number of a 4 KiB page: a page that is there, its number plus one, and the bit in
+    /// `used` of the entry that holds it.
+    filter: [(u64, u64); FILTER],
     pub misses: u64,
 }
 
@@ -28,7 +29,7 @@ impl Tlb {
             bits: [12; MAX],
             used: 0,
             hand: 0,
-            filter: [0; FILTER],
+            filter: [(0, 0); FILTER],
             misses: 0,
         }
     }
@@ -41,9 +42,10 @@ impl Tlb {
     /// True if the translation of `va` is there.
     #[inline(always)]
     pub fn hit(&mut self, va: u64) -> bool {
-        let entry = usize::from(self.filter[(va >> 12) as usize % FILTER]) % MAX;
-        if self.holds(entry, va) {
-            self.used |= 1 << entry;
+        let page = va >> 12;
+        let (held, entry) = self.filter[page as usize % FILTER];
+        if held == page + 1 {
+            self.used |= entry;
             return true;
         }
         self.search(va)
@@ -56,11 +58,16 @@ impl Tlb {
         match found {
             Some(entry) => {
                 self.used |= 1 << entry;
-                self.filter[(va >> 12) as usize % FILTER] = entry as u8;
+                self.note(va, 1 << entry);
             }
             None => self.misses += 1,
         }
         found.is_some()
+    }
+
+    fn note(&mut self, va: u64, entry: u64) {
+        let page = va >> 12;
+        self.filter[page as usize % FILTER] = (page + 1, entry);
     }
 
     /// Adds a translation of a page of 2^`bits` bytes.
@@ -73,17 +80,22 @@ impl Tlb {
         let free = !self.used & all;
         let after = free & (u64::MAX << self.hand);
         let entry = if after != 0 { after } else { free }.trailing_zeros();
+        let gone = 1 << entry;
+        for (held, _) in self.filter.iter_mut().filter(|(_, of)| *of == gone) {
+            *held = 0;
+        }
         self.hand = (entry + 1) % self.count as u32;
-        self.used |= 1 << entry;
+        self.used |= gone;
         let bits = bits.clamp(12, 63);
         self.page[entry as usize] = (va >> bits) + 1;
         self.bits[entry as usize] = bits;
-        self.filter[(va >> 12) as usize % FILTER] = entry as u8;
+        self.note(va, gone);
     }
 
     /// Drops everything.
     pub fn clear(&mut self) {
         self.page = [0; MAX];
+        self.filter = [(0, 0); FILTER];
         self.used = 0;
     }
 }

@@ -14,6 +14,8 @@ const PTE_HIT: u64 = 1;
 /// The walker. One walk at a time.
 pub(crate) struct Walk {
     l2: Box<[u64]>,
+    /// Pieces of the second level, a bit each, in which something may be.
+    used: u64,
     latency: u64,
     step: u64,
     pte: [u64; PTE_ENTRIES],
@@ -23,13 +25,14 @@ pub(crate) struct Walk {
     pub walks: u64,
 }
 
-snapshot::snapshot!(Walk { l2, pte, next, free, l2_hits, walks } keeps { latency, step });
+snapshot::snapshot!(Walk { l2, used, pte, next, free, l2_hits, walks } keeps { latency, step });
 
 impl Walk {
     pub fn new(preset: &Preset) -> Self {
         let p = &preset.l2tlb;
         Self {
             l2: vec![0; p.entries as usize].into(),
+            used: 0,
             latency: u64::from(p.latency),
             step: u64::from(p.step),
             pte: [u64::MAX; PTE_ENTRIES],
@@ -88,13 +91,25 @@ impl Walk {
             && let Some(entry) = self.l2.get_mut(index)
         {
             *entry = page + 1;
+            self.used |= 1 << (index / self.piece());
         }
         (at, walk.page_bits)
     }
 
+    /// Entries of a piece of the second level, of which there are at most 64.
+    fn piece(&self) -> usize {
+        self.l2.len().div_ceil(64).max(1)
+    }
+
     /// Drops every cached translation and entry.
     pub fn clear(&mut self) {
-        self.l2.fill(0);
+        let piece = self.piece();
+        for (number, entries) in self.l2.chunks_mut(piece).enumerate() {
+            if self.used >> number & 1 != 0 {
+                entries.fill(0);
+            }
+        }
+        self.used = 0;
         self.pte = [u64::MAX; PTE_ENTRIES];
     }
 }
