@@ -296,11 +296,14 @@ impl Predictor {
         {
             self.micro_btb.settle(gone, false);
         }
-        let (micro, main) = (self.micro_btb.find(at), self.btb.find(at));
-        self.micro_btb.settle(
-            at,
-            main.hit & (main.target == micro.target) & (main.conditional == micro.conditional),
-        );
+        // Of an entry that is yet to be written, nothing can be settled.
+        if f1.hit {
+            let (micro, main) = (self.micro_btb.find(at), self.btb.find(at));
+            self.micro_btb.settle(
+                at,
+                main.hit & (main.target == micro.target) & (main.conditional == micro.conditional),
+            );
+        }
         let last = if f2.hit { f2 } else { f1 };
         (f1.stage(branch, f1.strong), last.stage(branch, base))
     }
