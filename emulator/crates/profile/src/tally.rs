@@ -122,7 +122,7 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             // Neighbours, and the same low bits far apart; more of them than the first table holds.
-            let key = (state >> 40) % 20_000 | (state >> 60) << 37;
+            let key = ((state >> 40) % 20_000) | ((state >> 60) << 37);
             tally.add(key, n % 3);
             *expected.entry(key).or_insert(0) += n % 3;
         }
