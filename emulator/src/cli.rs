@@ -69,7 +69,7 @@ pub enum Command {
   tipsim report out/before out/after
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
-  tipsim report out/quickstart --rebuild        from its trace
+  tipsim report out/quickstart --rebuild        with the symbols of today
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
@@ -281,7 +281,8 @@ pub struct ReportArgs {
     /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]
     pub explain: Option<String>,
-    /// Evaluate the run's trace again first, and write its report's files anew.
+    /// Write the report's files anew first: from what the profilers found, if this very simulator kept it
+    /// (evaluation.zst), or else from the trace.
     #[arg(long)]
     pub rebuild: bool,
 }

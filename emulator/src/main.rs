@@ -18,6 +18,7 @@ mod export_cmd;
 mod failure;
 mod gdb;
 mod guest;
+mod kept;
 mod net;
 mod pace;
 mod report_cmd;

@@ -15,7 +15,7 @@ use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::export_cmd::{export, symbol_paths};
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
-use crate::trace_cmd;
+use crate::{kept, trace_cmd};
 
 /// The name that perf gives our PMU's event.
 const GUEST_EVENT: &str = "tip";
@@ -96,26 +96,28 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
     Ok(serde_json::from_value(core)?)
 }
 
-/// Evaluates a run's trace and writes its report anew.
+/// Writes a run's report anew, from what the run kept of its evaluation or else from its trace.
 fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let path = args.dir.join("trace.tip");
     let reader = trace_cmd::open(&path)?;
     let meta = trace_cmd::metadata(&reader);
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
     let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-    let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-    trace_cmd::replay(&path, |batch| evaluator.batch(batch))?;
+    let evaluation = match kept::kept(&args.dir) {
+        Some(evaluation) => evaluation,
+        None => {
+            let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+            trace_cmd::replay(&path, |batch| evaluator.batch(batch))?;
+            let evaluation = evaluator.finish();
+            kept::keep(&args.dir, &evaluation).map_err(|e| bad_input(&args.dir, e))?;
+            evaluation
+        }
+    };
     let run = std::fs::read_to_string(args.dir.join("run.json"))
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or(meta);
-    write(
-        &evaluator.finish(),
-        &symbol_paths(args)?,
-        &args.dir,
-        &core,
-        run,
-    )?;
+    write(&evaluation, &symbol_paths(args)?, &args.dir, &core, run)?;
     Ok(())
 }
 

@@ -41,6 +41,43 @@ fn a_rebuilt_report_is_the_runs_own() {
     );
 }
 
+/// With the trace damaged, a report is of what the run kept; with that damaged, of the trace.
+#[test]
+fn a_report_is_rebuilt_without_its_trace() {
+    let copy = scratch("report-kept");
+    for name in ["trace.tip", "run.json", "evaluation.zst"] {
+        std::fs::copy(run().join(name), copy.join(name)).unwrap();
+    }
+    let damage = |name: &str| {
+        let path = copy.join(name);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x55;
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let rebuild = || {
+        tipsim()
+            .arg("report")
+            .arg(&copy)
+            .arg("--rebuild")
+            .output()
+            .unwrap()
+    };
+    let own = std::fs::read_to_string(run().join("report.txt")).unwrap();
+    damage("trace.tip");
+    let kept = rebuild();
+    assert!(kept.status.success(), "{}", stderr(&kept));
+    assert_eq!(String::from_utf8(kept.stdout).unwrap(), own);
+    assert_eq!(
+        json(&copy.join("report.json")),
+        json(&run().join("report.json"))
+    );
+    damage("evaluation.zst");
+    assert!(!rebuild().status.success());
+    damage("trace.tip");
+    assert_eq!(String::from_utf8(rebuild().stdout).unwrap(), own);
+}
+
 #[test]
 fn slots_events_and_sentences_are_of_the_program() {
     let report = json(&run().join("report.json"));

@@ -12,6 +12,7 @@ use super::Plan;
 use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
 use crate::failure::bad_input;
+use crate::kept;
 use crate::report_cmd::{self, SymbolPaths};
 use crate::spec::Net;
 use crate::trace_cmd::fingerprint;
@@ -52,6 +53,9 @@ impl Outcome {
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
+        if let (Some(evaluation), true) = (self.evaluations().first(), self.has_whole_trace(plan)) {
+            kept::keep(out, evaluation).map_err(|e| bad_input(out, e))?;
+        }
         for (hart, evaluation) in self.evaluations().iter().enumerate() {
             let mut folder = out.to_owned();
             // Those of the first hart lie where they do with one hart.
@@ -65,6 +69,12 @@ impl Outcome {
             print!("{text}");
         }
         Ok(())
+    }
+
+    /// True if a report that is made of the trace says nothing that the run's own does not.
+    fn has_whole_trace(&self, plan: &Plan) -> bool {
+        let whole = |host: &HostOutcome| host.trace.is_some() && host.error.is_none();
+        plan.spec.record.detail && self.host.as_ref().is_some_and(whole)
     }
 
     fn evaluations(&self) -> &[Evaluation] {

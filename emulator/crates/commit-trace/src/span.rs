@@ -214,7 +214,7 @@ impl SpanBuilder {
             });
         }
         let seq = batch.first_seq;
-        if batch.end_cycle().is_none_or(|end| end >= MAX_CYCLE) || seq.0 >= MAX_CYCLE {
+        if !ends_early(batch) || seq.0 >= MAX_CYCLE {
             return Err(StreamError::CycleOverflow { seq });
         }
         for facts in &batch.facts {
@@ -239,6 +239,17 @@ impl SpanBuilder {
         }
         Ok(())
     }
+}
+
+/// True if a batch ends before [`MAX_CYCLE`].
+fn ends_early(batch: &Batch) -> bool {
+    let idle = batch.events.iter().map(|(_, event)| event.idle());
+    let most = (batch.records.len() as u64).saturating_mul(u64::from(u32::MAX));
+    // Far from the limit nobody need add them up.
+    let bound = idle
+        .chain([most])
+        .try_fold(batch.start_cycle, u64::checked_add);
+    bound.is_some_and(|end| end < MAX_CYCLE) || batch.end_cycle().is_some_and(|end| end < MAX_CYCLE)
 }
 
 /// Emits the spans of the commit group that `records` begin with, after `cycle`; `before` is the record before it

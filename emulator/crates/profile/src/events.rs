@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents, gap_spans};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, Each};
@@ -138,13 +139,21 @@ pub struct Misplaced {
     pub units: u64,
 }
 
+/// Process, what was named, the truth, and what for.
+type Place = (ProcessId, InstId, InstId, Component);
+
+/// Places that are counted at once.
+const FRESH: usize = 128;
+
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
     /// The Oracle's instructions in the cycle of the trigger, and what they are charged for.
     truth: Vec<InstId>,
     component: Option<Component>,
-    units: HashMap<(ProcessId, InstId, InstId, Component), u64>,
+    units: FxHashMap<Place, u64>,
+    /// What is not in `units` yet: waits for the host's memory overlap when many are looked up in a row.
+    fresh: Vec<(Place, u64)>,
 }
 
 impl MisplacedCounter {
@@ -164,15 +173,24 @@ impl MisplacedCounter {
         if let (Some(truth), Some(component)) = (self.truth.first(), self.component)
             && !self.truth.contains(&named)
         {
-            *self
-                .units
-                .entry((process, named, *truth, component))
-                .or_default() += units;
+            self.fresh
+                .push(((process, named, *truth, component), units));
+            if self.fresh.len() >= FRESH {
+                self.note_fresh();
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn note_fresh(&mut self) {
+        for (place, units) in self.fresh.drain(..) {
+            *self.units.entry(place).or_default() += units;
         }
     }
 
     /// The most first.
-    pub(crate) fn finish(self) -> Vec<Misplaced> {
+    pub(crate) fn finish(mut self) -> Vec<Misplaced> {
+        self.note_fresh();
         let mut list: Vec<Misplaced> = self
             .units
             .into_iter()

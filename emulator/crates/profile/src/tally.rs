@@ -1,47 +1,106 @@
 //! Sums by a key of many values, of which few are in use at a time.
 
-use rustc_hash::FxHashMap;
+/// Keys that differ in these low bits only lie together: an instruction's neighbours are next, and shall be in
+/// the host's caches by then.
+const LINE_BITS: u32 = 2;
+const LINE: usize = 1 << LINE_BITS;
+/// Log2 of the lines of an empty table.
+const FIRST_BITS: u32 = 10;
+/// 2^64 over the golden ratio: spreads what differs in a few bits over the upper ones.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Sums that were added to lately: those of a loop fit, and in the host's caches.
-const RECENT: usize = 8192;
+/// Keys and sums; a sum of 0 is a free place. As long as a cache line of most hosts.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Line([(u64, u64); LINE]);
 
-/// Sums per key.
+/// Sums per key: a hash table, half full at most. What finds its place taken goes elsewhere in its line, or else to
+/// the next one.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// By some bits of the key; a sum that is pushed out goes to the map. Far cheaper than the map alone.
-    recent: Box<[(u64, u64)]>,
-    sums: FxHashMap<u64, u64>,
+    /// As many as a power of two.
+    lines: Box<[Line]>,
+    bits: u32,
+    used: usize,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self {
-            recent: vec![(0, 0); RECENT].into(),
-            sums: FxHashMap::default(),
-        }
+        Self::with_bits(FIRST_BITS)
     }
 }
 
 impl Tally {
-    /// Adds to the sum of `key`.
-    #[inline]
-    pub(crate) fn add(&mut self, key: u64, amount: u64) {
-        let recent = &mut self.recent[(key ^ key >> 29) as usize % RECENT];
-        if recent.0 != key {
-            let (key, amount) = std::mem::replace(recent, (key, 0));
-            if amount > 0 {
-                *self.sums.entry(key).or_default() += amount;
-            }
+    fn with_bits(bits: u32) -> Self {
+        Self {
+            lines: vec![Line::default(); 1 << bits].into(),
+            bits,
+            used: 0,
         }
-        recent.1 += amount;
+    }
+
+    /// Adds to the sum of `key`.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, key: u64, amount: u64) {
+        let line = self.home(key);
+        let place = &mut self.lines[line].0[key as usize % LINE];
+        if place.0 == key && place.1 != 0 {
+            place.1 += amount;
+        } else {
+            self.add_elsewhere(key, amount);
+        }
+    }
+
+    /// The line in which a key lies if there is room.
+    #[inline(always)]
+    fn home(&self, key: u64) -> usize {
+        ((key >> LINE_BITS).wrapping_mul(SPREAD) >> (64 - self.bits)) as usize
+    }
+
+    #[inline(never)]
+    fn add_elsewhere(&mut self, key: u64, amount: u64) {
+        if amount == 0 {
+            return;
+        }
+        let mut line = self.home(key);
+        loop {
+            for step in 0..LINE {
+                let place = &mut self.lines[line].0[(key as usize % LINE) ^ step];
+                if place.1 == 0 {
+                    *place = (key, amount);
+                    self.used += 1;
+                    return self.make_room();
+                }
+                if place.0 == key {
+                    place.1 += amount;
+                    return;
+                }
+            }
+            line = (line + 1) % self.lines.len();
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.used <= self.lines.len() * LINE / 2 {
+            return;
+        }
+        let mut larger = Self::with_bits(self.bits + 1);
+        for (key, amount) in self.sums() {
+            larger.add(key, amount);
+        }
+        *self = larger;
+    }
+
+    /// The sums that are not zero, in no order.
+    fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
+        let places = self.lines.iter().flat_map(|line| line.0);
+        places.filter(|(_, amount)| *amount != 0)
     }
 
     /// The sums that are not zero, by ascending key.
-    pub(crate) fn finish(mut self) -> Vec<(u64, u64)> {
-        for (key, amount) in self.recent.iter().filter(|(_, amount)| *amount > 0) {
-            *self.sums.entry(*key).or_default() += amount;
-        }
-        let mut sums: Vec<_> = self.sums.into_iter().collect();
+    pub(crate) fn finish(self) -> Vec<(u64, u64)> {
+        let mut sums = Vec::with_capacity(self.used);
+        sums.extend(self.sums());
         sums.sort_unstable();
         sums
     }
@@ -49,19 +108,36 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
-    fn sums_survive_their_neighbours() {
+    fn sums_are_those_of_a_map() {
         let mut tally = Tally::default();
-        // All in one place of the recent ones.
-        let keys = [5, 5 + RECENT as u64, 5 + 2 * RECENT as u64, 1 << 40 | 5];
-        for round in 1..=3 {
-            keys.iter().for_each(|key| tally.add(*key, round));
+        let mut expected = BTreeMap::new();
+        let mut state = 1u64;
+        for n in 0..200_000u64 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            // Neighbours, and the same low bits far apart; more of them than the first table holds.
+            let key = ((state >> 40) % 20_000) | ((state >> 60) << 37);
+            tally.add(key, n % 3);
+            *expected.entry(key).or_insert(0) += n % 3;
         }
+        expected.retain(|_, sum| *sum > 0);
+        assert!(expected.len() > LINE << FIRST_BITS);
+        assert_eq!(tally.finish(), Vec::from_iter(expected));
+    }
+
+    #[test]
+    fn the_key_zero_and_empty_sums() {
+        let mut tally = Tally::default();
+        tally.add(0, 0);
+        tally.add(7, 0);
         tally.add(0, 1);
-        let mut expected: Vec<_> = keys.map(|key| (key, 6)).into();
-        expected.insert(0, (0, 1));
-        assert_eq!(tally.finish(), expected);
+        tally.add(0, 2);
+        assert_eq!(tally.finish(), [(0, 3)]);
     }
 }

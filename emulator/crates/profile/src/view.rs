@@ -279,6 +279,10 @@ impl View {
     }
 }
 
+/// Weights that a sampler gathers before they go into its profile. That is spread over more memory than the host's
+/// caches hold, and many waits for it at once cost little more than one.
+const FRESH: usize = 128;
+
 /// A sampler at work.
 struct Running {
     position: usize,
@@ -287,6 +291,8 @@ struct Running {
     /// See [`Policy::waits_for_records`].
     by_record: bool,
     profile: Profile,
+    /// What is not in `profile` yet.
+    fresh: Vec<(ProcessId, InstId, u64)>,
     samples: u64,
     dropped: u64,
     pending: bool,
@@ -310,6 +316,7 @@ impl Running {
             policy,
             sampler,
             profile: Profile::new(UNITS_PER_CYCLE),
+            fresh: Vec::with_capacity(FRESH),
             samples: 0,
             dropped: 0,
             pending: false,
@@ -395,7 +402,10 @@ impl Running {
     }
 
     fn add(&mut self, whose: Whose<'_>, inst: InstId, units: u64) {
-        self.profile.add(whose.process, inst, units);
+        self.fresh.push((whose.process, inst, units));
+        if self.fresh.len() == FRESH {
+            self.note_fresh();
+        }
         if let Some(misplaced) = &mut self.misplaced {
             misplaced.named(whose.process, inst, units);
         }
@@ -418,11 +428,19 @@ impl Running {
         }
     }
 
+    #[inline(never)]
+    fn note_fresh(&mut self) {
+        for (process, inst, units) in self.fresh.drain(..) {
+            self.profile.add(process, inst, units);
+        }
+    }
+
     fn drop_pending(&mut self) {
         self.dropped += u64::from(std::mem::take(&mut self.pending));
     }
 
-    fn finish(self, time: u64, processes: Option<Vec<ProcessId>>) -> SamplerResult {
+    fn finish(mut self, time: u64, processes: Option<Vec<ProcessId>>) -> SamplerResult {
+        self.note_fresh();
         SamplerResult {
             sampler: self.sampler,
             profile: self.profile,

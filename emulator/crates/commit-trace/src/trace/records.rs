@@ -152,9 +152,42 @@ impl RecordEncoder {
     }
 }
 
+/// What the decoder knows: the same as the [`Predictor`], each field in an array of its own. From one record to the next
+/// the decoder waits for `steps`, which should be near.
+#[derive(Debug)]
+struct Tables {
+    /// From the instruction's number to that of the one that followed.
+    steps: Box<[u32; ENTRIES]>,
+    flags: Box<[u32; ENTRIES]>,
+    tokens: Box<[u8; ENTRIES]>,
+}
+
+impl Tables {
+    fn new() -> Self {
+        fn array<T: Copy + std::fmt::Debug>(value: T) -> Box<[T; ENTRIES]> {
+            let table = vec![value; ENTRIES].into_boxed_slice();
+            table.try_into().expect("the length is the array's")
+        }
+        Self {
+            steps: array(1),
+            flags: array(0),
+            tokens: array(0),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.steps.fill(1);
+        self.flags.fill(0);
+        self.tokens.fill(0);
+    }
+}
+
 /// Reads records back.
 #[derive(Debug)]
-pub(super) struct RecordDecoder(Predictor);
+pub(super) struct RecordDecoder {
+    tables: Tables,
+    at: At,
+}
 
 /// How far the columns were read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -169,14 +202,18 @@ pub(super) struct Progress {
 
 impl RecordDecoder {
     pub(super) fn new() -> Self {
-        Self(Predictor::new())
+        Self {
+            tables: Tables::new(),
+            at: At::default(),
+        }
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.tables.clear();
+        self.at = At::default();
     }
 
-    /// Appends `count` records to `out` and returns the sum of their commit deltas; `None` if the
+    /// Puts `count` records into `out`, in place of what it holds, and returns the sum of their commit deltas; `None` if the
     /// columns do not hold them, or hold what no encoder writes.
     pub(super) fn decode(
         &mut self,
@@ -197,33 +234,29 @@ impl RecordDecoder {
             leads: rest(Column::Leads, progress.leads)?,
             damaged: false,
         };
-        let Predictor {
-            table,
-            inst: last_inst,
-            dispatch: last_dispatch,
-            lead: last_lead,
-        } = &mut self.0;
-        let mut inst = *last_inst;
-        let mut residence = last_dispatch.unsigned_abs() as u32;
-        let mut lead = *last_lead << RESIDENCE_BITS;
+        let tables = &mut self.tables;
+        let At {
+            mut inst,
+            mut residence,
+            mut lead,
+        } = self.at;
         let mut cycles = 0u64;
         // All residences so far: none was too long if no bit is.
         let mut residences = 0;
-        let start = out.len();
-        out.resize(start + count, CommitRecord::default());
-        for (record, stored) in out[start..].iter_mut().zip(tokens) {
-            let entry = &mut table[inst as usize % ENTRIES];
-            let token = stored ^ entry.token;
+        // What it holds is written over: clearing it first would take as long again.
+        out.resize(count, CommitRecord::default());
+        for (record, stored) in out.iter_mut().zip(tokens) {
+            let before = inst as usize % ENTRIES;
+            let token = stored ^ tables.tokens[before];
             let commit;
             let flags;
-            if PLAIN[usize::from(token)] {
-                entry.token = token;
-                inst = inst.wrapping_add(1).wrapping_add(entry.next);
-                let row = u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
-                flags = table[inst as usize % ENTRIES].flags | row;
-                commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
-                let dispatch = u32::from(token >> DISPATCH_SHIFT & ESCAPE);
-                residence = { residence + commit }.wrapping_sub(dispatch);
+            let plain = PLAIN[usize::from(token)];
+            if plain.is {
+                tables.tokens[before] = token;
+                inst = inst.wrapping_add(tables.steps[before]);
+                flags = tables.flags[inst as usize % ENTRIES] | u32::from(plain.row);
+                commit = u32::from(plain.commit);
+                residence = residence.wrapping_add_signed(i32::from(plain.change));
             } else {
                 // The loop's own state stays in registers.
                 let mut at = At {
@@ -231,7 +264,7 @@ impl RecordDecoder {
                     residence,
                     lead,
                 };
-                (commit, flags) = at.next(token, table, &mut fields);
+                (commit, flags) = at.next(token, tables, &mut fields);
                 At {
                     inst,
                     residence,
@@ -239,12 +272,14 @@ impl RecordDecoder {
                 } = at;
             }
             residences |= residence;
-            residence &= CommitRecord::MAX_RESIDENCE;
             cycles += u64::from(commit);
             *record = CommitRecord::from_packed(InstId(inst), commit, residence | lead, flags);
         }
-        (*last_inst, *last_dispatch) = (inst, -i64::from(residence));
-        *last_lead = lead >> RESIDENCE_BITS;
+        self.at = At {
+            inst,
+            residence,
+            lead,
+        };
         let read = |column: Column, cursor: &Cursor<'_>| columns[column].len() - cursor.0.len();
         *progress = Progress {
             tokens: progress.tokens + count,
@@ -258,22 +293,47 @@ impl RecordDecoder {
     }
 }
 
-/// Tokens that need no other column: nearly all.
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
+/// What a token says that needs no other column: nearly all are such.
+#[derive(Clone, Copy)]
+struct Plain {
+    is: bool,
+    /// Commit delta.
+    commit: u8,
+    /// Of the flags.
+    row: u8,
+    /// By how much the residence differs from the last record's.
+    change: i8,
+}
+
+const PLAIN: [Plain; 256] = {
+    let none = Plain {
+        is: false,
+        commit: 0,
+        row: 0,
+        change: 0,
+    };
+    let mut plain = [none; 256];
     let predicted = INST_PREDICTED | FLAGS_PREDICTED | LEAD_PREDICTED;
     let mut token = 0;
     while token < plain.len() {
         let bits = token as u8;
-        plain[token] = bits & predicted == predicted
-            && bits >> COMMIT_SHIFT & ESCAPE != ESCAPE
-            && bits >> DISPATCH_SHIFT & ESCAPE != ESCAPE;
+        let commit = bits >> COMMIT_SHIFT & ESCAPE;
+        let dispatch = bits >> DISPATCH_SHIFT & ESCAPE;
+        if bits & predicted == predicted && commit != ESCAPE && dispatch != ESCAPE {
+            plain[token] = Plain {
+                is: true,
+                commit,
+                row: ((bits & FIRST_OF_ROW != 0) as u8) << FIRST_OF_ROW_BIT,
+                change: commit as i8 - dispatch as i8,
+            };
+        }
         token += 1;
     }
     plain
 };
 
 /// Where a decoder is.
+#[derive(Clone, Copy, Debug, Default)]
 struct At {
     inst: u32,
     /// Of the last record; above its maximum in what no encoder writes.
@@ -285,24 +345,19 @@ struct At {
 impl At {
     /// Takes a token that needs other columns; returns commit delta and flags.
     #[inline(never)]
-    fn next(
-        &mut self,
-        token: u8,
-        table: &mut [Entry; ENTRIES],
-        fields: &mut Fields<'_>,
-    ) -> (u32, u32) {
-        let entry = &mut table[self.inst as usize % ENTRIES];
-        entry.token = token;
+    fn next(&mut self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> (u32, u32) {
+        let before = self.inst as usize % ENTRIES;
+        tables.tokens[before] = token;
         if token & INST_PREDICTED == 0 {
-            entry.next = fields.inst();
+            tables.steps[before] = fields.inst().wrapping_add(1);
         }
-        self.inst = self.inst.wrapping_add(1).wrapping_add(entry.next);
+        self.inst = self.inst.wrapping_add(tables.steps[before]);
 
-        let entry = &mut table[self.inst as usize % ENTRIES];
+        let flags = &mut tables.flags[self.inst as usize % ENTRIES];
         if token & FLAGS_PREDICTED == 0 {
-            entry.flags = fields.flags();
+            *flags = fields.flags();
         }
-        let flags = entry.flags | u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
+        let flags = *flags | u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
 
         let mut commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
         if commit == u32::from(ESCAPE) {

@@ -96,6 +96,8 @@ impl ChunkDecoder {
         batch: &mut Batch,
         context_only: bool,
     ) -> Result<(), &'static str> {
+        // The records stay: they are written over.
+        let mut kept = std::mem::take(&mut batch.records);
         batch.clear();
         self.batches_left -= 1;
         let (records, staged) = self
@@ -104,13 +106,9 @@ impl ChunkDecoder {
         if !context_only {
             let cycles = self
                 .records
-                .decode(
-                    records,
-                    &self.columns,
-                    &mut self.progress,
-                    &mut batch.records,
-                )
+                .decode(records, &self.columns, &mut self.progress, &mut kept)
                 .ok_or("the chunk's records do not parse")?;
+            batch.records = kept;
             if staged {
                 let Batch {
                     records, stages, ..

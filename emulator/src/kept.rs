@@ -1,0 +1,80 @@
+//! What a run's profilers found, kept beside its trace: a report can be built anew without the trace being replayed.
+//!
+//! `evaluation.zst` is JSON, compressed: a [`Stamp`], then the evaluation. Whatever does not fit (another simulator,
+//! another trace, damage) is as if it were not there, since the trace has it all.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use profile::Evaluation;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const NAME: &str = "evaluation.zst";
+const TRACE: &str = "trace.tip";
+/// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
+const END: u64 = 24;
+/// zstd's: a third of a second for the quickstart.
+const LEVEL: i32 = 1;
+
+/// What an evaluation was made by, and of.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    simulator: String,
+    trace_bytes: u64,
+    trace_end: Vec<u8>,
+}
+
+impl Stamp {
+    /// Of this simulator and the trace in `dir`.
+    fn now(dir: &Path) -> std::io::Result<Self> {
+        let mut trace = File::open(dir.join(TRACE))?;
+        let trace_bytes = trace.metadata()?.len();
+        trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
+        let mut trace_end = Vec::new();
+        trace.take(END).read_to_end(&mut trace_end)?;
+        let simulator = std::fs::read(std::env::current_exe()?)?;
+        Ok(Self {
+            simulator: format!("{:x}", Sha256::digest(&simulator)),
+            trace_bytes,
+            trace_end,
+        })
+    }
+}
+
+/// Keeps the evaluation of the whole trace in `dir`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn keep(dir: &Path, evaluation: &Evaluation) -> std::io::Result<()> {
+    let stamp = Stamp::now(dir)?;
+    let file = BufWriter::new(File::create(dir.join(NAME))?);
+    let mut encoder = zstd::Encoder::new(file, LEVEL)?;
+    encoder.include_checksum(true)?;
+    // Its many small writes are slow in the encoder itself.
+    let mut output = BufWriter::with_capacity(1 << 16, encoder);
+    serde_json::to_writer(&mut output, &(stamp, evaluation))?;
+    let encoder = output.into_inner().map_err(|e| e.into_error())?;
+    encoder.finish()?.flush()
+}
+
+/// The evaluation that was kept in `dir`, if this simulator made it of the trace there.
+pub fn kept(dir: &Path) -> Option<Evaluation> {
+    let stamp = serde_json::to_vec(&Stamp::now(dir).ok()?).ok()?;
+    let decoder = zstd::Decoder::new(File::open(dir.join(NAME)).ok()?).ok()?;
+    let mut input = BufReader::with_capacity(1 << 16, decoder);
+    // `[stamp,evaluation]`: one that does not fit is not worth reading.
+    let expected = [b"[", &stamp[..], b","].concat();
+    let mut found = vec![0; expected.len()];
+    input.read_exact(&mut found).ok()?;
+    if found != expected {
+        return None;
+    }
+    let mut json = serde_json::Deserializer::from_reader(&mut input);
+    let evaluation = Evaluation::deserialize(&mut json).ok()?;
+    // To the end, where the checksum is.
+    let mut rest = Vec::new();
+    input.read_to_end(&mut rest).ok()?;
+    (rest == b"]").then_some(evaluation)
+}
