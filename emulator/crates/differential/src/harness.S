@@ -11,6 +11,7 @@
 #define SAVE_START  680
 #define SAVE_INSIDE 688
 #define SAVE_LAST   704
+#define TABLES      0x80100000
 #define DATA        0x80200000
 #define PARAMETERS  0x80400000
 #define HARNESS_END 0x80010000
@@ -26,18 +27,21 @@ _start:
     la      t0, handler
     csrw    mtvec, t0
     # Nothing but memory can be accessed, and neither this code nor the blocks written, in machine mode as well:
-    # QEMU lets a store to code that is already translated take effect late.
+    # QEMU lets a store to code that is already translated take effect late. Nor the page tables and parameters: a
+    # block would decide how another one is entered.
     .macro  region number, end
     li      t0, \end >> 2
     csrw    pmpaddr\number, t0
     .endm
     region  0, 0x80000000
     region  1, HARNESS_END
-    region  2, CODE
-    region  3, LOG
-    region  4, 0x88000000
-    region  5, -1
-    li      t0, 0x880f8d0f8d88
+    region  2, TABLES
+    region  3, DATA
+    region  4, PARAMETERS
+    region  5, LOG
+    region  6, 0x88000000
+    region  7, -1
+    li      t0, 0x880f8d0f890f8d88
     csrw    pmpcfg0, t0
     li      t0, SUPERVISOR
     csrw    stvec, t0
