@@ -141,34 +141,39 @@ impl Hart {
         let mut length = RunLength::default();
         let mut pc = pc;
         hart.in_run = true;
-        'ends: while length.steps < most {
-            let index = page.slot(pc);
-            let Some(slot) = page.code.slots.get(index) else {
-                break;
-            };
-            let id = ids[index].get();
-            if id == NO_ID {
+        loop {
+            'ends: while length.steps < most {
+                let index = page.slot(pc);
+                let Some(slot) = page.code.slots.get(index) else {
+                    break;
+                };
+                let id = ids[index].get();
+                if id == NO_ID {
+                    break;
+                }
+                let id = StaticId(id);
+                hart.run.steps[length.steps] = Step { id, pc };
+                let at = At {
+                    pc,
+                    count: hart.count + length.steps as u64,
+                };
+                pc = 'done: {
+                    isa::for_each_op!(
+                        dispatch_in_run,
+                        hart,
+                        env,
+                        slot,
+                        at,
+                        length,
+                        'done,
+                        'ends
+                    )
+                };
+                length.steps += 1;
+            }
+            if length.steps == most || !hart.decode_in_run(env, page, pc) {
                 break;
             }
-            let id = StaticId(id);
-            hart.run.steps[length.steps] = Step { id, pc };
-            let at = At {
-                pc,
-                count: hart.count + length.steps as u64,
-            };
-            pc = 'done: {
-                isa::for_each_op!(
-                    dispatch_in_run,
-                    hart,
-                    env,
-                    slot,
-                    at,
-                    length,
-                    'done,
-                    'ends
-                )
-            };
-            length.steps += 1;
         }
         hart.in_run = false;
         if length.steps == 0 {
@@ -328,6 +333,42 @@ impl Hart {
             },
             pc,
         )
+    }
+
+    /// Decodes and numbers the next instruction of a run; false if it is known already, or cannot be part of one.
+    /// Runs, and with them the turns of several harts, so end in the same place whatever was executed before.
+    #[cold]
+    #[inline(never)]
+    fn decode_in_run<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+    ) -> bool {
+        let index = page.slot(pc);
+        let (Some(slot), Some(ids)) = (page.code.slots.get(index), &page.ids) else {
+            return false;
+        };
+        let id = &ids.ids[index];
+        let mut inst = slot.get();
+        if page.strict || inst.len != 0 && id.get() != NO_ID {
+            return false;
+        }
+        if inst.len == 0 {
+            let low = env.bus.ram.load(page.code.pa | pc & 0xfff, 2);
+            // What reaches into the next page is kept nowhere.
+            if pc & 0xfff == 0xffe && low.is_none_or(|low| low & 3 == 3) {
+                return false;
+            }
+            match self.decode_at(env, page, pc) {
+                Ok((decoded, true)) => inst = decoded,
+                _ => return false,
+            }
+        }
+        if id.get() == NO_ID {
+            id.set(self.define(env, page.space, pc, inst).0);
+        }
+        true
     }
 
     /// The third value is false if the instruction is not kept in its slot.
