@@ -137,7 +137,7 @@ impl Machines {
             image.path().display()
         );
         let output = Command::new("timeout")
-            .arg("60")
+            .arg("600")
             .arg(&self.qemu)
             .args([
                 "-M", "virt", "-m", "128M", "-display", "none", "-serial", "none",
