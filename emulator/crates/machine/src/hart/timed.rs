@@ -171,7 +171,10 @@ impl Hart {
                 };
                 length.steps += 1;
             }
-            if length.steps == most || !hart.decode_in_run(env, page, pc) {
+            let index = page.slot(pc);
+            let slot = page.code.slots.get(index);
+            let new = slot.is_some_and(|slot| slot.len() == 0 || ids[index].get() == NO_ID);
+            if length.steps == most || !new || !hart.decode_in_run(env, page, pc) {
                 break;
             }
         }
@@ -335,7 +338,7 @@ impl Hart {
         )
     }
 
-    /// Decodes and numbers the next instruction of a run; false if it is known already, or cannot be part of one.
+    /// Decodes and numbers the next instruction of a run; false if it cannot be part of one.
     /// Runs, and with them the turns of several harts, so end in the same place whatever was executed before.
     #[cold]
     #[inline(never)]
