@@ -62,23 +62,11 @@ fn under_the_timing_core() {
     same("timing", None, &["--mode", "timing"], 3_000_000, 6_000_000);
 }
 
-/// Turns end at other instructions than without the checkpoint, since decoded code is not in it, but always at the same.
 #[test]
 fn under_the_timing_cores_of_several_harts() {
-    let dir = scratch("checkpoint-timing-harts");
-    let [half, first, second] = ["half", "first", "second"].map(|name| dir.join(name));
-    let timing = ["--mode", "timing"];
-    boot(
-        None,
-        &["--mode", "timing", "--harts", "2"],
-        20_000_000,
-        &half,
-    );
-    let outputs = [&first, &second].map(|end| boot(Some(&half), &timing, 24_000_000, end));
-    assert_ne!(stdout(&outputs[0]), "");
-    assert_eq!(stdout(&outputs[0]), stdout(&outputs[1]));
-    let [first, second] = [first, second].map(|f| std::fs::read(f).unwrap());
-    assert!(first == second, "the states differ");
+    // Long enough for decoded code, which is not saved, to matter if it decided where turns end.
+    let three = ["--mode", "timing", "--harts", "3"];
+    same("timing-harts", None, &three, 45_000_000, 50_000_000);
 }
 
 /// The unit's timer, its FIFO and what committed last are part of it: perf's samples are the same.

@@ -21,6 +21,11 @@ const SV48: u64 = 9 << 60 | SV48_ROOT >> 12;
 const SV48_ROOT: u64 = TABLES + 0x5000;
 /// Exceptions that supervisor mode may be given: all but calls, which end blocks.
 const DELEGABLE: u64 = 0xb0ff;
+/// Interrupts that software raises: SSIP and STIP. (QEMU without AIA takes the lowest number first: SEIP last instead of
+/// first.)
+const RAISED: u64 = 0x22;
+const SIP: u32 = 0x144;
+const MIP: u32 = 0x344;
 
 /// A program: what lies in memory from [`TABLES`] on.
 pub struct Program {
@@ -55,6 +60,8 @@ pub struct Entry {
     pub pointers: [u64; 6],
     /// Exceptions that supervisor mode handles.
     pub medeleg: u64,
+    /// Interrupts that it handles, those that are enabled, and those that are pending.
+    pub interrupts: [u64; 3],
 }
 
 /// An instruction whose target is a number of instructions ahead, or one that needs none.
@@ -67,8 +74,8 @@ enum Item {
 }
 
 impl Program {
-    /// The program of a seed, for machines that have these extensions.
-    pub fn new(seed: u64, blocks: usize, extensions: Extensions) -> Self {
+    /// The program of a seed, for machines that have these extensions. `clear_bits`: some entries have a clear A or D bit.
+    pub fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
         let mut generator = Generator {
             random: Rng::with_seed(seed),
             ops: ops(extensions),
@@ -87,7 +94,7 @@ impl Program {
             image: vec![0; (at + 64 - TABLES) as usize],
             blocks: all,
         };
-        program.tables();
+        program.tables(clear_bits);
         for word in 0..DATA_PAGES * 512 {
             let value = generator.value();
             program.poke(DATA + 8 * word, value);
@@ -104,7 +111,7 @@ impl Program {
 
     /// Two copies of memory: the supervisor's where it is, the user's with [`USER`] set. Code and tables in
     /// pages of 2 MiB, data in pages with all kinds of entries.
-    fn tables(&mut self) {
+    fn tables(&mut self, clear_bits: bool) {
         let page = |address: u64| address >> 12 << 10;
         let [root, tables] = [TABLES, TABLES + 0x1000];
         self.poke(SV48_ROOT, page(root) | 1);
@@ -130,6 +137,9 @@ impl Program {
                     37 => plain ^ 1 << 4,
                     39 => plain | 1 << 5,
                     40 => plain | 1 << 61,
+                    41 if clear_bits => plain & !(1 << 6),
+                    42 if clear_bits => plain & !(1 << 7),
+                    43 if clear_bits => plain & !(3 << 6),
                     48.. => page(DATA + (56 << 12)) | 0xc7 | user | 1 << 63,
                     _ => plain,
                 };
@@ -155,10 +165,12 @@ impl Program {
                 fcsr,
                 pointers,
                 medeleg,
+                interrupts,
             } = block.entry;
             let words = { [pc, mstatus, satp, fcsr].into_iter() }
                 .chain(pointers)
-                .chain([medeleg]);
+                .chain([medeleg])
+                .chain(interrupts);
             for (i, word) in words.enumerate() {
                 self.poke(ENTRIES + n as u64 * ENTRY + 8 * i as u64, word);
             }
@@ -303,6 +315,14 @@ impl Generator {
         for bit in [18, 19, 20] {
             mstatus |= self.random.u64(0..2) << bit;
         }
+        // Half of the blocks have interrupts; MPIE becomes MIE as they are entered.
+        let mut interrupts = [0; 3];
+        if self.percent(50) {
+            interrupts = interrupts.map(|_| self.random.u64(..) & RAISED);
+            for bit in [1, 7] {
+                mstatus |= self.random.u64(0..2) << bit;
+            }
+        }
         let shift = |on: bool| if on && satp != 0 { USER } else { 0 };
         let data = shift(mpp == user || mprv);
         let mut pointers = std::array::from_fn(|_| self.pointer() | data);
@@ -315,6 +335,7 @@ impl Generator {
             fcsr: self.random.u64(0..5) << 5 | self.random.u64(0..32),
             pointers,
             medeleg: self.medeleg(),
+            interrupts,
         }
     }
 
@@ -479,7 +500,17 @@ impl Generator {
         b << 20 | a << 15 | funct3 << 12 | 0x63
     }
 
+    /// Raises or clears interrupts, or is illegal. Without destination: QEMU's timer has MTIP pending.
+    fn raise(&mut self) -> u32 {
+        let csr = if self.percent(50) { SIP } else { MIP };
+        let funct3 = [1, 2, 3, 5, 6, 7][self.random.usize(0..6)];
+        csr << 20 | u32::from(self.register()) << 15 | funct3 << 12 | 0x73
+    }
+
     fn csr(&mut self) -> u32 {
+        if self.percent(20) {
+            return self.raise();
+        }
         let csr = CSRS[self.random.usize(0..CSRS.len())];
         let funct3 = [1, 2, 3, 5, 6, 7][self.random.usize(0..6)];
         let (rd, rs1) = (self.destination(), self.register());

@@ -1,6 +1,6 @@
 # What runs around the random blocks, in machine mode: enters each block in its privilege with its registers,
-# skips instructions that trap, to here or to supervisor mode, and after each block folds registers, CSRs and a window of memory into a
-# checksum. Addresses and offsets are those of src/layout.rs.
+# skips instructions that trap, to here or to supervisor mode, takes interrupts, and after each block folds registers,
+# CSRs and a window of memory into a checksum. Addresses and offsets are those of src/layout.rs.
 #define SAVE_F      256
 #define SAVE_CSR    512
 #define SAVE_HASH   640
@@ -10,7 +10,9 @@
 #define SAVE_TRAPS  672
 #define SAVE_START  680
 #define SAVE_INSIDE 688
+#define SAVE_INTERRUPTS 696
 #define SAVE_LAST   704
+#define TABLES      0x80100000
 #define DATA        0x80200000
 #define PARAMETERS  0x80400000
 #define HARNESS_END 0x80010000
@@ -26,18 +28,21 @@ _start:
     la      t0, handler
     csrw    mtvec, t0
     # Nothing but memory can be accessed, and neither this code nor the blocks written, in machine mode as well:
-    # QEMU lets a store to code that is already translated take effect late.
+    # QEMU lets a store to code that is already translated take effect late. Nor the page tables and parameters: a
+    # block would decide how another one is entered.
     .macro  region number, end
     li      t0, \end >> 2
     csrw    pmpaddr\number, t0
     .endm
     region  0, 0x80000000
     region  1, HARNESS_END
-    region  2, CODE
-    region  3, LOG
-    region  4, 0x88000000
-    region  5, -1
-    li      t0, 0x880f8d0f8d88
+    region  2, TABLES
+    region  3, DATA
+    region  4, PARAMETERS
+    region  5, LOG
+    region  6, 0x88000000
+    region  7, -1
+    li      t0, 0x880f8d0f890f8d88
     csrw    pmpcfg0, t0
     li      t0, SUPERVISOR
     csrw    stvec, t0
@@ -94,6 +99,7 @@ handler:
     csrr    s4, mcause
     csrr    s5, mepc
     csrr    s6, mtval
+    bltz    s4, interrupt
     # User code is mapped 1 GiB below: its physical address has bit 30 clear.
     li      t0, 1 << 30
     not     t0, t0
@@ -115,6 +121,25 @@ delegated:
     csrr    s5, sepc
     csrr    s6, stval
     and     s7, s5, t0
+    bgez    s4, trap
+    # On to the `sret`.
+    li      t0, SUPERVISOR + 8
+    csrw    mepc, t0
+
+    # Taken once, before an instruction that is executed afterwards.
+interrupt:
+    li      t0, 1
+    sll     t0, t0, s4
+    csrc    mip, t0
+    mix     s4
+    mix     s5
+    csrr    t0, mstatus
+    mix     t0
+    sd      s1, SAVE_HASH(s0)
+    ld      t0, SAVE_INTERRUPTS(s0)
+    addi    t0, t0, 1
+    sd      t0, SAVE_INTERRUPTS(s0)
+    j       leave
 
 trap:
     li      t0, PARAMETERS
@@ -235,6 +260,11 @@ block_end:
     csrr    t0, stval
     sd      t0, SAVE_CSR+40(s0)
     mix     t0
+    # SSIP and STIP; QEMU's timer has MTIP pending.
+    csrr    t0, mip
+    andi    t0, t0, 0x22
+    sd      t0, SAVE_CSR+48(s0)
+    mix     t0
     # A window of 32 words, which moves on with every block.
     ld      t1, SAVE_RUNS(s0)
     slli    t1, t1, 8
@@ -281,6 +311,12 @@ enter_block:
     csrw    mstatus, t0
     ld      t0, 80(t1)
     csrw    medeleg, t0
+    ld      t0, 88(t1)
+    csrw    mideleg, t0
+    ld      t0, 96(t1)
+    csrw    mie, t0
+    ld      t0, 104(t1)
+    csrw    mip, t0
     # Pointers: x2, x8, x9, x10, x11, x18.
     ld      t0, 32(t1)
     sd      t0, 8*2(s0)

@@ -31,9 +31,13 @@ pub const USER: u64 = 1 << 30;
 /// Registers that a block starts with as pointers to data.
 pub const POINTERS: [u8; 6] = [2, 8, 9, 10, 11, 18];
 /// The CSRs that the harness saves.
-pub const SAVED_CSRS: [&str; 6] = ["mstatus", "fcsr", "sscratch", "sepc", "scause", "stval"];
+pub const SAVED_CSRS: [&str; 7] = [
+    "mstatus", "fcsr", "sscratch", "sepc", "scause", "stval", "mip",
+];
 /// Number of the saved word that counts instructions in blocks.
 pub const SAVED_INSIDE: usize = 688 / 8;
+/// Number of the saved word that counts interrupts.
+pub const SAVED_INTERRUPTS: usize = 696 / 8;
 /// Number of the saved word that counts traps.
 pub const SAVED_TRAPS: usize = 672 / 8;
 /// Number of the first of the last 64 traps' words: `mcause`, `mepc`, `mtval`, `mstatus`.

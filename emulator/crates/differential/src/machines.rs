@@ -45,6 +45,8 @@ pub struct Machines {
     elf: Vec<u8>,
     /// Extensions that both have.
     pub extensions: Extensions,
+    /// QEMU's, too, faults on a clear A or D bit (Svade); before 9.1 it writes them.
+    pub faults_on_clear_bits: bool,
     preset: Preset,
 }
 
@@ -114,12 +116,18 @@ impl Machines {
                 }
             }
         }
+        let faults_on_clear_bits = knows("svadu=false,svade")
+            .with_context(|| format!("{}: cannot be run", qemu.display()))?;
+        if faults_on_clear_bits {
+            cpu += ",svadu=false,svade=true";
+        }
         Ok(Self {
             qemu: qemu.to_owned(),
             cpu,
             elf: std::fs::read(&harness)?,
             harness,
             extensions,
+            faults_on_clear_bits,
             preset: Preset::default(),
         })
     }
@@ -137,7 +145,7 @@ impl Machines {
             image.path().display()
         );
         let output = Command::new("timeout")
-            .arg("60")
+            .arg("600")
             .arg(&self.qemu)
             .args([
                 "-M", "virt", "-m", "128M", "-display", "none", "-serial", "none",

@@ -14,7 +14,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Parser;
 
 use generate::{Block, Program};
-use layout::{POINTERS, SAVED_CSRS, SAVED_LAST, SAVED_TRAPS};
+use layout::{POINTERS, SAVED_CSRS, SAVED_INTERRUPTS, SAVED_LAST, SAVED_TRAPS};
 use machines::{Machines, Mode, Outcome};
 
 /// Seeds that once found a difference.
@@ -103,7 +103,12 @@ fn main() -> anyhow::Result<()> {
 
 /// Runs one program everywhere; the instructions in its blocks, or what differs.
 fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
-    let mut program = Program::new(seed, args.blocks, machines.extensions);
+    let mut program = Program::new(
+        seed,
+        args.blocks,
+        machines.extensions,
+        machines.faults_on_clear_bits,
+    );
     let context = || format!("seed {seed}");
     let reference = { machines }
         .qemu(&mut program, args.runs)
@@ -159,6 +164,8 @@ fn differences(ours: &Outcome, reference: &Outcome) -> String {
     }
     let counts = [ours, reference].map(|o| o.saved[SAVED_TRAPS]);
     text += &format!("traps so far: {counts:?}\n");
+    let counts = [ours, reference].map(|o| o.saved[SAVED_INTERRUPTS]);
+    text += &format!("interrupts so far: {counts:?}\n");
     for n in 0..64 {
         let last = |o: &Outcome| o.saved[SAVED_LAST + 4 * n..][..4].to_owned();
         let (ours, theirs) = (last(ours), last(reference));
@@ -177,8 +184,15 @@ fn differences(ours: &Outcome, reference: &Outcome) -> String {
 fn listing(block: &Block) -> String {
     let entry = &block.entry;
     let mut text = format!(
-        "block at {:#x}: pc {:#x} mstatus {:#x} satp {:#x} fcsr {:#x} medeleg {:#x}\n",
-        block.start, entry.pc, entry.mstatus, entry.satp, entry.fcsr, entry.medeleg
+        "block at {:#x}: pc {:#x} mstatus {:#x} satp {:#x} fcsr {:#x} medeleg {:#x} \
+         mideleg, mie, mip {:x?}\n",
+        block.start,
+        entry.pc,
+        entry.mstatus,
+        entry.satp,
+        entry.fcsr,
+        entry.medeleg,
+        entry.interrupts
     );
     for (register, value) in POINTERS.iter().zip(entry.pointers) {
         text += &format!("{} = {value:#x}\n", isa::register_name(*register));

@@ -161,6 +161,7 @@ impl Snapshot for Hart {
             not_retired,
             cycle,
             reached,
+            due,
             timed,
             waiting,
             region_started,
@@ -177,7 +178,6 @@ impl Snapshot for Hart {
             data_privilege: _,
             rights: _,
             check_at: _,
-            due: _,
             executed: _,
             decoded_at: _,
             alone_until: _,
@@ -210,6 +210,7 @@ impl Snapshot for Hart {
         not_retired.snapshot(archive)?;
         cycle.snapshot(archive)?;
         reached.snapshot(archive)?;
+        due.snapshot(archive)?;
         timed.snapshot(archive)?;
         waiting.snapshot(archive)?;
         region_started.snapshot(archive)?;

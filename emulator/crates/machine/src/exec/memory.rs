@@ -46,6 +46,45 @@ macro_rules! stores {
     };
 }
 
+/// The same for an FP register, which must be on.
+macro_rules! fp_loads {
+    ($($name:ident: $value:ident $type:ty => $boxed:expr;)*) => {
+        impl Hart {$(
+            #[inline(always)]
+            pub(crate) fn $name<T: TimingModel>(
+                &mut self,
+                env: &mut Env<'_, T>,
+                inst: &Slot,
+                at: At,
+            ) -> Next {
+                self.fp_writes(inst)?;
+                let va = self.get(inst.rs1()).wrapping_add(inst.imm());
+                let $value = self.load::<T, $type>(env, va, at.count)?;
+                self.put(inst.rd(), $boxed);
+                following(inst, at)
+            }
+        )*}
+    };
+}
+
+/// `name: integer store`: registers of both kinds are numbered together.
+macro_rules! fp_stores {
+    ($($name:ident: $store:ident;)*) => {
+        impl Hart {$(
+            #[inline(always)]
+            pub(crate) fn $name<T: TimingModel>(
+                &mut self,
+                env: &mut Env<'_, T>,
+                inst: &Slot,
+                at: At,
+            ) -> Next {
+                self.fp_reads(inst)?;
+                self.$store(env, inst, at)
+            }
+        )*}
+    };
+}
+
 loads! {
     lb: value u8 => value as i8 as u64;
     lh: value u16 => value as i16 as u64;
@@ -63,79 +102,14 @@ stores! {
     sd: u64;
 }
 
-impl Hart {
-    #[inline(always)]
-    pub(crate) fn flh<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_writes(inst)?;
-        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
-        let value = self.load::<T, u16>(env, va, at.count)?;
-        self.put(inst.rd(), half::nan_box(value));
-        following(inst, at)
-    }
+fp_loads! {
+    flh: value u16 => half::nan_box(value);
+    flw: value u32 => nan_box(value);
+    fld: value u64 => value;
+}
 
-    #[inline(always)]
-    pub(crate) fn flw<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_writes(inst)?;
-        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
-        let value = self.load::<T, u32>(env, va, at.count)?;
-        self.put(inst.rd(), nan_box(value));
-        following(inst, at)
-    }
-
-    #[inline(always)]
-    pub(crate) fn fld<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_writes(inst)?;
-        let va = self.get(inst.rs1()).wrapping_add(inst.imm());
-        let value = self.load::<T, u64>(env, va, at.count)?;
-        self.put(inst.rd(), value);
-        following(inst, at)
-    }
-
-    #[inline(always)]
-    pub(crate) fn fsh<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_reads(inst)?;
-        self.sh(env, inst, at)
-    }
-
-    #[inline(always)]
-    pub(crate) fn fsw<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_reads(inst)?;
-        self.sw(env, inst, at)
-    }
-
-    #[inline(always)]
-    pub(crate) fn fsd<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        inst: &Slot,
-        at: At,
-    ) -> Next {
-        self.fp_reads(inst)?;
-        self.sd(env, inst, at)
-    }
+fp_stores! {
+    fsh: sh;
+    fsw: sw;
+    fsd: sd;
 }

@@ -187,7 +187,9 @@ impl Hart {
             tval: va,
         };
         if self.run.is_none() {
-            let plain = |place: &Place| place.ram && env.bus.ram.page_flags(place.pa) == 0;
+            // Code may be overwritten: what follows is then decoded anew.
+            let watched = |pa| env.bus.ram.page_flags(pa) & Ram::WATCHED != 0;
+            let plain = |place: &Place| place.ram && !watched(place.pa);
             if !plain(&place) || second.is_some_and(|(second, _)| !plain(&second)) {
                 return Err(fault);
             }

@@ -10,7 +10,7 @@ use isa::{
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
-use crate::code_cache::{NO_ID, SLOTS, Slot};
+use crate::code_cache::{IdPage, NO_ID, SLOTS, Slot};
 use crate::mmu::Walker;
 use crate::mmu_tlb::FetchPage;
 
@@ -135,43 +135,17 @@ impl Hart {
         pc: u64,
     ) -> Option<u64> {
         let hart = self;
-        let ids: &[Cell<u32>; SLOTS] = &page.ids.as_ref()?.ids;
-        let slots: &[Slot; SLOTS] = &page.code.slots;
-        let vpage = page.vpage;
+        let ids = page.ids.as_ref()?;
         let mut buffer = hart.run.take()?;
         let left = hart.stop_count - hart.count;
         let most = usize::try_from(left).map_or(RUN_STEPS, |left| left.min(RUN_STEPS));
         let mut length = RunLength::default();
         let mut pc = pc;
-        'ends: while length.steps < most {
-            let index = (pc.wrapping_sub(vpage) >> 1) as usize;
-            if index >= SLOTS {
+        loop {
+            pc = hart.execute_run(env, (page, ids), pc, &mut buffer, &mut length, most);
+            if length.steps == most || !hart.decode_in_run(env, page, pc) {
                 break;
             }
-            let id = ids[index].get();
-            if id == NO_ID {
-                break;
-            }
-            let (slot, id) = (&slots[index], StaticId(id));
-            buffer.steps[length.steps] = Step { id, pc };
-            let at = At {
-                pc,
-                count: hart.count + length.steps as u64,
-            };
-            pc = 'done: {
-                isa::for_each_op!(
-                    dispatch_in_run,
-                    hart,
-                    env,
-                    slot,
-                    at,
-                    buffer,
-                    length,
-                    'done,
-                    'ends
-                )
-            };
-            length.steps += 1;
         }
         let run = Run {
             steps: &buffer.steps[..length.steps],
@@ -193,6 +167,57 @@ impl Hart {
         hart.run = Some(buffer);
         hart.count += length.steps as u64;
         (length.steps != 0).then_some(pc)
+    }
+
+    /// Executes what of a run is decoded, until it is as long as it may be; the next pc.
+    #[inline(never)]
+    fn execute_run<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        (page, ids): (&FetchPage, &IdPage),
+        pc: u64,
+        buffer: &mut RunBuffer,
+        run: &mut RunLength,
+        most: usize,
+    ) -> u64 {
+        let hart = self;
+        let ids: &[Cell<u32>; SLOTS] = &ids.ids;
+        let slots: &[Slot; SLOTS] = &page.code.slots;
+        let (vpage, count) = (page.vpage, hart.count);
+        let mut pc = pc;
+        let mut length = *run;
+        'ends: while length.steps < most {
+            let index = (pc.wrapping_sub(vpage) >> 1) as usize;
+            if index >= SLOTS {
+                break;
+            }
+            let id = ids[index].get();
+            if id == NO_ID {
+                break;
+            }
+            let (slot, id) = (&slots[index], StaticId(id));
+            buffer.steps[length.steps] = Step { id, pc };
+            let at = At {
+                pc,
+                count: count + length.steps as u64,
+            };
+            pc = 'done: {
+                isa::for_each_op!(
+                    dispatch_in_run,
+                    hart,
+                    env,
+                    slot,
+                    at,
+                    buffer,
+                    length,
+                    'done,
+                    'ends
+                )
+            };
+            length.steps += 1;
+        }
+        *run = length;
+        pc
     }
 
     /// Times and executes one instruction. Gives the next pc.
@@ -330,6 +355,42 @@ impl Hart {
             },
             pc,
         )
+    }
+
+    /// Decodes and numbers the next instruction of a run; false if it cannot be part of one.
+    /// Runs, and with them the turns of several harts, so end in the same place whatever was executed before.
+    #[cold]
+    #[inline(never)]
+    fn decode_in_run<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+    ) -> bool {
+        let index = page.slot(pc);
+        let (Some(slot), Some(ids)) = (page.code.slots.get(index), &page.ids) else {
+            return false;
+        };
+        let id = &ids.ids[index];
+        let mut inst = slot.get();
+        if page.strict || inst.len != 0 && id.get() != NO_ID {
+            return false;
+        }
+        if inst.len == 0 {
+            let low = env.bus.ram.load(page.code.pa | pc & 0xfff, 2);
+            // What reaches into the next page is kept nowhere.
+            if pc & 0xfff == 0xffe && low.is_none_or(|low| low & 3 == 3) {
+                return false;
+            }
+            match self.decode_at(env, page, pc) {
+                Ok((decoded, true)) => inst = decoded,
+                _ => return false,
+            }
+        }
+        if id.get() == NO_ID {
+            id.set(self.define(env, page.space, pc, inst).0);
+        }
+        true
     }
 
     /// The third value is false if the instruction is not kept in its slot.

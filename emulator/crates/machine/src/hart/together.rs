@@ -96,8 +96,9 @@ pub fn run_timed_together<T: TimingModel>(
             return RunExit::Idle;
         }
         if now >= limit.cycle || executed(harts).wrapping_sub(start) >= limit.instructions {
-            for (hart, timing) in harts.iter_mut().filter(|(hart, _)| hart.waiting) {
-                hart.sleeps_until(*timing, now.min(limit.cycle));
+            // Their models hear of it when they wake: a stop changes nothing.
+            for (hart, _) in harts.iter_mut().filter(|(hart, _)| hart.waiting) {
+                hart.cycle = hart.cycle.max(now.min(limit.cycle));
             }
             return RunExit::Limit;
         }

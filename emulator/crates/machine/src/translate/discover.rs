@@ -158,3 +158,49 @@ fn translatable(slots: &[Slot; SLOTS], index: usize) -> Option<Placed> {
     let fits = inst.len != 0 && inst.op != Op::AmocasQ && (plain || atomic || inst.op == Op::Fence);
     fits.then_some(Placed { index, inst })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Branches into the middle of as many instructions of a straight line; the second half of each is one of its own,
+    /// so that every block there is has the rest of the line.
+    fn overlapping(branches: usize, line: usize) -> Vec<Block> {
+        const BEQ: u32 = 0x63;
+        /// `lui x10, 0x5050`; its second half is `c.addi x10, 1`.
+        const LUI: u32 = 0x0505_0537;
+        let nothing = DecodedInst {
+            len: 0,
+            ..isa::decode(0)
+        };
+        let slots: [Slot; SLOTS] = std::array::from_fn(|_| Slot::new(nothing));
+        let mut slots = slots;
+        for n in 0..branches {
+            let distance = 4 * branches as u32 + 2;
+            let imm = (distance >> 5 & 63) << 25 | (distance >> 1 & 15) << 8;
+            slots[2 * n] = Slot::new(isa::decode(BEQ | imm));
+            assert_eq!(slots[2 * n].imm(), distance.into());
+        }
+        for n in 0..line {
+            let at = 2 * (branches + n);
+            slots[at] = Slot::new(isa::decode(LUI));
+            slots[at + 1] = Slot::new(isa::decode(LUI >> 16));
+        }
+        discover(&slots, 0)
+    }
+
+    #[test]
+    fn regions_are_not_longer_than_a_page_has_slots() {
+        let length = |blocks: &[Block]| blocks.iter().map(Block::len).sum::<usize>();
+        // The branches, the line, and of each target itself and what follows it.
+        let expected = |branches: usize, line: usize| {
+            let targets = (0..branches).map(|n| line - n);
+            branches + line + targets.sum::<usize>()
+        };
+        assert_eq!(length(&overlapping(10, 150)), expected(10, 150));
+        assert_eq!(expected(13, 150), 2035);
+        assert_eq!(length(&overlapping(13, 150)), 2035);
+        assert_eq!(expected(14, 150), 2173);
+        assert_eq!(length(&overlapping(14, 150)), 0);
+    }
+}

@@ -1,11 +1,12 @@
 //! Counter CSRs and overflow interrupts.
 
-use isa::Interrupt;
+use isa::{Interrupt, Untimed};
 
 use super::Machine;
 use super::asm::*;
-use crate::RAM_BASE;
+use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
+use crate::{Limit, RAM_BASE, Translate};
 
 const MHPMEVENT3: u16 = number::MHPMEVENT3;
 const MHPMCOUNTER3: u16 = number::MHPMCOUNTER3;
@@ -88,6 +89,83 @@ fn fixed_counters_can_leave_machine_mode_out() {
     hart.set_reg(2, user);
     machine.steps(12);
     assert_eq!([5, 6].map(|register| machine.x(register)), [3, 2]);
+}
+
+/// Three passes of a loop in a lower privilege, each ended by an `ecall`; the same counts in every mode.
+#[test]
+fn filters_count_alike_interpreted_translated_and_timed() {
+    const LOWER: u64 = RAM_BASE + 0x2000;
+    const HANDLER: u64 = RAM_BASE + 0x3000;
+    let [minh, sinh, uinh] = [62, 61, 60].map(|bit| 1 << bit);
+    let machine = |supervisor: bool, filter: u64| {
+        let mut machine = Machine::new(&[
+            csrrw(0, number::MCYCLECFG, 1),
+            csrrw(0, number::MINSTRETCFG, 1),
+            csrrw(0, number::MCYCLE, 0),
+            csrrw(0, number::MINSTRET, 0),
+            csrrw(0, number::MEPC, 2),
+            MRET,
+        ]);
+        let lower = [addi(3, 0, 50), addi(3, 3, -1), bne(3, 0, -4), ECALL];
+        machine.write(LOWER, &lower);
+        let handler = [
+            addi(4, 4, 1),
+            bne(4, 7, 16),
+            csrr(5, number::MCYCLE),
+            csrr(6, number::MINSTRET),
+            jal(0, 0),
+            csrrw(0, number::MEPC, 2),
+            MRET,
+        ];
+        machine.write(HANDLER, &handler);
+        let hart = &mut machine.hart;
+        hart.csrs.mtvec = HANDLER;
+        hart.csrs.mstatus |= u64::from(supervisor) << 11; // MPP
+        hart.pmp.set_address(0, u64::MAX);
+        hart.pmp.set_config(0, 0x1f);
+        hart.set_reg(1, filter);
+        hart.set_reg(2, LOWER);
+        hart.set_reg(7, 3);
+        machine
+    };
+    // Cycles and instructions. An `ecall` takes a cycle of the lower privilege, and does not retire. The write of `mcycle`
+    // is in a cycle that counts already.
+    let (lower, higher) = ([306, 303], [14, 13]);
+    let both = [lower[0] + higher[0], lower[1] + higher[1]];
+    for (supervisor, filter, expected) in [
+        (false, 0, both),
+        (false, minh, lower),
+        (false, sinh, both),
+        (false, uinh, higher),
+        (true, minh, lower),
+        (true, sinh, higher),
+        (true, uinh, both),
+        (true, minh | sinh, [0, 0]),
+    ] {
+        let limit = Limit::instructions(5000);
+        let untimed = |translate| {
+            let mut machine = machine(supervisor, filter);
+            machine.hart.set_translate(translate).unwrap();
+            machine.hart.run(&mut machine.bus, &mut Untimed, limit);
+            machine
+        };
+        let mut timed = machine(supervisor, filter);
+        timed.hart.run(&mut timed.bus, &mut Model::new(), limit);
+        let mut in_runs = machine(supervisor, filter);
+        in_runs
+            .hart
+            .run(&mut in_runs.bus, &mut InRuns::new(), limit);
+        let machines = [
+            ("interpreted", untimed(Translate::Nothing)),
+            ("translated", untimed(Translate::Everything)),
+            ("timed", timed),
+            ("timed in runs", in_runs),
+        ];
+        for (mode, machine) in machines {
+            let counts = [5, 6].map(|register| machine.x(register));
+            assert_eq!(counts, expected, "{mode}, {supervisor}, {filter:#x}");
+        }
+    }
 }
 
 #[test]

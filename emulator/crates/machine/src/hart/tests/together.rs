@@ -3,7 +3,7 @@
 use isa::Interrupt;
 
 use super::asm::*;
-use super::model::Model;
+use super::model::{InRuns, Model};
 use crate::{
     Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit, Translate, run_timed_together,
     run_together,
@@ -207,6 +207,40 @@ fn timed_runs_are_the_same_wherever_they_stop() {
     assert!(whole.1.iter().all(|&count| count > 100), "{whole:?}");
     assert_eq!(run(100), whole);
     assert_eq!(run(4000), whole);
+}
+
+/// As after a checkpoint, which does not hold decoded code. Harts lose increments to each other, by where turns end.
+#[test]
+fn turns_end_in_the_same_place_whatever_is_decoded() {
+    let mut program = vec![ld(5, 1, 0)];
+    program.extend((0..40).map(|_| addi(2, 2, 1)));
+    program.extend([addi(5, 5, 1), sd(5, 1, 0), jal(0, -4 * 43)]);
+    let run = |forget: bool| {
+        let programs = [&program[..]; 3];
+        let mut machine = Machine::new(&programs, Translate::Nothing);
+        let mut models = [1, 2, 3].map(|latency| InRuns {
+            model: Model::with_latency(latency),
+            lengths: Vec::new(),
+        });
+        for n in 1..=40 {
+            let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
+            run_timed_together(&mut pairs, &mut machine.bus, Limit::cycle(n * 300));
+            if forget {
+                for hart in &mut machine.harts {
+                    hart.fetch_tlb.flush();
+                    hart.code.clear(&mut machine.bus.ram);
+                }
+            }
+        }
+        let counts = machine.harts.iter().map(|hart| hart.reg(2));
+        let counts: Vec<u64> = counts.collect();
+        let nows = models.map(|model| model.model.now);
+        (machine.data(0), counts, nows)
+    };
+    let whole = run(false);
+    let passes: u64 = whole.1.iter().map(|count| count / 40).sum();
+    assert!(0 < whole.0 && whole.0 < passes, "{whole:?}");
+    assert_eq!(run(true), whole);
 }
 
 #[test]
