@@ -50,13 +50,13 @@ impl Lsu {
         let early = u64::from(s0 == first && fact.file == ring::INT);
         match self.stores.search(access.pa, access.size, s0 + 1) {
             Some(found) => self.behind(found, access.pa, s0, early, tea),
-            None => self.from_cache(access.pa, s0, early, tea),
+            None => self.read_cache(access.pa, s0, early, tea),
         }
     }
 
     /// A load that the data cache answers.
     #[inline(always)]
-    fn from_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
+    fn read_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
         let done = s0 + ANSWER;
         match self
             .l1d
@@ -80,7 +80,7 @@ impl Lsu {
         }
         Answer {
             failed: Some(store.address + REPORT),
-            ..self.from_cache(pa, s0, early, tea)
+            ..self.read_cache(pa, s0, early, tea)
         }
     }
 
