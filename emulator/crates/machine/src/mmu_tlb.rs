@@ -11,7 +11,7 @@ const PAGE_MASK: u64 = !0xfff;
 pub(crate) const WAYS: usize = 256;
 
 /// Entries of the second level, for all rights together; a power of two.
-const SECOND: usize = 8192;
+const SECOND: usize = 32768;
 
 /// Under which rights a data access is made. Each has its own entries, so that a trap or return
 /// flushes nothing.
