@@ -70,6 +70,20 @@ impl Tlb {
         self.filter[page as usize % FILTER] = (page + 1, entry);
     }
 
+    /// Drops an entry's pages from the filter; `gone` is its bit in `used`.
+    fn forget(&mut self, entry: usize, gone: u64) {
+        let drop = |(held, of): &mut (u64, u64)| {
+            if *of == gone {
+                *held = 0;
+            }
+        };
+        match self.bits[entry] {
+            // Its page has one place there.
+            12 => drop(&mut self.filter[self.page[entry].wrapping_sub(1) as usize % FILTER]),
+            _ => self.filter.iter_mut().for_each(drop),
+        }
+    }
+
     /// Adds a translation of a page of 2^`bits` bytes.
     pub fn fill(&mut self, va: u64, bits: u8) {
         let all = u64::MAX >> (64 - self.count);
@@ -81,9 +95,7 @@ impl Tlb {
         let after = free & (u64::MAX << self.hand);
         let entry = if after != 0 { after } else { free }.trailing_zeros();
         let gone = 1 << entry;
-        for (held, _) in self.filter.iter_mut().filter(|(_, of)| *of == gone) {
-            *held = 0;
-        }
+        self.forget(entry as usize, gone);
         self.hand = (entry + 1) % self.count as u32;
         self.used |= gone;
         let bits = bits.clamp(12, 63);
