@@ -71,10 +71,16 @@ fn main() -> anyhow::Result<()> {
         names.join(" ")
     );
     let start = Instant::now();
-    let found = FOUND.lines().filter_map(|line| line.parse::<u64>().ok());
+    let numbers = FOUND.lines().filter_map(|line| line.split('#').next());
+    let found: Vec<u64> = numbers
+        .filter_map(|number| number.trim().parse().ok())
+        .collect();
     let seeds: Box<dyn Iterator<Item = u64>> = match args.seed {
         Some(seed) => Box::new(seed..),
-        None => Box::new(found.chain(1..)),
+        None => {
+            let others = (1..).filter(|seed| !found.contains(seed));
+            Box::new(found.iter().copied().chain(others))
+        }
     };
     let (mut programs, mut crashes, mut instructions) = (0u64, 0u64, 0u64);
     for seed in seeds {
