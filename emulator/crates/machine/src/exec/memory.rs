@@ -7,9 +7,9 @@ use crate::code_cache::Slot;
 use crate::fp::{half, nan_box};
 use crate::hart::{At, Env, Hart};
 
-/// `name: type as extension`: rd gets the value extended to 64 bits.
+/// `name(check): type as extension`: rd gets the value extended to 64 bits. `check` says whether FP registers are on.
 macro_rules! loads {
-    ($($name:ident: $value:ident $type:ty => $extended:expr;)*) => {
+    ($($name:ident$(($check:ident))?: $value:ident $type:ty => $extended:expr;)*) => {
         impl Hart {$(
             #[inline(always)]
             pub(crate) fn $name<T: TimingModel>(
@@ -18,6 +18,7 @@ macro_rules! loads {
                 inst: &Slot,
                 at: At,
             ) -> Next {
+                $(self.$check(inst)?;)?
                 let va = self.get(inst.rs1()).wrapping_add(inst.imm());
                 let $value = self.load::<T, $type>(env, va, at.count)?;
                 self.put(inst.rd(), $extended);
@@ -27,8 +28,9 @@ macro_rules! loads {
     };
 }
 
+/// The same for stores: registers of both kinds are numbered together.
 macro_rules! stores {
-    ($($name:ident: $type:ty;)*) => {
+    ($($name:ident$(($check:ident))?: $type:ty;)*) => {
         impl Hart {$(
             #[inline(always)]
             pub(crate) fn $name<T: TimingModel>(
@@ -37,49 +39,11 @@ macro_rules! stores {
                 inst: &Slot,
                 at: At,
             ) -> Next {
+                $(self.$check(inst)?;)?
                 let va = self.get(inst.rs1()).wrapping_add(inst.imm());
                 let value = self.get(inst.rs2()) as $type;
                 self.store::<T, $type>(env, va, value, at.count)?;
                 following(inst, at)
-            }
-        )*}
-    };
-}
-
-/// The same for an FP register, which must be on.
-macro_rules! fp_loads {
-    ($($name:ident: $value:ident $type:ty => $boxed:expr;)*) => {
-        impl Hart {$(
-            #[inline(always)]
-            pub(crate) fn $name<T: TimingModel>(
-                &mut self,
-                env: &mut Env<'_, T>,
-                inst: &Slot,
-                at: At,
-            ) -> Next {
-                self.fp_writes(inst)?;
-                let va = self.get(inst.rs1()).wrapping_add(inst.imm());
-                let $value = self.load::<T, $type>(env, va, at.count)?;
-                self.put(inst.rd(), $boxed);
-                following(inst, at)
-            }
-        )*}
-    };
-}
-
-/// `name: integer store`: registers of both kinds are numbered together.
-macro_rules! fp_stores {
-    ($($name:ident: $store:ident;)*) => {
-        impl Hart {$(
-            #[inline(always)]
-            pub(crate) fn $name<T: TimingModel>(
-                &mut self,
-                env: &mut Env<'_, T>,
-                inst: &Slot,
-                at: At,
-            ) -> Next {
-                self.fp_reads(inst)?;
-                self.$store(env, inst, at)
             }
         )*}
     };
@@ -93,6 +57,9 @@ loads! {
     lbu: value u8 => value.into();
     lhu: value u16 => value.into();
     lwu: value u32 => value.into();
+    flh(fp_writes): value u16 => half::nan_box(value);
+    flw(fp_writes): value u32 => nan_box(value);
+    fld(fp_writes): value u64 => value;
 }
 
 stores! {
@@ -100,16 +67,7 @@ stores! {
     sh: u16;
     sw: u32;
     sd: u64;
-}
-
-fp_loads! {
-    flh: value u16 => half::nan_box(value);
-    flw: value u32 => nan_box(value);
-    fld: value u64 => value;
-}
-
-fp_stores! {
-    fsh: sh;
-    fsw: sw;
-    fsd: sd;
+    fsh(fp_reads): u16;
+    fsw(fp_reads): u32;
+    fsd(fp_reads): u64;
 }
