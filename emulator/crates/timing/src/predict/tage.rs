@@ -253,6 +253,8 @@ mod tests {
             pieces.fold(0, |sum, piece| sum ^ piece) as u32 & ((1 << width) - 1)
         };
         assert_eq!(folded::<0, 7>(history), all(7, history & 3));
+        assert_eq!(folded::<3, 8>(history), all(8, history & 0xffff));
+        assert_eq!(folded::<5, 8>(history), all(8, history));
         assert_eq!(folded::<4, 9>(history), all(9, history & 0xffff_ffff));
         assert_eq!(folded::<5, 7>(history), all(7, history));
         assert_eq!(folded::<5, 9>(history), all(9, history));
