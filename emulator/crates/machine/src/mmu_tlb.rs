@@ -376,6 +376,22 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_empties_many_slots_as_it_does_few() {
+        let mut tlb = DataTlb::new();
+        let pages = |count: u64| (0..count).map(|page| page << 12);
+        for count in [3, Filled::MOST as u64 + 100, 3] {
+            for rights in Rights::ALL {
+                pages(count).for_each(|va| tlb.insert(va, rights, 0x10_0000 as *mut u8));
+                assert!(tlb.lookup((count - 1) << 12, 8, rights).is_some());
+            }
+            tlb.flush();
+            for rights in Rights::ALL {
+                assert!(pages(count).all(|va| tlb.lookup(va, 8, rights).is_none()));
+            }
+        }
+    }
+
+    #[test]
     fn flushes() {
         let mut tlb = DataTlb::new();
         let host = 0x10_0000 as *mut u8;

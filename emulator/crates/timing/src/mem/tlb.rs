@@ -136,5 +136,8 @@ mod tests {
         tlb.fill(0x8020_0000, 21);
         assert!(tlb.hit(0x803f_ffff));
         assert!(!tlb.hit(0x8040_0000));
+        tlb.fill(0x1000, 12);
+        tlb.fill(0x2000, 12);
+        assert!(!tlb.hit(0x803f_ffff), "its place was taken");
     }
 }
