@@ -62,10 +62,12 @@ fn an_overflow_interrupts_in_its_cycle() {
     assert_eq!(machine.x(5), 1 << 63 | 1);
 }
 
-/// `mcycle` and `minstret` leave machine mode out; the `mret` counts as machine mode's, the `ecall` does not retire.
-#[test]
-fn fixed_counters_can_leave_machine_mode_out() {
-    let user = RAM_BASE + 0x2000;
+const LOWER: u64 = RAM_BASE + 0x2000;
+
+/// Sets both fixed counters' `filter`, starts them, and goes to `lower` in user mode; its traps go to `handler`, with
+/// `lower`'s address in `x2`.
+fn filtered(filter: u64, lower: &[u32], handler: &[u32]) -> Machine {
+    const HANDLER: u64 = RAM_BASE + 0x3000;
     let mut machine = Machine::new(&[
         csrrw(0, number::MCYCLECFG, 1),
         csrrw(0, number::MINSTRETCFG, 1),
@@ -74,19 +76,27 @@ fn fixed_counters_can_leave_machine_mode_out() {
         csrrw(0, number::MEPC, 2),
         MRET,
     ]);
-    machine.write(user, &[addi(3, 3, 1), addi(3, 3, 1), ECALL]);
+    machine.write(LOWER, lower);
+    machine.write(HANDLER, handler);
+    let hart = &mut machine.hart;
+    hart.csrs.mtvec = HANDLER;
+    hart.pmp.set_address(0, u64::MAX);
+    hart.pmp.set_config(0, 0x1f);
+    hart.set_reg(1, filter);
+    hart.set_reg(2, LOWER);
+    machine
+}
+
+/// `mcycle` and `minstret` leave machine mode out; the `mret` counts as machine mode's, the `ecall` does not retire.
+#[test]
+fn fixed_counters_can_leave_machine_mode_out() {
     let handler = [
         addi(4, 4, 1),
         csrr(5, number::MCYCLE),
         csrr(6, number::MINSTRET),
     ];
-    machine.write(RAM_BASE + 0x3000, &handler);
-    let hart = &mut machine.hart;
-    hart.csrs.mtvec = RAM_BASE + 0x3000;
-    hart.pmp.set_address(0, u64::MAX);
-    hart.pmp.set_config(0, 0x1f);
-    hart.set_reg(1, 1 << 62); // MINH
-    hart.set_reg(2, user);
+    let minh = 1 << 62;
+    let mut machine = filtered(minh, &[addi(3, 3, 1), addi(3, 3, 1), ECALL], &handler);
     machine.steps(12);
     assert_eq!([5, 6].map(|register| machine.x(register)), [3, 2]);
 }
@@ -94,20 +104,9 @@ fn fixed_counters_can_leave_machine_mode_out() {
 /// Three passes of a loop in a lower privilege, each ended by an `ecall`; the same counts in every mode.
 #[test]
 fn filters_count_alike_interpreted_translated_and_timed() {
-    const LOWER: u64 = RAM_BASE + 0x2000;
-    const HANDLER: u64 = RAM_BASE + 0x3000;
     let [minh, sinh, uinh] = [62, 61, 60].map(|bit| 1 << bit);
     let machine = |supervisor: bool, filter: u64| {
-        let mut machine = Machine::new(&[
-            csrrw(0, number::MCYCLECFG, 1),
-            csrrw(0, number::MINSTRETCFG, 1),
-            csrrw(0, number::MCYCLE, 0),
-            csrrw(0, number::MINSTRET, 0),
-            csrrw(0, number::MEPC, 2),
-            MRET,
-        ]);
         let lower = [addi(3, 0, 50), addi(3, 3, -1), bne(3, 0, -4), ECALL];
-        machine.write(LOWER, &lower);
         let handler = [
             addi(4, 4, 1),
             bne(4, 7, 16),
@@ -117,15 +116,9 @@ fn filters_count_alike_interpreted_translated_and_timed() {
             csrrw(0, number::MEPC, 2),
             MRET,
         ];
-        machine.write(HANDLER, &handler);
-        let hart = &mut machine.hart;
-        hart.csrs.mtvec = HANDLER;
-        hart.csrs.mstatus |= u64::from(supervisor) << 11; // MPP
-        hart.pmp.set_address(0, u64::MAX);
-        hart.pmp.set_config(0, 0x1f);
-        hart.set_reg(1, filter);
-        hart.set_reg(2, LOWER);
-        hart.set_reg(7, 3);
+        let mut machine = filtered(filter, &lower, &handler);
+        machine.hart.csrs.mstatus |= u64::from(supervisor) << 11; // MPP
+        machine.hart.set_reg(7, 3);
         machine
     };
     // Cycles and instructions. An `ecall` takes a cycle of the lower privilege, and does not retire. The write of `mcycle`
