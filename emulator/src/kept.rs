@@ -19,7 +19,7 @@ const END: u64 = 24;
 const LEVEL: i32 = 1;
 
 /// What an evaluation was made by, and of.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 struct Stamp {
     simulator: String,
     trace_bytes: u64,

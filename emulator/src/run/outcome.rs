@@ -53,9 +53,6 @@ impl Outcome {
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
-        if let (Some(evaluation), true) = (self.evaluations().first(), self.has_whole_trace(plan)) {
-            kept::keep(out, evaluation).map_err(|e| bad_input(out, e))?;
-        }
         for (hart, evaluation) in self.evaluations().iter().enumerate() {
             let mut folder = out.to_owned();
             // Those of the first hart lie where they do with one hart.
@@ -67,6 +64,10 @@ impl Outcome {
             let run = run.clone();
             let text = report_cmd::write(evaluation, &symbols(plan), &folder, &plan.preset, run)?;
             print!("{text}");
+        }
+        // Last: without it nothing is lost.
+        if let (Some(evaluation), true) = (self.evaluations().first(), self.has_whole_trace(plan)) {
+            kept::keep(out, evaluation).map_err(|e| bad_input(out, e))?;
         }
         Ok(())
     }
