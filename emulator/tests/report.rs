@@ -175,6 +175,7 @@ fn a_browser_shows_the_page() {
             "look closer",
             "ST-L1",
             "<ol id=\"sentences\"><li>",
+            "aria-label=\"Cycle stack over time",
         ] {
             assert!(shown_part.contains(shown), "{scheme}: no {shown}");
         }

@@ -308,19 +308,19 @@ struct Details {
 
 impl Details {
     #[inline(never)]
-    fn span(&mut self, span: &Span<'_>, process: ProcessId) {
-        self.slots.span(span);
+    fn span(&mut self, span: &Span<'_>, process: ProcessId, facts: &[InstFacts]) {
+        self.slots.span(span, facts);
         self.signatures.span(span, process);
     }
 
     #[inline(never)]
-    fn block(&mut self, block: &Block<'_>, process: ProcessId) {
+    fn block(&mut self, block: &Block<'_>, process: ProcessId, facts: &[InstFacts]) {
         self.signatures.block(block, process);
-        if self.slots.block(block) {
+        if self.slots.block(block, facts) {
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span));
+        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span, facts));
         while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
         {
             (at, cycle) = (at + len, commit);
@@ -475,7 +475,7 @@ impl SpanSink for Run {
         }
         self.oracle.block(&block);
         if let Some(details) = &mut self.details {
-            details.block(&block, self.process);
+            details.block(&block, self.process, &self.facts);
         }
         let (records, cycles) = (block.records.len(), block.cycles);
         let end = self.profiled + cycles;
@@ -501,7 +501,7 @@ impl SpanSink for Run {
             }
             self.oracle.span(span);
             if let Some(details) = &mut self.details {
-                details.span(span, self.process);
+                details.span(span, self.process, &self.facts);
             }
             if let Some(stacks) = &mut self.stacks {
                 stacks.charge(span, self.process);

@@ -117,13 +117,19 @@ impl Component {
 
     /// The published category. The class of the instruction decides where the component does not:
     /// a device access is a load or a store, an atomic serialises but waits as a load does.
-    pub const fn category(self, class: Class) -> Category {
+    pub fn category(self, class: Class) -> Category {
+        self.category_of(|| class)
+    }
+
+    /// The same; `class` is asked only where it decides.
+    #[inline]
+    pub(crate) fn category_of(self, class: impl FnOnce() -> Class) -> Category {
         match self {
             Self::Execution => Category::Execution,
             Self::Alu | Self::Divider => Category::AluStall,
             Self::LoadL1 | Self::LoadL2 | Self::LoadLlc | Self::LoadDram => Category::LoadStall,
             Self::Store => Category::StoreStall,
-            Self::Serialize | Self::Device => match class {
+            Self::Serialize | Self::Device => match class() {
                 Class::Load | Class::Atomic => Category::LoadStall,
                 Class::Store => Category::StoreStall,
                 _ => Category::AluStall,

@@ -129,6 +129,24 @@ impl std::ops::AddAssign for Slots {
     }
 }
 
+/// What time went on, in both views.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Commit slots per leaf.
+    pub slots: Slots,
+    /// Cycles per published category, in the order of [`crate::Category::ALL`].
+    pub cycles: [u64; 7],
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.slots += other.slots;
+        for (mine, theirs) in self.cycles.iter_mut().zip(other.cycles) {
+            *mine += theirs;
+        }
+    }
+}
+
 /// A run's slots. Those of a process are `width` times its profiled cycles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopDown {
@@ -136,7 +154,7 @@ pub struct TopDown {
     pub width: u32,
     /// Per process number the slots of each instruction that has any, by leaf; ascending.
     pub by_process: Vec<Vec<(InstId, Slot, u64)>>,
-    /// The same over time.
+    /// The same over time, and the cycle stacks.
     pub windows: Vec<SlotWindow>,
 }
 
@@ -149,8 +167,8 @@ pub struct SlotWindow {
     pub end: u64,
     /// Profiled cycles in it: neither idle nor outside of the region of interest.
     pub cycles: u64,
-    /// Slots per process, ascending.
-    pub slots: Vec<(ProcessId, Slots)>,
+    /// What each process spent, ascending.
+    pub processes: Vec<(ProcessId, Spent)>,
 }
 
 /// A node of the method's tree.

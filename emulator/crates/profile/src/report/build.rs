@@ -61,7 +61,7 @@ impl Report {
         let instructions = rows::instructions(&selection, &gathered, &focus);
         let listings = super::listing::listings(&selection, &gathered, &functions, &focus);
         let top_down =
-            super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions, &focus);
+            super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions);
         let mut maker = rows::Maker::new(&selection);
         let tea = super::tea::tea(evaluation, &gathered, &names, &columns, &focus, &mut maker);
         let disagreements =

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::gather::Rows;
 use super::rows::Function;
-use crate::Evaluation;
 use crate::symbolize::{FunctionId, Symbols};
-use crate::topdown::{NODES, Node, Slots};
+use crate::topdown::{NODES, Node, Slots, Spent};
+use crate::{Evaluation, ProcessId};
 
 /// Functions with a row, the most slots first.
 const MAX_FUNCTIONS: usize = 200;
@@ -52,9 +52,11 @@ pub struct TopDownWindow {
     pub end: u64,
     /// Profiled cycles in it.
     pub cycles: u64,
-    /// Per process in focus, and for all (index 0), the share of this window's slots by node of the tree, in the
+    /// Per process that ran, and for all (index 0), the share of this window's slots by node of the tree, in the
     /// order of [`TopDownReport::nodes`].
     pub processes: BTreeMap<usize, Vec<f64>>,
+    /// The same of its cycles by category of the cycle stacks, in the order of [`super::Report::categories`].
+    pub stacks: BTreeMap<usize, [f64; 7]>,
 }
 
 pub(super) fn top_down(
@@ -63,7 +65,6 @@ pub(super) fn top_down(
     symbols: &Symbols,
     names: &[String],
     functions: &[Function],
-    focus: &[usize],
 ) -> Option<TopDownReport> {
     let slots = evaluation.top_down.as_ref()?;
     let mut whole = Slots::default();
@@ -97,27 +98,30 @@ pub(super) fn top_down(
         .collect();
     functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
     functions.truncate(MAX_FUNCTIONS);
+    let rows = |(index, rows): (usize, &Rows)| (rows.process, index + 1);
+    let index: BTreeMap<ProcessId, usize> = gathered.iter().enumerate().map(rows).collect();
     let windows = slots.windows.iter().map(|window| {
-        let mut all = Slots::default();
-        window.slots.iter().for_each(|(_, slots)| all += *slots);
-        let shares = |slots: &Slots| {
-            NODES
-                .iter()
-                .map(|node| share(node.of(slots), all.total()))
-                .collect()
+        let mut all = Spent::default();
+        window.processes.iter().for_each(|(_, spent)| all += *spent);
+        let shown = window
+            .processes
+            .iter()
+            .filter_map(|(process, spent)| Some((*index.get(process)?, spent)));
+        let shown = shown.chain([(0, &all)]);
+        let nodes = |spent: &Spent| {
+            let share = |node: &Node| share(node.of(&spent.slots), all.slots.total());
+            NODES.iter().map(share).collect()
         };
-        let of = |index: &usize| {
-            let process = gathered.get(index.checked_sub(1)?)?.process;
-            let (_, slots) = window.slots.iter().find(|(id, _)| *id == process)?;
-            Some((*index, shares(slots)))
-        };
-        let mut processes: BTreeMap<usize, Vec<f64>> = focus.iter().filter_map(of).collect();
-        processes.insert(0, shares(&all));
+        let stack = |spent: &Spent| spent.cycles.map(|cycles| share(cycles, window.cycles));
         TopDownWindow {
             start: window.start,
             end: window.end,
             cycles: window.cycles,
-            processes,
+            processes: shown
+                .clone()
+                .map(|(at, spent)| (at, nodes(spent)))
+                .collect(),
+            stacks: shown.map(|(at, spent)| (at, stack(spent))).collect(),
         }
     });
     Some(TopDownReport {

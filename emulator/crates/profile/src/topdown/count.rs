@@ -1,12 +1,15 @@
 //! From spans to slots.
 
-use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaEvents, gap_spans};
+use commit_trace::{
+    Class, CommitRecord, CycleClass, InstFacts, InstId, Redirect, Span, State, TeaEvents, gap_spans,
+};
 
-use super::{Slot, SlotWindow, Slots, TopDown};
-use crate::ProcessId;
+use super::{Slot, SlotWindow, Spent, TopDown};
 use crate::block::{Block, Each};
+use crate::oracle::component;
 use crate::paged::Paged;
 use crate::tally::Tally;
+use crate::{Category, ProcessId};
 
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
 const DECODE_TO_ROB: u64 = 2;
@@ -62,8 +65,8 @@ impl Counter {
         }
     }
 
-    /// Counts a profiled span.
-    pub(crate) fn span(&mut self, span: &Span<'_>) {
+    /// Counts a profiled span; `facts` are those of all instructions so far.
+    pub(crate) fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
         let Some(record) = span.records.first() else {
             return;
         };
@@ -72,14 +75,14 @@ impl Counter {
         self.windows.cycles += span.cycles;
         match span.state {
             State::Computing => self.computing(span),
-            _ => self.waiting(span, record),
+            _ => self.waiting(span, record, facts),
         }
         self.windows.end = span.end();
     }
 
     /// Counts a block; false if it does not end in the open window: nothing was done then.
     #[inline(always)]
-    pub(crate) fn block(&mut self, block: &Block<'_>) -> bool {
+    pub(crate) fn block(&mut self, block: &Block<'_>, facts: &[InstFacts]) -> bool {
         let end = block.cycle + block.cycles;
         let is_within = |start: u64| end - start < self.windows.length;
         if !self.windows.start.is_some_and(is_within) {
@@ -87,7 +90,7 @@ impl Counter {
         }
         self.windows.cycles += block.cycles;
         self.windows.end = end + 1;
-        self.retire(block.records);
+        self.retire(block.records, block.starts.count_ones().into());
         let mut cycle = block.cycle;
         block.groups(|at, size| {
             let group = &block.records[at..at + size];
@@ -99,7 +102,7 @@ impl Counter {
                 let before = block.before(at);
                 let mut sink = Each(|span: &Span<'_>| {
                     if let Some(record) = span.records.first() {
-                        self.waiting(span, record);
+                        self.waiting(span, record, facts);
                     }
                 });
                 gap_spans(before, first, cycle + 1, gap, commit, &mut sink);
@@ -112,7 +115,13 @@ impl Counter {
 
     /// A span in which nothing commits.
     #[inline]
-    fn waiting(&mut self, span: &Span<'_>, record: &CommitRecord) {
+    fn waiting(&mut self, span: &Span<'_>, record: &CommitRecord, facts: &[InstFacts]) {
+        let class = || match facts.get(record.inst.0 as usize) {
+            Some(facts) => facts.class,
+            None => Class::Int,
+        };
+        let category = component(span.state, record).category_of(class);
+        self.windows.now.cycles[category as usize] += span.cycles;
         let slots = self.width * span.cycles;
         match span.state {
             State::Stalled => self.lose(self.process, record.inst, backend(record), slots),
@@ -128,14 +137,16 @@ impl Counter {
     }
 
     fn computing(&mut self, span: &Span<'_>) {
-        self.retire(span.records);
+        self.retire(span.records, 1);
         self.leave_over(span.records, span.commit);
     }
 
-    fn retire(&mut self, records: &[CommitRecord]) {
+    /// These committed, in so many cycles.
+    fn retire(&mut self, records: &[CommitRecord], cycles: u64) {
         let insts = records.iter().map(|record| record.inst.0);
         self.retired[self.process].update(insts, |retired| *retired += 1);
-        self.windows.now[Slot::Retiring] += records.len() as u64;
+        self.windows.now.slots[Slot::Retiring] += records.len() as u64;
+        self.windows.now.cycles[Category::Execution as usize] += cycles;
     }
 
     /// The slots that these, which commit in one cycle, do not use.
@@ -215,9 +226,9 @@ impl Counter {
         let key = u64::from(inst.0) | (slot as u64) << 32 | (process as u64) << 36;
         self.lost.add(key, slots);
         if process == self.process {
-            self.windows.now[slot] += slots;
+            self.windows.now.slots[slot] += slots;
         } else {
-            self.windows.of(process)[slot] += slots;
+            self.windows.of(process).slots[slot] += slots;
         }
     }
 
@@ -295,7 +306,7 @@ fn latency(record: &CommitRecord) -> Slot {
     }
 }
 
-/// Slots over time: windows of equal length, as many as fit a picture. They end where spans do.
+/// Time spent over time: windows of equal length, as many as fit a picture. They end where spans do.
 #[derive(Debug)]
 struct Windows {
     length: u64,
@@ -304,9 +315,9 @@ struct Windows {
     end: u64,
     cycles: u64,
     /// Of the process that runs, since it was selected or the window began.
-    now: Slots,
+    now: Spent,
     /// Of all processes, up to there.
-    slots: Vec<(ProcessId, Slots)>,
+    processes: Vec<(ProcessId, Spent)>,
     list: Vec<SlotWindow>,
 }
 
@@ -317,8 +328,8 @@ impl Default for Windows {
             start: None,
             end: 0,
             cycles: 0,
-            now: Slots::default(),
-            slots: Vec::new(),
+            now: Spent::default(),
+            processes: Vec::new(),
             list: Vec::new(),
         }
     }
@@ -336,24 +347,24 @@ impl Windows {
         }
     }
 
-    fn of(&mut self, process: usize) -> &mut Slots {
+    fn of(&mut self, process: usize) -> &mut Spent {
         let id = ProcessId(process as u32);
         let at = match self
-            .slots
+            .processes
             .binary_search_by_key(&id, |(process, _)| *process)
         {
             Ok(at) => at,
             Err(at) => {
-                self.slots.insert(at, (id, Slots::default()));
+                self.processes.insert(at, (id, Spent::default()));
                 at
             }
         };
-        &mut self.slots[at].1
+        &mut self.processes[at].1
     }
 
     fn flush(&mut self, process: usize) {
         let now = std::mem::take(&mut self.now);
-        if now != Slots::default() {
+        if now != Spent::default() {
             *self.of(process) += now;
         }
     }
@@ -366,23 +377,23 @@ impl Windows {
             start,
             end: self.end,
             cycles: std::mem::take(&mut self.cycles),
-            slots: std::mem::take(&mut self.slots),
+            processes: std::mem::take(&mut self.processes),
         });
         if self.list.len() == 2 * WINDOWS {
             self.length *= 2;
             let pairs = self.list.chunks(2).map(|pair| {
                 let mut both = Windows {
-                    slots: pair[0].slots.clone(),
+                    processes: pair[0].processes.clone(),
                     ..Windows::default()
                 };
-                for (process, slots) in &pair[1].slots {
-                    *both.of(process.0 as usize) += *slots;
+                for (process, spent) in &pair[1].processes {
+                    *both.of(process.0 as usize) += *spent;
                 }
                 SlotWindow {
                     start: pair[0].start,
                     end: pair[1].end,
                     cycles: pair[0].cycles + pair[1].cycles,
-                    slots: both.slots,
+                    processes: both.processes,
                 }
             });
             self.list = pairs.collect();

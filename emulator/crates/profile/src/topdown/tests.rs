@@ -28,6 +28,12 @@ fn sums(top_down: &TopDown) -> Vec<Slots> {
     top_down.by_process.iter().map(sum).collect()
 }
 
+fn add(sum: &mut [u64; 7], part: [u64; 7]) {
+    sum.iter_mut()
+        .zip(part)
+        .for_each(|(sum, part)| *sum += part);
+}
+
 fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
     let top_down = evaluation.top_down.as_ref().unwrap();
     let sums = sums(top_down);
@@ -38,18 +44,29 @@ fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
     let retired: u64 = sums.iter().map(|slots| slots[Slot::Retiring]).sum();
     prop_assert_eq!(retired, evaluation.instructions);
     let mut over_time = vec![Slots::default(); sums.len()];
+    let mut stacks = vec![[0; 7]; sums.len()];
     let mut end = 0;
     for window in &top_down.windows {
         prop_assert!(window.start >= end && window.end > window.start);
         end = window.end;
-        let total: u64 = window.slots.iter().map(|(_, slots)| slots.total()).sum();
+        let spent = || window.processes.iter().map(|(_, spent)| spent);
+        let total: u64 = spent().map(|spent| spent.slots.total()).sum();
         prop_assert_eq!(total, width * window.cycles);
-        window
-            .slots
-            .iter()
-            .for_each(|(process, slots)| over_time[process.0 as usize] += *slots);
+        let total: u64 = spent().flat_map(|spent| spent.cycles).sum();
+        prop_assert_eq!(total, window.cycles);
+        for (process, spent) in &window.processes {
+            over_time[process.0 as usize] += spent.slots;
+            add(&mut stacks[process.0 as usize], spent.cycles);
+        }
     }
     prop_assert_eq!(over_time, sums);
+    let mut expected = vec![[0; 7]; stacks.len()];
+    for (process, inst, stack) in evaluation.stacks.iter() {
+        let class = evaluation.facts[inst.0 as usize].class;
+        add(&mut expected[process.0 as usize], stack.categories(class));
+    }
+    let in_cycles = |units: [u64; 7]| units.map(|units| units / UNITS_PER_CYCLE);
+    prop_assert_eq!(stacks, Vec::from_iter(expected.into_iter().map(in_cycles)));
     Ok(())
 }
 

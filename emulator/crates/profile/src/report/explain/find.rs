@@ -33,7 +33,7 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
                 let index = key
                     .parse::<usize>()
                     .ok()
-                    .filter(|_| ends(steps, "processes"));
+                    .filter(|_| ends(steps, "processes") || ends(steps, "stacks"));
                 let name = index
                     .and_then(|index| report["processes"][index]["name"].as_str())
                     .unwrap_or(key);
@@ -88,10 +88,11 @@ fn of_list<'a>(report: &'a Value, steps: &[Step], index: usize) -> Option<&'a st
     match &*steps.last()?.key {
         "stack" => report["categories"][index].as_str(),
         "errors" | "samples" | "shares" => report["columns"][index]["name"].as_str(),
-        _ if steps.len() >= 2 && ends(&steps[..steps.len() - 1], "processes") => {
-            report["top_down"]["nodes"][index]["path"].as_str()
-        }
-        _ => None,
+        _ => match &*steps[..steps.len() - 1].last()?.key {
+            "processes" => report["top_down"]["nodes"][index]["path"].as_str(),
+            "stacks" => report["categories"][index].as_str(),
+            _ => None,
+        },
     }
 }
 

@@ -500,6 +500,11 @@ impl<'a> Way<'a> {
             ["nodes", ..] => rule("Depth in the tree: 1 for the roots.", "not a measurement", "profile/src/topdown.rs (NODES)", TMA),
             ["windows", _, "processes", ..] => rule("Share of the window's slots that this process spent on this node of the tree (top_down.nodes, in order).", "slots of the node / slots of all processes in the window", TOP_DOWN, TMA)
                 .from("the window's slots", self.own(3, "cycles").zip(self.at(&["top_down", "width"])).map(|(cycles, width)| cycles * width)),
+            ["windows", _, "stacks", ..] => {
+                let category = self.names[5];
+                rule(format!("Share of the window's profiled cycles that this process spent in the category \"{category}\" of the cycle stacks."), "cycles of the process in that state within the window / profiled cycles of the window", TOP_DOWN, "TIP (MICRO 2021), figure 7")
+                    .from("the window's cycles", self.own(3, "cycles"))
+            }
             ["windows", ..] => rule("The window's first cycle, the first after it, and its profiled cycles.", "equal lengths, ended where spans end", TOP_DOWN, TMA),
             [_, _, "slots"] => {
                 let (process, cycles) = self.process_of(3);

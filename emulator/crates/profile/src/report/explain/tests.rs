@@ -51,6 +51,19 @@ fn every_number_has_a_rule_and_a_path_that_leads_to_it() {
 }
 
 #[test]
+fn stacks_over_time_name_process_and_category() {
+    let report = report();
+    let path = "top_down.windows.0.stacks.all.Load stall";
+    let found = explained(&report, path);
+    assert_eq!(found[0].path, path);
+    assert!(found[0].meaning.contains("\"Load stall\""), "{:?}", found);
+    assert_eq!(
+        Some(found[0].value),
+        report["top_down"]["windows"][0]["stacks"]["0"][2].as_f64()
+    );
+}
+
+#[test]
 fn paths_are_names_in_any_case() {
     let report = report();
     let process = report["processes"][1]["name"].as_str().unwrap();

@@ -137,6 +137,11 @@ function errorLegend() {
 
 /* Cycle stacks */
 
+const categories = data.categories.map((name, index) => ({ name, index, color: `var(--c${index})` }));
+
+const legend = (parts) => make("div", { class: "legend" }, ...parts.map((part) =>
+  make("span", {}, make("i", { class: "swatch", style: `background:${part.color}` }), part.name)));
+
 function stackTitle(stack, total) {
   return data.categories.map((name, index) => [name, stack[index]]).filter(([, share]) => share > 0)
     .map(([name, share]) => `${name} ${percent(share / total)} %`).join("\n");
@@ -181,6 +186,8 @@ function stacks() {
     row(`${chosen.name} (class: ${chosen.class})`, chosen.share, chosen.stack),
     ...functionsOf().slice(0, 14).filter((f) => f[F.cycles] > 0)
       .map((f) => row(owner(f, F.process) + text(f[F.name]), scale(f) * f[F.share], f[F.stack])));
+  if (!data.top_down) return;
+  overTime("stack-time", "Cycle stack", categories, (window) => window.stacks);
 }
 
 /* Disagreements in words */
@@ -245,8 +252,9 @@ function topDown() {
   const below = (root) => tree.nodes.filter((node) => node.path === root.path || node.path.startsWith(root.path + "."));
   byId("tree").replaceChildren(...tree.nodes.filter((node) => node.level === 1)
     .map((root) => make("div", {}, ...below(root).map(line))));
-  overTime(tree);
-  const roots = tree.nodes.filter((node) => node.level === 1);
+  const roots = tree.nodes.map((node, index) => ({ ...node, index, color: ROOT_COLORS[node.path] }))
+    .filter((node) => node.level === 1);
+  overTime("time", "Top-down", roots, (window) => window.processes);
   const names = Object.fromEntries(tree.nodes.map((node) => [node.path, node.name]));
   const deepest = (closer) => closer.filter((path) => !closer.some((other) => other.startsWith(path + ".")));
   table(byId("tree-functions"), [
@@ -261,35 +269,31 @@ function topDown() {
     .show(tree.functions.filter((f) => process === 0 || f.process === process));
 }
 
-// The roots' shares, one on the other; what a process did not use of a window is left empty.
-function overTime(tree) {
-  const windows = tree.windows.filter((window) => window.cycles > 0);
-  if (!windows.length) return;
+// Shares of `parts` ({ name, color, index }) in each window from the process's first to its last, one on the other; what
+// it did not use of a window is left empty. `of` gives a window's shares by process.
+function overTime(host, name, parts, of) {
+  const windows = data.top_down.windows.filter((window) => window.cycles > 0 && of(window)[process]);
+  if (!windows.length) return byId(host).replaceChildren();
   const [from, to] = [windows[0].start, windows[windows.length - 1].end];
-  const roots = tree.nodes.map((node, index) => ({ ...node, index })).filter((node) => node.level === 1);
-  const key = windows.some((window) => process in window.processes) ? process : 0;
   const svg = make("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
-    "aria-label": `Top-down over time, cycle ${number(from)} to ${number(to)}` });
+    "aria-label": `${name} over time, cycle ${number(from)} to ${number(to)}` });
   for (const window of windows) {
-    const shares = window.processes[key];
-    if (!shares) continue;
+    const shares = of(window)[process];
     const x = 1000 * (window.start - from) / (to - from);
     const width = 1000 * (window.end - window.start) / (to - from);
     let bottom = 100;
     const group = make("g", {}, make("title", {}, `cycle ${number(window.start)}: ` +
-      roots.map((node) => `${node.name} ${percent(shares[node.index])} %`).join(", ")));
-    for (const node of roots) {
-      const height = 100 * shares[node.index];
+      parts.map((part) => `${part.name} ${percent(shares[part.index])} %`).join(", ")));
+    for (const part of parts) {
+      const height = 100 * shares[part.index];
       bottom -= height;
       group.append(make("rect", { x: x.toFixed(2), y: bottom.toFixed(2), width: (width + 0.2).toFixed(2),
-        height: height.toFixed(2), style: `fill:${ROOT_COLORS[node.path]}` }));
+        height: height.toFixed(2), style: `fill:${part.color}` }));
     }
     svg.append(group);
   }
-  byId("time").replaceChildren(svg, make("p", { class: "muted" },
-    `${data.processes[key].name}, cycle ${number(from)} to ${number(to)}; ${key ? "empty: another process ran, or the hart slept" : "idle time within a window is left out"}.`));
-  byId("time-legend").replaceChildren(...roots.map((node) =>
-    make("span", {}, make("i", { class: "swatch", style: `background:${ROOT_COLORS[node.path]}` }), node.name)));
+  byId(host).replaceChildren(make("h3", {}, "Over time"), legend(parts), svg, make("p", { class: "muted" },
+    `${data.processes[process].name}, cycle ${number(from)} to ${number(to)}; ${process ? "empty: another process ran, or the hart slept" : "idle time within a window is left out"}.`));
 }
 
 /* Events */
@@ -601,11 +605,6 @@ function run() {
     make("th", { class: "number" }, "cycles, %"), make("th", {}, "Symbols"), make("th", {}, "Build ID"))), make("tbody", {}, ...rows)));
 }
 
-function stackLegend() {
-  byId("stack-legend").append(...data.categories.map((name, index) =>
-    make("span", {}, make("i", { class: "swatch", style: `background:var(--c${index})` }), name)));
-}
-
 function refresh() {
   errors();
   sentences();
@@ -619,7 +618,7 @@ function refresh() {
 
 header();
 errorLegend();
-stackLegend();
+byId("stack-legend").append(legend(categories));
 run();
 refresh();
 byId("process").addEventListener("change", (event) => { process = Number(event.target.value); refresh(); });

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::fit::{fit, percent};
-use crate::report::topdown::{TopDownReport, TopDownRow};
+use crate::report::model::CATEGORIES;
+use crate::report::topdown::{TopDownReport, TopDownRow, TopDownWindow};
 
 /// Columns of processes, and their width.
 const SHOWN: usize = 6;
@@ -95,39 +96,54 @@ pub(super) fn write(
     time(out, tree)
 }
 
-/// A line per root: each character is a stretch of time, all processes together.
+/// What a stretch of time looks like, from nothing to all of it.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A line per root, and per category of the cycle stacks, all processes together.
 fn time(out: &mut String, tree: &TopDownReport) -> std::fmt::Result {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (Some(first), Some(last)) = (tree.windows.first(), tree.windows.last()) else {
         return Ok(());
     };
+    let roots = tree
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.level == 1);
     writeln!(
         out,
         "\nOver time, cycle {} to {} ({} = all slots, idle time left out)",
         first.start, last.end, BARS[7]
     )?;
-    let cells = TIME.min(tree.windows.len());
-    for (at, node) in tree
-        .nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.level == 1)
-    {
-        write!(out, "  {:<18}", node.name)?;
-        for cell in 0..cells {
-            let of = |cell: usize| cell * tree.windows.len() / cells;
-            let windows = &tree.windows[of(cell)..of(cell + 1)];
-            let cycles: u64 = windows.iter().map(|window| window.cycles).sum();
-            let lost: f64 = windows
-                .iter()
-                .map(|w| w.cycles as f64 * w.processes[&0][at])
-                .sum();
-            let height = (lost / cycles.max(1) as f64 * 8.0) as usize;
-            out.push(BARS[height.min(7)]);
-        }
-        writeln!(out)?;
+    for (at, node) in roots {
+        line(out, node.name, &tree.windows, |window| {
+            window.processes[&0][at]
+        })?;
+    }
+    writeln!(out, "Cycle stacks over time ({} = all cycles)", BARS[7])?;
+    for (at, name) in CATEGORIES.iter().enumerate() {
+        line(out, name, &tree.windows, |window| window.stacks[&0][at])?;
     }
     Ok(())
+}
+
+/// A share of each window: each character is a stretch of time.
+fn line(
+    out: &mut String,
+    name: &str,
+    windows: &[TopDownWindow],
+    share: impl Fn(&TopDownWindow) -> f64,
+) -> std::fmt::Result {
+    write!(out, "  {name:<18}")?;
+    let cells = TIME.min(windows.len());
+    for cell in 0..cells {
+        let of = |cell: usize| cell * windows.len() / cells;
+        let windows = &windows[of(cell)..of(cell + 1)];
+        let cycles: u64 = windows.iter().map(|window| window.cycles).sum();
+        let part: f64 = windows.iter().map(|w| w.cycles as f64 * share(w)).sum();
+        let height = (part / cycles.max(1) as f64 * 8.0) as usize;
+        out.push(BARS[height.min(7)]);
+    }
+    writeln!(out)
 }
 
 fn share(row: &TopDownRow, path: &str) -> f64 {
