@@ -1,5 +1,6 @@
 //! The L1 data cache with its MSHRs, line buffer and next-line prefetcher (`lsu/dcache.scala`, `mshrs.scala`).
 
+use super::bits;
 use super::cache::Cache;
 use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
@@ -31,8 +32,9 @@ pub(crate) struct L1d {
     release: u64,
     writeback: u64,
     prefetch: bool,
-    /// Lines to prefetch, and when; never: a slot not in use.
+    /// Lines to prefetch, and when; the slots in use, a bit each.
     wanted: [(u64, u64); WANTED],
+    waiting: u32,
     next_wanted: usize,
     /// There are several harts.
     coherent: bool,
@@ -43,7 +45,7 @@ pub(crate) struct L1d {
 }
 
 snapshot::snapshot!(L1d {
-    tags, mshrs, line_buffer, wanted, next_wanted, replays, misses, load_misses, prefetches
+    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, misses, load_misses, prefetches
 } keeps {
     line_port, refill, release, writeback, prefetch, coherent
 });
@@ -60,7 +62,8 @@ impl L1d {
             release: u64::from(p.release),
             writeback: u64::from(p.writeback),
             prefetch: p.prefetch,
-            wanted: [(0, u64::MAX); WANTED],
+            wanted: [(0, 0); WANTED],
+            waiting: 0,
             next_wanted: 0,
             coherent,
             replays: Replays::default(),
@@ -186,7 +189,9 @@ impl L1d {
         self.mshrs
             .take(register, line, start, ready + self.release + tail);
         if self.prefetch {
-            self.wanted[self.next_wanted % WANTED] = (line + 1, ready + PREFETCH);
+            let slot = self.next_wanted % WANTED;
+            self.wanted[slot] = (line + 1, ready + PREFETCH);
+            self.waiting |= 1 << slot;
             self.next_wanted += 1;
         }
         (ready, level)
@@ -232,10 +237,10 @@ impl L1d {
     /// Prefetches whatever the prefetcher asked for up to `cycle`: not at once, since misses that come later
     /// in program order may come earlier in time, and for the same line.
     fn prefetch_until(&mut self, cycle: u64, lower: &mut Lower) {
-        for i in 0..WANTED {
-            let (line, at) = self.wanted[i];
+        for slot in bits(self.waiting) {
+            let (line, at) = self.wanted[slot % WANTED];
             if at <= cycle {
-                self.wanted[i].1 = u64::MAX;
+                self.waiting &= !(1 << slot);
                 self.prefetch_line(line, at, lower);
             }
         }

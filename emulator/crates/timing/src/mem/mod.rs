@@ -22,6 +22,16 @@ pub(crate) use walk::Walk;
 /// log2 of a cache line.
 pub(crate) const LINE_BITS: u32 = 6;
 
+/// The numbers of the bits that are set, ascending.
+pub(crate) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut rest = mask.into();
+    std::iter::from_fn(move || {
+        let number = (rest != 0).then(|| rest.trailing_zeros() as usize);
+        rest &= rest.wrapping_sub(1);
+        number
+    })
+}
+
 /// A 16-bit linear-feedback shift register: replacement is as random as in the hardware, which takes the
 /// low bits and so shifts from one victim to the next.
 #[derive(Clone)]

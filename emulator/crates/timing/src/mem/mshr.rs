@@ -1,5 +1,7 @@
 //! Miss-status registers: how many lines can be in flight.
 
+use super::bits;
+
 /// Limit of registers in one file.
 const MAX: usize = 16;
 /// A gap before a register's last line is used only if it is at least this long, cycles: about a miss.
@@ -88,10 +90,10 @@ impl Mshrs {
 
     /// The register that holds `line` as a prefetch, and from when.
     pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
-        let held = |i: &usize| self.prefetched >> i & 1 != 0 && self.registers[*i].line == line;
-        (0..self.count)
+        let held = |i: &usize| self.registers[i % MAX].line == line;
+        bits(self.prefetched)
             .find(held)
-            .map(|i| (i, self.registers[i].free))
+            .map(|i| (i, self.registers[i % MAX].free))
     }
 
     /// A prefetched line is taken away.
