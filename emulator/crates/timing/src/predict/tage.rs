@@ -53,10 +53,15 @@ fn number(at: Place) -> usize {
 /// Exclusive or of all pieces of `WIDTH` bits of the last 2 << `T` outcomes, in the low bits.
 #[inline(always)]
 fn folded<const T: usize, const WIDTH: u32>(history: u64) -> u32 {
-    let seen = history & (u64::MAX >> (64 - (2 << T)));
-    let pieces = (2u32 << T).div_ceil(WIDTH);
-    let all = (0..pieces).fold(0, |sum, piece| sum ^ seen >> (piece * WIDTH));
-    all as u32 & ((1 << WIDTH) - 1)
+    let bits = 2 << T;
+    let mut sum = history & (u64::MAX >> (64 - bits));
+    // Each step folds twice as many pieces together.
+    let mut reach = WIDTH;
+    while reach < bits {
+        sum ^= sum >> reach;
+        reach *= 2;
+    }
+    sum as u32 & ((1 << WIDTH) - 1)
 }
 
 /// Index and tag of a branch in every table: the block's number and as much history as the table sees, folded.
