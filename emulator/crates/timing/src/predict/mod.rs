@@ -156,6 +156,14 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// A stage that knows of no branch.
+    const UNKNOWING: Self = Self {
+        leaves: false,
+        right: false,
+        sees: false,
+        target: false,
+    };
+
     /// A stage that knows all but the direction.
     #[inline(always)]
     fn knowing(branch: &Taught, taken: bool) -> Self {
@@ -286,6 +294,11 @@ impl Predictor {
         when: Moment,
     ) -> (Stage, Stage) {
         let (f1, f2) = (self.micro_btb.find(at), self.btb.find(at));
+        if !f1.hit & f2.same(branch) {
+            // Programs with more branches than the micro BTB has ways mostly come by here.
+            self.micro_btb.write(at, f1, branch, when);
+            return (Stage::UNKNOWING, Stage::knowing(branch, base));
+        }
         if f1.same(branch) {
             self.micro_btb.confirm(at, f1, branch.taken, when);
         } else {
