@@ -70,6 +70,7 @@ pub enum Command {
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        with the symbols of today
+  tipsim report out/two-harts --hart 1          of the second hart
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
   tipsim report out/quickstart --format perf-data --profiler tip --profiler lci -o perf.data
@@ -274,6 +275,9 @@ pub struct ReportArgs {
     /// may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
+    /// Of several harts, this one.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub hart: u32,
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,

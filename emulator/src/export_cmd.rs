@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-use commit_trace::TraceEnd;
+use commit_trace::{ChunkInfo, TraceEnd};
 use profile::export::{Export, Format, Options};
 use profile::{Evaluator, Sampler, Timeline};
 use serde_json::Value;
@@ -50,10 +50,16 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if call_stacks {
         evaluator = evaluator.with_call_stacks();
     }
-    let cycles = match reader.chunks() {
-        [first, .., last] => last.end_cycle.saturating_sub(first.start_cycle),
-        _ => 0,
-    };
+    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart) {
+        eprintln!(
+            "tipsim: of hart {}; the trace has others (--hart N)",
+            args.hart
+        );
+    }
+    let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart;
+    let mut chunks = reader.chunks().iter().filter(own);
+    let start = chunks.next().map_or(0, |first| first.start_cycle);
+    let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
     let windows = match format {
         Format::Perfetto => Some(STACK_WINDOWS),
         _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
@@ -65,7 +71,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
             false => timeline,
         }
     });
-    replay(&path, |batch| {
+    replay(&path, args.hart, |batch| {
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)
     })?;

@@ -11,6 +11,8 @@ use profile::Evaluation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::report_cmd::folder;
+
 const NAME: &str = "evaluation.zst";
 const TRACE: &str = "trace.tip";
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
@@ -43,13 +45,13 @@ impl Stamp {
     }
 }
 
-/// Keeps the evaluation of the whole trace in `dir`.
+/// Keeps the evaluation of a hart's part of the whole trace in `dir`, with its report.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(dir: &Path, evaluation: &Evaluation) -> std::io::Result<()> {
+pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> std::io::Result<()> {
     let stamp = Stamp::now(dir)?;
-    let file = BufWriter::new(File::create(dir.join(NAME))?);
+    let file = BufWriter::new(File::create(folder(dir, hart).join(NAME))?);
     let mut encoder = zstd::Encoder::new(file, LEVEL)?;
     encoder.include_checksum(true)?;
     // Its many small writes are slow in the encoder itself.
@@ -59,10 +61,10 @@ pub fn keep(dir: &Path, evaluation: &Evaluation) -> std::io::Result<()> {
     encoder.finish()?.flush()
 }
 
-/// The evaluation that was kept in `dir`, if this simulator made it of the trace there.
-pub fn kept(dir: &Path) -> Option<Evaluation> {
+/// The evaluation of a hart that was kept, if this simulator made it of the trace in `dir`.
+pub fn kept(dir: &Path, hart: u32) -> Option<Evaluation> {
     let stamp = serde_json::to_vec(&Stamp::now(dir).ok()?).ok()?;
-    let decoder = zstd::Decoder::new(File::open(dir.join(NAME)).ok()?).ok()?;
+    let decoder = zstd::Decoder::new(File::open(folder(dir, hart).join(NAME)).ok()?).ok()?;
     let mut input = BufReader::with_capacity(1 << 16, decoder);
     // `[stamp,evaluation]`: one that does not fit is not worth reading.
     let expected = [b"[", &stamp[..], b","].concat();

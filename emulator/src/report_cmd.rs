@@ -54,6 +54,14 @@ impl SymbolPaths {
     }
 }
 
+/// Where a hart's report is: that of the first hart is where that of a single one would be.
+pub fn folder(out: &Path, hart: u32) -> PathBuf {
+    match hart {
+        0 => out.to_owned(),
+        _ => out.join(format!("hart{hart}")),
+    }
+}
+
 /// Writes errors.json and report.{txt,json,html}; the text, for the terminal.
 pub fn write(
     evaluation: &Evaluation,
@@ -103,13 +111,15 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let meta = trace_cmd::metadata(&reader);
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
     let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-    let evaluation = match kept::kept(&args.dir) {
+    let out = folder(&args.dir, args.hart);
+    let evaluation = match kept::kept(&args.dir, args.hart) {
         Some(evaluation) => evaluation,
         None => {
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-            trace_cmd::replay(&path, |batch| evaluator.batch(batch))?;
+            trace_cmd::replay(&path, args.hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
-            kept::keep(&args.dir, &evaluation).map_err(|e| bad_input(&args.dir, e))?;
+            std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
+            kept::keep(&args.dir, args.hart, &evaluation).map_err(|e| bad_input(&out, e))?;
             evaluation
         }
     };
@@ -117,7 +127,7 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or(meta);
-    write(&evaluation, &symbol_paths(args)?, &args.dir, &core, run)?;
+    write(&evaluation, &symbol_paths(args)?, &out, &core, run)?;
     Ok(())
 }
 
@@ -128,8 +138,9 @@ pub fn disassemble(raw: u32, pc: u64) -> String {
 
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
+    let dir = folder(&args.dir, args.hart);
     let read = |name: &str| {
-        let path = args.dir.join(name);
+        let path = dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
     };
     if let Some(after) = &args.after {
@@ -161,7 +172,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     }
     let text = match (args.level, args.format) {
         (Some(level), format) => {
-            let path = args.dir.join("errors.json");
+            let path = dir.join("errors.json");
             let errors: Value =
                 serde_json::from_str(&read("errors.json")?).map_err(|e| bad_input(&path, e))?;
             one_level(&errors, level, format)?
@@ -175,7 +186,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
 
 /// `tipsim report DIR --explain NUMBER-OR-PATH`.
 fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
-    let path = args.dir.join("report.json");
+    let path = folder(&args.dir, args.hart).join("report.json");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
     let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
     let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
@@ -199,7 +210,7 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
 fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
     const ROWS: usize = 20;
     let read = |dir: &Path| -> anyhow::Result<Run> {
-        let path = dir.join("report.json");
+        let path = folder(dir, args.hart).join("report.json");
         let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
         Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
     };

@@ -182,6 +182,40 @@ fn each_of_several_harts_is_timed_and_profiled() {
         .output()
         .unwrap();
     assert_error(&none, 2, &["nothing of hart 2"]);
+
+    // A report of each, from what the run kept and from the trace; exports of each.
+    let report = |arguments: &[&str]| {
+        let mut command = tipsim();
+        command.arg("report").arg(&out).args(arguments);
+        command.output().unwrap()
+    };
+    let second = out.join("hart1");
+    let own = std::fs::read_to_string(second.join("report.txt")).unwrap();
+    for from in ["what was kept", "the trace"] {
+        let rebuilt = report(&["--rebuild", "--hart", "1"]);
+        assert_eq!(
+            String::from_utf8(rebuilt.stdout).unwrap(),
+            own,
+            "from {from}"
+        );
+        std::fs::remove_file(second.join("evaluation.zst")).unwrap();
+    }
+    let [first, second] = ["0", "1"].map(|hart| {
+        let folded = report(&["--format", "folded", "--hart", hart]);
+        String::from_utf8(folded.stdout).unwrap()
+    });
+    assert!(first.contains("md5sum;") && second.contains("md5sum;"));
+    assert_ne!(first, second);
+    assert_error(
+        &report(&["--hart", "2"]),
+        2,
+        &["hart2/report.txt", "No such file"],
+    );
+    assert_error(
+        &report(&["--format", "folded", "--hart", "2"]),
+        2,
+        &["nothing of hart 2"],
+    );
 }
 
 #[test]

@@ -53,11 +53,9 @@ impl Outcome {
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
-        for (hart, evaluation) in self.evaluations().iter().enumerate() {
-            let mut folder = out.to_owned();
-            // Those of the first hart lie where they do with one hart.
+        for (hart, evaluation) in (0..).zip(self.evaluations()) {
+            let folder = report_cmd::folder(out, hart);
             if hart > 0 {
-                folder.push(format!("hart{hart}"));
                 std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
                 println!("\nhart {hart}:");
             }
@@ -66,8 +64,10 @@ impl Outcome {
             print!("{text}");
         }
         // Last: without it nothing is lost.
-        if let (Some(evaluation), true) = (self.evaluations().first(), self.has_whole_trace(plan)) {
-            kept::keep(out, evaluation).map_err(|e| bad_input(out, e))?;
+        if self.has_whole_trace(plan) {
+            for (hart, evaluation) in (0..).zip(self.evaluations()) {
+                kept::keep(out, hart, evaluation).map_err(|e| bad_input(out, e))?;
+            }
         }
         Ok(())
     }

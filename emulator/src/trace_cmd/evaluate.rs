@@ -50,12 +50,13 @@ pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Regi
 /// Batches that are read ahead, on a thread of their own.
 const AHEAD: usize = 8;
 
-/// Gives every batch of a trace's first hart to `take`.
+/// Gives every batch of one of a trace's harts to `take`.
 pub fn replay(
     path: &Path,
+    hart: u32,
     take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<()> {
-    match batches(path, HartId(0), take)? {
+    match batches(path, HartId(hart), take)? {
         Ok(()) => Ok(()),
         Err(WalkError::Trace(e)) => Err(BadInput(e.to_string()).into()),
         Err(e) => Err(bad_input(path, e).into()),
@@ -69,10 +70,12 @@ fn batches(
     mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<Result<(), WalkError>> {
     let mut replay = open(path)?.replay(AHEAD);
+    let mut found = hart.0 == 0;
     while let Some(batch) = replay.next() {
         let taken = match batch {
             Ok(batch) => {
                 let taken = if batch.hart == hart {
+                    found = true;
                     take(&batch)
                 } else {
                     Ok(())
@@ -85,6 +88,10 @@ fn batches(
         if taken.is_err() {
             return Ok(taken);
         }
+    }
+    if !found {
+        let why = format!("--hart: the trace has nothing of hart {}", hart.0);
+        return Err(bad_input(path, why).into());
     }
     Ok(Ok(()))
 }
@@ -102,16 +109,9 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
     }
     let mut evaluator = Evaluator::new(&samplers, region);
     let start = std::time::Instant::now();
-    let hart = HartId(args.hart);
-    let mut found = false;
-    let read = batches(&args.trace, hart, |batch| {
-        found = true;
+    let read = batches(&args.trace, HartId(args.hart), |batch| {
         evaluator.batch(batch)
     })?;
-    if args.hart != 0 && !found && read.is_ok() {
-        let why = format!("--hart: the trace has nothing of hart {}", args.hart);
-        return Err(bad_input(&args.trace, why).into());
-    }
     let evaluation = evaluator.finish();
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);
