@@ -22,7 +22,7 @@ use crate::guest::GuestFiles;
 use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Translator};
-use crate::stream::{SharedTip, Stream};
+use crate::stream::SharedTip;
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
@@ -303,27 +303,12 @@ impl System {
                 .map(|&start| Recorder::discarding(start))
                 .collect()
         };
-        let with = starts.into_iter().zip(recorders).zip(&self.tips);
+        let tips = self.tips.iter().cloned();
+        let recorded = starts.into_iter().zip(recorders).zip(tips);
         let irq_at = &self.board.bus.irq_at;
         let cores = match stages {
-            false => timed(
-                preset,
-                with.map(|((start, recorder), tip)| {
-                    (
-                        start,
-                        Stream::<false>::new(tip.clone(), recorder, Rc::clone(irq_at)),
-                    )
-                }),
-            ),
-            true => timed(
-                preset,
-                with.map(|((start, recorder), tip)| {
-                    (
-                        start,
-                        Stream::<true>::new(tip.clone(), recorder, Rc::clone(irq_at)),
-                    )
-                }),
-            ),
+            false => timed::<false>(preset, recorded, irq_at),
+            true => timed::<true>(preset, recorded, irq_at),
         };
         Engine {
             cores: Some(cores),

@@ -1,11 +1,14 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
-use commit_trace::RecordError;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use commit_trace::{RecordError, Recorder};
 use machine::{Bus, Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset, SharedMemory, Stats};
 
-use crate::stream::Stream;
+use crate::stream::{SharedTip, Stream};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {
@@ -29,16 +32,23 @@ struct Timing<const STAGES: bool> {
     rested: u64,
 }
 
-/// Cores of `preset`, one for each stream; its first cycle is the one after `starts`.
+/// Cores of `preset`, one for each of what is `recorded`: its first cycle is the one after the number, its stream has
+/// recorder and TIP unit, whose interrupt brings `irq_at` forward.
 pub fn timed<const STAGES: bool>(
     preset: &Preset,
-    streams: impl ExactSizeIterator<Item = (u64, Stream<STAGES>)>,
+    recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
+    irq_at: &Rc<Cell<u64>>,
 ) -> Box<dyn Timed> {
-    let memory = SharedMemory::new(preset, streams.len());
-    let cores = streams.enumerate().map(|(hart, (start, stream))| Timing {
-        core: Core::sharing(&memory, hart, preset, stream).started_at(start),
-        rested: 0,
-    });
+    let memory = SharedMemory::new(preset, recorded.len());
+    let cores = recorded
+        .enumerate()
+        .map(|(hart, ((start, recorder), tip))| {
+            let stream = Stream::<STAGES>::new(tip, recorder, Rc::clone(irq_at));
+            Timing {
+                core: Core::sharing(&memory, hart, preset, stream).started_at(start),
+                rested: 0,
+            }
+        });
     Box::new(cores.collect::<Vec<_>>())
 }
 
