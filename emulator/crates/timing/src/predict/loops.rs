@@ -32,16 +32,19 @@ impl Loops {
         }
     }
 
-    /// The direction, given what TAGE says; then trains.
+    /// The direction, given what TAGE says; then trains. Iterations are counted of a branch that F2 knew (`f3_req_fire`).
     #[inline(always)]
-    pub fn branch(&mut self, at: Place, predicted: bool, taken: bool) -> bool {
+    pub fn branch(&mut self, at: Place, known: bool, predicted: bool, taken: bool) -> bool {
         let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
         let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
         let count = entry.so_far;
         let mut direction = predicted;
         if entry.tag == tag {
-            if count == entry.past && entry.confidence == CONFIDENT {
-                direction = !predicted;
+            let leaves = count == entry.past && entry.confidence == CONFIDENT;
+            direction ^= leaves;
+            if !known {
+                // It is not counted.
+            } else if leaves {
                 entry.age = CONFIDENT;
                 entry.so_far = 0;
             } else {
@@ -113,7 +116,7 @@ mod tests {
         for round in 0..40 {
             for i in 0..25 {
                 let taken = i != 24;
-                if loops.branch(at, true, taken) != taken && round >= 20 {
+                if loops.branch(at, true, true, taken) != taken && round >= 20 {
                     wrong_late += 1;
                 }
             }

@@ -250,7 +250,7 @@ impl Predictor {
             None => base,
         };
         if let Some(loops) = &mut self.loops {
-            f3_taken = loops.branch(at, f3_taken, taken);
+            f3_taken = loops.branch(at, f2.sees, f3_taken, taken);
         }
         Guess { f1, f2, f3_taken }
     }
