@@ -33,6 +33,7 @@ pub(crate) struct Block<'a> {
 }
 
 /// What a block's records say together.
+#[derive(Debug, PartialEq)]
 struct Marks {
     /// As in [`Block`].
     starts: u64,
@@ -191,6 +192,67 @@ impl<'a> Block<'a> {
             // When it committed does not matter to who is charged.
             Some(before) => Some((&self.records[before], 0)),
             None => self.before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::InstId;
+
+    use super::*;
+
+    /// Records of pseudo-random commit deltas below `most`; the one at `trap` has this redirect.
+    fn records(seed: u64, most: u64, trap: usize, redirect: u32) -> [CommitRecord; BLOCK] {
+        let mut state = seed;
+        std::array::from_fn(|at| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            let flags = if at == trap { redirect } else { 0 };
+            CommitRecord::from_packed(InstId(0), ((state >> 32) % most) as u32, 9, flags)
+        })
+    }
+
+    #[test]
+    fn marks_are_those_of_records_one_by_one() {
+        for (seed, redirect) in (1..200).zip((0..5).cycle()) {
+            for most in [1, 2, 3, 4, 1 << 32] {
+                let records = records(seed, most, seed as usize % BLOCK, redirect);
+                assert_eq!(Marks::of_whole(&records), Marks::of(&records));
+            }
+        }
+    }
+
+    #[test]
+    fn the_group_of_a_trigger_is_that_found_by_counting() {
+        for seed in 1..100 {
+            let mut records = records(seed, 2 + seed % 4, 0, 0);
+            records[0].commit_delta = 1;
+            let ahead = Ahead {
+                records: &records,
+                until: BLOCK,
+                before: None,
+                cycle: 1000,
+            };
+            let Ok(block) = Block::find(&ahead) else {
+                continue;
+            };
+            let mut counted = Vec::new();
+            let mut cycle = 1000;
+            for (at, record) in records.iter().enumerate() {
+                if record.commit_delta > 0 {
+                    counted.push((at, cycle));
+                }
+                cycle += u64::from(record.commit_delta);
+            }
+            for (n, (at, start)) in counted.iter().enumerate() {
+                for target in 0..=block.cycles + 1 {
+                    let ends = { counted[n..].iter() }.find(|(at, before)| {
+                        before + u64::from(records[*at].commit_delta) >= 1000 + target
+                    });
+                    let expected = ends.copied().unwrap_or((BLOCK, cycle));
+                    assert_eq!(block.reach(*at, *start, target), expected);
+                }
+            }
         }
     }
 }
