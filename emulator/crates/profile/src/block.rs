@@ -206,7 +206,9 @@ mod tests {
     fn records(seed: u64, most: u64, trap: usize, redirect: u32) -> [CommitRecord; BLOCK] {
         let mut state = seed;
         std::array::from_fn(|at| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let flags = if at == trap { redirect } else { 0 };
             CommitRecord::from_packed(InstId(0), ((state >> 32) % most) as u32, 9, flags)
         })

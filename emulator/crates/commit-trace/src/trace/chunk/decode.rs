@@ -11,7 +11,7 @@ use crate::{Batch, HartId, Seq};
 /// Gives a chunk's batches back, one by one.
 pub(in crate::trace) struct ChunkDecoder {
     columns: Columns,
-    /// Made with the first chunk, and kept: its memory is fresh pages each time.
+    /// Kept from chunk to chunk: a new one's memory is fresh pages.
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
     records: RecordDecoder,
     progress: Progress,
