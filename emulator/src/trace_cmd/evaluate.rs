@@ -1,11 +1,12 @@
 //! `tipsim trace evaluate`.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use commit_trace::{Batch, HartId, StreamError, WalkError};
-use profile::{Evaluation, Evaluator, Region, Sampler, profile_error, sampling_error};
+use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
 use serde_json::{Value, json};
 
 use super::{CLOCK_HZ, ended, metadata, open};
@@ -120,15 +121,19 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
 }
 
 fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
-    let (by_instruction, oracle) = (|p, i| (p, i), &evaluation.oracle);
+    let oracle = &evaluation.oracle;
+    // One for each filter: most samplers have the same.
+    let mut truths = HashMap::new();
     let rows: Vec<Value> = evaluation
         .samplers
         .iter()
         .map(|s| {
-            let oracle = evaluation.oracle_of(s);
+            let truth = truths
+                .entry(&s.sampler.filter)
+                .or_insert_with(|| Truth::new(&evaluation.oracle_of(s), |p, i| (p, i)));
             json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
-                "samples": s.samples, "error": profile_error(&s.profile, &oracle, by_instruction),
-                "sampling_error": sampling_error(&oracle, s.samples, by_instruction)})
+                "samples": s.samples, "error": truth.error(&s.profile),
+                "sampling_error": truth.sampling_error(s.samples)})
         })
         .collect();
     let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);

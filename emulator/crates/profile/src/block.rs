@@ -32,20 +32,82 @@ pub(crate) struct Block<'a> {
     pub(crate) gaps: u64,
 }
 
+/// What a block's records say together.
+#[derive(Debug, PartialEq)]
+struct Marks {
+    /// As in [`Block`].
+    starts: u64,
+    gaps: u64,
+    cycles: u64,
+    /// One of them trapped.
+    trap: bool,
+}
+
+impl Marks {
+    fn of(records: &[CommitRecord]) -> Self {
+        let (mut starts, mut gaps, mut cycles, mut trap) = (0, 0, 0, false);
+        for record in records.iter().rev() {
+            starts = starts << 1 | u64::from(record.commit_delta != 0);
+            gaps = gaps << 1 | u64::from(record.commit_delta > 1);
+            cycles += u64::from(record.commit_delta);
+            trap |= record.is_trap();
+        }
+        Self {
+            starts,
+            gaps,
+            cycles,
+            trap,
+        }
+    }
+
+    /// The same, written such that several records are looked at together (compilers do not see how in the other).
+    #[inline(always)]
+    fn of_whole(records: &[CommitRecord; BLOCK]) -> Self {
+        let deltas: [u32; BLOCK] = std::array::from_fn(|at| records[at].commit_delta);
+        let kinds: [u8; BLOCK] = std::array::from_fn(|at| {
+            u8::from(deltas[at] != 0) | u8::from(deltas[at] & !1 != 0) << 1
+        });
+        let cycles = deltas.iter().map(|delta| u64::from(*delta)).sum();
+        // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
+        let redirects =
+            { records.iter() }.fold(0, |all, record| all | record.packed().1.wrapping_add(1));
+        let (mut starts, mut gaps) = (0, 0);
+        for (at, kinds) in (0..).step_by(8).zip(kinds.as_chunks().0) {
+            let kinds = u64::from_le_bytes(*kinds);
+            starts |= low_bits(kinds) << at;
+            gaps |= low_bits(kinds >> 1) << at;
+        }
+        Self {
+            starts,
+            gaps,
+            cycles,
+            trap: redirects & 4 != 0,
+        }
+    }
+}
+
+/// The lowest bit of each byte, as the bits of one.
+#[inline(always)]
+fn low_bits(bytes: u64) -> u64 {
+    // Bit 8 i times bit 7 (8 - i) is bit 56 + i; no two products meet elsewhere.
+    (bytes & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 impl<'a> Block<'a> {
     /// The block that comes next. If there is none: how many records to look into one by one.
     #[inline(always)]
     pub(crate) fn find(ahead: &Ahead<'a>) -> Result<Self, usize> {
         let mut len = ahead.until.min(BLOCK);
-        let (mut starts, mut gaps, mut cycles, mut redirects) = (0u64, 0u64, 0u64, 0);
-        for record in ahead.records[..len].iter().rev() {
-            starts = starts << 1 | u64::from(record.commit_delta != 0);
-            gaps = gaps << 1 | u64::from(record.commit_delta > 1);
-            cycles += u64::from(record.commit_delta);
-            // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
-            redirects |= record.packed().1.wrapping_add(1);
-        }
-        if starts & 1 == 0 || redirects & 4 != 0 {
+        let Marks {
+            mut starts,
+            mut gaps,
+            mut cycles,
+            trap,
+        } = match ahead.records[..len].first_chunk() {
+            Some(whole) => Marks::of_whole(whole),
+            None => Marks::of(&ahead.records[..len]),
+        };
+        if starts & 1 == 0 || trap {
             return Err(len);
         }
         let next = ahead.records.get(len);
@@ -90,6 +152,39 @@ impl<'a> Block<'a> {
         group(at, self.records.len() - at);
     }
 
+    /// From the group at `at`, which follows `cycle`: the first one that ends `ahead` cycles or more after the block's
+    /// start, or the block's end; and the cycle before it.
+    #[inline(always)]
+    pub(crate) fn reach(&self, at: usize, mut cycle: u64, ahead: u64) -> (usize, u64) {
+        let target = self.cycle.saturating_add(ahead);
+        let from = u64::MAX << at;
+        let (mut starts, mut gaps) = (self.starts & from, self.gaps & from);
+        loop {
+            // Up to the next gap each group takes one cycle.
+            let until = gaps & gaps.wrapping_neg();
+            let mut close = starts & until.wrapping_sub(1);
+            let left = target.saturating_sub(cycle).max(1);
+            if u64::from(close.count_ones()) >= left {
+                for _ in 1..left {
+                    close &= close - 1;
+                }
+                return (close.trailing_zeros() as usize, cycle + left - 1);
+            }
+            cycle += u64::from(close.count_ones());
+            if until == 0 {
+                return (self.records.len(), cycle);
+            }
+            let first = until.trailing_zeros() as usize;
+            let delta = u64::from(self.records[first].commit_delta);
+            if cycle + delta >= target {
+                return (first, cycle);
+            }
+            cycle += delta;
+            gaps &= gaps - 1;
+            starts &= !(until | until.wrapping_sub(1));
+        }
+    }
+
     /// The record before the one at `at`.
     #[inline(always)]
     pub(crate) fn before(&self, at: usize) -> Option<(&'a CommitRecord, u64)> {
@@ -97,6 +192,69 @@ impl<'a> Block<'a> {
             // When it committed does not matter to who is charged.
             Some(before) => Some((&self.records[before], 0)),
             None => self.before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::InstId;
+
+    use super::*;
+
+    /// Records of pseudo-random commit deltas below `most`; the one at `trap` has this redirect.
+    fn records(seed: u64, most: u64, trap: usize, redirect: u32) -> [CommitRecord; BLOCK] {
+        let mut state = seed;
+        std::array::from_fn(|at| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let flags = if at == trap { redirect } else { 0 };
+            CommitRecord::from_packed(InstId(0), ((state >> 32) % most) as u32, 9, flags)
+        })
+    }
+
+    #[test]
+    fn marks_are_those_of_records_one_by_one() {
+        for (seed, redirect) in (1..200).zip((0..5).cycle()) {
+            for most in [1, 2, 3, 4, 1 << 32] {
+                let records = records(seed, most, seed as usize % BLOCK, redirect);
+                assert_eq!(Marks::of_whole(&records), Marks::of(&records));
+            }
+        }
+    }
+
+    #[test]
+    fn the_group_of_a_trigger_is_that_found_by_counting() {
+        for seed in 1..100 {
+            let mut records = records(seed, 2 + seed % 4, 0, 0);
+            records[0].commit_delta = 1;
+            let ahead = Ahead {
+                records: &records,
+                until: BLOCK,
+                before: None,
+                cycle: 1000,
+            };
+            let Ok(block) = Block::find(&ahead) else {
+                continue;
+            };
+            let mut counted = Vec::new();
+            let mut cycle = 1000;
+            for (at, record) in records.iter().enumerate() {
+                if record.commit_delta > 0 {
+                    counted.push((at, cycle));
+                }
+                cycle += u64::from(record.commit_delta);
+            }
+            for (n, (at, start)) in counted.iter().enumerate() {
+                for target in 0..=block.cycles + 1 {
+                    let ends = { counted[n..].iter() }.find(|(at, before)| {
+                        before + u64::from(records[*at].commit_delta) >= 1000 + target
+                    });
+                    let expected = ends.copied().unwrap_or((BLOCK, cycle));
+                    assert_eq!(block.reach(*at, *start, target), expected);
+                }
+            }
         }
     }
 }

@@ -4,70 +4,114 @@ use commit_trace::InstId;
 
 use crate::{ProcessId, Profile};
 
-/// The profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the
-/// wrong symbol, 0 to 1. Both profiles are first scaled to the same total, so it is half the L1
-/// distance of two distributions, and symmetric. `symbol` decides the level: it maps an instruction
-/// of a process to its function, basic block, or itself.
-///
-/// A profile without a sample is wrong about everything, unless the other is empty too.
+/// What the Oracle says at one level, as often as it is asked: its weights by symbol are summed once.
+pub struct Truth<S, F> {
+    /// Maps an instruction of a process to its function, basic block, or itself.
+    symbol: F,
+    /// Units per symbol, ascending by symbol.
+    weights: Vec<(S, u64)>,
+    /// Ascending units of a symbol, and how many symbols have so many: far fewer than symbols.
+    sizes: Vec<(u64, u64)>,
+    /// Units in all.
+    total: u64,
+}
+
+impl<S: Ord, F: FnMut(ProcessId, InstId) -> S> Truth<S, F> {
+    /// The level at which `symbol` is the symbol of a process's instruction.
+    pub fn new(oracle: &Profile, mut symbol: F) -> Self {
+        let weights = by_symbol(oracle, &mut symbol);
+        let mut units: Vec<u64> = weights.iter().map(|(_, units)| *units).collect();
+        units.sort_unstable();
+        let sizes = units.chunk_by(|a, b| a == b);
+        Self {
+            sizes: sizes.map(|same| (same[0], same.len() as u64)).collect(),
+            symbol,
+            weights,
+            total: oracle.total(),
+        }
+    }
+
+    /// The profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the
+    /// wrong symbol, 0 to 1. Both profiles are first scaled to the same total, so it is half the L1
+    /// distance of two distributions, and symmetric.
+    ///
+    /// A profile without a sample is wrong about everything, unless the other is empty too.
+    pub fn error(&mut self, profile: &Profile) -> f64 {
+        let (found, truth) = (u128::from(profile.total()), u128::from(self.total));
+        if found == 0 || truth == 0 {
+            return if found == truth { 0.0 } else { 1.0 };
+        }
+        // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
+        let mut weights = self.weights.iter();
+        let mut correct = 0;
+        for (symbol, units) in by_symbol(profile, &mut self.symbol) {
+            while let Some((other, weight)) = weights.as_slice().first()
+                && *other <= symbol
+            {
+                weights.next();
+                if *other == symbol {
+                    correct += (u128::from(units) * truth).min(u128::from(*weight) * found);
+                }
+            }
+        }
+        let total = found * truth;
+        (total - correct) as f64 / total as f64
+    }
+
+    /// The error that a perfect profiler is expected to show at this level after `samples` samples: each
+    /// names one symbol, drawn from the Oracle's own distribution. What a profiler's error exceeds it by
+    /// is its own fault. Half the sum over symbols of E|k/n - p|, k binomial, by de Moivre's formula
+    /// (near sqrt(2 p (1-p) / (pi n)) where n p is large).
+    ///
+    /// For profilers that split a sample over the instructions that commit together (TIP, NCI+ILP) it is
+    /// an upper bound at levels where such a group has several symbols: shares of a sample scatter less
+    /// than whole ones. It is one for periodic sampling too, as far as that covers a run more evenly
+    /// than random draws do.
+    pub fn sampling_error(&self, samples: u64) -> f64 {
+        if samples == 0 {
+            return if self.total == 0 { 0.0 } else { 1.0 };
+        }
+        let (total, n) = (self.total as f64, samples as f64);
+        let scatter = { self.sizes.iter() }
+            .map(|(units, symbols)| *symbols as f64 * mean_deviation(n, *units as f64 / total));
+        scatter.sum::<f64>() / (2.0 * n)
+    }
+}
+
+/// Units per symbol, ascending by symbol.
+fn by_symbol<S: Ord>(
+    profile: &Profile,
+    symbol: &mut impl FnMut(ProcessId, InstId) -> S,
+) -> Vec<(S, u64)> {
+    let mut weights: Vec<(S, u64)> = { profile.iter() }
+        .map(|(process, inst, units)| (symbol(process, inst), units))
+        .collect();
+    // Mostly they are in order already, which a stable sort makes use of.
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
+    weights.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    weights
+}
+
+/// [`Truth::error`] of one profile.
 pub fn profile_error<S: Ord>(
     profile: &Profile,
     oracle: &Profile,
-    symbol: impl FnMut(ProcessId, InstId) -> S + Clone,
+    symbol: impl FnMut(ProcessId, InstId) -> S,
 ) -> f64 {
-    let (found, truth) = (u128::from(profile.total()), u128::from(oracle.total()));
-    if found == 0 || truth == 0 {
-        return if found == truth { 0.0 } else { 1.0 };
-    }
-    let mut key = symbol.clone();
-    let of_profile = profile.iter().map(|(p, i, units)| (key(p, i), units, 0));
-    let mut weights: Vec<(S, u64, u64)> = of_profile.collect();
-    let mut key = symbol;
-    weights.extend(oracle.iter().map(|(p, i, units)| (key(p, i), 0, units)));
-    // Both halves mostly are in order already, which a stable sort makes use of.
-    weights.sort_by(|a, b| a.0.cmp(&b.0));
-    // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
-    let correct: u128 = weights
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|symbol| {
-            let sum = |part: fn(&(S, u64, u64)) -> u64| -> u128 {
-                symbol.iter().map(|weight| u128::from(part(weight))).sum()
-            };
-            (sum(|w| w.1) * truth).min(sum(|w| w.2) * found)
-        })
-        .sum();
-    let total = found * truth;
-    (total - correct) as f64 / total as f64
+    Truth::new(oracle, symbol).error(profile)
 }
 
-/// The error that a perfect profiler is expected to show at this level after `samples` samples: each
-/// names one symbol, drawn from the Oracle's own distribution. What a profiler's error exceeds it by
-/// is its own fault. Half the sum over symbols of E|k/n - p|, k binomial, by de Moivre's formula
-/// (near sqrt(2 p (1-p) / (pi n)) where n p is large).
-///
-/// For profilers that split a sample over the instructions that commit together (TIP, NCI+ILP) it is
-/// an upper bound at levels where such a group has several symbols: shares of a sample scatter less
-/// than whole ones. It is one for periodic sampling too, as far as that covers a run more evenly
-/// than random draws do.
+/// [`Truth::sampling_error`] for one number of samples.
 pub fn sampling_error<S: Ord>(
     oracle: &Profile,
     samples: u64,
-    mut symbol: impl FnMut(ProcessId, InstId) -> S,
+    symbol: impl FnMut(ProcessId, InstId) -> S,
 ) -> f64 {
-    if samples == 0 {
-        return if oracle.total() == 0 { 0.0 } else { 1.0 };
-    }
-    let mut weights: Vec<(S, u64)> = { oracle.iter() }
-        .map(|(process, inst, units)| (symbol(process, inst), units))
-        .collect();
-    weights.sort_by(|a, b| a.0.cmp(&b.0));
-    let total = oracle.total() as f64;
-    let n = samples as f64;
-    let scatter = weights.chunk_by(|a, b| a.0 == b.0).map(|symbol| {
-        let units: u64 = symbol.iter().map(|weight| weight.1).sum();
-        mean_deviation(n, units as f64 / total)
-    });
-    scatter.sum::<f64>() / (2.0 * n)
+    Truth::new(oracle, symbol).sampling_error(samples)
 }
 
 /// E|k - np| of a binomial: 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.

@@ -380,7 +380,7 @@ impl Run {
         while at < block.records.len() {
             // The group in which the next trigger falls; the one at hand if a sample waits for its spans.
             let ahead = self.next_look.saturating_sub(start);
-            let (found, before) = reach(block, at, cycle, ahead);
+            let (found, before) = block.reach(at, cycle, ahead);
             if self.next_due < self.next_look {
                 let records = &block.records[at..found];
                 let whose = whose(self.process, &self.stacks);
@@ -442,22 +442,6 @@ impl Run {
 fn whose(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> Whose<'_> {
     let calls = stacks.as_ref().map(|stacks| &stacks.calls);
     Whose { process, calls }
-}
-
-/// From the group at `at`, which follows `cycle`: the first one that ends `ahead` cycles or more after the block's
-/// start, or the block's end; and the cycle before it.
-#[inline(always)]
-fn reach(block: &Block<'_>, at: usize, cycle: u64, ahead: u64) -> (usize, u64) {
-    let target = block.cycle.saturating_add(ahead);
-    let mut cycle = cycle;
-    for (n, record) in block.records.iter().enumerate().skip(at) {
-        let delta = u64::from(record.commit_delta);
-        if delta > 0 && cycle + delta >= target {
-            return (n, cycle);
-        }
-        cycle += delta;
-    }
-    (block.records.len(), cycle)
 }
 
 impl SpanSink for Run {

@@ -111,7 +111,8 @@ pub struct SamplerResult {
     /// [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<Signatures>,
-    /// What it gave to other instructions than the Oracle, the most first, if asked for.
+    /// What it gave to other instructions than the Oracle, the most first, if asked for: the hundred of each process
+    /// that weigh most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misplaced: Vec<Misplaced>,
     /// The profile by calling context, if [`crate::Evaluator::with_call_stacks`] asked for it.

@@ -145,6 +145,9 @@ type Place = (ProcessId, InstId, InstId, Component);
 /// Places that are counted at once.
 const FRESH: usize = 128;
 
+/// How many of a process are kept. In the end a sampler has about as many as samples, and nearly all weigh next to nothing.
+const KEPT: usize = 100;
+
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
@@ -188,7 +191,7 @@ impl MisplacedCounter {
         }
     }
 
-    /// The most first.
+    /// The most first, up to [`KEPT`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
         self.note_fresh();
         let mut list: Vec<Misplaced> = self
@@ -211,6 +214,13 @@ impl MisplacedCounter {
                 m.component,
             )
         });
+        let mut kept = FxHashMap::default();
+        list.retain(|m| {
+            let before = kept.entry(m.process).or_insert(0);
+            *before += 1;
+            *before <= KEPT
+        });
+        list.shrink_to_fit();
         list
     }
 }

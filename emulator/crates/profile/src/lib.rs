@@ -43,7 +43,7 @@ mod view;
 
 pub use calls::{Context, ContextId, ContextWeights, Contexts};
 pub use clock::SamplingClock;
-pub use error::{profile_error, sampling_error};
+pub use error::{Truth, profile_error, sampling_error};
 pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult};
 pub use events::{Misplaced, Signatures};

@@ -136,7 +136,8 @@ impl Oracle {
             let execution =
                 execution.map(|(inst, units)| (inst, Component::Execution as usize, *units));
             let mut counts: Vec<_> = execution.chain(waiting).collect();
-            counts.sort_unstable();
+            // Each component is in order already, which a stable sort makes use of.
+            counts.sort();
             counts
         };
         for (process, pair) in self.execution.chunks(2).enumerate() {
@@ -148,7 +149,7 @@ impl Oracle {
                     marked.add(process_id, InstId(*inst), *units);
                 }
                 all.extend(inside);
-                all.sort_unstable();
+                all.sort();
             }
             stacks.push(all.chunk_by(|one, next| one.0 == next.0).map(|counts| {
                 let mut stack = CycleStack::default();

@@ -6,6 +6,9 @@ const LINE_BITS: u32 = 2;
 const LINE: usize = 1 << LINE_BITS;
 /// Log2 of the lines of an empty table.
 const FIRST_BITS: u32 = 10;
+/// Amounts that are gathered before they are added: the table is larger than the host's caches, and many waits for it at
+/// once cost little more than one.
+const FRESH: usize = 64;
 /// 2^64 over the golden ratio: spreads what differs in a few bits over the upper ones.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -22,6 +25,9 @@ pub(crate) struct Tally {
     lines: Box<[Line]>,
     bits: u32,
     used: usize,
+    /// Keys and amounts that are not in `lines` yet, of which there are so many.
+    fresh: [(u64, u64); FRESH],
+    waiting: usize,
 }
 
 impl Default for Tally {
@@ -36,18 +42,37 @@ impl Tally {
             lines: vec![Line::default(); 1 << bits].into(),
             bits,
             used: 0,
+            fresh: [(0, 0); FRESH],
+            waiting: 0,
         }
     }
 
     /// Adds to the sum of `key`.
     #[inline(always)]
     pub(crate) fn add(&mut self, key: u64, amount: u64) {
+        self.fresh[self.waiting % FRESH] = (key, amount);
+        self.waiting += 1;
+        if self.waiting == FRESH {
+            self.note_fresh();
+        }
+    }
+
+    #[inline(never)]
+    fn note_fresh(&mut self) {
+        for at in 0..std::mem::take(&mut self.waiting) {
+            let (key, amount) = self.fresh[at];
+            self.note(key, amount);
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, key: u64, amount: u64) {
         let line = self.home(key);
         let place = &mut self.lines[line].0[key as usize % LINE];
         if place.0 == key && place.1 != 0 {
             place.1 += amount;
         } else {
-            self.add_elsewhere(key, amount);
+            self.note_elsewhere(key, amount);
         }
     }
 
@@ -58,7 +83,7 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn add_elsewhere(&mut self, key: u64, amount: u64) {
+    fn note_elsewhere(&mut self, key: u64, amount: u64) {
         if amount == 0 {
             return;
         }
@@ -86,19 +111,20 @@ impl Tally {
         }
         let mut larger = Self::with_bits(self.bits + 1);
         for (key, amount) in self.sums() {
-            larger.add(key, amount);
+            larger.note(key, amount);
         }
-        *self = larger;
+        (self.lines, self.bits) = (larger.lines, larger.bits);
     }
 
-    /// The sums that are not zero, in no order.
+    /// The sums in the table that are not zero, in no order.
     fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
         let places = self.lines.iter().flat_map(|line| line.0);
         places.filter(|(_, amount)| *amount != 0)
     }
 
     /// The sums that are not zero, by ascending key.
-    pub(crate) fn finish(self) -> Vec<(u64, u64)> {
+    pub(crate) fn finish(mut self) -> Vec<(u64, u64)> {
+        self.note_fresh();
         let mut sums = Vec::with_capacity(self.used);
         sums.extend(self.sums());
         sums.sort_unstable();

@@ -153,39 +153,27 @@ impl RecordEncoder {
 }
 
 /// What the decoder knows: the same as the [`Predictor`], each field in an array of its own. From one record to the next
-/// the decoder waits for `steps`, which should be near.
+/// the decoder mostly needs no more than `steps`, which should be near.
 #[derive(Debug)]
 struct Tables {
     /// From the instruction's number to that of the one that followed.
-    steps: Box<[u32; ENTRIES]>,
-    flags: Box<[u32; ENTRIES]>,
-    tokens: Box<[u8; ENTRIES]>,
+    steps: [u32; ENTRIES],
+    flags: [u32; ENTRIES],
+    tokens: [u8; ENTRIES],
 }
 
 impl Tables {
-    fn new() -> Self {
-        fn array<T: Copy + std::fmt::Debug>(value: T) -> Box<[T; ENTRIES]> {
-            let table = vec![value; ENTRIES].into_boxed_slice();
-            table.try_into().expect("the length is the array's")
-        }
-        Self {
-            steps: array(1),
-            flags: array(0),
-            tokens: array(0),
-        }
-    }
-
-    fn clear(&mut self) {
-        self.steps.fill(1);
-        self.flags.fill(0);
-        self.tokens.fill(0);
-    }
+    const EMPTY: Self = Self {
+        steps: [1; ENTRIES],
+        flags: [0; ENTRIES],
+        tokens: [0; ENTRIES],
+    };
 }
 
 /// Reads records back.
 #[derive(Debug)]
 pub(super) struct RecordDecoder {
-    tables: Tables,
+    tables: Box<Tables>,
     at: At,
 }
 
@@ -203,13 +191,13 @@ pub(super) struct Progress {
 impl RecordDecoder {
     pub(super) fn new() -> Self {
         Self {
-            tables: Tables::new(),
+            tables: Box::new(Tables::EMPTY),
             at: At::default(),
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.tables.clear();
+        *self.tables = Tables::EMPTY;
         self.at = At::default();
     }
 
@@ -234,7 +222,7 @@ impl RecordDecoder {
             leads: rest(Column::Leads, progress.leads)?,
             damaged: false,
         };
-        let tables = &mut self.tables;
+        let tables = &mut *self.tables;
         let At {
             mut inst,
             mut residence,
@@ -253,23 +241,28 @@ impl RecordDecoder {
             let plain = PLAIN[usize::from(token)];
             if plain.is {
                 tables.tokens[before] = token;
-                inst = inst.wrapping_add(tables.steps[before]);
+                let step = tables.steps[before];
+                // Nearly always the next one: a host that foresees it need not wait for `steps`. Without the black box
+                // both are one addition.
+                inst = if step == 1 {
+                    inst.wrapping_add(1)
+                } else {
+                    std::hint::black_box(inst.wrapping_add(step))
+                };
                 flags = tables.flags[inst as usize % ENTRIES] | u32::from(plain.row);
                 commit = u32::from(plain.commit);
                 residence = residence.wrapping_add_signed(i32::from(plain.change));
             } else {
-                // The loop's own state stays in registers.
-                let mut at = At {
+                let at = At {
                     inst,
                     residence,
                     lead,
                 };
-                (commit, flags) = at.next(token, tables, &mut fields);
-                At {
-                    inst,
-                    residence,
-                    lead,
-                } = at;
+                let record = at.next(token, tables, &mut fields);
+                (inst, commit) = (record.inst.0, record.commit_delta);
+                (lead, flags) = record.packed();
+                residence = record.residence();
+                lead -= residence;
             }
             residences |= residence;
             cycles += u64::from(commit);
@@ -343,17 +336,17 @@ struct At {
 }
 
 impl At {
-    /// Takes a token that needs other columns; returns commit delta and flags.
+    /// The record of a token that needs other columns. By value, so that the loop's state stays in registers.
     #[inline(never)]
-    fn next(&mut self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> (u32, u32) {
+    fn next(self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> CommitRecord {
         let before = self.inst as usize % ENTRIES;
         tables.tokens[before] = token;
         if token & INST_PREDICTED == 0 {
             tables.steps[before] = fields.inst().wrapping_add(1);
         }
-        self.inst = self.inst.wrapping_add(tables.steps[before]);
+        let inst = self.inst.wrapping_add(tables.steps[before]);
 
-        let flags = &mut tables.flags[self.inst as usize % ENTRIES];
+        let flags = &mut tables.flags[inst as usize % ENTRIES];
         if token & FLAGS_PREDICTED == 0 {
             *flags = fields.flags();
         }
@@ -369,12 +362,16 @@ impl At {
         }
         let before = i64::from(self.residence);
         let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_sub(before));
-        self.residence = u32::try_from(residence).unwrap_or(u32::MAX);
+        let residence = u32::try_from(residence)
+            .ok()
+            .filter(|residence| *residence <= CommitRecord::MAX_RESIDENCE)
+            .unwrap_or_else(|| damaged(&mut fields.damaged));
 
+        let mut lead = self.lead;
         if token & LEAD_PREDICTED == 0 {
-            self.lead = fields.lead() << RESIDENCE_BITS;
+            lead = fields.lead() << RESIDENCE_BITS;
         }
-        (commit, flags)
+        CommitRecord::from_packed(InstId(inst), commit, residence | lead, flags)
     }
 }
 

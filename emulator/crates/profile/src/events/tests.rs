@@ -53,3 +53,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_heaviest_of_each_process_are_kept() {
+    let mut counter = MisplacedCounter {
+        truth: vec![InstId(0)],
+        component: Some(Component::Alu),
+        ..MisplacedCounter::default()
+    };
+    for inst in 1..=KEPT as u32 + 50 {
+        counter.named(ProcessId(1), InstId(inst), inst.into());
+    }
+    counter.named(ProcessId(2), InstId(7), 1);
+    let kept = counter.finish();
+    let of = |process| {
+        let own = kept.iter().filter(move |m| m.process == ProcessId(process));
+        own.map(|m| m.units)
+    };
+    assert!(of(1).eq((51..=KEPT as u64 + 50).rev()));
+    assert!(of(2).eq([1]));
+}

@@ -127,13 +127,23 @@ pub(super) fn gather(
     symbolizer: &Symbolizer,
     guest: Option<&Matched>,
 ) -> (Vec<Rows>, Symbols) {
-    let mut insts: Vec<Vec<InstId>> = Vec::new();
+    // A trace that lost its facts must not take the report with it.
+    let known = evaluation.facts.len() as u32;
+    // Per process, a bit for each instruction: most are named by many profiles.
+    let mut named: Vec<Vec<u64>> = Vec::new();
     let mut note = |process: ProcessId, inst: InstId| {
-        let index = process.0 as usize;
-        if insts.len() <= index {
-            insts.resize_with(index + 1, Vec::new);
+        let (index, word) = (process.0 as usize, inst.0 as usize / 64);
+        if inst.0 >= known {
+            return;
         }
-        insts[index].push(inst);
+        if named.len() <= index {
+            named.resize_with(index + 1, Vec::new);
+        }
+        let words = &mut named[index];
+        if words.len() <= word {
+            words.resize(word + 1, 0);
+        }
+        words[word] |= 1 << (inst.0 % 64);
     };
     let profiles = evaluation.samplers.iter().map(|result| &result.profile);
     for profile in std::iter::once(&evaluation.oracle).chain(profiles) {
@@ -144,13 +154,13 @@ pub(super) fn gather(
     for (process, inst) in guest.iter().flat_map(|matched| matched.weights.keys()) {
         note(*process, *inst);
     }
-    let known = evaluation.facts.len() as u32;
     let mut rows: Vec<Rows> = Vec::new();
-    for (process, mut insts) in insts.into_iter().enumerate() {
-        insts.sort_unstable();
-        insts.dedup();
-        // A trace that lost its facts must not take the report with it.
-        insts.retain(|inst| inst.0 < known);
+    for (process, words) in named.into_iter().enumerate() {
+        let bits = (0..known).take(64 * words.len());
+        let insts: Vec<InstId> = bits
+            .filter(|inst| words[*inst as usize / 64] >> (inst % 64) & 1 != 0)
+            .map(InstId)
+            .collect();
         if !insts.is_empty() {
             rows.push(weights(evaluation, ProcessId(process as u32), insts, guest));
         }

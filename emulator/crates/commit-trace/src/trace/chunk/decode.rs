@@ -9,9 +9,10 @@ use crate::trace::varint::Cursor;
 use crate::{Batch, HartId, Seq};
 
 /// Gives a chunk's batches back, one by one.
-#[derive(Debug)]
 pub(in crate::trace) struct ChunkDecoder {
     columns: Columns,
+    /// Kept from chunk to chunk: a new one's memory is fresh pages.
+    decompressor: Option<zstd::bulk::Decompressor<'static>>,
     records: RecordDecoder,
     progress: Progress,
     stages: stages::Progress,
@@ -31,6 +32,7 @@ impl ChunkDecoder {
     pub(in crate::trace) fn new() -> Self {
         Self {
             columns: Columns::default(),
+            decompressor: None,
             records: RecordDecoder::new(),
             progress: Progress::default(),
             stages: stages::Progress::default(),
@@ -61,7 +63,10 @@ impl ChunkDecoder {
     ) -> Result<(), &'static str> {
         self.abandon();
         self.columns.clear();
-        let mut decompressor = zstd::bulk::Decompressor::new().map_err(|_| "no memory")?;
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| "no memory")?),
+        };
         for (column, (raw, packed)) in self.columns.iter_mut().zip(header.columns).take(columns) {
             let (frame, rest) = payload
                 .split_at_checked(packed as usize)
