@@ -44,8 +44,10 @@ impl SymbolPaths {
 
     /// Names addresses by these files.
     pub fn symbolizer(&self) -> Symbolizer {
+        let here = std::env::current_dir();
         Symbolizer::new(SymbolFiles {
             roots: self.roots.clone(),
+            sources: self.roots.iter().cloned().chain(here).collect(),
             kernel: self.kernel.clone(),
             kernel_physical: Some(machine::KERNEL_BASE),
             firmware: self.firmware.clone(),

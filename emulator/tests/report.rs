@@ -18,6 +18,8 @@ fn run() -> &'static Path {
             "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"quickstart 1\"\n";
         std::fs::write(&spec, text).unwrap();
         let mut run = tipsim();
+        // Where the program's source is found.
+        run.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
         run.arg("run").arg(&spec).arg("--guest-dir").arg(guest());
         succeed(run.arg("--out").arg(&out));
         out
@@ -149,7 +151,14 @@ fn numbers_are_explained() {
 
 #[test]
 fn a_browser_shows_the_page() {
-    let page = format!("file://{}", run().join("report.html").display());
+    let page = scratch("report-page").join("page.html");
+    let mut text = std::fs::read_to_string(run().join("report.html")).unwrap();
+    // A function whose source is there is chosen.
+    text += "<script>for (const option of byId('listed').options) {
+        if (option.text.startsWith('flush_ceil (')) byId('listed').value = option.value;
+    } showListing(null);</script>";
+    std::fs::write(&page, text).unwrap();
+    let page = format!("file://{}", page.display());
     for scheme in ["light", "dark"] {
         let mut chromium = Command::new("chromium");
         chromium.args([
@@ -176,6 +185,8 @@ fn a_browser_shows_the_page() {
             "ST-L1",
             "<ol id=\"sentences\"><li>",
             "aria-label=\"Cycle stack over time",
+            "<tr class=\"source\">",
+            "fsflags %0",
         ] {
             assert!(shown_part.contains(shown), "{scheme}: no {shown}");
         }

@@ -59,7 +59,13 @@ impl Report {
         let functions = rows::functions(&selection, &gathered);
         let focus = focus(&columns, &processes);
         let instructions = rows::instructions(&selection, &gathered, &focus);
-        let listings = super::listing::listings(&selection, &gathered, &functions, &focus);
+        let listings = super::listing::listings(
+            &selection,
+            &gathered,
+            &functions,
+            &focus,
+            symbolizer.sources(),
+        );
         let top_down =
             super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions);
         let mut maker = rows::Maker::new(&selection);

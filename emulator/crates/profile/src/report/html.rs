@@ -70,7 +70,9 @@ impl Report {
                     .iter()
                     .map(|row| {
                         let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
-                        json!([flags, rows.instruction(&row.instruction)])
+                        let text = row.source_text.as_ref();
+                        let text = text.map(|text| rows.strings.number(text));
+                        json!([flags, rows.instruction(&row.instruction), text])
                     })
                     .collect();
                 json!({ "function": listing.function, "rows": lines })

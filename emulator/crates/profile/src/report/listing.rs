@@ -3,6 +3,7 @@
 use super::gather::Rows;
 use super::model::{Listing, ListingRow};
 use super::rows::{Function, Maker, Selection};
+use crate::symbolize::Sources;
 
 /// Functions with a listing.
 const MAX_LISTINGS: usize = 40;
@@ -14,6 +15,7 @@ pub(super) fn listings(
     gathered: &[Rows],
     functions: &[Function],
     focus: &[usize],
+    mut sources: Sources<'_>,
 ) -> Vec<Listing> {
     let mut maker = Maker::new(selection);
     let mut lines = 0;
@@ -40,15 +42,20 @@ pub(super) fn listings(
             break;
         }
         let mut next = None;
+        let mut line = None;
         let rows = members
             .iter()
             .map(|&row| {
                 let here = (fact(row).space, fact(row).pc);
                 let gap = next.is_some_and(|next| next != here);
                 next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
+                let at = &selection.symbols.locations[rows.places[row] as usize];
+                let before = std::mem::replace(&mut line, at.source.as_ref());
+                let changed = at.source.as_ref().filter(|_| line != before);
                 ListingRow {
                     leader: rows.leaders[row] == here.1,
                     gap,
+                    source_text: changed.and_then(|s| sources.line(s)).map(str::to_owned),
                     instruction: maker.instruction(rows, function.process, row),
                 }
             })

@@ -241,6 +241,8 @@ pub struct ListingRow {
     pub leader: bool,
     /// Code between the line before and this one was never executed.
     pub gap: bool,
+    /// Text of its source line, if that is another than of the instruction before and known.
+    pub source_text: Option<String>,
     /// The instruction.
     #[serde(flatten)]
     pub instruction: InstructionRow,

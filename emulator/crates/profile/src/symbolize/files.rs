@@ -42,6 +42,8 @@ pub struct SymbolFiles {
     pub firmware: Option<PathBuf>,
     /// Address that a position-independent firmware is loaded at; 0x8000_0000 if not given.
     pub firmware_base: Option<u64>,
+    /// Folders with source files, at any part of their paths, the preferred one first.
+    pub sources: Vec<PathBuf>,
     /// The kernel's user-space library (`vdso.so.dbg`); without, what `kernel` has of it.
     pub vdso: Option<PathBuf>,
 }
@@ -84,7 +86,7 @@ impl SymbolFiles {
 
 /// Follows `path` below `root` as a process whose root directory is `root` would: `..` stops at the
 /// root and absolute links start there, so that a guest path never leaves the folder.
-fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
+pub(super) fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
     let mut rest: Vec<std::ffi::OsString> = components(path);
     let mut at: Vec<std::ffi::OsString> = Vec::new();
     let mut links = 0;

@@ -21,12 +21,14 @@ mod frames;
 mod inside;
 mod name;
 mod resolve;
+mod sources;
 mod symbols;
 mod table;
 
 pub(crate) use elf::code_segments;
 pub use files::{BuildId, SymbolFiles};
 pub use resolve::{Place, Symbolizer};
+pub(crate) use sources::Sources;
 pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};
 
 #[cfg(test)]

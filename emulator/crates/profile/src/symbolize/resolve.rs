@@ -10,7 +10,7 @@ use super::files::scan;
 use super::name::demangle;
 use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Symbols};
 use super::table::{Entry, Table};
-use super::{BuildId, SymbolFiles, inside};
+use super::{BuildId, Sources, SymbolFiles, inside};
 
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
@@ -92,6 +92,11 @@ impl Symbolizer {
             files,
             by_build_id: OnceLock::new(),
         }
+    }
+
+    /// The text of source files, as far as they are on the host.
+    pub(crate) fn sources(&self) -> Sources<'_> {
+        Sources::new(&self.files)
     }
 
     fn search(&self, build_id: &BuildId) -> Option<&PathBuf> {

@@ -535,14 +535,19 @@ function showListing(chosen) {
   let inside = null;
   let focus = null;
   const body = make("tbody");
-  for (const [flags, row] of listing.rows) {
+  for (const [flags, row, line] of listing.rows) {
     if (flags & 2) body.append(make("tr", { class: "gap" }, make("td", { colspan: heads.length }, "⋯")));
     const inlined = row[I.inlined].map(text).join(" in ");
     if (inlined && inlined !== inside) {
       body.append(make("tr", {}, make("td", {}), make("td", { class: "inline", colspan: heads.length - 1 }, "inlined " + inlined)));
     }
     inside = inlined;
-    const line = make("tr", { tabindex: -1, class: (flags & 1 ? "leader" : "") + (row[I.pc] === chosen ? " chosen" : "") },
+    if (line !== null) {
+      const at = text(row[I.source]);
+      body.append(make("tr", { class: "source" }, make("td", { class: "code" }, at.slice(at.lastIndexOf(":") + 1)),
+        make("td", { class: "code", colspan: heads.length - 1, title: at }, text(line))));
+    }
+    const shown = make("tr", { tabindex: -1, class: (flags & 1 ? "leader" : "") + (row[I.pc] === chosen ? " chosen" : "") },
       make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.pc]),
       make("td", { class: "code asm", title: text(row[I.text]) }, text(row[I.text]).replace("\t", " ")),
       sourceCell(row),
@@ -550,8 +555,8 @@ function showListing(chosen) {
       oracleCell(scale(row) * row[I.share], largest),
       make("td", {}, row[I.cycles] > 0 ? miniStack(row[I.stack]) : null),
       ...profilerCells(row, I, largest));
-    if (row[I.pc] === chosen) focus = line;
-    body.append(line);
+    if (row[I.pc] === chosen) focus = shown;
+    body.append(shown);
   }
   host.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((name, index) =>
     make("th", { scope: "col", class: numbers.has(index) ? "number" : null }, name)))), body));
