@@ -50,12 +50,6 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if call_stacks {
         evaluator = evaluator.with_call_stacks();
     }
-    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart) {
-        eprintln!(
-            "tipsim: of hart {}; the trace has others (--hart N)",
-            args.hart
-        );
-    }
     let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart;
     let mut chunks = reader.chunks().iter().filter(own);
     let start = chunks.next().map_or(0, |first| first.start_cycle);
@@ -75,6 +69,12 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)
     })?;
+    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart) {
+        eprintln!(
+            "tipsim: of hart {}; the trace has others (--hart N)",
+            args.hart
+        );
+    }
     if reader.end() != TraceEnd::Complete {
         eprintln!(
             "tipsim: warning: {}: the trace is not whole",

@@ -36,9 +36,10 @@ impl Stamp {
         trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
         let mut trace_end = Vec::new();
         trace.take(END).read_to_end(&mut trace_end)?;
-        let simulator = std::fs::read(std::env::current_exe()?)?;
+        let mut simulator = Sha256::new();
+        std::io::copy(&mut File::open(std::env::current_exe()?)?, &mut simulator)?;
         Ok(Self {
-            simulator: format!("{:x}", Sha256::digest(&simulator)),
+            simulator: format!("{:x}", simulator.finalize()),
             trace_bytes,
             trace_end,
         })

@@ -5,19 +5,26 @@
 /// sampler names few. (128 entries instead of 16 cost the quickstart's evaluation 18 % more memory, and no less time.)
 const PAGE_BITS: u32 = 4;
 const PAGE: usize = 1 << PAGE_BITS;
+/// Log2 of the pages that a shelf has the places of. Many processes have a few instructions of their own each, high in
+/// the numbers of a long run: each then has few shelves, too.
+const SHELF_BITS: u32 = 7;
+const SHELF: usize = 1 << SHELF_BITS;
 
 /// Indexed by instruction number; an entry that was never written reads as `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct Paged<T> {
+    /// Per shelf, its place in `shelves` plus 1, or 0 if none of its pages was ever touched.
+    tops: Vec<u32>,
     /// Per page, its place in `pages` plus 1, or 0 if it was never touched.
-    places: Vec<u32>,
+    shelves: Vec<[u32; SHELF]>,
     pages: Vec<[T; PAGE]>,
 }
 
 impl<T> Default for Paged<T> {
     fn default() -> Self {
         Self {
-            places: Vec::new(),
+            tops: Vec::new(),
+            shelves: Vec::new(),
             pages: Vec::new(),
         }
     }
@@ -27,7 +34,7 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
     /// The entry at `index`, if its page exists.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        let place = *self.places.get((index >> PAGE_BITS) as usize)?;
+        let place = self.place(index >> PAGE_BITS)?;
         Some(&self.pages.get((place as usize).wrapping_sub(1))?[index as usize % PAGE])
     }
 
@@ -59,10 +66,18 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
         }
     }
 
+    /// The place of a page, if its shelf exists.
+    #[inline]
+    fn place(&self, page: u32) -> Option<u32> {
+        let top = *self.tops.get((page >> SHELF_BITS) as usize)?;
+        let shelf = self.shelves.get((top as usize).wrapping_sub(1))?;
+        Some(shelf[page as usize % SHELF])
+    }
+
     #[inline]
     fn page(&mut self, number: u32) -> &mut [T; PAGE] {
-        let place = match self.places.get(number as usize) {
-            Some(place) if *place != 0 => *place,
+        let place = match self.place(number) {
+            Some(place) if place != 0 => place,
             _ => self.allocate(number as usize),
         };
         &mut self.pages[place as usize - 1]
@@ -70,21 +85,29 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
 
     #[cold]
     fn allocate(&mut self, page: usize) -> u32 {
-        if self.places.len() <= page {
-            self.places.resize(page + 1, 0);
+        let number = page >> SHELF_BITS;
+        if self.tops.len() <= number {
+            self.tops.resize(number + 1, 0);
+        }
+        let top = &mut self.tops[number];
+        if *top == 0 {
+            self.shelves.push([0; SHELF]);
+            *top = self.shelves.len() as u32;
         }
         self.pages.push([T::default(); PAGE]);
-        self.places[page] = self.pages.len() as u32;
-        self.places[page]
+        let place = self.pages.len() as u32;
+        self.shelves[*top as usize - 1][page % SHELF] = place;
+        place
     }
 
     /// Entries that differ from the default, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let touched = self
-            .places
-            .iter()
-            .enumerate()
-            .filter(|(_, place)| **place != 0);
+        let shelves = self.tops.iter().enumerate().filter(|(_, top)| **top != 0);
+        let places = shelves.flat_map(|(number, top)| {
+            let places = self.shelves[*top as usize - 1].iter().enumerate();
+            places.map(move |(page, place)| (number << SHELF_BITS | page, place))
+        });
+        let touched = places.filter(|(_, place)| **place != 0);
         touched.flat_map(|(page, place)| {
             let entries = self.pages[*place as usize - 1].iter().enumerate();
             entries
@@ -103,14 +126,17 @@ mod tests {
         let mut paged = Paged::<u64>::default();
         *paged.entry(1000) += 7;
         *paged.entry(3) += 1;
+        *paged.entry(1 << 30) += 2;
         assert_eq!(paged.get(5), Some(&0));
         assert_eq!(paged.get(500), None);
+        assert_eq!(paged.get(1 << 29), None);
         assert_eq!(paged.get(u32::MAX), None);
+        assert_eq!((paged.shelves.len(), paged.pages.len()), (2, 3));
         paged.update([3, 4, 1000, 3, 4], |entry| *entry += 1);
         paged.update([], |entry| *entry += 1);
         assert_eq!(
             paged.iter().map(|(i, v)| (i, *v)).collect::<Vec<_>>(),
-            [(3, 3), (4, 2), (1000, 8)]
+            [(3, 3), (4, 2), (1000, 8), (1 << 30, 2)]
         );
     }
 }

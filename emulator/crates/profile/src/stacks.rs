@@ -8,28 +8,37 @@ use crate::stack::{Component, CycleStack};
 
 /// Cycle stacks per (process, static instruction). Few components of one are in use: the others take no memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub struct CycleStacks {
     by_process: Vec<Packed>,
 }
 
-/// The serialised form: per process its stacks, ascending by instruction.
-type Stored = Vec<Vec<(InstId, CycleStack)>>;
-
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Packed {
     stacks: Vec<Head>,
     /// The components that are not zero, stack after stack.
     units: Vec<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "(InstId, u32, u32)", into = "(InstId, u32, u32)")]
 struct Head {
     inst: InstId,
     /// A bit for each component that has units.
     used: u32,
     /// Where those begin.
     first: u32,
+}
+
+impl From<(InstId, u32, u32)> for Head {
+    fn from((inst, used, first): (InstId, u32, u32)) -> Self {
+        Self { inst, used, first }
+    }
+}
+
+impl From<Head> for (InstId, u32, u32) {
+    fn from(head: Head) -> Self {
+        (head.inst, head.used, head.first)
+    }
 }
 
 impl CycleStacks {
@@ -82,33 +91,11 @@ impl Packed {
     fn stack(&self, head: &Head) -> CycleStack {
         let mut stack = CycleStack::default();
         let bits = (0..Component::COUNT).filter(|bit| head.used >> bit & 1 != 0);
-        for (bit, units) in bits.zip(&self.units[head.first as usize..]) {
+        let units = self.units.get(head.first as usize..).unwrap_or_default();
+        for (bit, units) in bits.zip(units) {
             stack.0[bit] = *units;
         }
         stack
-    }
-}
-
-impl From<Stored> for CycleStacks {
-    fn from(stored: Stored) -> Self {
-        let mut stacks = Self::default();
-        stored
-            .into_iter()
-            .for_each(|process| stacks.push(process.into_iter()));
-        stacks
-    }
-}
-
-impl From<CycleStacks> for Stored {
-    fn from(stacks: CycleStacks) -> Self {
-        let of = |packed: &Packed| {
-            packed
-                .stacks
-                .iter()
-                .map(|head| (head.inst, packed.stack(head)))
-                .collect()
-        };
-        stacks.by_process.iter().map(of).collect()
     }
 }
 
@@ -125,26 +112,34 @@ mod tests {
                 .for_each(|(component, n)| stack[*component] = *n);
             stack
         };
-        let stored: Stored = vec![
-            vec![],
-            vec![
-                (
-                    InstId(3),
-                    stack(&[(Component::Execution, 7), (Component::Interrupt, 1)]),
-                ),
-                (InstId(4), stack(&[])),
-                (InstId(9), stack(&[(Component::Store, 5)])),
-            ],
+        let own = [
+            (
+                InstId(3),
+                stack(&[(Component::Execution, 7), (Component::Interrupt, 1)]),
+            ),
+            (InstId(4), stack(&[])),
+            (InstId(9), stack(&[(Component::Store, 5)])),
         ];
-        let stacks = CycleStacks::from(stored.clone());
-        assert_eq!(stacks.get(ProcessId(1), InstId(9)), stored[1][2].1);
+        let mut stacks = CycleStacks::default();
+        stacks.push(std::iter::empty());
+        stacks.push(own.into_iter());
+        assert_eq!(stacks.get(ProcessId(1), InstId(9)), own[2].1);
         assert_eq!(stacks.get(ProcessId(1), InstId(5)), CycleStack::default());
         assert_eq!(stacks.get(ProcessId(2), InstId(9)), CycleStack::default());
         let listed: Vec<_> = stacks
             .iter()
             .map(|(_, inst, stack)| (inst, stack))
             .collect();
-        assert_eq!(listed, stored[1]);
-        assert_eq!(Stored::from(stacks), stored);
+        assert_eq!(listed, own);
+        let text = serde_json::to_string(&stacks).unwrap();
+        assert_eq!(
+            serde_json::from_str::<CycleStacks>(&text).unwrap(),
+            stacks,
+            "{text}"
+        );
+        // What lacks its units has none.
+        let cut: CycleStacks = serde_json::from_str(&text.replace("[7,1,5]", "[7]")).unwrap();
+        assert_eq!(cut.get(ProcessId(1), InstId(3)).total(), 7, "{text}");
+        assert_eq!(cut.get(ProcessId(1), InstId(9)).total(), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! The rows of the tables: functions and instructions with every column's share.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use commit_trace::InstFacts;
@@ -100,22 +101,22 @@ pub(super) fn instructions(
     gathered: &[Rows],
     focus: &[usize],
 ) -> Vec<InstructionRow> {
-    let mut picked: Vec<(u64, usize, usize)> = Vec::new();
+    // Units, process and row: the best in focus and of the rest, as many as there is room for.
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
     for (process, rows) in gathered.iter().enumerate() {
         let mut most = rows.oracle.clone();
         for (row, units) in rows.columns.iter().flat_map(|column| column.by_row.iter()) {
             most[row] = most[row].max(units);
         }
-        picked.extend(
-            most.into_iter()
-                .enumerate()
-                .map(|(row, units)| (units, process, row)),
-        );
+        let own = most.into_iter().enumerate();
+        let best = match focus.contains(&(process + 1)) {
+            true => &mut first,
+            false => &mut rest,
+        };
+        best.extend(own.map(|(row, units)| (units, process, row)));
+        best.sort_unstable_by_key(|&(units, process, row)| (Reverse(units), process, row));
+        best.truncate(MAX_INSTRUCTIONS);
     }
-    picked.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let (mut first, rest): (Vec<_>, Vec<_>) = picked
-        .into_iter()
-        .partition(|(_, process, _)| focus.contains(&(process + 1)));
     let rest_room = MAX_INSTRUCTIONS - first.len().min(MAX_INSTRUCTIONS / 2);
     let rest_count = rest.len().min(rest_room);
     first.truncate(MAX_INSTRUCTIONS - rest_count);

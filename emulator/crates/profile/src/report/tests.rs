@@ -139,6 +139,10 @@ pub(crate) fn evaluation() -> Evaluation {
         };
         stacks[process.0 as usize].push((InstId(inst), stack(component, cycles)));
     }
+    let mut packed = CycleStacks::default();
+    for stacks in stacks {
+        packed.push(stacks.into_iter());
+    }
     let same = [
         (QUICKSTART, 0, 9000),
         (QUICKSTART, 2, 3000),
@@ -157,7 +161,7 @@ pub(crate) fn evaluation() -> Evaluation {
     let facts = facts();
     Evaluation {
         oracle: profile(&TRUTH),
-        stacks: CycleStacks::from(stacks),
+        stacks: packed,
         contexts: None,
         by_context: Vec::new(),
         marked: None,
