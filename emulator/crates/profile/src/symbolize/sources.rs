@@ -33,13 +33,8 @@ impl<'a> Sources<'a> {
 
     /// The text of a line, if its file is on the host.
     pub(crate) fn line(&mut self, source: &Source) -> Option<&str> {
-        let lines = match self.read.get(&source.file) {
-            Some(_) => &self.read[&source.file],
-            None => {
-                let lines = find(self.files, &source.file).and_then(|file| lines(&file));
-                self.read.entry(source.file.clone()).or_insert(lines)
-            }
-        };
+        let read = || find(self.files, &source.file).and_then(|file| lines(&file));
+        let lines = self.read.entry(source.file.clone()).or_insert_with(read);
         let index = (source.line as usize).checked_sub(1)?;
         lines.as_ref()?.get(index).map(String::as_str)
     }
@@ -53,6 +48,9 @@ fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     if !EXTENSIONS.contains(&extension) {
         return None;
     }
+    if path.is_absolute() && path.is_file() {
+        return Some(path.to_owned());
+    }
     let mut names = Vec::new();
     for name in path.components() {
         match name {
@@ -64,9 +62,6 @@ fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     let ends = (0..names.len().saturating_sub(1)).map(|from| names[from..].iter().collect());
     let ends: Vec<PathBuf> = ends.collect();
     let below = |folder: &PathBuf| ends.iter().find_map(|end| resolve_in(folder, end));
-    if path.is_absolute() && path.is_file() {
-        return Some(path.to_owned());
-    }
     files.sources.iter().find_map(below)
 }
 

@@ -123,4 +123,17 @@ mod tests {
         }
         assert_eq!(wrong_late, 0);
     }
+
+    #[test]
+    fn iterations_of_a_branch_that_f2_does_not_know_are_not_counted() {
+        let at = Place::new(0x8000_1230);
+        let past = |known| {
+            let mut loops = Loops::new();
+            for i in 0..26 {
+                loops.branch(at, known || i == 0, true, i % 25 != 0);
+            }
+            loops.entries[at.index() % (SETS * COLUMNS)].past
+        };
+        assert_eq!((past(true), past(false)), (24, 0));
+    }
 }
