@@ -9,6 +9,7 @@ use commit_trace::{
 
 use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
+use crate::cooling::Cooling;
 use crate::events::SignatureCounter;
 use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
 use crate::topdown::Counter;
@@ -58,6 +59,7 @@ impl Evaluator {
             profiling: region == Region::Whole,
             context: GuestContext::new(),
             process: ProcessId::BOOT,
+            cooling: Cooling::default(),
             privilege: 3,
             marked: false,
             oracle: Oracle::new(),
@@ -122,6 +124,13 @@ impl Evaluator {
     #[cfg(test)]
     fn span_by_span(mut self) -> Self {
         self.run.by_blocks = false;
+        self
+    }
+
+    /// Packs the counts of processes that have not run for so many cycles: with the same result.
+    #[cfg(test)]
+    fn cooling_after(mut self, cycles: u64) -> Self {
+        self.run.cooling = Cooling::after(cycles);
         self
     }
 
@@ -248,6 +257,7 @@ struct Run {
     profiling: bool,
     context: GuestContext,
     process: ProcessId,
+    cooling: Cooling,
     /// Of the last instruction that cycles were charged to; kept if a filter asks for it.
     privilege: u8,
     /// The stream is between trigger instructions.
@@ -433,6 +443,24 @@ impl Run {
         self.enter();
     }
 
+    /// Keeps what was counted of processes that have not run for a while in few bytes.
+    fn cool(&mut self, newly: &[ProcessId]) {
+        let processes = self.context.processes();
+        let is_cold = |process| process != self.process && self.cooling.is_cold(process);
+        let has_ended = |process: ProcessId| {
+            let entity = processes.get(process.0 as usize);
+            is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
+        };
+        self.oracle.cool(newly, is_cold);
+        if let Some(details) = &mut self.details {
+            details.slots.cool(newly, is_cold);
+            details.signatures.cool(is_cold);
+        }
+        for view in &mut self.views {
+            view.cool(newly, is_cold, has_ended);
+        }
+    }
+
     fn drop_pending(&mut self) {
         self.views.iter_mut().for_each(View::drop_pending);
         self.schedule();
@@ -536,7 +564,13 @@ impl SpanSink for Run {
         match event {
             Event::SideBand { kind, bytes } => {
                 self.context.record(cycle, *kind, bytes);
-                self.process = self.context.current();
+                let before = std::mem::replace(&mut self.process, self.context.current());
+                if before != self.process {
+                    self.cooling.stop(before, cycle);
+                }
+                if let Some(cold) = self.cooling.look(self.process, cycle) {
+                    self.cool(&cold);
+                }
                 if let Some(stacks) = &mut self.stacks {
                     stacks.calls.select(self.process, self.context.thread());
                 }

@@ -8,8 +8,8 @@ use commit_trace::{InstFacts, InstId};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Privilege, Process, ProcessId,
-    Profile, Sampler, Signatures, TopDown,
+    ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
+    Sampler, Signatures, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -74,19 +74,33 @@ impl Evaluation {
             return Cow::Borrowed(whole);
         }
         let mut part = Profile::new(whole.units_per_cycle());
-        for (process, inst, units) in whole.iter() {
-            let of = |privilege: Privilege| {
-                let facts = self.facts.get(inst.0 as usize);
-                facts.is_some_and(|facts| facts.privilege == privilege.encoding())
-            };
-            let processes = result.processes.as_ref();
-            if processes.is_none_or(|some| some.contains(&process))
-                && filter.privilege.is_none_or(of)
-            {
-                part.add(process, inst, units);
-            }
+        for process in (0..whole.processes()).map(ProcessId) {
+            part.set(process, self.oracle_in(result, process));
         }
         Cow::Owned(part)
+    }
+
+    /// The same in one process, ascending by instruction.
+    pub fn oracle_in(
+        &self,
+        result: &SamplerResult,
+        process: ProcessId,
+    ) -> impl Iterator<Item = (InstId, u64)> {
+        let filter = &result.sampler.filter;
+        let whole = match (&self.marked, filter.marked) {
+            (Some(marked), true) => marked,
+            _ => &self.oracle,
+        };
+        let processes = result.processes.as_ref();
+        let is_in = processes.is_none_or(|some| some.contains(&process));
+        let of = move |(inst, _): &(InstId, u64)| {
+            let facts = self.facts.get(inst.0 as usize);
+            filter.privilege.is_none_or(|privilege| {
+                facts.is_some_and(|facts| facts.privilege == privilege.encoding())
+            })
+        };
+        let whole = is_in.then(|| whole.of(process));
+        whole.into_iter().flatten().filter(of)
     }
 }
 

@@ -4,54 +4,63 @@
 //! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of what it names. The
 //! other profilers that name an instruction of which they see the events (NCI as PEBS, what Dispatch tags as IBS and SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
 
-use std::collections::HashMap;
-
 use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents, gap_spans};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, Each};
+use crate::counts::OwnedTally;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
-use crate::tally::Tally;
+use crate::packed::Packed;
 use crate::{Component, ProcessId, Profile, Profiler};
 
-/// Units per process, instruction and signature, for signatures with any event, ascending. What else a profile
+/// Units per process, instruction and signature, for signatures with any event. What else a profile
 /// gives an instruction met none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Signatures(Vec<(ProcessId, InstId, u16, u64)>);
+pub struct Signatures {
+    /// By process number. Numbers: the instruction, and in the low [`EVENT_BITS`] the events.
+    by_process: Vec<Packed>,
+}
+
+/// Bits of a signature.
+const EVENT_BITS: u32 = 9;
 
 impl Signatures {
-    /// Every weight.
-    pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, TeaEvents, u64)> {
-        self.0
-            .iter()
-            .map(|(process, inst, events, units)| (*process, *inst, TeaEvents(*events), *units))
+    /// Every weight of a process, ascending by instruction and events.
+    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, TeaEvents, u64)> {
+        let packed = self.by_process.get(process.0 as usize).into_iter();
+        packed.flat_map(Packed::iter).map(|(number, units)| {
+            let events = number as u16 & ((1 << EVENT_BITS) - 1);
+            let inst = InstId((number >> EVENT_BITS) as u32);
+            (inst, TeaEvents(events), units)
+        })
     }
 
-    /// All weights of a profile, those without an event included.
-    pub fn with_base(&self, profile: &Profile) -> Vec<(ProcessId, InstId, TeaEvents, u64)> {
-        let mut base: HashMap<(ProcessId, InstId), u64> = profile
-            .iter()
-            .map(|(process, inst, units)| ((process, inst), units))
-            .collect();
-        let mut out: Vec<_> = self.iter().collect();
-        for (process, inst, _, units) in &out {
-            let rest = base.entry((*process, *inst)).or_default();
-            *rest = rest.saturating_sub(*units);
+    /// The same with those that a profile has without an event.
+    pub fn with_base(
+        &self,
+        profile: &Profile,
+        process: ProcessId,
+    ) -> Vec<(InstId, TeaEvents, u64)> {
+        let mut out: Vec<_> = self.of(process).collect();
+        let mut base: Vec<(InstId, u64)> = profile.of(process).collect();
+        for (inst, _, units) in &out {
+            if let Ok(at) = base.binary_search_by_key(inst, |(inst, _)| *inst) {
+                base[at].1 = base[at].1.saturating_sub(*units);
+            }
         }
         let none = base.into_iter().filter(|(_, units)| *units > 0);
-        out.extend(
-            none.map(|((process, inst), units)| (process, inst, TeaEvents::default(), units)),
-        );
-        out.sort_unstable_by_key(|(process, inst, events, _)| (*process, *inst, events.0));
+        out.extend(none.map(|(inst, units)| (inst, TeaEvents::default(), units)));
+        // Both are in order already, which a stable sort makes use of.
+        out.sort_by_key(|(inst, events, _)| (*inst, events.0));
         out
     }
 }
 
-/// Counts [`Signatures`]. Keys of the tally: instruction, then nine bits of events, then the process.
+/// Counts [`Signatures`].
 #[derive(Debug, Default)]
-pub(crate) struct SignatureCounter(Tally);
+pub(crate) struct SignatureCounter(OwnedTally<EVENT_BITS>);
 
 impl SignatureCounter {
     /// Charges a profiled span as the Oracle does.
@@ -95,24 +104,19 @@ impl SignatureCounter {
         if events == 0 {
             return;
         }
-        // More than 2^23 processes would share numbers.
-        let key = u64::from(record.inst.0) | u64::from(events) << 32 | u64::from(process.0) << 41;
-        self.0.add(key, units);
+        self.0
+            .add(process.0 as usize, record.inst, events.into(), units);
+    }
+
+    /// Keeps what such processes have, which do not run, in few bytes.
+    pub(crate) fn cool(&mut self, is_cold: impl Fn(ProcessId) -> bool) {
+        self.0.cool(|process| is_cold(ProcessId(process as u32)));
     }
 
     pub(crate) fn finish(self) -> Signatures {
-        let unpacked = self.0.finish().into_iter().map(|(key, units)| {
-            let events = (key >> 32) as u16 & 0x1ff;
-            (
-                ProcessId((key >> 41) as u32),
-                InstId(key as u32),
-                events,
-                units,
-            )
-        });
-        let mut list: Vec<_> = unpacked.collect();
-        list.sort_unstable();
-        Signatures(list)
+        Signatures {
+            by_process: self.0.finish(),
+        }
     }
 }
 
@@ -145,6 +149,9 @@ type Place = (ProcessId, InstId, InstId, Component);
 /// Places that are counted at once.
 const FRESH: usize = 128;
 
+/// Fewer places than this are not worth a look for those of processes that ended.
+const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
+
 /// How many of a process are kept. In the end a sampler has about as many as samples, and nearly all weigh next to nothing.
 const KEPT: usize = 100;
 
@@ -155,6 +162,10 @@ pub(crate) struct MisplacedCounter {
     truth: Vec<InstId>,
     component: Option<Component>,
     units: FxHashMap<Place, u64>,
+    /// What the processes that ended have, cut to [`KEPT`].
+    ended: Vec<Misplaced>,
+    /// Places that the last look for processes that ended left.
+    left: usize,
     /// What is not in `units` yet: waits for the host's memory overlap when many are looked up in a row.
     fresh: Vec<(Place, u64)>,
 }
@@ -191,38 +202,59 @@ impl MisplacedCounter {
         }
     }
 
+    /// Cuts what the processes that ended have. It looks at everything, and so only if there is twice as much as after the
+    /// last time.
+    pub(crate) fn cool(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
+        if self.units.len() < 2 * self.left.max(WORTH) {
+            return;
+        }
+        self.note_fresh();
+        let (ended, running) = { std::mem::take(&mut self.units).into_iter() }
+            .partition::<Vec<_>, _>(|((process, ..), _)| has_ended(*process));
+        self.units = running.into_iter().collect();
+        self.left = self.units.len();
+        self.ended.extend(heaviest(ended));
+    }
+
     /// The most first, up to [`KEPT`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
         self.note_fresh();
-        let mut list: Vec<Misplaced> = self
-            .units
-            .into_iter()
-            .map(|((process, named, truth, component), units)| Misplaced {
-                process,
-                named,
-                truth,
-                component,
-                units,
-            })
-            .collect();
-        list.sort_unstable_by_key(|m| {
-            (
-                std::cmp::Reverse(m.units),
-                m.process,
-                m.named,
-                m.truth,
-                m.component,
-            )
-        });
-        let mut kept = FxHashMap::default();
-        list.retain(|m| {
-            let before = kept.entry(m.process).or_insert(0);
-            *before += 1;
-            *before <= KEPT
-        });
-        list.shrink_to_fit();
-        list
+        // One that ended and ran again, which the kernel does with what is left of it, is there twice.
+        for m in std::mem::take(&mut self.ended) {
+            let place = (m.process, m.named, m.truth, m.component);
+            *self.units.entry(place).or_default() += m.units;
+        }
+        heaviest(self.units)
     }
+}
+
+/// The most first, up to [`KEPT`] of each process.
+fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
+    let misplaced = |((process, named, truth, component), units)| Misplaced {
+        process,
+        named,
+        truth,
+        component,
+        units,
+    };
+    let mut list: Vec<Misplaced> = units.into_iter().map(misplaced).collect();
+    list.sort_unstable_by_key(|m| {
+        (
+            std::cmp::Reverse(m.units),
+            m.process,
+            m.named,
+            m.truth,
+            m.component,
+        )
+    });
+    let mut kept = FxHashMap::default();
+    list.retain(|m| {
+        let before = kept.entry(m.process).or_insert(0);
+        *before += 1;
+        *before <= KEPT
+    });
+    list.shrink_to_fit();
+    list
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@
 mod block;
 mod calls;
 mod clock;
+mod cooling;
+mod counts;
 mod error;
 mod evaluate;
 mod evaluation;
@@ -26,6 +28,7 @@ pub mod export;
 mod guest_context;
 mod names;
 mod oracle;
+mod packed;
 mod paged;
 pub mod perf_data;
 mod policy;

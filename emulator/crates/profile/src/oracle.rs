@@ -5,9 +5,10 @@ use commit_trace::{
 };
 
 use crate::block::{BLOCK, Block, Each};
-use crate::paged::Paged;
-use crate::tally::Tally;
-use crate::{Component, CycleStack, CycleStacks, ProcessId, Profile};
+use crate::counts::{Counts, OwnedTally};
+use crate::packed::{Packed, merged};
+use crate::stacks::{COMPONENT_BITS, number};
+use crate::{Component, CycleStacks, ProcessId, Profile};
 
 /// Units of weight in one cycle: lcm(1..=8), so that a cycle divides evenly among any number of
 /// instructions that commit in it. 64 bits hold 2 * 10^16 cycles of them.
@@ -32,34 +33,11 @@ pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them.
-    execution: Vec<Paged<u64>>,
-    /// By [`Waiting`].
-    waiting: Tally,
+    execution: Vec<Counts>,
+    /// What for: the number of the [`Component`]. Owners: indices of `execution`.
+    waiting: OwnedTally<COMPONENT_BITS>,
     /// What is counted now: always a valid index after [`Oracle::select`].
     current: usize,
-}
-
-/// Whose wait it is, as a number: index of `Oracle::execution`, component, instruction (whose low bits tell most apart).
-struct Waiting;
-
-impl Waiting {
-    const INST_BITS: u32 = 32;
-    const INDEX_SHIFT: u32 = Self::INST_BITS + 5;
-
-    #[inline(always)]
-    fn key(index: usize, inst: InstId, component: Component) -> u64 {
-        let component = (component as u64) << Self::INST_BITS;
-        (index as u64) << Self::INDEX_SHIFT | component | u64::from(inst.0)
-    }
-
-    fn index(key: u64) -> usize {
-        (key >> Self::INDEX_SHIFT) as usize
-    }
-
-    /// Instruction and number of the component.
-    fn of(key: u64) -> (u32, usize) {
-        (key as u32, (key >> Self::INST_BITS) as usize & 31)
-    }
 }
 
 impl Oracle {
@@ -73,7 +51,8 @@ impl Oracle {
     pub(crate) fn select(&mut self, process: ProcessId, marked: bool) {
         self.current = 2 * process.0 as usize + usize::from(marked);
         if self.execution.len() <= self.current {
-            self.execution.resize_with(self.current + 1, Paged::default);
+            self.execution
+                .resize_with(self.current + 1, Counts::default);
         }
     }
 
@@ -118,58 +97,66 @@ impl Oracle {
         }
     }
 
+    /// Keeps what such processes have, which do not run, in few bytes.
+    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        for process in processes {
+            let pair = self.execution.iter_mut().skip(2 * process.0 as usize);
+            pair.take(2).for_each(Counts::cool);
+        }
+        self.waiting
+            .cool(|index| is_cold(ProcessId(index as u32 / 2)));
+    }
+
     /// The result: the profile, and the same by component; and of the profile the marked part.
     pub(crate) fn finish(self) -> (Profile, CycleStacks, Profile) {
         let mut profile = Profile::new(UNITS_PER_CYCLE);
         let mut marked = Profile::new(UNITS_PER_CYCLE);
         let mut stacks = CycleStacks::default();
         let waiting = self.waiting.finish();
-        // Of an index: instruction, component, units; ascending.
-        let counts = |index: usize, execution: &Paged<u64>| {
-            let from = waiting.partition_point(|(key, _)| Waiting::index(*key) < index);
-            let to = waiting.partition_point(|(key, _)| Waiting::index(*key) <= index);
-            let waiting = waiting[from..to].iter().map(|(key, units)| {
-                let (inst, component) = Waiting::of(*key);
-                (inst, component, *units)
-            });
-            let execution = execution.iter();
-            let execution =
-                execution.map(|(inst, units)| (inst, Component::Execution as usize, *units));
-            let mut counts: Vec<_> = execution.chain(waiting).collect();
-            // Each component is in order already, which a stable sort makes use of.
-            counts.sort();
-            counts
+        // Of an index: units by component, ascending by instruction.
+        let units = |index: usize, execution: Counts| -> Packed {
+            let execution = execution.packed();
+            let execution = { execution.iter() }
+                .map(|(inst, units)| (number(InstId(inst as u32), Component::Execution), units));
+            merged(
+                execution,
+                waiting.get(index).into_iter().flat_map(Packed::iter),
+            )
+            .collect()
         };
-        for (process, pair) in self.execution.chunks(2).enumerate() {
-            let process_id = ProcessId(process as u32);
-            let mut all = counts(2 * process, &pair[0]);
-            if let Some(inside) = pair.get(1) {
-                let inside = counts(2 * process + 1, inside);
-                for (inst, _, units) in &inside {
-                    marked.add(process_id, InstId(*inst), *units);
-                }
-                all.extend(inside);
-                all.sort();
+        let mut execution = (0..).zip(self.execution);
+        for process in (0..).map(ProcessId) {
+            let Some((index, outside)) = execution.next() else {
+                break;
+            };
+            let mut all = units(index, outside);
+            if let Some((index, inside)) = execution.next() {
+                let inside = units(index, inside);
+                all.add(inside.iter());
+                marked.set(process, totals(&inside));
             }
-            stacks.push(all.chunk_by(|one, next| one.0 == next.0).map(|counts| {
-                let mut stack = CycleStack::default();
-                for (_, component, units) in counts {
-                    stack.0[*component] += units;
-                }
-                let inst = InstId(counts[0].0);
-                profile.add(process_id, inst, stack.total());
-                (inst, stack)
-            }));
+            profile.set(process, totals(&all));
+            stacks.push(all);
         }
         (profile, stacks, marked)
     }
 }
 
+/// Units of each instruction, of all components.
+fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {
+    let stacks = crate::stacks::unpacked(stacks);
+    stacks.map(|(inst, stack)| (inst, stack.total()))
+}
+
 #[inline(always)]
-fn charge(waiting: &mut Tally, index: usize, span: &Span<'_>, record: &CommitRecord) {
-    let component = component(span.state, record);
-    let key = Waiting::key(index, record.inst, component);
-    waiting.add(key, span.cycles * UNITS_PER_CYCLE);
+fn charge(
+    waiting: &mut OwnedTally<COMPONENT_BITS>,
+    index: usize,
+    span: &Span<'_>,
+    record: &CommitRecord,
+) {
+    let component = component(span.state, record) as u64;
+    waiting.add(index, record.inst, component, span.cycles * UNITS_PER_CYCLE);
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.

@@ -66,6 +66,11 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
         }
     }
 
+    /// True if no entry was ever made.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
     /// The place of a page, if its shelf exists.
     #[inline]
     fn place(&self, page: u32) -> Option<u32> {

@@ -1,15 +1,18 @@
 //! Where a profiler says that the time went.
 
+use std::borrow::Cow;
+
 use commit_trace::InstId;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ProcessId;
-use crate::paged::Paged;
+use crate::counts::Counts;
+use crate::packed::Packed;
 
 /// Weight per (process, static instruction), in exact integers: [`Profile::units_per_cycle`] units
 /// are one cycle, so that a cycle divides evenly among the instructions that commit in it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Stored<'static>")]
 pub struct Profile {
     units_per_cycle: u64,
     processes: Vec<Weights>,
@@ -18,14 +21,14 @@ pub struct Profile {
 #[derive(Clone, Debug, Default)]
 struct Weights {
     total: u64,
-    by_inst: Paged<u64>,
+    by_inst: Counts,
 }
 
-/// The serialised form: per process its non-zero (instruction, weight) pairs, ascending.
+/// The serialised form.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<'a> {
     units_per_cycle: u64,
-    processes: Vec<Vec<(u32, u64)>>,
+    processes: Vec<Cow<'a, Packed>>,
 }
 
 impl Profile {
@@ -44,22 +47,32 @@ impl Profile {
 
     /// Adds `units` to an instruction as executed by a process.
     pub fn add(&mut self, process: ProcessId, inst: InstId, units: u64) {
+        let weights = self.of_mut(process);
+        weights.total += units;
+        weights.by_inst.add(inst, units);
+    }
+
+    /// Makes these, by ascending instruction, the weights of a process.
+    pub(crate) fn set(&mut self, process: ProcessId, weights: impl Iterator<Item = (InstId, u64)>) {
+        let packed: Packed = weights
+            .map(|(inst, units)| (inst.0.into(), units))
+            .collect();
+        *self.of_mut(process) = packed.into();
+    }
+
+    fn of_mut(&mut self, process: ProcessId) -> &mut Weights {
         let index = process.0 as usize;
         if self.processes.len() <= index {
             self.processes.resize_with(index + 1, Weights::default);
         }
-        let weights = &mut self.processes[index];
-        weights.total += units;
-        *weights.by_inst.entry(inst.0) += units;
+        &mut self.processes[index]
     }
 
-    /// Units of one instruction in one process.
+    /// Units of one instruction in one process. It looks at all of the process's before: whoever wants many takes
+    /// [`Profile::of`].
     pub fn weight(&self, process: ProcessId, inst: InstId) -> u64 {
-        self.processes
-            .get(process.0 as usize)
-            .and_then(|weights| weights.by_inst.get(inst.0))
-            .copied()
-            .unwrap_or(0)
+        let weights = self.processes.get(process.0 as usize);
+        weights.map_or(0, |weights| weights.by_inst.get(inst))
     }
 
     /// Units of one process.
@@ -79,17 +92,37 @@ impl Profile {
         self.total() as f64 / self.units_per_cycle.max(1) as f64
     }
 
+    /// Every non-zero weight of a process, ascending by instruction.
+    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, u64)> {
+        let weights = self.processes.get(process.0 as usize).into_iter();
+        weights.flat_map(|weights| weights.by_inst.iter())
+    }
+
     /// Every non-zero weight, ascending by process and instruction.
     pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, u64)> {
-        self.processes
-            .iter()
-            .enumerate()
-            .flat_map(|(process, weights)| {
-                weights
-                    .by_inst
-                    .iter()
-                    .map(move |(inst, units)| (ProcessId(process as u32), InstId(inst), *units))
-            })
+        let processes = (0..self.processes.len() as u32).map(ProcessId);
+        processes.flat_map(|process| {
+            self.of(process)
+                .map(move |(inst, units)| (process, inst, units))
+        })
+    }
+
+    /// One more than the greatest number of a process that has any weight, or has been asked for.
+    pub(crate) fn processes(&self) -> u32 {
+        self.processes.len() as u32
+    }
+
+    /// Keeps the weights of a process, which does not run, in few bytes.
+    pub(crate) fn cool(&mut self, process: ProcessId) {
+        if let Some(weights) = self.processes.get_mut(process.0 as usize) {
+            weights.by_inst.cool();
+        }
+    }
+
+    /// The same for all.
+    pub(crate) fn cool_all(&mut self) {
+        let weights = self.processes.iter_mut();
+        weights.for_each(|weights| weights.by_inst.cool());
     }
 }
 
@@ -102,28 +135,36 @@ impl PartialEq for Profile {
 
 impl Eq for Profile {}
 
-impl From<Profile> for Stored {
-    fn from(profile: Profile) -> Self {
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let processes = self.processes.iter();
+        let stored = Stored {
+            units_per_cycle: self.units_per_cycle,
+            processes: processes.map(|weights| weights.by_inst.packed()).collect(),
+        };
+        stored.serialize(serializer)
+    }
+}
+
+impl From<Packed> for Weights {
+    fn from(packed: Packed) -> Self {
         Self {
-            units_per_cycle: profile.units_per_cycle,
-            processes: profile
-                .processes
-                .iter()
-                .map(|weights| weights.by_inst.iter().map(|(i, w)| (i, *w)).collect())
-                .collect(),
+            total: packed.iter().map(|(_, units)| units).sum(),
+            by_inst: packed.into(),
         }
     }
 }
 
-impl From<Stored> for Profile {
-    fn from(stored: Stored) -> Self {
-        let mut profile = Self::new(stored.units_per_cycle);
-        for (process, weights) in stored.processes.into_iter().enumerate() {
-            for (inst, units) in weights {
-                profile.add(ProcessId(process as u32), InstId(inst), units);
-            }
+impl From<Stored<'_>> for Profile {
+    fn from(stored: Stored<'_>) -> Self {
+        let processes = stored
+            .processes
+            .into_iter()
+            .map(|packed| packed.into_owned().into());
+        Self {
+            units_per_cycle: stored.units_per_cycle,
+            processes: processes.collect(),
         }
-        profile
     }
 }
 

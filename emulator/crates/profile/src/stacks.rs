@@ -4,100 +4,72 @@ use commit_trace::InstId;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessId;
+use crate::packed::Packed;
 use crate::stack::{Component, CycleStack};
+
+/// Bits of a component's number.
+pub(crate) const COMPONENT_BITS: u32 = 5;
 
 /// Cycle stacks per (process, static instruction). Few components of one are in use: the others take no memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStacks {
+    /// Numbers: the instruction, and in the low [`COMPONENT_BITS`] the component.
     by_process: Vec<Packed>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Packed {
-    stacks: Vec<Head>,
-    /// The components that are not zero, stack after stack.
-    units: Vec<u64>,
+/// What an instruction's units of a component are packed under.
+pub(crate) fn number(inst: InstId, component: Component) -> u64 {
+    u64::from(inst.0) << COMPONENT_BITS | component as u64
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "(InstId, u32, u32)", into = "(InstId, u32, u32)")]
-struct Head {
-    inst: InstId,
-    /// A bit for each component that has units.
-    used: u32,
-    /// Where those begin.
-    first: u32,
-}
-
-impl From<(InstId, u32, u32)> for Head {
-    fn from((inst, used, first): (InstId, u32, u32)) -> Self {
-        Self { inst, used, first }
-    }
-}
-
-impl From<Head> for (InstId, u32, u32) {
-    fn from(head: Head) -> Self {
-        (head.inst, head.used, head.first)
-    }
+/// The stacks of a process, ascending by instruction.
+pub(crate) fn unpacked(stacks: &Packed) -> impl Iterator<Item = (InstId, CycleStack)> {
+    let mut units = stacks.iter().peekable();
+    std::iter::from_fn(move || {
+        let inst = units.peek()?.0 >> COMPONENT_BITS;
+        let mut stack = CycleStack::default();
+        while let Some((number, amount)) =
+            units.next_if(|(number, _)| number >> COMPONENT_BITS == inst)
+        {
+            let component = number as usize & ((1 << COMPONENT_BITS) - 1);
+            if let Some(units) = stack.0.get_mut(component) {
+                *units += amount;
+            }
+        }
+        Some((InstId(inst as u32), stack))
+    })
 }
 
 impl CycleStacks {
-    /// Adds the next process's stacks, ascending by instruction.
-    pub(crate) fn push(&mut self, stacks: impl Iterator<Item = (InstId, CycleStack)>) {
-        let mut packed = Packed::default();
-        for (inst, stack) in stacks {
-            let first = packed.units.len() as u32;
-            let mut used = 0;
-            for (bit, units) in stack
-                .0
-                .into_iter()
-                .enumerate()
-                .filter(|(_, units)| *units > 0)
-            {
-                used |= 1 << bit;
-                packed.units.push(units);
-            }
-            packed.stacks.push(Head { inst, used, first });
-        }
-        packed.stacks.shrink_to_fit();
-        packed.units.shrink_to_fit();
-        self.by_process.push(packed);
+    /// Adds the next process's stacks.
+    pub(crate) fn push(&mut self, stacks: Packed) {
+        self.by_process.push(stacks);
     }
 
-    /// The stack of one instruction in one process.
+    /// The stack of one instruction in one process. It looks at all of the process's before: whoever wants many takes
+    /// [`CycleStacks::of`].
     pub fn get(&self, process: ProcessId, inst: InstId) -> CycleStack {
-        let Some(packed) = self.by_process.get(process.0 as usize) else {
-            return CycleStack::default();
-        };
-        match packed.stacks.binary_search_by_key(&inst, |head| head.inst) {
-            Ok(found) => packed.stack(&packed.stacks[found]),
-            Err(_) => CycleStack::default(),
-        }
+        let mut found = self.of(process).filter(|(found, _)| *found == inst);
+        found.next().map(|(_, stack)| stack).unwrap_or_default()
+    }
+
+    /// Every stack of a process that is not empty, ascending by instruction.
+    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, CycleStack)> {
+        let packed = self.by_process.get(process.0 as usize);
+        packed.into_iter().flat_map(unpacked)
     }
 
     /// Every stack that is not empty, ascending by process and instruction.
     pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, CycleStack)> {
-        (0..)
-            .map(ProcessId)
-            .zip(&self.by_process)
-            .flat_map(|(process, packed)| {
-                let stacks = packed.stacks.iter();
-                stacks.map(move |head| (process, head.inst, packed.stack(head)))
-            })
+        let processes = (0..self.by_process.len() as u32).map(ProcessId);
+        processes.flat_map(|process| {
+            self.of(process)
+                .map(move |(inst, stack)| (process, inst, stack))
+        })
     }
 }
 
-impl Packed {
-    fn stack(&self, head: &Head) -> CycleStack {
-        let mut stack = CycleStack::default();
-        let bits = (0..Component::COUNT).filter(|bit| head.used >> bit & 1 != 0);
-        let units = self.units.get(head.first as usize..).unwrap_or_default();
-        for (bit, units) in bits.zip(units) {
-            stack.0[bit] = *units;
-        }
-        stack
-    }
-}
+const _: () = assert!(Component::COUNT <= 1 << COMPONENT_BITS);
 
 #[cfg(test)]
 mod tests {
@@ -105,41 +77,25 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out() {
-        let stack = |units: &[(Component, u64)]| {
-            let mut stack = CycleStack::default();
-            units
-                .iter()
-                .for_each(|(component, n)| stack[*component] = *n);
-            stack
-        };
-        let own = [
-            (
-                InstId(3),
-                stack(&[(Component::Execution, 7), (Component::Interrupt, 1)]),
-            ),
-            (InstId(4), stack(&[])),
-            (InstId(9), stack(&[(Component::Store, 5)])),
-        ];
+        use Component::{Execution, Interrupt, Store};
+        let own = [(3, Execution, 7), (3, Interrupt, 1), (9, Store, 5)];
+        let packed = own.map(|(inst, component, units)| (number(InstId(inst), component), units));
         let mut stacks = CycleStacks::default();
-        stacks.push(std::iter::empty());
-        stacks.push(own.into_iter());
-        assert_eq!(stacks.get(ProcessId(1), InstId(9)), own[2].1);
+        stacks.push(Packed::default());
+        stacks.push(packed.into_iter().collect());
+        let mut nine = CycleStack::default();
+        nine[Store] = 5;
+        assert_eq!(stacks.get(ProcessId(1), InstId(9)), nine);
         assert_eq!(stacks.get(ProcessId(1), InstId(5)), CycleStack::default());
         assert_eq!(stacks.get(ProcessId(2), InstId(9)), CycleStack::default());
-        let listed: Vec<_> = stacks
-            .iter()
-            .map(|(_, inst, stack)| (inst, stack))
+        let listed: Vec<_> = { stacks.iter() }
+            .flat_map(|(_, inst, stack)| {
+                let some = Component::ALL.into_iter().filter(move |c| stack[*c] > 0);
+                some.map(move |component| (inst.0, component, stack[component]))
+            })
             .collect();
         assert_eq!(listed, own);
         let text = serde_json::to_string(&stacks).unwrap();
-        assert_eq!(
-            serde_json::from_str::<CycleStacks>(&text).unwrap(),
-            stacks,
-            "{text}"
-        );
-        // What lacks its units has none.
-        let cut: CycleStacks = serde_json::from_str(&text.replace("[7,1,5]", "[7]")).unwrap();
-        assert_eq!(cut.get(ProcessId(1), InstId(3)).total(), 7, "{text}");
-        assert_eq!(cut.get(ProcessId(1), InstId(9)).total(), 0);
+        assert_eq!(serde_json::from_str::<CycleStacks>(&text).unwrap(), stacks);
     }
 }

@@ -122,6 +122,27 @@ impl Tally {
         places.filter(|(_, amount)| *amount != 0)
     }
 
+    /// How many sums the table has.
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Takes out the sums of such keys, by ascending key.
+    pub(crate) fn take(&mut self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
+        self.note_fresh();
+        let (mut taken, mut rest) = (Vec::new(), Self::default());
+        for (key, amount) in self.sums() {
+            if is_wanted(key) {
+                taken.push((key, amount));
+            } else {
+                rest.note(key, amount);
+            }
+        }
+        taken.sort_unstable();
+        *self = rest;
+        taken
+    }
+
     /// The sums that are not zero, by ascending key.
     pub(crate) fn finish(mut self) -> Vec<(u64, u64)> {
         self.note_fresh();

@@ -30,6 +30,7 @@ use commit_trace::InstId;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessId;
+use crate::packed::Packed;
 
 pub(crate) use count::Counter;
 
@@ -152,10 +153,25 @@ impl std::ops::AddAssign for Spent {
 pub struct TopDown {
     /// Slots per cycle: the commit width.
     pub width: u32,
-    /// Per process number the slots of each instruction that has any, by leaf; ascending.
-    pub by_process: Vec<Vec<(InstId, Slot, u64)>>,
+    /// By process number. Numbers: the instruction, and in the low [`SLOT_BITS`] the leaf.
+    by_process: Vec<Packed>,
     /// The same over time, and the cycle stacks.
     pub windows: Vec<SlotWindow>,
+}
+
+/// Bits of a leaf's number.
+const SLOT_BITS: u32 = 4;
+const _: () = assert!(Slot::COUNT == 1 << SLOT_BITS);
+
+impl TopDown {
+    /// The slots of each instruction of a process that has any, by leaf; ascending.
+    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, Slot, u64)> {
+        let packed = self.by_process.get(process.0 as usize).into_iter();
+        packed.flat_map(Packed::iter).map(|(number, slots)| {
+            let inst = InstId((number >> SLOT_BITS) as u32);
+            (inst, Slot::ALL[number as usize % Slot::COUNT], slots)
+        })
+    }
 }
 
 /// A stretch of the stream.

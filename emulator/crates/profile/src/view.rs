@@ -255,6 +255,28 @@ impl View {
         });
     }
 
+    /// Keeps what such processes have, which do not run, in few bytes; of those that ended it drops what the result will
+    /// not have.
+    pub(crate) fn cool(
+        &mut self,
+        newly: &[ProcessId],
+        is_cold: impl Fn(ProcessId) -> bool + Copy,
+        has_ended: impl Fn(ProcessId) -> bool + Copy,
+    ) {
+        for sampler in self.samplers() {
+            sampler.note_fresh();
+            newly
+                .iter()
+                .for_each(|process| sampler.profile.cool(*process));
+            if let Some(signatures) = &mut sampler.signatures {
+                signatures.cool(is_cold);
+            }
+            if let Some(misplaced) = &mut sampler.misplaced {
+                misplaced.cool(has_ended);
+            }
+        }
+    }
+
     /// What is pending never becomes a sample.
     pub(crate) fn drop_pending(&mut self) {
         for number in self.waiting.drain(..) {
@@ -441,6 +463,7 @@ impl Running {
 
     fn finish(mut self, time: u64, processes: Option<Vec<ProcessId>>) -> SamplerResult {
         self.note_fresh();
+        self.profile.cool_all();
         SamplerResult {
             sampler: self.sampler,
             profile: self.profile,

@@ -429,6 +429,18 @@ fn a_filter_is_by_the_name_that_a_process_first_runs_under() {
 
 proptest! {
     #[test]
+    fn what_does_not_run_may_be_packed(words in prop::collection::vec(any::<u32>(), 1..800), while_ in 1u64..300) {
+        let mut samplers = samplers(7, 1);
+        samplers.push(Sampler { filter: Filter { marked: true, ..Filter::NONE }, ..samplers[0].clone() });
+        let evaluate = |mut evaluator: Evaluator| {
+            mixed(&words).iter().for_each(|batch| evaluator.batch(batch).unwrap());
+            evaluator.finish()
+        };
+        let evaluator = || Evaluator::new(&samplers, Region::Whole).in_detail(4);
+        prop_assert_eq!(evaluate(evaluator().cooling_after(while_)), evaluate(evaluator()));
+    }
+
+    #[test]
     fn blocks_and_single_spans_agree(
         words in prop::collection::vec(any::<u32>(), 0..900),
         calm in any::<bool>(),

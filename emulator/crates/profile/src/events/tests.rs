@@ -19,15 +19,19 @@ proptest! {
         let evaluation = evaluate(&words, period);
         let truth = evaluation.signatures.as_ref().unwrap();
         let mut split = Profile::new(UNITS_PER_CYCLE);
-        for (process, inst, _, units) in truth.with_base(&evaluation.oracle) {
-            split.add(process, inst, units);
+        for process in (0..evaluation.processes.len() as u32).map(ProcessId) {
+            for (inst, _, units) in truth.with_base(&evaluation.oracle, process) {
+                split.add(process, inst, units);
+            }
         }
         prop_assert_eq!(&split, &evaluation.oracle);
         for result in &evaluation.samplers {
             let profiler = result.sampler.profiler;
             prop_assert_eq!(result.signatures.is_some(), profiler.sees_events());
             let Some(signatures) = &result.signatures else { continue };
-            let total: u64 = signatures.with_base(&result.profile).iter().map(|(.., units)| units).sum();
+            let of = |process| signatures.with_base(&result.profile, ProcessId(process));
+            let all = (0..evaluation.processes.len() as u32).flat_map(of);
+            let total: u64 = all.map(|(.., units)| units).sum();
             prop_assert_eq!(total, result.profile.total());
             // Sampling every cycle, TEA is the reference.
             if profiler == Profiler::Tip && period == 1 {

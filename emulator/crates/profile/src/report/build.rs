@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 
-use super::error::{Pair, error, sampling_error};
-use super::gather::{self, Rows};
+use super::error::{Sums, Truth, Whole};
+use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
-use super::model::{Column, LevelError, Levels, ModuleRow, ProcessReport, Report, Totals, focus};
-use super::published::published;
-use super::rows::{self, Selection};
+use super::model::{
+    Column, InstructionRow, Levels, ModuleRow, ProcessReport, Report, Totals, focus,
+};
+use super::published::{Level, published};
+use super::rows::{self, Function, Selection};
+use super::tea::{self, TeaReport};
+use super::words::{self, Disagreement};
 use crate::names::names;
 use crate::perf_data::GuestProfile;
 use crate::symbolize::{Symbolizer, Symbols};
@@ -28,37 +32,27 @@ impl Report {
         meta: Value,
     ) -> Self {
         let matched = guest.map(|guest| guest::matched(evaluation, guest));
-        let (mut gathered, symbols) = gather::gather(evaluation, symbolizer, matched.as_ref());
-        gathered.sort_by_key(|rows| (std::cmp::Reverse(rows.oracle_total), rows.process));
+        let gathered = Gathered::new(evaluation, symbolizer, matched.as_ref());
         let columns = columns(evaluation, guest, matched.as_ref());
-        let processes: Vec<_> = gathered.iter().map(|rows| rows.process).collect();
-        let names = names(evaluation, &processes);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
-
-        let mut processes = vec![all(evaluation, &gathered, units, columns.len())];
-        for (rows, name) in gathered.iter().zip(&names) {
-            let pid = evaluation
-                .processes
-                .get(rows.process.0 as usize)
-                .and_then(|p| p.pid);
-            processes.push(process(
-                evaluation,
-                rows,
-                name,
-                pid,
-                units,
-                processes[0].cycles,
-            ));
-        }
+        let parts = Parts::new(evaluation, &gathered, &columns, disassemble, units);
+        let Parts {
+            names,
+            focus,
+            processes,
+            functions,
+            instructions,
+            tea,
+            disagreements,
+            module_units,
+            ..
+        } = parts;
         let selection = Selection {
             evaluation,
-            symbols: &symbols,
+            symbols: &gathered.symbols,
             disassemble,
             units,
         };
-        let functions = rows::functions(&selection, &gathered);
-        let focus = focus(&columns, &processes);
-        let instructions = rows::instructions(&selection, &gathered, &focus);
         let listings = super::listing::listings(
             &selection,
             &gathered,
@@ -66,23 +60,17 @@ impl Report {
             &focus,
             symbolizer.sources(),
         );
-        let top_down =
-            super::topdown::top_down(evaluation, &gathered, &symbols, &names, &functions);
-        let mut maker = rows::Maker::new(&selection);
-        let tea = super::tea::tea(evaluation, &gathered, &names, &columns, &focus, &mut maker);
-        let disagreements =
-            super::words::disagreements(evaluation, &gathered, &columns, &focus, &mut maker);
         Self {
             meta,
             totals: totals(evaluation),
+            top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
+            modules: modules(&gathered.symbols, module_units),
+            warnings: warnings(evaluation, &gathered, matched.as_ref(), units),
             columns,
-            modules: modules(&symbols, &gathered),
-            warnings: warnings(evaluation, &symbols, matched.as_ref(), &gathered, units),
             processes,
             functions: functions.into_iter().map(|f| f.row).collect(),
             instructions,
             listings,
-            top_down,
             tea,
             disagreements,
         }
@@ -145,108 +133,181 @@ fn columns(
     columns
 }
 
-fn process(
-    evaluation: &Evaluation,
-    rows: &Rows,
-    name: &str,
-    pid: Option<u32>,
-    units: f64,
-    whole: f64,
-) -> ProcessReport {
-    let single = std::slice::from_ref(rows);
-    let cycles = rows.oracle_total as f64 / units;
-    let stack = stack(evaluation, single);
-    ProcessReport {
-        name: name.to_owned(),
-        pid,
-        cycles,
-        share: cycles / whole.max(f64::MIN_POSITIVE),
-        class: class(&stack),
-        stack,
-        samples: rows.columns.iter().map(|weights| weights.samples).collect(),
-        errors: (0..rows.columns.len())
-            .map(|column| errors(single, column))
-            .collect(),
-    }
+/// What is made of all processes, one after the other.
+struct Parts {
+    names: Vec<String>,
+    focus: Vec<usize>,
+    processes: Vec<ProcessReport>,
+    functions: Vec<Function>,
+    instructions: Vec<InstructionRow>,
+    tea: Option<TeaReport>,
+    disagreements: Vec<Disagreement>,
+    /// The Oracle's units per module.
+    module_units: Vec<u64>,
 }
 
-fn all(evaluation: &Evaluation, gathered: &[Rows], units: f64, columns: usize) -> ProcessReport {
-    let total: u64 = gathered.iter().map(|rows| rows.oracle_total).sum();
-    let sum = |column: usize| {
-        gathered
-            .iter()
-            .map(|rows| rows.columns[column].samples)
-            .sum()
-    };
-    let stack = stack(evaluation, gathered);
-    ProcessReport {
-        name: "all".to_owned(),
-        pid: None,
-        cycles: total as f64 / units,
-        share: 1.0,
-        class: class(&stack),
-        stack,
-        samples: (0..columns).map(sum).collect(),
-        errors: (0..columns)
-            .map(|column| errors(gathered, column))
-            .collect(),
-    }
-}
-
-/// Errors of a column over the rows of one or all processes.
-fn errors(gathered: &[Rows], column: usize) -> Option<Levels<LevelError>> {
-    let whole: u64 = gathered.iter().map(|rows| rows.oracle_total).sum();
-    // What perf measured of one program says nothing about the others.
-    let silent = |rows: &Rows| {
-        rows.columns[column].is_guest
-            && rows.columns[column].samples == 0.0
-            && rows.oracle_total as f64 >= NOTICEABLE * whole as f64
-    };
-    if gathered.iter().any(silent) {
-        return None;
-    }
-    let oracle_total = gathered
-        .iter()
-        .flat_map(|rows| rows.oracle_for(column))
-        .sum();
-    let profile_total = gathered.iter().map(|rows| rows.columns[column].total).sum();
-    let samples: f64 = gathered
-        .iter()
-        .map(|rows| rows.columns[column].samples)
-        .sum();
-    Some(Levels::from_fn(|level| {
-        let sums: Vec<(Vec<u64>, Vec<u64>)> = gathered
-            .iter()
-            .map(|rows| {
-                let keys = rows.keys(level);
-                (
-                    keys.sum(rows.oracle_for(column).iter().copied().enumerate()),
-                    keys.sum(rows.columns[column].by_row.iter()),
-                )
-            })
-            .collect();
-        let pairs = sums
-            .iter()
-            .map(|(oracle, profile)| Pair { oracle, profile });
-        let weights = sums.iter().map(|(oracle, _)| &oracle[..]);
-        LevelError {
-            error: error(pairs, oracle_total, profile_total),
-            sampling: sampling_error(weights, oracle_total, samples),
+impl Parts {
+    fn new(
+        evaluation: &Evaluation,
+        gathered: &Gathered<'_>,
+        columns: &[Column],
+        disassemble: &dyn Fn(u32, u64) -> String,
+        units: f64,
+    ) -> Self {
+        let selection = Selection {
+            evaluation,
+            symbols: &gathered.symbols,
+            disassemble,
+            units,
+        };
+        let summaries = &gathered.processes;
+        let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
+        let names = names(evaluation, &ids);
+        let mut all = Sum::new(summaries, columns.len());
+        let whole = summaries.iter().map(|summary| summary.oracle_total);
+        let whole = whole.sum::<u64>() as f64 / units;
+        let share = |oracle_total: u64| oracle_total as f64 / units / whole.max(f64::MIN_POSITIVE);
+        let focus = focus(
+            columns,
+            1 + summaries.len(),
+            |index, column| summaries[index - 1].columns[column].samples,
+            |index| share(summaries[index - 1].oracle_total),
+        );
+        let mut processes = Vec::new();
+        let mut functions = rows::Functions::default();
+        let mut instructions = rows::Instructions::default();
+        let mut tea = tea::Maker::new(evaluation, columns);
+        let mut disagreements = Vec::new();
+        let mut module_units = vec![0u64; gathered.symbols.modules.len()];
+        let mut maker = rows::Maker::new(&selection);
+        for (at, (summary, name)) in summaries.iter().zip(&names).enumerate() {
+            let rows = gathered.rows(at);
+            let mut own = Sum::new(std::slice::from_ref(summary), columns.len());
+            own.add(&rows, &mut all);
+            let id = summary.process.0 as usize;
+            let pid = evaluation.processes.get(id).and_then(|p| p.pid);
+            processes.push(own.finish(name, pid, share(rows.oracle_total), units));
+            functions.add(&selection, at, &rows);
+            let in_focus = focus.contains(&(at + 1));
+            instructions.add(at, &rows, in_focus);
+            if let Some(tea) = &mut tea {
+                tea.add(at, &rows, name, in_focus.then_some(&mut maker));
+            }
+            if in_focus {
+                let own = words::disagreements(evaluation, at, &rows, columns, &mut maker);
+                disagreements.extend(own);
+            }
+            for (place, weight) in rows.places.iter().zip(&rows.oracle) {
+                let module = gathered.symbols.locations[*place as usize].module;
+                module_units[module.0 as usize] += weight;
+            }
         }
-    }))
+        processes.insert(0, all.finish("all", None, 1.0, units));
+        Self {
+            names,
+            focus,
+            processes,
+            functions: functions.finish(),
+            instructions: instructions.finish(&selection, gathered),
+            tea: tea.map(tea::Maker::finish),
+            disagreements,
+            module_units,
+        }
+    }
 }
 
-fn stack(evaluation: &Evaluation, gathered: &[Rows]) -> [f64; 7] {
-    let mut units = [0u64; 7];
-    for rows in gathered {
-        for row in 0..rows.insts.len() {
-            for (sum, part) in units.iter_mut().zip(rows.stack(evaluation, row)) {
-                *sum += part;
+/// What a [`ProcessReport`] is made of, summed over the rows of one or all processes.
+struct Sum {
+    oracle_total: u64,
+    samples: Vec<f64>,
+    /// Units by category.
+    stack: [u64; 7],
+    /// Per column what it is compared with, and at each of [`Level::ALL`] the sums; `None`: it says nothing.
+    errors: Vec<Option<(Whole, [Sums; 3])>>,
+}
+
+impl Sum {
+    /// Of these processes, whose rows are still to be added.
+    fn new(summaries: &[Summary], columns: usize) -> Self {
+        let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();
+        let whole = |column| Some((compared(summaries, column)?, Default::default()));
+        Self {
+            oracle_total: summaries.iter().map(|summary| summary.oracle_total).sum(),
+            samples: (0..columns).map(sum).collect(),
+            stack: [0; 7],
+            errors: (0..columns).map(whole).collect(),
+        }
+    }
+
+    /// Adds the rows of a process; to the sum of all, too.
+    fn add(&mut self, rows: &Rows, all: &mut Self) {
+        for stack in &rows.stacks {
+            for (at, units) in stack.iter().enumerate() {
+                self.stack[at] += units;
+                all.stack[at] += units;
+            }
+        }
+        for (at, level) in Level::ALL.into_iter().enumerate() {
+            let keys = rows.keys(level);
+            let truth = |oracle: &[u64]| Truth::new(keys.sum(oracle.iter().copied().enumerate()));
+            let whole = truth(&rows.oracle);
+            for (column, weights) in rows.columns.iter().enumerate() {
+                let part = weights.scope.as_deref().map(truth);
+                let truth = part.as_ref().unwrap_or(&whole);
+                let profile = keys.sum(weights.by_row.iter());
+                for sum in [&mut *self, &mut *all] {
+                    if let Some((whole, sums)) = &mut sum.errors[column] {
+                        sums[at].add(whole, truth, &profile);
+                    }
+                }
             }
         }
     }
-    let total = units.iter().sum::<u64>().max(1) as f64;
-    units.map(|part| part as f64 / total)
+
+    fn finish(self, name: &str, pid: Option<u32>, share: f64, units: f64) -> ProcessReport {
+        let total = self.stack.iter().sum::<u64>().max(1) as f64;
+        let stack = self.stack.map(|part| part as f64 / total);
+        let error = |(whole, sums): (Whole, [Sums; 3])| {
+            let [instruction, block, function] = sums.map(|sums| sums.error(&whole));
+            Levels {
+                instruction,
+                block,
+                function,
+            }
+        };
+        ProcessReport {
+            name: name.to_owned(),
+            pid,
+            cycles: self.oracle_total as f64 / units,
+            share,
+            class: class(&stack),
+            stack,
+            samples: self.samples,
+            errors: { self.errors.into_iter() }
+                .map(|errors| errors.map(error))
+                .collect(),
+        }
+    }
+}
+
+/// What is compared of a column over one or all processes; `None` if it says nothing about one of them.
+fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
+    let whole: u64 = summaries.iter().map(|summary| summary.oracle_total).sum();
+    // What perf measured of one program says nothing about the others.
+    let silent = |summary: &Summary| {
+        summary.columns[column].is_guest
+            && summary.columns[column].samples == 0.0
+            && summary.oracle_total as f64 >= NOTICEABLE * whole as f64
+    };
+    if summaries.iter().any(silent) {
+        return None;
+    }
+    let totals = || summaries.iter().map(|summary| &summary.columns[column]);
+    Some(Whole {
+        oracle: totals().map(|totals| totals.oracle_total).sum(),
+        profile: totals().map(|totals| totals.total).sum(),
+        samples: totals().map(|totals| totals.samples).sum(),
+    })
 }
 
 /// The published classes: by the share that commits, then by that of flushes.
@@ -260,13 +321,7 @@ fn class(stack: &[f64; 7]) -> &'static str {
     }
 }
 
-fn modules(symbols: &Symbols, gathered: &[Rows]) -> Vec<ModuleRow> {
-    let mut units = vec![0u64; symbols.modules.len()];
-    for rows in gathered {
-        for (place, weight) in rows.places.iter().zip(&rows.oracle) {
-            units[symbols.locations[*place as usize].module.0 as usize] += weight;
-        }
-    }
+fn modules(symbols: &Symbols, units: Vec<u64>) -> Vec<ModuleRow> {
     let total = units.iter().sum::<u64>().max(1) as f64;
     symbols
         .modules
@@ -283,12 +338,11 @@ fn modules(symbols: &Symbols, gathered: &[Rows]) -> Vec<ModuleRow> {
 
 fn warnings(
     evaluation: &Evaluation,
-    symbols: &Symbols,
+    gathered: &Gathered<'_>,
     matched: Option<&Matched>,
-    gathered: &[Rows],
     units: f64,
 ) -> Vec<String> {
-    let mut out = symbols.warnings.clone();
+    let mut out = gathered.symbols.warnings.clone();
     if evaluation.malformed_side_band > 0 {
         out.push(format!(
             "{} side-band records of the guest's driver could not be read",
@@ -312,7 +366,7 @@ fn warnings(
     if !matched
         .unmatched
         .keys()
-        .all(|p| gathered.iter().any(|rows| rows.process == *p))
+        .all(|p| gathered.processes.iter().any(|it| it.process == *p))
     {
         out.push("guest-tip: some sampled processes have no cycles in the stream".to_owned());
     }

@@ -1,70 +1,119 @@
 //! The profile error and what sampling alone leaves of it, as [`crate::profile_error`] and
 //! [`crate::sampling_error`] define them, over symbols that are already summed.
 
+use super::model::LevelError;
 use crate::error::mean_deviation;
 
-/// A profiler's and the Oracle's weight per symbol, the same symbols in the same order.
-pub(super) struct Pair<'a> {
-    pub oracle: &'a [u64],
-    pub profile: &'a [u64],
+/// What is compared, in all: of one process, or of many.
+#[derive(Clone, Copy)]
+pub(super) struct Whole {
+    /// The Oracle's weight.
+    pub oracle: u64,
+    /// The profile's. It may exceed the sum of its symbols' (samples at unknown addresses): that part is wrong.
+    pub profile: u64,
+    pub samples: f64,
 }
 
-/// `e = (C_total - C_correct) / C_total`, with both totals scaled to 1: half the L1 distance.
-/// `profile_total` may exceed the sum of the weights (samples at unknown addresses): that part is
-/// wrong. A profile without samples is all wrong.
-pub(super) fn error<'a>(
-    pairs: impl Iterator<Item = Pair<'a>>,
-    oracle_total: u64,
-    profile_total: u64,
-) -> f64 {
-    let (truth, found) = (u128::from(oracle_total), u128::from(profile_total));
-    if truth == 0 {
-        return 0.0;
-    }
-    if found == 0 {
-        return 1.0;
-    }
-    // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
-    let correct: u128 = pairs
-        .flat_map(|pair| pair.oracle.iter().zip(pair.profile))
-        .map(|(oracle, profile)| (u128::from(*oracle) * found).min(u128::from(*profile) * truth))
-        .sum();
-    let total = truth * found;
-    total.saturating_sub(correct) as f64 / total as f64
+/// The Oracle's weights per symbol of a process.
+pub(super) struct Truth {
+    weights: Vec<u64>,
+    /// The different ones, ascending: far fewer.
+    distinct: Vec<u64>,
+    /// Index into `distinct` per symbol.
+    which: Vec<u32>,
 }
 
-/// The expected error of `samples` random samples of the Oracle's own distribution.
-pub(super) fn sampling_error<'a>(
-    weights: impl Iterator<Item = &'a [u64]>,
-    total: u64,
-    samples: f64,
-) -> f64 {
-    let n = samples.round();
-    if total == 0 {
-        return 0.0;
+impl Truth {
+    pub fn new(weights: Vec<u64>) -> Self {
+        let mut distinct = weights.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let which = |weight| distinct.partition_point(|other| other < weight) as u32;
+        Self {
+            which: weights.iter().map(which).collect(),
+            distinct,
+            weights,
+        }
     }
-    if n < 1.0 {
-        return 1.0;
+}
+
+/// Sums over the symbols of one or more processes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Each side scaled by the other's total: integers, so that the error of equal distributions is exactly 0.
+    correct: u128,
+    scatter: f64,
+}
+
+impl Sums {
+    /// Adds a process: the weights of the same symbols, in the same order.
+    pub fn add(&mut self, whole: &Whole, truth: &Truth, profile: &[u64]) {
+        let (oracle, found) = (u128::from(whole.oracle), u128::from(whole.profile));
+        let correct = truth.weights.iter().zip(profile).map(|(weight, profile)| {
+            (u128::from(*weight) * found).min(u128::from(*profile) * oracle)
+        });
+        self.correct += correct.sum::<u128>();
+        let n = whole.samples.round();
+        if whole.oracle == 0 || n < 1.0 {
+            return;
+        }
+        let deviation = |weight: &u64| mean_deviation(n, *weight as f64 / whole.oracle as f64);
+        let deviations: Vec<f64> = truth.distinct.iter().map(deviation).collect();
+        let scatter = truth.which.iter().map(|which| deviations[*which as usize]);
+        self.scatter = scatter.fold(self.scatter, |sum, deviation| sum + deviation);
     }
-    let sum: f64 = weights
-        .flatten()
-        .filter(|weight| **weight != 0)
-        .map(|weight| mean_deviation(n, *weight as f64 / total as f64))
-        .sum();
-    (sum / (2.0 * n)).clamp(0.0, 1.0)
+
+    /// Both errors of the whole.
+    pub fn error(&self, whole: &Whole) -> LevelError {
+        LevelError {
+            error: self.measured(whole),
+            sampling: self.sampling(whole),
+        }
+    }
+
+    /// `e = (C_total - C_correct) / C_total`, with both totals scaled to 1: half the L1 distance. A profile without
+    /// samples is all wrong.
+    fn measured(&self, whole: &Whole) -> f64 {
+        if whole.oracle == 0 {
+            return 0.0;
+        }
+        if whole.profile == 0 {
+            return 1.0;
+        }
+        let total = u128::from(whole.oracle) * u128::from(whole.profile);
+        total.saturating_sub(self.correct) as f64 / total as f64
+    }
+
+    /// The expected error of as many random samples of the Oracle's own distribution.
+    fn sampling(&self, whole: &Whole) -> f64 {
+        let n = whole.samples.round();
+        if whole.oracle == 0 {
+            return 0.0;
+        }
+        if n < 1.0 {
+            return 1.0;
+        }
+        (self.scatter / (2.0 * n)).clamp(0.0, 1.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn error(oracle: &[u64], profile: &[u64], whole: Whole) -> LevelError {
+        let mut sums = Sums::default();
+        sums.add(&whole, &Truth::new(oracle.to_vec()), profile);
+        sums.error(&whole)
+    }
+
     fn of(oracle: &[u64], profile: &[u64]) -> f64 {
-        let totals = (oracle.iter().sum(), profile.iter().sum());
-        error(
-            std::iter::once(Pair { oracle, profile }),
-            totals.0,
-            totals.1,
-        )
+        let whole = Whole {
+            oracle: oracle.iter().sum(),
+            profile: profile.iter().sum(),
+            samples: 0.0,
+        };
+        error(oracle, profile, whole).error
     }
 
     #[test]
@@ -78,17 +127,25 @@ mod tests {
 
     #[test]
     fn unknown_addresses_count_as_wrong() {
-        let pair = Pair {
-            oracle: &[10],
-            profile: &[6],
+        let whole = Whole {
+            oracle: 10,
+            profile: 8,
+            samples: 0.0,
         };
-        assert!((error(std::iter::once(pair), 10, 8) - 0.25).abs() < 1e-12);
+        assert!((error(&[10], &[6], whole).error - 0.25).abs() < 1e-12);
     }
 
     #[test]
     fn sampling_error_falls_with_the_root_of_the_samples() {
         let weights = vec![1u64; 100];
-        let at = |n| sampling_error(std::iter::once(&weights[..]), 100, n);
+        let at = |samples| {
+            let whole = Whole {
+                oracle: 100,
+                profile: 0,
+                samples,
+            };
+            error(&weights, &[], whole).sampling
+        };
         assert_eq!(at(0.0), 1.0);
         assert!(at(1.0) > 0.98);
         assert!((at(40_000.0) / at(160_000.0) - 2.0).abs() < 0.01);

@@ -1,6 +1,6 @@
 //! The guest's own samples, mapped onto the instructions that the stream saw.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use commit_trace::InstId;
 
@@ -11,7 +11,7 @@ use crate::{Evaluation, ProcessId};
 /// Weights of the guest's samples, in units as the Oracle's.
 #[derive(Default)]
 pub(super) struct Matched {
-    pub weights: HashMap<(ProcessId, InstId), u64>,
+    pub weights: BTreeMap<(ProcessId, InstId), u64>,
     /// Units at addresses that the process never executed.
     pub unmatched: HashMap<ProcessId, u64>,
     /// Units of samples whose process the stream does not know.
@@ -21,13 +21,24 @@ pub(super) struct Matched {
     pub covers: [bool; 4],
 }
 
+impl Matched {
+    /// The weights of a process, ascending by instruction.
+    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, u64)> {
+        let own = (process, InstId(0))..=(process, InstId(u32::MAX));
+        let own = self.weights.range(own);
+        own.map(|((_, inst), units)| (*inst, *units))
+    }
+}
+
 /// Instruction numbers by address space and address. Of several encodings at one address the first
 /// stands for all: reports do not tell them apart.
 type Index = HashMap<(u32, u64), InstId>;
 
 pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched {
     let mut index = Index::new();
-    for fact in &evaluation.facts {
+    let sampled = guest.samples.iter().flat_map(|sample| &sample.addresses);
+    let sampled: HashSet<u64> = sampled.copied().collect();
+    for fact in { evaluation.facts.iter() }.filter(|fact| sampled.contains(&fact.pc)) {
         index.entry((fact.space, fact.pc)).or_insert(fact.id);
     }
     let covers = [0, 1, 2, 3].map(|privilege| guest.covers(privilege));

@@ -1,6 +1,6 @@
 //! Every executed instruction of the hottest functions, in order of address.
 
-use super::gather::Rows;
+use super::gather::{Gathered, Rows};
 use super::model::{Listing, ListingRow};
 use super::rows::{Function, Maker, Selection};
 use crate::symbolize::Sources;
@@ -12,7 +12,7 @@ const MAX_LINES: usize = 12_000;
 
 pub(super) fn listings(
     selection: &Selection<'_>,
-    gathered: &[Rows],
+    gathered: &Gathered<'_>,
     functions: &[Function],
     focus: &[usize],
     mut sources: Sources<'_>,
@@ -26,9 +26,15 @@ pub(super) fn listings(
         .len()
         .min(MAX_LISTINGS - rest.len().min(MAX_LISTINGS / 3));
     let wanted = first[..first_count].iter().chain(&rest).take(MAX_LISTINGS);
+    let mut last: Option<(usize, Rows)> = None;
     for &index in wanted {
         let function = &functions[index];
-        let rows = &gathered[function.process];
+        let known = last
+            .take()
+            .filter(|(process, _)| *process == function.process);
+        let known = known.unwrap_or_else(|| (function.process, gathered.rows(function.process)));
+        let (_, rows) = last.insert(known);
+        let rows = &*rows;
         let fact = |row: usize| &selection.evaluation.facts[rows.insts[row].0 as usize];
         let mut members: Vec<usize> = (0..rows.insts.len())
             .filter(|row| {

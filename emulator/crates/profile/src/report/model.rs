@@ -53,22 +53,27 @@ impl Report {
     /// The processes that a reader wants first, by index: those that perf sampled in the guest, if it
     /// did, else those with at least a twentieth of the cycles; the most expensive first.
     pub fn focus(&self) -> Vec<usize> {
-        focus(&self.columns, &self.processes)
+        let samples = |index: usize, column: usize| self.processes[index].samples[column];
+        let share = |index: usize| self.processes[index].share;
+        focus(&self.columns, self.processes.len(), samples, share)
     }
 }
 
-/// See [`Report::focus`].
-pub(super) fn focus(columns: &[Column], processes: &[ProcessReport]) -> Vec<usize> {
+/// See [`Report::focus`]; from the number of processes, the samples of one in a column, and its share.
+pub(super) fn focus(
+    columns: &[Column],
+    processes: usize,
+    samples: impl Fn(usize, usize) -> f64,
+    share: impl Fn(usize) -> f64,
+) -> Vec<usize> {
     let guest = columns.iter().position(|column| column.profiler.is_none());
-    let sampled =
-        |index: &usize| guest.is_some_and(|column| processes[*index].samples[column] > 0.0);
-    let own = 1..processes.len();
+    let sampled = |index: &usize| guest.is_some_and(|column| samples(*index, column) > 0.0);
+    let own = 1..processes;
     let found: Vec<usize> = own.clone().filter(sampled).collect();
     if !found.is_empty() {
         return found;
     }
-    own.filter(|index| processes[*index].share >= 0.05)
-        .collect()
+    own.filter(|index| share(*index) >= 0.05).collect()
 }
 
 /// Totals of the region of interest.

@@ -1,15 +1,16 @@
 //! Time by event, per process and instruction: TEA (ISCA 2023), see [`crate::Signatures`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use commit_trace::{InstId, TeaEvents};
+use commit_trace::TeaEvents;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::gather::Rows;
 use super::model::{Column, Levels};
 use super::published::Level;
-use super::rows::Maker;
-use crate::{Evaluation, Profiler};
+use super::rows;
+use crate::{Evaluation, Profile, Profiler, Signatures};
 
 /// Instructions per process with a stack, the most expensive first.
 const MAX_INSTRUCTIONS: usize = 100;
@@ -95,125 +96,154 @@ impl Weights {
 }
 
 /// Units per symbol and signature.
-type Sums = HashMap<(u32, u16), u64>;
+type Sums = FxHashMap<(u32, u16), u64>;
 
 fn sums(symbols: &[u32], weights: &Weights) -> Sums {
-    let mut sums = Sums::new();
+    let mut sums = Sums::default();
     for (row, events, units) in &weights.list {
         *sums.entry((symbols[*row as usize], *events)).or_default() += units;
     }
     sums
 }
 
-pub(super) fn tea(
-    evaluation: &Evaluation,
-    gathered: &[Rows],
-    names: &[String],
-    columns: &[Column],
-    focus: &[usize],
-    maker: &mut Maker<'_>,
-) -> Option<TeaReport> {
-    let truth = evaluation.signatures.as_ref()?;
-    let of_process: HashMap<_, _> = gathered
-        .iter()
-        .enumerate()
-        .map(|(at, rows)| (rows.process, at))
-        .collect();
-    let by_process = |weights: Vec<(crate::ProcessId, InstId, TeaEvents, u64)>| {
-        let mut out = vec![Weights::default(); gathered.len()];
-        for (process, inst, events, units) in weights {
-            if let Some(at) = of_process.get(&process)
-                && let Ok(row) = gathered[*at].insts.binary_search(&inst)
-            {
-                out[*at].list.push((row as u32, events.0, units));
-                out[*at].total += units;
-            }
-        }
-        out
-    };
-    let truth = by_process(truth.with_base(&evaluation.oracle));
-    let sampled: Vec<(TeaColumn, Vec<Weights>)> = evaluation
-        .samplers
-        .iter()
-        .enumerate()
-        .filter_map(|(column, result)| {
-            let weights = by_process(result.signatures.as_ref()?.with_base(&result.profile));
-            Some((
-                TeaColumn {
-                    name: name(&columns[column]),
-                    column,
-                },
-                weights,
-            ))
+/// Makes the part of one process after the other.
+pub(super) struct Maker<'a> {
+    evaluation: &'a Evaluation,
+    columns: &'a [Column],
+    report: TeaReport,
+}
+
+impl<'a> Maker<'a> {
+    /// None if time was not counted by event.
+    pub fn new(evaluation: &'a Evaluation, columns: &'a [Column]) -> Option<Self> {
+        evaluation.signatures.as_ref()?;
+        let samplers = evaluation.samplers.iter().enumerate();
+        let seeing = samplers.filter(|(_, result)| result.signatures.is_some());
+        let named = seeing.map(|(column, _)| TeaColumn {
+            name: name(&columns[column]),
+            column,
+        });
+        Some(Self {
+            evaluation,
+            columns,
+            report: TeaReport {
+                columns: named.collect(),
+                processes: Vec::new(),
+                instructions: Vec::new(),
+            },
         })
-        .collect();
-    let processes = (0..gathered.len())
-        .filter(|at| gathered[*at].oracle_total > 0)
-        .map(|at| {
-            let whole = |w: &Weights| stack(&w.list, w.total);
-            let keys = Levels::from_fn(|level| &gathered[at].keys(level).of_row[..]);
-            let of_truth = Levels::from_fn(|level| sums(keys.get(level), &truth[at]));
-            let stack = whole(&truth[at]);
-            let mut events = EventStack::new();
-            for (signature, share) in &stack {
-                for event in signature.split('|').filter(|event| *event != NONE) {
-                    *events.entry(event.to_owned()).or_default() += share;
+    }
+
+    /// Adds a process, whose number among the gathered is `at`; with `maker`, its instructions too.
+    pub fn add(&mut self, at: usize, rows: &Rows, name: &str, maker: Option<&mut rows::Maker<'_>>) {
+        let weights = |signatures: &Option<Signatures>, profile: &Profile| {
+            let mut weights = Weights::default();
+            let signatures = signatures.iter();
+            for (inst, events, units) in signatures.flat_map(|s| s.with_base(profile, rows.process))
+            {
+                if let Ok(row) = rows.insts.binary_search(&inst) {
+                    weights.list.push((row as u32, events.0, units));
+                    weights.total += units;
                 }
             }
-            TeaProcess {
-                process: at + 1,
-                name: names[at].clone(),
-                stack,
-                stacks: sampled
-                    .iter()
-                    .map(|(column, w)| (column.name.clone(), whole(&w[at])))
-                    .collect(),
-                events,
-                errors: sampled
-                    .iter()
-                    .map(|(column, w)| {
-                        let of = |level| {
-                            let found = sums(keys.get(level), &w[at]);
-                            error(of_truth.get(level), truth[at].total, &found, w[at].total)
-                        };
-                        (column.name.clone(), Levels::from_fn(of))
-                    })
-                    .collect(),
-            }
-        });
-    let processes = processes.collect();
-    let mut instructions = Vec::new();
-    for at in focus.iter().filter_map(|index| index.checked_sub(1)) {
-        let rows = &gathered[at];
+            weights
+        };
+        let truth = weights(&self.evaluation.signatures, &self.evaluation.oracle);
+        let of_column = |column: &TeaColumn| {
+            let result = &self.evaluation.samplers[column.column];
+            (column.clone(), weights(&result.signatures, &result.profile))
+        };
+        let sampled: Vec<(TeaColumn, Weights)> =
+            self.report.columns.iter().map(of_column).collect();
+        if rows.oracle_total > 0 {
+            self.report
+                .processes
+                .push(process(at, rows, name, &truth, &sampled));
+        }
+        if let Some(maker) = maker {
+            self.instructions(at, rows, &truth, &sampled, maker);
+        }
+    }
+
+    fn instructions(
+        &mut self,
+        at: usize,
+        rows: &Rows,
+        truth: &Weights,
+        sampled: &[(TeaColumn, Weights)],
+        maker: &mut rows::Maker<'_>,
+    ) {
         let mut order: Vec<usize> = (0..rows.insts.len())
             .filter(|row| rows.oracle[*row] > 0)
             .collect();
         order.sort_by_key(|row| (std::cmp::Reverse(rows.oracle[*row]), *row));
         order.truncate(MAX_INSTRUCTIONS);
-        instructions.extend(order.into_iter().map(|row| {
-            let made = maker.instruction(rows, at, row);
-            let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
-            let first = |(column, _): &&(TeaColumn, Vec<Weights>)| columns[column.column].primary;
-            TeaInstruction {
-                process: at + 1,
-                pc: made.pc,
-                label: made.label,
-                text: made.text,
-                cycles: made.cycles,
-                stack: of(&truth[at]),
-                stacks: sampled
-                    .iter()
-                    .filter(first)
-                    .map(|(column, w)| (column.name.clone(), of(&w[at])))
-                    .collect(),
-            }
-        }));
+        self.report
+            .instructions
+            .extend(order.into_iter().map(|row| {
+                let made = maker.instruction(rows, at, row);
+                let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
+                let first =
+                    |(column, _): &&(TeaColumn, Weights)| self.columns[column.column].primary;
+                TeaInstruction {
+                    process: at + 1,
+                    pc: made.pc,
+                    label: made.label,
+                    text: made.text,
+                    cycles: made.cycles,
+                    stack: of(truth),
+                    stacks: sampled
+                        .iter()
+                        .filter(first)
+                        .map(|(column, w)| (column.name.clone(), of(w)))
+                        .collect(),
+                }
+            }));
     }
-    Some(TeaReport {
-        columns: sampled.into_iter().map(|(column, _)| column).collect(),
-        processes,
-        instructions,
-    })
+
+    /// The whole.
+    pub fn finish(self) -> TeaReport {
+        self.report
+    }
+}
+
+fn process(
+    at: usize,
+    rows: &Rows,
+    name: &str,
+    truth: &Weights,
+    sampled: &[(TeaColumn, Weights)],
+) -> TeaProcess {
+    let whole = |w: &Weights| stack(&w.list, w.total);
+    let keys = Levels::from_fn(|level| &rows.keys(level).of_row[..]);
+    let of_truth = Levels::from_fn(|level| sums(keys.get(level), truth));
+    let stack = whole(truth);
+    let mut events = EventStack::new();
+    for (signature, share) in &stack {
+        for event in signature.split('|').filter(|event| *event != NONE) {
+            *events.entry(event.to_owned()).or_default() += share;
+        }
+    }
+    TeaProcess {
+        process: at + 1,
+        name: name.to_owned(),
+        stack,
+        stacks: sampled
+            .iter()
+            .map(|(column, w)| (column.name.clone(), whole(w)))
+            .collect(),
+        events,
+        errors: sampled
+            .iter()
+            .map(|(column, w)| {
+                let of = |level| {
+                    let found = sums(keys.get(level), w);
+                    error(of_truth.get(level), truth.total, &found, w.total)
+                };
+                (column.name.clone(), Levels::from_fn(of))
+            })
+            .collect(),
+    }
 }
 
 fn name(column: &Column) -> String {

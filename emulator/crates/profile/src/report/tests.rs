@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::perf_data::{GuestProfile, GuestSample};
+use crate::stacks::number;
 use crate::symbolize::{SymbolFiles, Symbolizer};
 use crate::{
     Component, CycleStack, CycleStacks, Evaluation, Mapping, Process, ProcessId, Profile, Profiler,
@@ -141,7 +142,12 @@ pub(crate) fn evaluation() -> Evaluation {
     }
     let mut packed = CycleStacks::default();
     for stacks in stacks {
-        packed.push(stacks.into_iter());
+        let units = stacks
+            .into_iter()
+            .flat_map(|(inst, stack): (_, CycleStack)| {
+                Component::ALL.map(|component| (number(inst, component), stack[component]))
+            });
+        packed.push(units.collect());
     }
     let same = [
         (QUICKSTART, 0, 9000),

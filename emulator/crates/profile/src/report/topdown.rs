@@ -1,12 +1,11 @@
 //! The top-down tree of processes, functions and time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gather::Rows;
+use super::gather::{Gathered, Summary};
 use super::rows::Function;
-use crate::symbolize::{FunctionId, Symbols};
 use crate::topdown::{NODES, Node, Slots, Spent};
 use crate::{Evaluation, ProcessId};
 
@@ -61,28 +60,17 @@ pub struct TopDownWindow {
 
 pub(super) fn top_down(
     evaluation: &Evaluation,
-    gathered: &[Rows],
-    symbols: &Symbols,
+    gathered: &Gathered<'_>,
     names: &[String],
     functions: &[Function],
 ) -> Option<TopDownReport> {
     let slots = evaluation.top_down.as_ref()?;
     let mut whole = Slots::default();
     let mut processes = Vec::new();
-    let mut by_function: HashMap<(usize, FunctionId), Slots> = HashMap::new();
-    for (index, rows) in gathered.iter().enumerate() {
+    for (index, summary) in gathered.processes.iter().enumerate() {
         let mut sum = Slots::default();
-        for &(inst, slot, count) in slots
-            .by_process
-            .get(rows.process.0 as usize)
-            .into_iter()
-            .flatten()
-        {
+        for (_, slot, count) in slots.of(summary.process) {
             sum[slot] += count;
-            if let Ok(row) = rows.insts.binary_search(&inst) {
-                let function = symbols.locations[rows.places[row] as usize].function;
-                by_function.entry((index, function)).or_default()[slot] += count;
-            }
         }
         whole += sum;
         processes.push(row(index + 1, &names[index], &sum));
@@ -90,16 +78,16 @@ pub(super) fn top_down(
     processes.insert(0, row(0, "all", &whole));
     let mut functions: Vec<TopDownRow> = functions
         .iter()
-        .filter_map(|f| {
-            by_function
-                .get(&(f.process, f.id))
-                .map(|s| row(f.process + 1, &f.row.name, s))
-        })
+        .filter(|f| f.slots != Slots::default())
+        .map(|f| row(f.process + 1, &f.row.name, &f.slots))
         .collect();
     functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
     functions.truncate(MAX_FUNCTIONS);
-    let rows = |(index, rows): (usize, &Rows)| (rows.process, index + 1);
-    let index: BTreeMap<ProcessId, usize> = gathered.iter().enumerate().map(rows).collect();
+    let numbered = |(index, summary): (usize, &Summary)| (summary.process, index + 1);
+    let index: BTreeMap<ProcessId, usize> = { gathered.processes.iter() }
+        .enumerate()
+        .map(numbered)
+        .collect();
     let windows = slots.windows.iter().map(|window| {
         let mut all = Spent::default();
         window.processes.iter().for_each(|(_, spent)| all += *spent);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::gather::Rows;
 use super::model::Column;
 use super::rows::Maker;
-use crate::{Component, Evaluation};
+use crate::{Component, Evaluation, Misplaced};
 
 /// Disagreements per process and profiler.
 const MAX: usize = 12;
@@ -43,65 +43,52 @@ pub struct Named {
     pub text: String,
 }
 
-/// Of the processes in focus and the first sampler of each profiler, the largest first.
+/// Of a process, whose number among the gathered is `at`, and the first sampler of each profiler; the largest first.
 pub(super) fn disagreements(
     evaluation: &Evaluation,
-    gathered: &[Rows],
+    at: usize,
+    rows: &Rows,
     columns: &[Column],
-    focus: &[usize],
     maker: &mut Maker<'_>,
 ) -> Vec<Disagreement> {
     let mut out = Vec::new();
-    for at in focus.iter().filter_map(|index| index.checked_sub(1)) {
-        let rows = &gathered[at];
-        for (index, result) in evaluation
-            .samplers
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| columns[*index].primary)
-        {
-            let total = rows.columns[index].total.max(1) as f64;
-            let own = result
-                .misplaced
-                .iter()
-                .filter(|m| m.process == rows.process);
-            for misplaced in own
-                .take(MAX)
-                .filter(|m| m.units as f64 / total >= NOTICEABLE)
-            {
-                let mut find = |inst| {
-                    let row = rows.insts.binary_search(&inst).ok()?;
-                    let made = maker.instruction(rows, at, row);
-                    Some(Named {
-                        pc: made.pc,
-                        label: made.label,
-                        text: made.text.replace('\t', " "),
-                    })
-                };
-                let (Some(named), Some(truth)) = (find(misplaced.named), find(misplaced.truth))
-                else {
-                    continue;
-                };
-                let share = misplaced.units as f64 / total;
-                out.push(Disagreement {
-                    process: at + 1,
-                    column: index,
-                    words: words(
-                        columns[index].label(),
-                        &named,
-                        &truth,
-                        misplaced.component,
-                        share,
-                    ),
-                    named,
-                    truth,
-                    component: misplaced.component,
+    let samplers = evaluation.samplers.iter().enumerate();
+    for (index, result) in samplers.filter(|(index, _)| columns[*index].primary) {
+        let total = rows.columns[index].totals.total.max(1) as f64;
+        let own = { result.misplaced.iter() }.filter(|m| m.process == rows.process);
+        let noticeable = |m: &&Misplaced| m.units as f64 / total >= NOTICEABLE;
+        for misplaced in own.take(MAX).filter(noticeable) {
+            let mut find = |inst| {
+                let row = rows.insts.binary_search(&inst).ok()?;
+                let made = maker.instruction(rows, at, row);
+                Some(Named {
+                    pc: made.pc,
+                    label: made.label,
+                    text: made.text.replace('\t', " "),
+                })
+            };
+            let (Some(named), Some(truth)) = (find(misplaced.named), find(misplaced.truth)) else {
+                continue;
+            };
+            let share = misplaced.units as f64 / total;
+            out.push(Disagreement {
+                process: at + 1,
+                column: index,
+                words: words(
+                    columns[index].label(),
+                    &named,
+                    &truth,
+                    misplaced.component,
                     share,
-                });
-            }
+                ),
+                named,
+                truth,
+                component: misplaced.component,
+                share,
+            });
         }
     }
-    out.sort_by(|a, b| a.process.cmp(&b.process).then(b.share.total_cmp(&a.share)));
+    out.sort_by(|a, b| b.share.total_cmp(&a.share));
     out
 }
 

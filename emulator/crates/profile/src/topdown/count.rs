@@ -4,11 +4,11 @@ use commit_trace::{
     Class, CommitRecord, CycleClass, InstFacts, InstId, Redirect, Span, State, TeaEvents, gap_spans,
 };
 
-use super::{Slot, SlotWindow, Spent, TopDown};
+use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
 use crate::block::{Block, Each};
+use crate::counts::{Counts, OwnedTally};
 use crate::oracle::component;
-use crate::paged::Paged;
-use crate::tally::Tally;
+use crate::packed::{Packed, merged};
 use crate::{Category, ProcessId};
 
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
@@ -23,9 +23,9 @@ const WINDOWS: usize = 128;
 pub(crate) struct Counter {
     width: u64,
     /// Per process. Retiring is apart from the rest, as in the Oracle.
-    retired: Vec<Paged<u64>>,
-    /// Keys: leaf, four bits above the instruction; then the process.
-    lost: Tally,
+    retired: Vec<Counts>,
+    /// What for: the leaf.
+    lost: OwnedTally<SLOT_BITS>,
     process: usize,
     open: Option<Open>,
     windows: Windows,
@@ -47,7 +47,7 @@ impl Counter {
         let mut counter = Self {
             width: u64::from(width),
             retired: Vec::new(),
-            lost: Tally::default(),
+            lost: OwnedTally::default(),
             process: 0,
             open: None,
             windows: Windows::default(),
@@ -61,7 +61,7 @@ impl Counter {
         self.windows.flush(self.process);
         self.process = process.0 as usize;
         if self.retired.len() <= self.process {
-            self.retired.resize_with(self.process + 1, Paged::default);
+            self.retired.resize_with(self.process + 1, Counts::default);
         }
     }
 
@@ -222,9 +222,7 @@ impl Counter {
         if slots == 0 {
             return;
         }
-        // More than 2^28 processes would share numbers.
-        let key = u64::from(inst.0) | (slot as u64) << 32 | (process as u64) << 36;
-        self.lost.add(key, slots);
+        self.lost.add(process, inst, slot as u64, slots);
         if process == self.process {
             self.windows.now.slots[slot] += slots;
         } else {
@@ -232,24 +230,37 @@ impl Counter {
         }
     }
 
+    /// Keeps what such processes have, which do not run, in few bytes.
+    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        for process in processes {
+            if let Some(retired) = self.retired.get_mut(process.0 as usize) {
+                retired.cool();
+            }
+        }
+        self.lost.cool(|process| is_cold(ProcessId(process as u32)));
+    }
+
     pub(crate) fn finish(mut self) -> TopDown {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
-        let retired = self.retired.iter().map(|retired| {
-            retired
-                .iter()
-                .map(|(inst, count)| (InstId(inst), Slot::Retiring, *count))
-                .collect()
-        });
-        let mut by_process: Vec<Vec<(InstId, Slot, u64)>> = retired.collect();
-        for (key, slots) in self.lost.finish() {
-            let slot = Slot::ALL[(key >> 32) as usize % Slot::COUNT];
-            by_process[(key >> 36) as usize].push((InstId(key as u32), slot, slots));
-        }
-        by_process
-            .iter_mut()
-            .for_each(|insts| insts.sort_unstable());
+        let lost = self.lost.finish();
+        let of_process = |(process, retired): (usize, Counts)| -> Packed {
+            let retired = retired.packed();
+            let retired = { retired.iter() }
+                .map(|(inst, count)| (inst << SLOT_BITS | Slot::Retiring as u64, count));
+            merged(
+                retired,
+                lost.get(process).into_iter().flat_map(Packed::iter),
+            )
+            .collect()
+        };
+        let by_process = self
+            .retired
+            .into_iter()
+            .enumerate()
+            .map(of_process)
+            .collect();
         TopDown {
             width: self.width as u32,
             by_process,

@@ -17,15 +17,14 @@ fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
 
 /// Slots of each process, from the instructions.
 fn sums(top_down: &TopDown) -> Vec<Slots> {
-    let sum = |insts: &Vec<(InstId, Slot, u64)>| {
-        insts
-            .iter()
-            .fold(Slots::default(), |mut sum, (_, slot, count)| {
-                sum[*slot] += count;
-                sum
-            })
+    let sum = |process| {
+        let insts = top_down.of(ProcessId(process));
+        insts.fold(Slots::default(), |mut sum, (_, slot, count)| {
+            sum[slot] += count;
+            sum
+        })
     };
-    top_down.by_process.iter().map(sum).collect()
+    (0..top_down.by_process.len() as u32).map(sum).collect()
 }
 
 fn add(sum: &mut [u64; 7], part: [u64; 7]) {
@@ -136,7 +135,7 @@ fn slots(commits: &[Commit]) -> Vec<Vec<(Slot, u64)>> {
     let top_down = evaluate(&stream(commits), 4, Region::Whole)
         .top_down
         .unwrap();
-    top_down.by_process[0]
+    Vec::from_iter(top_down.of(ProcessId(0)))
         .chunk_by(|(a, ..), (b, ..)| a == b)
         .map(|inst| inst.iter().map(|(_, slot, n)| (*slot, *n)).collect())
         .collect()
