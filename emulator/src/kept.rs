@@ -1,14 +1,14 @@
 //! What a run's profilers found, kept beside its trace: a report can be built anew without the trace being replayed.
 //!
-//! `evaluation.zst` is JSON, compressed: a [`Stamp`], then the evaluation. Whatever does not fit (another simulator,
+//! `evaluation.zst` is MessagePack, compressed: a [`Stamp`], then the evaluation, as maps. Whatever does not fit (another simulator,
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Error, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use profile::Evaluation;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::report_cmd::folder;
@@ -57,27 +57,33 @@ pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> std::io::Result<(
     encoder.include_checksum(true)?;
     // Its many small writes are slow in the encoder itself.
     let mut output = BufWriter::with_capacity(1 << 16, encoder);
-    serde_json::to_writer(&mut output, &(stamp, evaluation))?;
+    output.write_all(&packed(&stamp)?)?;
+    let mut serializer = rmp_serde::Serializer::new(&mut output).with_struct_map();
+    evaluation
+        .serialize(&mut serializer)
+        .map_err(Error::other)?;
     let encoder = output.into_inner().map_err(|e| e.into_error())?;
     encoder.finish()?.flush()
 }
 
+fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
+    rmp_serde::to_vec_named(stamp).map_err(Error::other)
+}
+
 /// The evaluation of a hart that was kept, if this simulator made it of the trace in `dir`.
 pub fn kept(dir: &Path, hart: u32) -> Option<Evaluation> {
-    let stamp = serde_json::to_vec(&Stamp::now(dir).ok()?).ok()?;
+    let expected = packed(&Stamp::now(dir).ok()?).ok()?;
     let decoder = zstd::Decoder::new(File::open(folder(dir, hart).join(NAME)).ok()?).ok()?;
     let mut input = BufReader::with_capacity(1 << 16, decoder);
-    // `[stamp,evaluation]`: one that does not fit is not worth reading.
-    let expected = [b"[", &stamp[..], b","].concat();
+    // What another stamp is on is not worth reading.
     let mut found = vec![0; expected.len()];
     input.read_exact(&mut found).ok()?;
     if found != expected {
         return None;
     }
-    let mut json = serde_json::Deserializer::from_reader(&mut input);
-    let evaluation = Evaluation::deserialize(&mut json).ok()?;
+    let evaluation = rmp_serde::from_read(&mut input).ok()?;
     // To the end, where the checksum is.
     let mut rest = Vec::new();
     input.read_to_end(&mut rest).ok()?;
-    (rest == b"]").then_some(evaluation)
+    rest.is_empty().then_some(evaluation)
 }
