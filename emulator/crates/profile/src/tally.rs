@@ -130,13 +130,12 @@ impl Tally {
     /// Takes out the sums of such keys, by ascending key.
     pub(crate) fn take(&mut self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
         self.note_fresh();
-        let (mut taken, mut rest) = (Vec::new(), Self::default());
-        for (key, amount) in self.sums() {
-            if is_wanted(key) {
-                taken.push((key, amount));
-            } else {
-                rest.note(key, amount);
-            }
+        let mut taken: Vec<_> = self.sums().filter(|(key, _)| is_wanted(*key)).collect();
+        // Large enough from the start: the order is that of the hash, which would crowd the front of a smaller one.
+        let lines = (self.used - taken.len()) / (LINE / 2) + 1;
+        let mut rest = Self::with_bits((lines.ilog2() + 1).max(FIRST_BITS));
+        for (key, amount) in self.sums().filter(|(key, _)| !is_wanted(*key)) {
+            rest.note(key, amount);
         }
         taken.sort_unstable();
         *self = rest;
