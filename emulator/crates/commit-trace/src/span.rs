@@ -226,8 +226,8 @@ impl SpanBuilder {
             }
             self.defined += 1;
         }
-        let greatest = batch.records.iter().map(|record| record.inst.0).max();
-        if let Some(inst) = greatest
+        if !all_below(&batch.records, self.defined)
+            && let Some(inst) = batch.records.iter().map(|record| record.inst.0).max()
             && inst >= self.defined
         {
             return Err(StreamError::UndefinedInst { inst, seq });
@@ -239,6 +239,17 @@ impl SpanBuilder {
         }
         Ok(())
     }
+}
+
+/// True only if all records are of instructions below this number: found faster than the greatest.
+fn all_below(records: &[CommitRecord], number: u32) -> bool {
+    let (mut differences, mut numbers) = (u32::MAX, number);
+    for record in records {
+        differences &= record.inst.0.wrapping_sub(number);
+        numbers |= record.inst.0;
+    }
+    // Of numbers without the top bit, it is set in the negative differences and no others.
+    (differences & !numbers) >> 31 != 0
 }
 
 /// True if a batch ends before [`MAX_CYCLE`].

@@ -225,49 +225,57 @@ impl RecordDecoder {
         let tables = &mut *self.tables;
         let At {
             mut inst,
-            mut residence,
+            residence,
             mut lead,
         } = self.at;
+        let mut sums = Sums::new(residence);
         let mut cycles = 0u64;
         // All residences so far: none was too long if no bit is.
         let mut residences = 0;
+        let mut slot = inst as usize % ENTRIES;
         // What it holds is written over: clearing it first would take as long again.
         out.resize(count, CommitRecord::default());
-        for (record, stored) in out.iter_mut().zip(tokens) {
-            let before = inst as usize % ENTRIES;
-            let token = stored ^ tables.tokens[before];
-            let commit;
-            let flags;
+        let out = &mut out[..count];
+        let tokens = &tokens[..count];
+        let mut n = 0;
+        while n < count {
+            let token = tokens[n] ^ tables.tokens[slot];
             let plain = PLAIN[usize::from(token)];
-            if plain.is {
-                tables.tokens[before] = token;
-                let step = tables.steps[before];
+            if let Some(commit) = plain.commit() {
+                tables.tokens[slot] = token;
+                let step = tables.steps[slot];
                 // Nearly always the next one: a host that foresees it need not wait for `steps`. Without the black box
                 // both are one addition.
                 inst = if step == 1 {
                     inst.wrapping_add(1)
                 } else {
-                    std::hint::black_box(inst.wrapping_add(step))
+                    inst.wrapping_add(std::hint::black_box(step))
                 };
-                flags = tables.flags[inst as usize % ENTRIES] | u32::from(plain.row);
-                commit = u32::from(plain.commit);
-                residence = residence.wrapping_add_signed(i32::from(plain.change));
-            } else {
-                let at = At {
-                    inst,
-                    residence,
-                    lead,
-                };
-                let record = at.next(token, tables, &mut fields);
-                (inst, commit) = (record.inst.0, record.commit_delta);
-                (lead, flags) = record.packed();
-                residence = record.residence();
-                lead -= residence;
+                slot = inst as usize % ENTRIES;
+                let flags = tables.flags[slot] | row_flag(token);
+                sums.add(plain);
+                let residence = sums.residence();
+                residences |= residence;
+                out[n] = CommitRecord::from_packed(InstId(inst), commit, residence | lead, flags);
+                n += 1;
+                continue;
             }
-            residences |= residence;
-            cycles += u64::from(commit);
-            *record = CommitRecord::from_packed(InstId(inst), commit, residence | lead, flags);
+            let at = At {
+                inst,
+                residence: sums.residence(),
+                lead,
+            };
+            let record = at.next(token, tables, &mut fields);
+            inst = record.inst.0;
+            slot = inst as usize % ENTRIES;
+            sums.set_residence(record.residence());
+            lead = record.packed().0 - record.residence();
+            cycles += u64::from(record.commit_delta);
+            out[n] = record;
+            n += 1;
         }
+        let residence = sums.residence();
+        cycles += u64::from(sums.cycles());
         self.at = At {
             inst,
             residence,
@@ -286,26 +294,59 @@ impl RecordDecoder {
     }
 }
 
-/// What a token says that needs no other column: nearly all are such.
+/// The flag that a token holds.
+#[inline(always)]
+fn row_flag(token: u8) -> u32 {
+    u32::from(token) >> (FIRST_OF_ROW.trailing_zeros() - FIRST_OF_ROW_BIT) & FIRST_OF_ROW_FLAG
+}
+
+/// What a token says that needs no other column: nearly all are such. The lower half is its commit delta, the upper by
+/// how much the residence differs from the last record's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Plain(u64);
+
+impl Plain {
+    /// Of a token that needs other columns.
+    const NONE: Self = Self(1 << 31);
+
+    #[inline(always)]
+    fn commit(self) -> Option<u32> {
+        ((self.0 as i32) >= 0).then_some(self.0 as u32)
+    }
+}
+
+/// A sum of [`Plain`]s: one addition for two. The commit deltas of a batch, below 3 each, do not fill the lower half.
 #[derive(Clone, Copy)]
-struct Plain {
-    is: bool,
-    /// Commit delta.
-    commit: u8,
-    /// Of the flags.
-    row: u8,
-    /// By how much the residence differs from the last record's.
-    change: i8,
+struct Sums(u64);
+
+impl Sums {
+    fn new(residence: u32) -> Self {
+        Self(u64::from(residence) << 32)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, plain: Plain) {
+        self.0 = self.0.wrapping_add(plain.0);
+    }
+
+    #[inline(always)]
+    fn residence(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn set_residence(&mut self, residence: u32) {
+        self.0 = u64::from(residence) << 32 | u64::from(self.cycles());
+    }
+
+    #[inline(always)]
+    fn cycles(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 const PLAIN: [Plain; 256] = {
-    let none = Plain {
-        is: false,
-        commit: 0,
-        row: 0,
-        change: 0,
-    };
-    let mut plain = [none; 256];
+    let mut plain = [Plain::NONE; 256];
     let predicted = INST_PREDICTED | FLAGS_PREDICTED | LEAD_PREDICTED;
     let mut token = 0;
     while token < plain.len() {
@@ -313,12 +354,8 @@ const PLAIN: [Plain; 256] = {
         let commit = bits >> COMMIT_SHIFT & ESCAPE;
         let dispatch = bits >> DISPATCH_SHIFT & ESCAPE;
         if bits & predicted == predicted && commit != ESCAPE && dispatch != ESCAPE {
-            plain[token] = Plain {
-                is: true,
-                commit,
-                row: ((bits & FIRST_OF_ROW != 0) as u8) << FIRST_OF_ROW_BIT,
-                change: commit as i8 - dispatch as i8,
-            };
+            let change = commit as i32 - dispatch as i32;
+            plain[token] = Plain((change as u32 as u64) << 32 | commit as u64);
         }
         token += 1;
     }
@@ -350,7 +387,7 @@ impl At {
         if token & FLAGS_PREDICTED == 0 {
             *flags = fields.flags();
         }
-        let flags = *flags | u32::from(token & FIRST_OF_ROW != 0) << FIRST_OF_ROW_BIT;
+        let flags = *flags | row_flag(token);
 
         let mut commit = u32::from(token >> COMMIT_SHIFT & ESCAPE);
         if commit == u32::from(ESCAPE) {
