@@ -22,16 +22,6 @@ impl Counts {
         *self.hot.entry(inst.0) += amount;
     }
 
-    /// What was added to the instructions since they were last packed, to be added to. Neighbours share the search for it.
-    #[inline]
-    pub(crate) fn update(
-        &mut self,
-        insts: impl IntoIterator<Item = u32>,
-        change: impl FnMut(&mut u64),
-    ) {
-        self.hot.update(insts, change);
-    }
-
     /// One amount; it looks at all before.
     pub(crate) fn get(&self, inst: InstId) -> u64 {
         let hot = self.hot.get(inst.0).copied().unwrap_or(0);
@@ -50,11 +40,9 @@ impl Counts {
 
     /// Packs everything.
     pub(crate) fn cool(&mut self) {
-        if !self.hot.is_empty() {
-            let hot = std::mem::take(&mut self.hot);
-            let amounts = hot.iter().map(|(inst, amount)| (inst.into(), *amount));
-            self.cold.add(amounts);
-        }
+        let hot = std::mem::take(&mut self.hot);
+        let amounts = hot.iter().map(|(inst, amount)| (inst.into(), *amount));
+        self.cold.add(amounts);
     }
 
     /// Everything, packed.
@@ -119,11 +107,16 @@ impl<const BITS: u32> OwnedTally<BITS> {
             let owner = owner(sums[0].0);
             sums.iter_mut().for_each(|(key, _)| *key = number(*key));
             sums.sort_unstable();
-            if self.cold.len() <= owner {
-                self.cold.resize_with(owner + 1, Packed::default);
-            }
-            self.cold[owner].add(sums.iter().copied());
+            self.add_packed(owner, sums.iter().copied());
         }
+    }
+
+    /// Adds to an owner's packed sums; numbers as of [`OwnedTally::finish`], ascending.
+    pub(crate) fn add_packed(&mut self, owner: usize, sums: impl Iterator<Item = (u64, u64)>) {
+        if self.cold.len() <= owner {
+            self.cold.resize_with(owner + 1, Packed::default);
+        }
+        self.cold[owner].add(sums);
     }
 
     /// The sums by owner; numbers: what for in the low `BITS`, above it the instruction.

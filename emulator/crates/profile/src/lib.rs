@@ -39,6 +39,7 @@ mod sampler;
 mod stack;
 mod stacks;
 pub mod symbolize;
+mod tables;
 mod tally;
 mod timeline;
 pub mod topdown;

@@ -1,13 +1,14 @@
 //! The golden reference: every cycle, charged exactly.
 
 use commit_trace::{
-    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents, gap_spans,
+    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
 };
 
-use crate::block::{BLOCK, Block, Each};
-use crate::counts::{Counts, OwnedTally};
+use crate::block::{BLOCK, Block};
+use crate::counts::OwnedTally;
 use crate::packed::{Packed, merged};
 use crate::stacks::{COMPONENT_BITS, number};
+use crate::tables::Tables;
 use crate::{Component, CycleStacks, ProcessId, Profile};
 
 /// Units of weight in one cycle: lcm(1..=8), so that a cycle divides evenly among any number of
@@ -26,6 +27,17 @@ pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
     share
 };
 
+/// The same, for each that may.
+const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
+    let mut shares = [[0; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1];
+    let mut n = 1;
+    while n <= MAX_COMMIT_WIDTH {
+        shares[n] = [SHARE[n] as u16; MAX_COMMIT_WIDTH];
+        n += 1;
+    }
+    shares
+};
+
 /// Counts units per process, instruction and component.
 ///
 /// Execution is apart from the rest: it is what nearly every instruction adds to, and a cache line should hold eight
@@ -33,12 +45,46 @@ pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them.
-    execution: Vec<Counts>,
-    /// What for: the number of the [`Component`]. Owners: indices of `execution`.
-    waiting: OwnedTally<COMPONENT_BITS>,
-    /// What is counted now: always a valid index after [`Oracle::select`].
+    execution: Tables,
+    waits: Waits,
+}
+
+/// Counts cycles without a commit.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Of each instruction, as `Oracle::execution`, the component that it waits for first: cycles above
+    /// [`COMPONENT_BITS`] bits that tell which.
+    first: Tables,
+    /// Units of all others, and of what was packed: by index of the tables; what for: the number of the [`Component`].
+    others: OwnedTally<COMPONENT_BITS>,
+    /// Index of what is counted now.
     current: usize,
 }
+
+/// Takes the spans in which nothing commits.
+impl SpanSink for Waits {
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) {
+        let Some(record) = span.records.first() else {
+            return;
+        };
+        let component = component(span.state, record) as u64;
+        let first = self.first.of(record.inst.0);
+        if *first == 0 {
+            // Execution, the component 0, is not among them.
+            *first = component;
+        }
+        if *first & FIRST == component {
+            *first += span.cycles << COMPONENT_BITS;
+        } else {
+            let units = span.cycles * UNITS_PER_CYCLE;
+            self.others.add(self.current, record.inst, component, units);
+        }
+    }
+}
+
+/// The bits of `Waits::first` that tell which component.
+const FIRST: u64 = (1 << COMPONENT_BITS) - 1;
 
 impl Oracle {
     pub(crate) fn new() -> Self {
@@ -49,89 +95,83 @@ impl Oracle {
 
     /// A process runs from here on, between the guest's trigger instructions or not.
     pub(crate) fn select(&mut self, process: ProcessId, marked: bool) {
-        self.current = 2 * process.0 as usize + usize::from(marked);
-        if self.execution.len() <= self.current {
-            self.execution
-                .resize_with(self.current + 1, Counts::default);
-        }
+        let index = 2 * process.0 as usize + usize::from(marked);
+        self.execution.select(index);
+        self.waits.first.select(index);
+        self.waits.current = index;
     }
 
     /// Charges a span that is not idle.
     #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if span.state == State::Computing {
-            let share = SHARE[span.records.len()];
-            let insts = span.records.iter().map(|record| record.inst.0);
-            self.execution[self.current].update(insts, |units| *units += share);
-        } else if let Some(record) = span.records.first() {
-            charge(&mut self.waiting, self.current, span, record);
+            self.execution
+                .add(span.records, &SHARES[span.records.len()]);
+        } else {
+            self.waits.span(span);
         }
     }
 
     /// Charges a block: the same as its spans.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn block(&mut self, block: &Block<'_>) {
         // What each of its instructions gets. A group writes that of the widest group's, the next one over it.
         let mut shares = [0u16; BLOCK + MAX_COMMIT_WIDTH];
         block.groups(|at, size| {
-            let share = SHARE[size.min(MAX_COMMIT_WIDTH)] as u16;
-            shares[at..at + MAX_COMMIT_WIDTH].fill(share);
+            let each = &SHARES[size.min(MAX_COMMIT_WIDTH)];
+            shares[at..at + MAX_COMMIT_WIDTH].copy_from_slice(each);
         });
-        let insts = block.records.iter().map(|record| record.inst.0);
-        let mut shares = shares.iter();
-        self.execution[self.current].update(insts, |units| {
-            *units += shares.next().map_or(0, |share| u64::from(*share));
-        });
+        self.execution.add(block.records, &shares);
         let mut gaps = block.gaps;
         while gaps != 0 {
             let at = gaps.trailing_zeros() as usize;
             gaps &= gaps - 1;
             let first = &block.records[at];
             let gap = u64::from(first.commit_delta) - 1;
-            let mut sink = Each(|span: &Span<'_>| {
-                if let Some(record) = span.records.first() {
-                    charge(&mut self.waiting, self.current, span, record);
-                }
-            });
-            gap_spans(block.before(at), first, 0, gap, 0, &mut sink);
+            gap_spans(block.before(at), first, 0, gap, 0, &mut self.waits);
         }
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         for process in processes {
-            let pair = self.execution.iter_mut().skip(2 * process.0 as usize);
-            pair.take(2).for_each(Counts::cool);
+            self.pack(2 * process.0 as usize);
+            self.pack(2 * process.0 as usize + 1);
         }
-        self.waiting
+        self.waits
+            .others
             .cool(|index| is_cold(ProcessId(index as u32 / 2)));
     }
 
+    /// Packs what the tables have at an index.
+    fn pack(&mut self, index: usize) {
+        let execution = self.execution.take(index);
+        let execution = { execution.iter() }
+            .map(|(inst, units)| (number(InstId(inst), Component::Execution), *units));
+        let first = self.waits.first.take(index);
+        let first = first.iter().map(|(inst, count)| {
+            let component = Component::ALL[(count & FIRST) as usize];
+            let units = (count >> COMPONENT_BITS) * UNITS_PER_CYCLE;
+            (number(InstId(inst), component), units)
+        });
+        let all = merged(execution, first);
+        self.waits.others.add_packed(index, all);
+    }
+
     /// The result: the profile, and the same by component; and of the profile the marked part.
-    pub(crate) fn finish(self) -> (Profile, CycleStacks, Profile) {
+    pub(crate) fn finish(mut self) -> (Profile, CycleStacks, Profile) {
         let mut profile = Profile::new(UNITS_PER_CYCLE);
         let mut marked = Profile::new(UNITS_PER_CYCLE);
         let mut stacks = CycleStacks::default();
-        let waiting = self.waiting.finish();
-        // Of an index: units by component, ascending by instruction.
-        let units = |index: usize, execution: Counts| -> Packed {
-            let execution = execution.packed();
-            let execution = { execution.iter() }
-                .map(|(inst, units)| (number(InstId(inst as u32), Component::Execution), units));
-            merged(
-                execution,
-                waiting.get(index).into_iter().flat_map(Packed::iter),
-            )
-            .collect()
-        };
-        let mut execution = (0..).zip(self.execution);
+        for index in 0..self.execution.len() {
+            self.pack(index);
+        }
+        let mut units = self.waits.others.finish().into_iter();
         for process in (0..).map(ProcessId) {
-            let Some((index, outside)) = execution.next() else {
+            let Some(mut all) = units.next() else {
                 break;
             };
-            let mut all = units(index, outside);
-            if let Some((index, inside)) = execution.next() {
-                let inside = units(index, inside);
+            if let Some(inside) = units.next() {
                 all.add(inside.iter());
                 marked.set(process, totals(&inside));
             }
@@ -146,17 +186,6 @@ impl Oracle {
 fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {
     let stacks = crate::stacks::unpacked(stacks);
     stacks.map(|(inst, stack)| (inst, stack.total()))
-}
-
-#[inline(always)]
-fn charge(
-    waiting: &mut OwnedTally<COMPONENT_BITS>,
-    index: usize,
-    span: &Span<'_>,
-    record: &CommitRecord,
-) {
-    let component = component(span.state, record) as u64;
-    waiting.add(index, record.inst, component, span.cycles * UNITS_PER_CYCLE);
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.

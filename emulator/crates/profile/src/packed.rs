@@ -11,10 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) struct Packed(Box<[u8]>);
 
 impl Packed {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Numbers and amounts.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
         Unpacked {
@@ -34,10 +30,10 @@ impl Packed {
 
     /// Adds amounts, whose numbers ascend too.
     pub(crate) fn add(&mut self, more: impl Iterator<Item = (u64, u64)>) {
-        *self = match self.is_empty() {
-            true => more.collect(),
-            false => merged(self.iter(), more).collect(),
-        };
+        let mut more = more.peekable();
+        if more.peek().is_some() {
+            *self = merged(self.iter(), more).collect();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 /// Log2 of the entries of a page. Numbers of static instructions are handed out in order of first
 /// use, so those of one program lie together: small pages waste little where programs share few, and where a
 /// sampler names few. (128 entries instead of 16 cost the quickstart's evaluation 18 % more memory, and no less time.)
-const PAGE_BITS: u32 = 4;
+pub(crate) const PAGE_BITS: u32 = 4;
 const PAGE: usize = 1 << PAGE_BITS;
 /// Log2 of the pages that a shelf has the places of. Many processes have a few instructions of their own each, high in
 /// the numbers of a long run: each then has few shelves, too.
@@ -44,26 +44,21 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
         &mut self.page(index >> PAGE_BITS)[index as usize % PAGE]
     }
 
-    /// Changes the entries at `indices`, made if need be. Neighbours share the search for their page.
+    /// All entries, page after page in the order in which those were made.
     #[inline]
-    pub(crate) fn update(
-        &mut self,
-        indices: impl IntoIterator<Item = u32>,
-        mut change: impl FnMut(&mut T),
-    ) {
-        let mut indices = indices.into_iter();
-        let Some(mut index) = indices.next() else {
-            return;
-        };
-        loop {
-            let number = index >> PAGE_BITS;
-            let page = self.page(number);
-            while index >> PAGE_BITS == number {
-                change(&mut page[index as usize % PAGE]);
-                let Some(next) = indices.next() else { return };
-                index = next;
-            }
-        }
+    pub(crate) fn entries_mut(&mut self) -> &mut [T] {
+        self.pages.as_flattened_mut()
+    }
+
+    /// Where among [`Self::entries_mut`] the entry at `index` is, which is made if need be.
+    #[inline]
+    pub(crate) fn place_of(&mut self, index: u32) -> usize {
+        self.first_entry(index >> PAGE_BITS) + index as usize % PAGE
+    }
+
+    /// Where among [`Self::entries_mut`] those of a page begin, which is made if need be.
+    pub(crate) fn first_entry(&mut self, page: u32) -> usize {
+        self.made(page) << PAGE_BITS
     }
 
     /// True if no entry was ever made.
@@ -81,11 +76,18 @@ impl<T: Copy + Default + PartialEq> Paged<T> {
 
     #[inline]
     fn page(&mut self, number: u32) -> &mut [T; PAGE] {
+        let place = self.made(number);
+        &mut self.pages[place]
+    }
+
+    /// The place of a page, which is made if need be.
+    #[inline]
+    fn made(&mut self, number: u32) -> usize {
         let place = match self.place(number) {
             Some(place) if place != 0 => place,
             _ => self.allocate(number as usize),
         };
-        &mut self.pages[place as usize - 1]
+        place as usize - 1
     }
 
     #[cold]
@@ -137,11 +139,11 @@ mod tests {
         assert_eq!(paged.get(1 << 29), None);
         assert_eq!(paged.get(u32::MAX), None);
         assert_eq!((paged.shelves.len(), paged.pages.len()), (2, 3));
-        paged.update([3, 4, 1000, 3, 4], |entry| *entry += 1);
-        paged.update([], |entry| *entry += 1);
+        let first = paged.first_entry(1000 >> PAGE_BITS);
+        paged.entries_mut()[first + 1000 % PAGE] += 1;
         assert_eq!(
             paged.iter().map(|(i, v)| (i, *v)).collect::<Vec<_>>(),
-            [(3, 3), (4, 2), (1000, 8), (1 << 30, 2)]
+            [(3, 1), (1000, 8), (1 << 30, 2)]
         );
     }
 }

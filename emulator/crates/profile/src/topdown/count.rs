@@ -5,10 +5,10 @@ use commit_trace::{
 };
 
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{Block, Each};
-use crate::counts::{Counts, OwnedTally};
+use crate::block::{BLOCK, Block, Each};
+use crate::counts::OwnedTally;
 use crate::oracle::component;
-use crate::packed::{Packed, merged};
+use crate::tables::Tables;
 use crate::{Category, ProcessId};
 
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
@@ -23,8 +23,8 @@ const WINDOWS: usize = 128;
 pub(crate) struct Counter {
     width: u64,
     /// Per process. Retiring is apart from the rest, as in the Oracle.
-    retired: Vec<Counts>,
-    /// What for: the leaf.
+    retired: Tables,
+    /// What for: the leaf. What was packed of `retired` is here, too.
     lost: OwnedTally<SLOT_BITS>,
     process: usize,
     open: Option<Open>,
@@ -46,7 +46,7 @@ impl Counter {
     pub(crate) fn new(width: u32) -> Self {
         let mut counter = Self {
             width: u64::from(width),
-            retired: Vec::new(),
+            retired: Tables::default(),
             lost: OwnedTally::default(),
             process: 0,
             open: None,
@@ -60,9 +60,7 @@ impl Counter {
     pub(crate) fn select(&mut self, process: ProcessId) {
         self.windows.flush(self.process);
         self.process = process.0 as usize;
-        if self.retired.len() <= self.process {
-            self.retired.resize_with(self.process + 1, Counts::default);
-        }
+        self.retired.select(self.process);
     }
 
     /// Counts a profiled span; `facts` are those of all instructions so far.
@@ -143,8 +141,7 @@ impl Counter {
 
     /// These committed, in so many cycles.
     fn retire(&mut self, records: &[CommitRecord], cycles: u64) {
-        let insts = records.iter().map(|record| record.inst.0);
-        self.retired[self.process].update(insts, |retired| *retired += 1);
+        self.retired.add(records, &[1; BLOCK]);
         self.windows.now.slots[Slot::Retiring] += records.len() as u64;
         self.windows.now.cycles[Category::Execution as usize] += cycles;
     }
@@ -233,37 +230,29 @@ impl Counter {
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         for process in processes {
-            if let Some(retired) = self.retired.get_mut(process.0 as usize) {
-                retired.cool();
-            }
+            self.pack(process.0 as usize);
         }
         self.lost.cool(|process| is_cold(ProcessId(process as u32)));
+    }
+
+    /// Packs what a process retired.
+    fn pack(&mut self, process: usize) {
+        let retired = self.retired.take(process);
+        let number = |inst| u64::from(inst) << SLOT_BITS | Slot::Retiring as u64;
+        let retired = retired.iter().map(|(inst, count)| (number(inst), *count));
+        self.lost.add_packed(process, retired);
     }
 
     pub(crate) fn finish(mut self) -> TopDown {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
-        let lost = self.lost.finish();
-        let of_process = |(process, retired): (usize, Counts)| -> Packed {
-            let retired = retired.packed();
-            let retired = { retired.iter() }
-                .map(|(inst, count)| (inst << SLOT_BITS | Slot::Retiring as u64, count));
-            merged(
-                retired,
-                lost.get(process).into_iter().flat_map(Packed::iter),
-            )
-            .collect()
-        };
-        let by_process = self
-            .retired
-            .into_iter()
-            .enumerate()
-            .map(of_process)
-            .collect();
+        for process in 0..self.retired.len() {
+            self.pack(process);
+        }
         TopDown {
             width: self.width as u32,
-            by_process,
+            by_process: self.lost.finish(),
             windows: self.windows.list,
         }
     }
