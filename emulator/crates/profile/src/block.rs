@@ -63,25 +63,38 @@ impl Marks {
     /// The same, written such that several records are looked at together (compilers do not see how in the other).
     #[inline(always)]
     fn of_whole(records: &[CommitRecord; BLOCK]) -> Self {
-        let deltas: [u32; BLOCK] = std::array::from_fn(|at| records[at].commit_delta);
-        let kinds: [u8; BLOCK] = std::array::from_fn(|at| {
-            u8::from(deltas[at] != 0) | u8::from(deltas[at] & !1 != 0) << 1
-        });
-        let cycles = deltas.iter().map(|delta| u64::from(*delta)).sum();
-        // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
-        let redirects =
-            { records.iter() }.fold(0, |all, record| all | record.packed().1.wrapping_add(1));
-        let (mut starts, mut gaps) = (0, 0);
+        // Bit 0: starts a group; 1: after a gap; 2: a trap.
+        let mut kinds = [0; BLOCK];
+        let (mut cycles, mut deltas) = (0u32, 0);
+        for (kinds, record) in kinds.iter_mut().zip(records) {
+            let delta = record.commit_delta;
+            // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
+            let redirect = record.packed().1.wrapping_add(1);
+            let is_start = u32::from(delta != 0);
+            let is_gap = u32::from(delta & !1 != 0);
+            *kinds = (is_start | is_gap << 1 | redirect & 4) as u8;
+            cycles = cycles.wrapping_add(delta);
+            deltas |= delta;
+        }
+        let (mut starts, mut gaps, mut all) = (0, 0, 0);
         for (at, kinds) in (0..).step_by(8).zip(kinds.as_chunks().0) {
             let kinds = u64::from_le_bytes(*kinds);
             starts |= low_bits(kinds) << at;
             gaps |= low_bits(kinds >> 1) << at;
+            all |= kinds;
         }
+        let cycles = if deltas < 1 << (32 - BLOCK.ilog2()) {
+            u64::from(cycles)
+        } else {
+            { records.iter() }
+                .map(|record| u64::from(record.commit_delta))
+                .sum()
+        };
         Self {
             starts,
             gaps,
             cycles,
-            trap: redirects & 4 != 0,
+            trap: all & 0x0404_0404_0404_0404 != 0,
         }
     }
 }
@@ -217,7 +230,7 @@ mod tests {
     #[test]
     fn marks_are_those_of_records_one_by_one() {
         for (seed, redirect) in (1..200).zip((0..5).cycle()) {
-            for most in [1, 2, 3, 4, 1 << 32] {
+            for most in [1, 2, 3, 4, 1 << 27, 1 << 32] {
                 let records = records(seed, most, seed as usize % BLOCK, redirect);
                 assert_eq!(Marks::of_whole(&records), Marks::of(&records));
             }
