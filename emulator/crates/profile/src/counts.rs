@@ -8,6 +8,9 @@ use crate::packed::{Packed, merged};
 use crate::paged::Paged;
 use crate::tally::Tally;
 
+/// Instructions that [`Counts::add_each`] looks up in a row.
+const AT_ONCE: usize = 64;
+
 /// Amounts per instruction of a process: quick to add to while it runs, in few bytes while it does not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -20,6 +23,20 @@ impl Counts {
     #[inline]
     pub(crate) fn add(&mut self, inst: InstId, amount: u64) {
         *self.hot.entry(inst.0) += amount;
+    }
+
+    /// Adds to many instructions' amounts. All are looked up before any is changed: waits for the host's memory overlap.
+    pub(crate) fn add_each(&mut self, amounts: &[(InstId, u64)]) {
+        for amounts in amounts.chunks(AT_ONCE) {
+            let mut places = [0; AT_ONCE];
+            for (place, (inst, _)) in places.iter_mut().zip(amounts) {
+                *place = self.hot.place_of(inst.0);
+            }
+            let entries = self.hot.entries_mut();
+            for (place, (_, amount)) in places.iter().zip(amounts) {
+                entries[*place] += amount;
+            }
+        }
     }
 
     /// One amount; it looks at all before.
@@ -141,6 +158,10 @@ mod tests {
                 cooled.cool();
             }
         }
+        let each = [(3, 7), (4, 1), (3, 2), (776, 9)].map(|(inst, amount)| (InstId(inst), amount));
+        cooled.add_each(&each);
+        each.iter()
+            .for_each(|(inst, amount)| plain.add(*inst, *amount));
         assert!(plain.iter().eq(cooled.iter()));
         assert_eq!(plain.packed(), cooled.packed());
         assert_eq!(plain.get(InstId(4)), cooled.get(InstId(4)));

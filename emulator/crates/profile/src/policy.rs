@@ -57,12 +57,7 @@ pub trait Policy: Send {
 
     /// Several instructions commit after cycle `before`, in one or more groups: as [`Self::records`].
     fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        let mut commit = before;
-        let mut outcomes = records.iter().map(|record| {
-            commit += u64::from(record.commit_delta);
-            self.record(commit, record)
-        });
-        { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
+        first_outcome(self, before, records, 0)
     }
 
     /// Several instructions commit in cycle `commit`: the first outcome that is not pending, and the
@@ -71,6 +66,22 @@ pub trait Policy: Send {
         let mut outcomes = records.iter().map(|record| self.record(commit, record));
         { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
     }
+}
+
+/// The first outcome that is not pending when these records are shown from the one at `from` on, which comes after cycle
+/// `before`; and the index of its record.
+fn first_outcome<P: Policy + ?Sized>(
+    policy: &mut P,
+    before: u64,
+    records: &[CommitRecord],
+    from: usize,
+) -> Option<(Outcome, usize)> {
+    let mut commit = before;
+    let mut outcomes = records[from..].iter().map(|record| {
+        commit += u64::from(record.commit_delta);
+        policy.record(commit, record)
+    });
+    { outcomes.by_ref().zip(from..) }.find(|(it, _)| *it != Outcome::Pending)
 }
 
 impl Profiler {

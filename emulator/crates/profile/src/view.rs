@@ -313,8 +313,9 @@ struct Running {
     /// See [`Policy::waits_for_records`].
     by_record: bool,
     profile: Profile,
-    /// What is not in `profile` yet.
-    fresh: Vec<(ProcessId, InstId, u64)>,
+    /// What is not in `profile` yet, of one process.
+    fresh: Vec<(InstId, u64)>,
+    process: ProcessId,
     samples: u64,
     dropped: u64,
     pending: bool,
@@ -339,6 +340,7 @@ impl Running {
             sampler,
             profile: Profile::new(UNITS_PER_CYCLE),
             fresh: Vec::with_capacity(FRESH),
+            process: ProcessId::BOOT,
             samples: 0,
             dropped: 0,
             pending: false,
@@ -424,10 +426,11 @@ impl Running {
     }
 
     fn add(&mut self, whose: Whose<'_>, inst: InstId, units: u64) {
-        self.fresh.push((whose.process, inst, units));
-        if self.fresh.len() == FRESH {
+        if self.fresh.len() == FRESH || self.process != whose.process {
             self.note_fresh();
+            self.process = whose.process;
         }
+        self.fresh.push((inst, units));
         if let Some(misplaced) = &mut self.misplaced {
             misplaced.named(whose.process, inst, units);
         }
@@ -452,9 +455,8 @@ impl Running {
 
     #[inline(never)]
     fn note_fresh(&mut self) {
-        for (process, inst, units) in self.fresh.drain(..) {
-            self.profile.add(process, inst, units);
-        }
+        self.profile.add_each(self.process, &self.fresh);
+        self.fresh.clear();
     }
 
     fn drop_pending(&mut self) {

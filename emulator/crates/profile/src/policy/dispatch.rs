@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, CycleClass, InstId, MAX_COMMIT_WIDTH, Redirect};
 
-use super::{Outcome, Policy, Trigger};
+use super::{Outcome, Policy, Trigger, first_outcome};
 
 /// Cycles between the redirect of a mispredicted branch and the first dispatch from the right path
 /// (BOOM v3: b2 + 6 when the fetch hits). Longer refills only make wrong-path time look shorter.
@@ -50,14 +50,35 @@ impl Tail {
         };
     }
 
+    /// Passes the first of these records that are older than the trigger. Returns how many they are, and the cycle in which
+    /// the last of them commits; `before` is that of the record before.
+    fn pass(&mut self, before: u64, records: &[CommitRecord]) -> (usize, u64) {
+        let (mut count, mut commit) = (0, before);
+        for record in records {
+            let next = commit + u64::from(record.commit_delta);
+            if dispatch_cycle(next, record) >= self.trigger {
+                break;
+            }
+            (count, commit) = (count + 1, next);
+        }
+        if let Some(last) = records[..count].last() {
+            self.set_older(commit, last);
+        }
+        (count, commit)
+    }
+
+    fn set_older(&mut self, commit: u64, record: &CommitRecord) {
+        self.older = Some(Older {
+            commit,
+            redirect: record.redirect(),
+            serialising: record.class() == CycleClass::Serialize,
+        });
+    }
+
     fn place(&mut self, commit: u64, record: &CommitRecord) -> Place {
         let dispatch = dispatch_cycle(commit, record);
         if dispatch < self.trigger {
-            self.older = Some(Older {
-                commit,
-                redirect: record.redirect(),
-                serialising: record.class() == CycleClass::Serialize,
-            });
+            self.set_older(commit, record);
             return Place::Older;
         }
         let squashed = self
@@ -101,6 +122,11 @@ impl Policy for Dispatch {
             Place::Tagged => Outcome::One(record.inst),
             Place::Squashed => Outcome::Dropped,
         }
+    }
+
+    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        let (older, before) = self.tail.pass(before, records);
+        first_outcome(self, before, records, older)
     }
 }
 
@@ -157,5 +183,13 @@ impl Policy for DispatchOp {
         let op = self.ops[self.turn % self.len.max(1)];
         self.turn = self.turn.wrapping_add(1);
         op.map_or(Outcome::Dropped, Outcome::One)
+    }
+
+    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        let (older, before) = match self.group {
+            None => self.tail.pass(before, records),
+            Some(_) => (0, before),
+        };
+        first_outcome(self, before, records, older)
     }
 }

@@ -34,4 +34,13 @@ impl Policy for Software {
             Outcome::Pending
         }
     }
+
+    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        let mut commit = before;
+        let at = records.iter().position(|record| {
+            commit += u64::from(record.commit_delta);
+            record.decode(commit) >= self.trigger
+        })?;
+        Some((Outcome::One(records[at].inst), at))
+    }
 }
