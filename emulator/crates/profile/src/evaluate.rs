@@ -1,5 +1,7 @@
 //! One pass over a stream: the Oracle and every sampler.
 
+mod details;
+
 use std::collections::BTreeMap;
 
 use commit_trace::{
@@ -11,13 +13,14 @@ use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
 use crate::cooling::Cooling;
 use crate::events::SignatureCounter;
-use crate::oracle::{Oracle, SHARE, UNITS_PER_CYCLE};
+use crate::oracle::Oracle;
 use crate::topdown::Counter;
 use crate::view::{Place, View, Whose};
 use crate::{
     ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
+use details::{CallStacks, Details};
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -285,61 +288,6 @@ struct Run {
     first_use: Vec<u64>,
     details: Option<Box<Details>>,
     stacks: Option<Box<CallStacks>>,
-}
-
-/// Calling contexts, and the Oracle's time by them.
-struct CallStacks {
-    calls: Calls,
-    oracle: ContextTally,
-}
-
-impl CallStacks {
-    #[inline(never)]
-    fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
-        let (records, units) = match span.state {
-            State::Computing => (span.records, SHARE[span.records.len()]),
-            _ => (
-                &span.records[..span.records.len().min(1)],
-                span.cycles * UNITS_PER_CYCLE,
-            ),
-        };
-        for record in records {
-            let context = self.calls.context(process, record.inst);
-            self.oracle.add(context, record.inst, units);
-        }
-    }
-}
-
-/// What is counted for a report only.
-struct Details {
-    slots: Counter,
-    signatures: SignatureCounter,
-}
-
-impl Details {
-    #[inline(never)]
-    fn span(&mut self, span: &Span<'_>, process: ProcessId, facts: &[InstFacts]) {
-        self.slots.span(span, facts);
-        self.signatures.span(span, process);
-    }
-
-    #[inline(never)]
-    fn block(&mut self, block: &Block<'_>, process: ProcessId, facts: &[InstFacts]) {
-        self.signatures.block(block, process);
-        if self.slots.block(block, facts) {
-            return;
-        }
-        let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span, facts));
-        while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
-        {
-            (at, cycle) = (at + len, commit);
-            if at == block.records.len() {
-                return;
-            }
-            before = Some((&block.records[at - 1], commit));
-        }
-    }
 }
 
 impl Run {

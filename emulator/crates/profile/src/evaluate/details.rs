@@ -1,0 +1,65 @@
+//! What is counted beside profiles, if it is asked for.
+
+use commit_trace::{InstFacts, Seq, Span, State, group_spans};
+
+use crate::ProcessId;
+use crate::block::{Block, Each};
+use crate::calls::{Calls, ContextTally};
+use crate::events::SignatureCounter;
+use crate::oracle::{SHARE, UNITS_PER_CYCLE};
+use crate::topdown::Counter;
+
+/// Calling contexts, and the Oracle's time by them.
+pub(super) struct CallStacks {
+    pub calls: Calls,
+    pub oracle: ContextTally,
+}
+
+impl CallStacks {
+    #[inline(never)]
+    pub fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
+        let (records, units) = match span.state {
+            State::Computing => (span.records, SHARE[span.records.len()]),
+            _ => (
+                &span.records[..span.records.len().min(1)],
+                span.cycles * UNITS_PER_CYCLE,
+            ),
+        };
+        for record in records {
+            let context = self.calls.context(process, record.inst);
+            self.oracle.add(context, record.inst, units);
+        }
+    }
+}
+
+/// What is counted for a report only.
+pub(super) struct Details {
+    pub slots: Counter,
+    pub signatures: SignatureCounter,
+}
+
+impl Details {
+    #[inline(never)]
+    pub fn span(&mut self, span: &Span<'_>, process: ProcessId, facts: &[InstFacts]) {
+        self.slots.span(span, facts);
+        self.signatures.span(span, process);
+    }
+
+    #[inline(never)]
+    pub fn block(&mut self, block: &Block<'_>, process: ProcessId, facts: &[InstFacts]) {
+        self.signatures.block(block, process);
+        if self.slots.block(block, facts) {
+            return;
+        }
+        let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
+        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span, facts));
+        while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
+        {
+            (at, cycle) = (at + len, commit);
+            if at == block.records.len() {
+                return;
+            }
+            before = Some((&block.records[at - 1], commit));
+        }
+    }
+}
