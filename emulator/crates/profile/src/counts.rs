@@ -57,9 +57,9 @@ impl Counts {
 
     /// Packs everything.
     pub(crate) fn cool(&mut self) {
-        let hot = std::mem::take(&mut self.hot);
-        let amounts = hot.iter().map(|(inst, amount)| (inst.into(), *amount));
-        self.cold.add(amounts);
+        if !self.hot.is_empty() {
+            *self = self.packed().into_owned().into();
+        }
     }
 
     /// Everything, packed.

@@ -35,7 +35,12 @@ impl Report {
         let gathered = Gathered::new(evaluation, symbolizer, matched.as_ref());
         let columns = columns(evaluation, guest, matched.as_ref());
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
-        let parts = Parts::new(evaluation, &gathered, &columns, disassemble, units);
+        let selection = Selection {
+            evaluation,
+            symbols: &gathered.symbols,
+            disassemble,
+            units,
+        };
         let Parts {
             names,
             focus,
@@ -45,14 +50,7 @@ impl Report {
             tea,
             disagreements,
             module_units,
-            ..
-        } = parts;
-        let selection = Selection {
-            evaluation,
-            symbols: &gathered.symbols,
-            disassemble,
-            units,
-        };
+        } = Parts::new(&selection, &gathered, &columns);
         let listings = super::listing::listings(
             &selection,
             &gathered,
@@ -147,19 +145,10 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(
-        evaluation: &Evaluation,
-        gathered: &Gathered<'_>,
-        columns: &[Column],
-        disassemble: &dyn Fn(u32, u64) -> String,
-        units: f64,
-    ) -> Self {
-        let selection = Selection {
-            evaluation,
-            symbols: &gathered.symbols,
-            disassemble,
-            units,
-        };
+    fn new(selection: &Selection<'_>, gathered: &Gathered<'_>, columns: &[Column]) -> Self {
+        let &Selection {
+            evaluation, units, ..
+        } = selection;
         let summaries = &gathered.processes;
         let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
         let names = names(evaluation, &ids);
@@ -179,7 +168,7 @@ impl Parts {
         let mut tea = tea::Maker::new(evaluation, columns);
         let mut disagreements = Vec::new();
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
-        let mut maker = rows::Maker::new(&selection);
+        let mut maker = rows::Maker::new(selection);
         for (at, (summary, name)) in summaries.iter().zip(&names).enumerate() {
             let rows = gathered.rows(at);
             let mut own = Sum::new(std::slice::from_ref(summary), columns.len());
@@ -187,7 +176,7 @@ impl Parts {
             let id = summary.process.0 as usize;
             let pid = evaluation.processes.get(id).and_then(|p| p.pid);
             processes.push(own.finish(name, pid, share(rows.oracle_total), units));
-            functions.add(&selection, at, &rows);
+            functions.add(selection, at, &rows);
             let in_focus = focus.contains(&(at + 1));
             instructions.add(at, &rows, in_focus);
             if let Some(tea) = &mut tea {
@@ -208,7 +197,7 @@ impl Parts {
             focus,
             processes,
             functions: functions.finish(),
-            instructions: instructions.finish(&selection, gathered),
+            instructions: instructions.finish(selection, gathered),
             tea: tea.map(tea::Maker::finish),
             disagreements,
             module_units,
