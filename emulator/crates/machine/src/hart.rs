@@ -82,6 +82,8 @@ pub struct Hart {
     pub(crate) after: u8,
     /// What a timing model gets of the instruction that is executing.
     pub(crate) executed: Executed,
+    /// Its data access, and those before it in its run.
+    pub(crate) accesses: timed::Accesses,
     /// Cycle in which it was decoded.
     pub(crate) decoded_at: u64,
     /// It takes turns with others under a timing model: then the cycle that it has come to, and the one before which
@@ -179,6 +181,7 @@ impl Snapshot for Hart {
             rights: _,
             check_at: _,
             executed: _,
+            accesses: _,
             decoded_at: _,
             alone_until: _,
             run: _,
@@ -252,6 +255,7 @@ impl Hart {
                 trap: None,
                 translated: false,
             },
+            accesses: timed::Accesses::default(),
             decoded_at: 0,
             in_turns: false,
             reached: 0,

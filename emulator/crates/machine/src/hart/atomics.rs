@@ -66,7 +66,7 @@ impl Hart {
         if success {
             self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
         } else {
-            self.executed.mem.kind = MemKind::None;
+            self.accesses.current().kind = MemKind::None;
         }
         Ok(success)
     }
@@ -109,7 +109,7 @@ impl Hart {
                 place.pa
             }
         };
-        self.executed.mem = MemAccess {
+        *self.accesses.current() = MemAccess {
             va,
             pa,
             kind,

@@ -94,7 +94,7 @@ impl Hart {
     #[inline(always)]
     fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
         let pa = (host as u64).wrapping_add(self.host_to_pa);
-        self.executed.mem = MemAccess {
+        *self.accesses.current() = MemAccess {
             va,
             pa,
             kind,
@@ -124,7 +124,7 @@ impl Hart {
         }
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
-        self.executed.mem = MemAccess {
+        *self.accesses.current() = MemAccess {
             va,
             pa: place.pa,
             kind: MemKind::Load,
@@ -175,7 +175,7 @@ impl Hart {
         }
         self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
-        self.executed.mem = MemAccess {
+        *self.accesses.current() = MemAccess {
             va,
             pa: place.pa,
             kind: MemKind::Store,

@@ -40,8 +40,7 @@ macro_rules! dispatch_in_run {
                 match $hart.$method($env, $slot, $at) {
                     Ok(next) => {
                         if const { Op::$variant.class().accesses_memory() } {
-                            $buffer.accesses[$length.accesses] = $hart.executed.mem;
-                            $length.accesses += 1;
+                            $hart.accesses.keep();
                         }
                         if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
                             $buffer.operands[$length.operands] = $hart.executed.operand;
@@ -56,11 +55,10 @@ macro_rules! dispatch_in_run {
     };
 }
 
-/// Room for a [`Run`].
+/// Room for a [`Run`], but for its data accesses.
 #[derive(Default)]
 pub(crate) struct RunBuffer {
     steps: [Step; RUN_STEPS],
-    accesses: [MemAccess; RUN_STEPS],
     operands: [Operand; RUN_STEPS],
 }
 
@@ -68,8 +66,36 @@ pub(crate) struct RunBuffer {
 #[derive(Clone, Copy, Default)]
 struct RunLength {
     steps: usize,
-    accesses: usize,
     operands: usize,
+}
+
+/// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
+/// after they were written in pieces has the host wait until the pieces have left its store queue, about 20 cycles.
+#[derive(Default)]
+pub(crate) struct Accesses {
+    accesses: [MemAccess; RUN_STEPS],
+    kept: usize,
+}
+
+impl Accesses {
+    /// The access of the instruction that is executing.
+    #[inline(always)]
+    pub fn current(&mut self) -> &mut MemAccess {
+        &mut self.accesses[self.kept % RUN_STEPS]
+    }
+
+    /// The next access is another instruction's.
+    #[inline(always)]
+    fn keep(&mut self) {
+        self.kept += 1;
+    }
+
+    /// Forgets all of them: the next instruction has not accessed anything yet.
+    #[inline(always)]
+    fn begin(&mut self) {
+        self.kept = 0;
+        self.current().kind = MemKind::None;
+    }
 }
 
 /// An instruction as the fetch delivers it.
@@ -106,6 +132,12 @@ impl Hart {
                 self.stop_at_breakpoint();
                 continue;
             }
+            if page.slot(pc) >= SLOTS
+                && let Some(known) = self.fetch_tlb.lookup(pc, self.privilege)
+                && known.ids.is_some()
+            {
+                page = known.clone();
+            }
             if T::RUNS
                 && self.decoded_at < self.check_at.min(irq_at.get())
                 && let Some(next) = self.run_on(env, &page, pc)
@@ -140,6 +172,7 @@ impl Hart {
         let left = hart.stop_count - hart.count;
         let most = usize::try_from(left).map_or(RUN_STEPS, |left| left.min(RUN_STEPS));
         let mut length = RunLength::default();
+        hart.accesses.begin();
         let mut pc = pc;
         loop {
             pc = hart.execute_run(env, (page, ids), pc, &mut buffer, &mut length, most);
@@ -149,7 +182,7 @@ impl Hart {
         }
         let run = Run {
             steps: &buffer.steps[..length.steps],
-            accesses: &buffer.accesses[..length.accesses],
+            accesses: &hart.accesses.accesses[..hart.accesses.kept],
             operands: &buffer.operands[..length.operands],
             next_pc: pc,
             page: page.code.pa,
@@ -259,7 +292,7 @@ impl Hart {
         hart.executed.privilege = hart.privilege;
         hart.executed.translated = translated;
         hart.executed.trap = None;
-        hart.executed.mem.kind = MemKind::None;
+        hart.accesses.begin();
         hart.executed.operand = Operand::default();
         let mut region = None;
         let next = 'done: {
@@ -281,6 +314,7 @@ impl Hart {
             hart.trap(trap, pc)
         };
         hart.executed.next_pc = next;
+        hart.executed.mem = *hart.accesses.current();
         let walker = Walker {
             ram: &env.bus.ram,
             satp: hart.csrs.satp,
