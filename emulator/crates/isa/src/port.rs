@@ -97,8 +97,8 @@ pub struct Executed {
     pub translated: bool,
 }
 
-/// Most instructions of a [`Run`]: about what a core's front end holds.
-pub const RUN_STEPS: usize = 32;
+/// Most instructions of a [`Run`].
+pub const RUN_STEPS: usize = 128;
 
 /// One instruction of a [`Run`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,7 +186,7 @@ pub trait TimingModel {
     /// False only for [`Untimed`]: lets the hart's loop drop every call.
     const TIMED: bool;
     /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
-    /// instructions late.
+    /// instructions late; those that are known of before, about as many as a core's front end holds.
     const RUNS: bool = false;
 
     /// Announces a static instruction.

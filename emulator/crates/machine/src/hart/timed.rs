@@ -55,11 +55,24 @@ macro_rules! dispatch_in_run {
     };
 }
 
+/// Runs are short when something is due in so many cycles, so that it happens in time: about as many instructions as a
+/// core's front end holds.
+const SOON: u64 = 4096;
+const STEPS_BEFORE_DUE: usize = 32;
+
 /// Room for a [`Run`], but for its data accesses.
-#[derive(Default)]
 pub(crate) struct RunBuffer {
     steps: [Step; RUN_STEPS],
     operands: [Operand; RUN_STEPS],
+}
+
+impl Default for RunBuffer {
+    fn default() -> Self {
+        Self {
+            steps: [Step::default(); RUN_STEPS],
+            operands: [Operand::default(); RUN_STEPS],
+        }
+    }
 }
 
 /// How much of a [`RunBuffer`] is used.
@@ -71,10 +84,18 @@ struct RunLength {
 
 /// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
 /// after they were written in pieces has the host wait until the pieces have left its store queue, about 20 cycles.
-#[derive(Default)]
 pub(crate) struct Accesses {
     accesses: [MemAccess; RUN_STEPS],
     kept: usize,
+}
+
+impl Default for Accesses {
+    fn default() -> Self {
+        Self {
+            accesses: [MemAccess::default(); RUN_STEPS],
+            kept: 0,
+        }
+    }
 }
 
 impl Accesses {
@@ -140,7 +161,7 @@ impl Hart {
             }
             if T::RUNS
                 && self.decoded_at < self.check_at.min(irq_at.get())
-                && let Some(next) = self.run_on(env, &page, pc)
+                && let Some(next) = self.run_on(env, &irq_at, &page, pc)
             {
                 pc = next;
                 continue;
@@ -163,6 +184,7 @@ impl Hart {
     fn run_on<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
+        irq_at: &Cell<u64>,
         page: &FetchPage,
         pc: u64,
     ) -> Option<u64> {
@@ -170,7 +192,13 @@ impl Hart {
         let ids = page.ids.as_ref()?;
         let mut buffer = hart.run.take()?;
         let left = hart.stop_count - hart.count;
-        let most = usize::try_from(left).map_or(RUN_STEPS, |left| left.min(RUN_STEPS));
+        let due = hart.check_at.min(irq_at.get()).min(hart.stop_cycle);
+        let most = if hart.decoded_at.saturating_add(SOON) < due {
+            RUN_STEPS
+        } else {
+            STEPS_BEFORE_DUE
+        };
+        let most = usize::try_from(left).map_or(most, |left| left.min(most));
         let mut length = RunLength::default();
         hart.accesses.begin();
         let mut pc = pc;
