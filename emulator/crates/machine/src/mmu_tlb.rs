@@ -78,15 +78,15 @@ const EMPTY: Entry = Entry {
     tag: 1,
     host: std::ptr::null_mut(),
 };
+/// In the second level: of generation 0.
+const NOTHING: Entry = Entry { tag: 0, ..EMPTY };
 
-/// An entry of the second level.
-#[derive(Clone, Copy)]
-struct Behind {
-    entry: Entry,
-    rights: Rights,
-    /// [`DataTlb::generation`] when it was made.
-    generation: u32,
-}
+/// An entry of the second level: one [`Entry`], small, so that many fit into the host's own caches. Below its tag's page
+/// number are the generation of the level that it belongs to, and the rights.
+type Behind = Entry;
+
+/// Generations of the second level that are told apart; 0 is none.
+const GENERATIONS: u64 = 1 << 10;
 
 /// Direct-mapped translations of one kind of data access, in two levels: the first is small, so that it stays
 /// in the host's own caches, the second is asked out of line, before the page tables are walked.
@@ -95,7 +95,7 @@ pub(crate) struct DataTlb {
     filled: Filled,
     second: Box<[Behind]>,
     /// Entries of the second level from before it changed are void.
-    generation: u32,
+    generation: u64,
 }
 
 impl DataTlb {
@@ -103,16 +103,8 @@ impl DataTlb {
         Self {
             entries: Box::new([EMPTY; WAYS * RIGHTS]),
             filled: Filled::default(),
-            second: vec![
-                Behind {
-                    entry: EMPTY,
-                    rights: Rights::User,
-                    generation: 0,
-                };
-                SECOND
-            ]
-            .into(),
-            generation: 0,
+            second: vec![NOTHING; SECOND].into(),
+            generation: 1,
         }
     }
 
@@ -137,26 +129,23 @@ impl DataTlb {
         let host = host.wrapping_sub(tag as usize);
         let entry = Entry { tag, host };
         self.fill(slot(va, rights), entry);
-        self.second[behind(va, rights)] = Behind {
-            entry,
-            rights,
-            generation: self.generation,
-        };
+        let tag = self.tag_behind(va, rights);
+        self.second[behind(va, rights)] = Behind { tag, host };
     }
 
     /// As [`Self::lookup`], in the second level; what is found moves to the first.
     pub fn lookup_behind(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
-        let Behind {
-            entry,
-            rights: of,
-            generation,
-        } = self.second[behind(va, rights)];
-        let hit = va.wrapping_add(size - 1) & PAGE_MASK == entry.tag;
-        if !hit || of != rights || generation != self.generation {
+        let Behind { tag, host } = self.second[behind(va, rights)];
+        if tag != self.tag_behind(va.wrapping_add(size - 1), rights) {
             return None;
         }
-        self.fill(slot(va, rights), entry);
-        Some(entry.host.wrapping_add(va as usize))
+        let tag = tag & PAGE_MASK;
+        self.fill(slot(va, rights), Entry { tag, host });
+        Some(host.wrapping_add(va as usize))
+    }
+
+    fn tag_behind(&self, va: u64, rights: Rights) -> u64 {
+        va & PAGE_MASK | self.generation << 2 | rights as u64
     }
 
     fn fill(&mut self, slot: usize, entry: Entry) {
@@ -170,10 +159,11 @@ impl DataTlb {
     }
 
     fn flush_behind(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            // Entries of four billion flushes ago would be valid again.
-            self.second.iter_mut().for_each(|b| b.entry = EMPTY);
+        self.generation += 1;
+        if self.generation == GENERATIONS {
+            // Entries of as many flushes ago would be valid again.
+            self.second.fill(NOTHING);
+            self.generation = 1;
         }
     }
 
@@ -187,7 +177,7 @@ impl DataTlb {
                 }
             }
             for rights in Rights::ALL {
-                self.second[behind(va, rights)].entry = EMPTY;
+                self.second[behind(va, rights)] = NOTHING;
             }
         } else {
             self.flush_behind();

@@ -52,13 +52,17 @@ impl Hart {
         va: u64,
         count: u64,
     ) -> Result<V, Trap> {
-        match self.load_tlb.lookup(va, V::SIZE, self.rights) {
+        let host = match self.load_tlb.lookup(va, V::SIZE, self.rights) {
+            Some(host) => Some(host),
+            None => self.load_behind(va, V::SIZE),
+        };
+        match host {
             Some(host) => {
                 if T::TIMED {
                     self.note(va, host, V::SIZE, MemKind::Load);
                 }
                 // SAFETY: the TLB holds pointers into RAM only, is flushed when a run begins, and
-                // the bus that owns RAM stays borrowed for the run; `lookup` checked that all
+                // the bus that owns RAM stays borrowed for the run; both lookups checked that all
                 // bytes lie in the page that the entry was made for.
                 Ok(unsafe { host.cast::<V>().read_unaligned() }.little_endian())
             }
@@ -103,6 +107,13 @@ impl Hart {
         };
     }
 
+    /// Host address of a load that misses the first level of the TLB.
+    #[cold]
+    #[inline(never)]
+    fn load_behind(&mut self, va: u64, size: u64) -> Option<*mut u8> {
+        self.load_tlb.lookup_behind(va, size, self.rights)
+    }
+
     /// A load that misses the TLB, crosses a page's end, or is for a device.
     #[cold]
     #[inline(never)]
@@ -113,15 +124,6 @@ impl Hart {
         size: u8,
         count: u64,
     ) -> Result<u64, Trap> {
-        if let Some(host) = { &mut self.load_tlb }.lookup_behind(va, size.into(), self.rights) {
-            let pa = (host as u64).wrapping_add(self.host_to_pa);
-            if let Some(value) = env.bus.ram.load(pa, size) {
-                if T::TIMED {
-                    self.note(va, host, size.into(), MemKind::Load);
-                }
-                return Ok(value);
-            }
-        }
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
         *self.accesses.current() = MemAccess {
