@@ -344,7 +344,6 @@ impl<S: CommitSink> TimingModel for Core<S> {
         let facts = std::mem::take(&mut self.facts);
         let (mut accesses, mut operands) = (0, 0);
         let mut executed = Executed {
-            privilege: run.privilege,
             translated: run.translated,
             ..self.executed
         };
