@@ -1,8 +1,10 @@
 //! From the hart's thread to the host's: owned batches through a bounded channel.
 
 use std::collections::VecDeque;
+use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::{
     Batch, Commit, CommitRecord, CommitSink, Event, HartId, InstFacts, MAX_COMMIT_WIDTH, Seq,
@@ -17,6 +19,10 @@ pub const RECENT: usize = MAX_COMMIT_WIDTH;
 
 /// Records that a recorder without a reader holds: few enough to stay in the first-level cache.
 const DISCARDED: usize = 512;
+
+/// The reader looks for batches, instead of being woken for each: to wake a thread on another processor takes the hart's
+/// some 10 µs, and the channel holds what comes meanwhile.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// A hart that mostly sleeps ends its batches by time: a third of a second at 3.2 GHz, in cycles.
 const BATCH_CYCLES: u64 = 1 << 30;
@@ -452,7 +458,13 @@ impl Iterator for BatchStream {
 
     /// Waits for the next batch; `None` when the recorder is gone.
     fn next(&mut self) -> Option<Batch> {
-        self.full.recv().ok()
+        loop {
+            match self.full.try_recv() {
+                Ok(batch) => return Some(batch),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => thread::sleep(BETWEEN_LOOKS),
+            }
+        }
     }
 }
 
