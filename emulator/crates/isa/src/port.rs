@@ -186,7 +186,7 @@ pub trait TimingModel {
     /// False only for [`Untimed`]: lets the hart's loop drop every call.
     const TIMED: bool;
     /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
-    /// instructions late; those that are known of before, about as many as a core's front end holds.
+    /// instructions late; those that are known of well before, about as many as a core's front end holds.
     const RUNS: bool = false;
 
     /// Announces a static instruction.

@@ -51,6 +51,13 @@ impl Spaces {
 }
 
 impl Hart {
+    /// The page of `pc`, if the hart has it in its hands as runs of this kind need it.
+    #[inline(always)]
+    pub(super) fn known_page<T: TimingModel>(&self, pc: u64) -> Option<&FetchPage> {
+        let page = self.fetch_tlb.lookup(pc, self.privilege);
+        page.filter(|page| page.ids.is_some() == T::TIMED)
+    }
+
     /// Finds the page of `pc`, translating and allocating it as needed.
     #[inline(never)]
     pub(super) fn fetch_page<T: TimingModel>(
@@ -58,9 +65,7 @@ impl Hart {
         env: &mut Env<'_, T>,
         pc: u64,
     ) -> Result<FetchPage, Trap> {
-        if let Some(page) = self.fetch_tlb.lookup(pc, self.privilege)
-            && page.ids.is_some() == T::TIMED
-        {
+        if let Some(page) = self.known_page::<T>(pc) {
             return Ok(page.clone());
         }
         let fault = |cause| Trap { cause, tval: pc };

@@ -55,8 +55,8 @@ macro_rules! dispatch_in_run {
     };
 }
 
-/// Runs are short when something is due in so many cycles, so that it happens in time: about as many instructions as a
-/// core's front end holds.
+/// Runs are short when something is due in so many cycles, so that it happens in time, unless a long one takes more cycles
+/// than that: about as many instructions as a core's front end holds.
 const SOON: u64 = 4096;
 const STEPS_BEFORE_DUE: usize = 32;
 
@@ -83,7 +83,7 @@ struct RunLength {
 }
 
 /// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
-/// after they were written in pieces has the host wait until the pieces have left its store queue, about 20 cycles.
+/// after they were written in pieces has the host wait until the pieces have left its store queue.
 pub(crate) struct Accesses {
     accesses: [MemAccess; RUN_STEPS],
     kept: usize,
@@ -154,8 +154,7 @@ impl Hart {
                 continue;
             }
             if page.slot(pc) >= SLOTS
-                && let Some(known) = self.fetch_tlb.lookup(pc, self.privilege)
-                && known.ids.is_some()
+                && let Some(known) = self.known_page::<T>(pc)
             {
                 page = known.clone();
             }
