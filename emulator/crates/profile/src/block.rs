@@ -1,6 +1,6 @@
 //! Many commit groups at once.
 
-use commit_trace::{Ahead, CommitRecord, Span, SpanSink};
+use commit_trace::{Ahead, CommitRecord, Span, SpanSink, gap_spans};
 
 /// Records of a block at most: a bit of a `u64` each.
 pub(crate) const BLOCK: usize = 64;
@@ -12,6 +12,15 @@ impl<F: FnMut(&Span<'_>)> SpanSink for Each<F> {
     #[inline(always)]
     fn span(&mut self, span: &Span<'_>) {
         self.0(span);
+    }
+}
+
+/// Calls a function with the number of each bit that is set, the lowest first.
+#[inline(always)]
+pub(crate) fn each_bit(mut bits: u64, mut bit: impl FnMut(usize)) {
+    while bits != 0 {
+        bit(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
     }
 }
 
@@ -196,6 +205,36 @@ impl<'a> Block<'a> {
             gaps &= gaps - 1;
             starts &= !(until | until.wrapping_sub(1));
         }
+    }
+
+    /// A bit for each record of which that is true.
+    #[inline(always)]
+    pub(crate) fn mark(&self, is: impl Fn(&CommitRecord) -> bool) -> u64 {
+        let mut marks = [0; BLOCK];
+        for (mark, record) in marks.iter_mut().zip(self.records) {
+            *mark = u8::from(is(record));
+        }
+        let bytes = (0..).step_by(8).zip(marks.as_chunks().0);
+        bytes.fold(0, |bits, (at, bytes)| {
+            bits | low_bits(u64::from_le_bytes(*bytes)) << at
+        })
+    }
+
+    /// The size of the commit group that the record at `at` is in.
+    #[inline(always)]
+    pub(crate) fn group_of(&self, at: usize) -> usize {
+        let until = u64::MAX >> (BLOCK - 1 - at);
+        let start = (self.starts & until).ilog2() as usize;
+        let next = (self.starts & !until).trailing_zeros() as usize;
+        next.min(self.records.len()) - start
+    }
+
+    /// Emits the spans before the group at `at`, in which nothing commits. Their cycles count from 0.
+    #[inline(always)]
+    pub(crate) fn gap_spans(&self, at: usize, sink: &mut impl SpanSink) {
+        let first = &self.records[at];
+        let gap = u64::from(first.commit_delta) - 1;
+        gap_spans(self.before(at), first, 0, gap, 0, sink);
     }
 
     /// The record before the one at `at`.

@@ -4,11 +4,11 @@
 //! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of what it names. The
 //! other profilers that name an instruction of which they see the events (NCI as PEBS, what Dispatch tags as IBS and SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
 
-use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents, gap_spans};
+use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, Each};
+use crate::block::{Block, Each, each_bit};
 use crate::counts::OwnedTally;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
@@ -78,22 +78,16 @@ impl SignatureCounter {
     /// Charges a block: the same as its spans.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>, process: ProcessId) {
-        // Few records met an event. A Flushed span is charged to the record before.
-        let before = block.before.map_or(0, |(record, _)| record.tea().0);
-        let any = { block.records.iter() }.fold(before, |any, record| any | record.tea().0);
-        if any == 0 {
-            return;
-        }
-        block.groups(|at, size| {
-            for record in &block.records[at..at + size] {
-                self.add(process, record, SHARE[size]);
-            }
-            let first = &block.records[at];
-            let gap = u64::from(first.commit_delta) - 1;
-            if gap > 0 {
-                let mut sink = Each(|span: &Span<'_>| self.span(span, process));
-                gap_spans(block.before(at), first, 0, gap, 0, &mut sink);
-            }
+        // Few records met an event.
+        let met = block.mark(|record| record.tea().0 != 0);
+        each_bit(met, |at| {
+            self.add(process, &block.records[at], SHARE[block.group_of(at)]);
+        });
+        // A Flushed span is charged to the record before.
+        let before = block.before.is_some_and(|(record, _)| record.tea().0 != 0);
+        let gaps = block.gaps & (met | met << 1 | u64::from(before));
+        each_bit(gaps, |at| {
+            block.gap_spans(at, &mut Each(|span: &Span<'_>| self.span(span, process)));
         });
     }
 

@@ -20,6 +20,7 @@ mod calls;
 mod clock;
 mod cooling;
 mod counts;
+mod dense;
 mod error;
 mod evaluate;
 mod evaluation;

@@ -1,10 +1,10 @@
 //! The golden reference: every cycle, charged exactly.
 
 use commit_trace::{
-    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents, gap_spans,
+    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents,
 };
 
-use crate::block::{BLOCK, Block};
+use crate::block::{BLOCK, Block, each_bit};
 use crate::counts::OwnedTally;
 use crate::packed::{Packed, merged};
 use crate::stacks::{COMPONENT_BITS, number};
@@ -45,7 +45,7 @@ const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them.
-    execution: Tables,
+    execution: Tables<u64>,
     waits: Waits,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Oracle {
 struct Waits {
     /// Of each instruction, as `Oracle::execution`, the component that it waits for first: cycles above
     /// [`COMPONENT_BITS`] bits that tell which.
-    first: Tables,
+    first: Tables<u64>,
     /// Units of all others, and of what was packed: by index of the tables; what for: the number of the [`Component`].
     others: OwnedTally<COMPONENT_BITS>,
     /// Index of what is counted now.
@@ -122,14 +122,7 @@ impl Oracle {
             shares[at..at + MAX_COMMIT_WIDTH].copy_from_slice(each);
         });
         self.execution.add(block.records, &shares);
-        let mut gaps = block.gaps;
-        while gaps != 0 {
-            let at = gaps.trailing_zeros() as usize;
-            gaps &= gaps - 1;
-            let first = &block.records[at];
-            let gap = u64::from(first.commit_delta) - 1;
-            gap_spans(block.before(at), first, 0, gap, 0, &mut self.waits);
-        }
+        each_bit(block.gaps, |at| block.gap_spans(at, &mut self.waits));
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.

@@ -1,14 +1,16 @@
 //! Counts per instruction in many tables, one of which is in use at a time.
 
+use std::ops::Range;
+
 use commit_trace::CommitRecord;
 
 use crate::paged::{PAGE_BITS, Paged};
 
 /// The table in use is one step from an instruction's number to its count: what nearly every instruction of a stream adds
 /// to must cost little, and where code jumps is what a host foresees worst.
-#[derive(Debug, Default)]
-pub(crate) struct Tables {
-    tables: Vec<Paged<u64>>,
+#[derive(Debug)]
+pub(crate) struct Tables<T> {
+    tables: Vec<Paged<T>>,
     /// What is counted now: always a valid index after [`Tables::select`].
     current: usize,
     /// Per page of the current table: where its entries lie, less the number of its first instruction. [`UNKNOWN`]: not
@@ -21,7 +23,29 @@ pub(crate) struct Tables {
 /// With any instruction's number this is beyond all entries.
 const UNKNOWN: usize = usize::MAX / 2;
 
-impl Tables {
+impl<T> Default for Tables<T> {
+    fn default() -> Self {
+        Self {
+            tables: Vec::new(),
+            current: 0,
+            places: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+}
+
+impl Tables<u64> {
+    /// Adds to the counts of the records' instructions: to each the units at its index.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, records: &[CommitRecord], units: &[u16]) {
+        let len = records.len().min(units.len());
+        let (records, units) = (&records[..len], &units[..len]);
+        let inst = |at: usize| records[at].inst.0;
+        self.each(len, inst, |at, count| *count += u64::from(units[at]));
+    }
+}
+
+impl<T: Copy + Default + PartialEq> Tables<T> {
     /// Counts in the table of this index from here on, which is made if need be.
     pub(crate) fn select(&mut self, index: usize) {
         if self.tables.len() <= index {
@@ -39,23 +63,29 @@ impl Tables {
         }
     }
 
-    /// Adds to the counts of the records' instructions: to each the units at its index.
+    /// Calls a function with each index up to `len` and the entry of the instruction that it stands for.
     #[inline(always)]
-    pub(crate) fn add(&mut self, mut records: &[CommitRecord], mut units: &[u16]) {
+    pub(crate) fn each(
+        &mut self,
+        len: usize,
+        inst: impl Fn(usize) -> u32,
+        mut entry: impl FnMut(usize, &mut T),
+    ) {
+        let mut at = 0;
         loop {
-            let counts = self.tables[self.current].entries_mut();
-            let done = add_known(&self.places, counts, records, units);
-            let (Some(record), Some(more)) = (records.get(done), units.get(done)) else {
+            let entries = self.tables[self.current].entries_mut();
+            at = each_known(&self.places, entries, at..len, &inst, &mut entry);
+            if at == len {
                 return;
-            };
-            *self.look_up(record.inst.0) += u64::from(*more);
-            (records, units) = (&records[done + 1..], &units[done + 1..]);
+            }
+            entry(at, self.look_up(inst(at)));
+            at += 1;
         }
     }
 
-    /// The count of an instruction.
+    /// The entry of an instruction.
     #[inline(always)]
-    pub(crate) fn of(&mut self, inst: u32) -> &mut u64 {
+    pub(crate) fn of(&mut self, inst: u32) -> &mut T {
         let place = self.places.get((inst >> PAGE_BITS) as usize);
         let place = place.map_or(UNKNOWN, |place| place.wrapping_add(inst as usize));
         if place >= self.tables[self.current].entries_mut().len() {
@@ -66,7 +96,7 @@ impl Tables {
 
     #[cold]
     #[inline(never)]
-    fn look_up(&mut self, inst: u32) -> &mut u64 {
+    fn look_up(&mut self, inst: u32) -> &mut T {
         let page = (inst >> PAGE_BITS) as usize;
         if self.places.len() <= page {
             self.places.resize(page + 1, UNKNOWN);
@@ -84,7 +114,7 @@ impl Tables {
     }
 
     /// Takes what the table of this index has, which is empty from here on.
-    pub(crate) fn take(&mut self, index: usize) -> Paged<u64> {
+    pub(crate) fn take(&mut self, index: usize) -> Paged<T> {
         if self.current == index {
             self.forget();
         }
@@ -94,27 +124,27 @@ impl Tables {
     }
 }
 
-/// Adds up to the first instruction whose place is not known, and returns how many come before it.
+/// Up to the first instruction whose place is not known: returns its index, or the end.
 #[inline(always)]
-fn add_known(
+fn each_known<T>(
     places: &[usize],
-    counts: &mut [u64],
-    records: &[CommitRecord],
-    units: &[u16],
+    entries: &mut [T],
+    indices: Range<usize>,
+    inst: impl Fn(usize) -> u32,
+    mut entry: impl FnMut(usize, &mut T),
 ) -> usize {
-    let len = records.len().min(units.len());
-    let (records, units) = (&records[..len], &units[..len]);
-    for at in 0..len {
-        let inst = records[at].inst.0 as usize;
+    let end = indices.end;
+    for at in indices {
+        let inst = inst(at) as usize;
         let Some(place) = places.get(inst >> PAGE_BITS) else {
             return at;
         };
-        let Some(count) = counts.get_mut(place.wrapping_add(inst)) else {
+        let Some(known) = entries.get_mut(place.wrapping_add(inst)) else {
             return at;
         };
-        *count += u64::from(units[at]);
+        entry(at, known);
     }
-    len
+    end
 }
 
 #[cfg(test)]
@@ -127,7 +157,7 @@ mod tests {
     fn counts_are_those_of_their_table() {
         const FAR: u32 = u32::MAX >> 8;
         let record = |inst: u32| CommitRecord::from_packed(InstId(inst), 1, 0, 0);
-        let mut tables = Tables::default();
+        let mut tables = Tables::<u64>::default();
         tables.select(0);
         tables.add(&[3, 4, 1000, 3].map(record), &[1, 2, 5, 1]);
         tables.select(2);

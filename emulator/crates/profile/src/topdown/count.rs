@@ -1,18 +1,15 @@
 //! From spans to slots.
 
-use commit_trace::{
-    Class, CommitRecord, CycleClass, InstFacts, InstId, Redirect, Span, State, TeaEvents, gap_spans,
-};
+use commit_trace::{Class, CommitRecord, InstFacts, InstId, Redirect, Span, State};
 
+use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{BLOCK, Block, Each};
-use crate::counts::OwnedTally;
+use crate::block::{BLOCK, Block, Each, each_bit};
+use crate::dense::{DenseTally, Sum};
 use crate::oracle::component;
 use crate::tables::Tables;
 use crate::{Category, ProcessId};
 
-/// Cycles from decode to the ROB of an instruction that nothing holds up.
-const DECODE_TO_ROB: u64 = 2;
 /// Cycles of a window of a short run.
 const FIRST_WINDOW: u64 = 1 << 14;
 /// With twice as many windows, each two become one.
@@ -23,9 +20,9 @@ const WINDOWS: usize = 128;
 pub(crate) struct Counter {
     width: u64,
     /// Per process. Retiring is apart from the rest, as in the Oracle.
-    retired: Tables,
+    retired: Tables<u64>,
     /// What for: the leaf. What was packed of `retired` is here, too.
-    lost: OwnedTally<SLOT_BITS>,
+    lost: DenseTally<SLOT_BITS>,
     process: usize,
     open: Option<Open>,
     windows: Windows,
@@ -47,7 +44,7 @@ impl Counter {
         let mut counter = Self {
             width: u64::from(width),
             retired: Tables::default(),
-            lost: OwnedTally::default(),
+            lost: DenseTally::default(),
             process: 0,
             open: None,
             windows: Windows::default(),
@@ -61,6 +58,7 @@ impl Counter {
         self.windows.flush(self.process);
         self.process = process.0 as usize;
         self.retired.select(self.process);
+        self.lost.select(self.process);
     }
 
     /// Counts a profiled span; `facts` are those of all instructions so far.
@@ -89,26 +87,43 @@ impl Counter {
         self.windows.cycles += block.cycles;
         self.windows.end = end + 1;
         self.retire(block.records, block.starts.count_ones().into());
-        let mut cycle = block.cycle;
-        block.groups(|at, size| {
-            let group = &block.records[at..at + size];
-            let Some(first) = group.first() else { return };
-            let gap = u64::from(first.commit_delta) - 1;
-            let commit = cycle + gap + 1;
-            self.next(first, commit);
-            if gap > 0 {
-                let before = block.before(at);
-                let mut sink = Each(|span: &Span<'_>| {
-                    if let Some(record) = span.records.first() {
-                        self.waiting(span, record, facts);
-                    }
-                });
-                gap_spans(before, first, cycle + 1, gap, commit, &mut sink);
-            }
-            self.leave_over(group, commit);
-            cycle = commit;
+        let first = &block.records[0];
+        self.next(first, block.cycle + u64::from(first.commit_delta));
+        each_bit(block.gaps, |at| {
+            let mut sink = Each(|span: &Span<'_>| {
+                if let Some(record) = span.records.first() {
+                    self.waiting(span, record, facts);
+                }
+            });
+            block.gap_spans(at, &mut sink);
         });
+        let last = self.leave_between(block);
+        self.leave_over(&block.records[last..], end);
         true
+    }
+
+    /// The slots that a block's groups do not use, but for the last one: returns where that begins.
+    #[inline(always)]
+    fn leave_between(&mut self, block: &Block<'_>) -> usize {
+        let mut lost = [Default::default(); BLOCK];
+        let mut count = 0;
+        let mut at = 0;
+        let mut rest = block.starts & (block.starts - 1);
+        while rest != 0 {
+            let end = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let (group, next) = (&block.records[at..end], &block.records[end]);
+            let (first, last) = (&group[0], &group[group.len() - 1]);
+            let (inst, slot) = left_over(first, last, next, next.commit_delta.into());
+            let slots = self.width.saturating_sub(group.len() as u64);
+            self.windows.now.slots[slot] += slots;
+            // The next one writes over it if there are none.
+            lost[count % BLOCK] = (inst, Sum::new(slot as u32, slots as u32));
+            count += usize::from(slots > 0);
+            at = end;
+        }
+        self.lost.add_each(&lost[..count]);
+        at
     }
 
     /// A span in which nothing commits.
@@ -169,34 +184,10 @@ impl Counter {
     /// The record that leaves the ROB next, in cycle `commit`; traps come this way alone.
     pub(crate) fn next(&mut self, next: &CommitRecord, commit: u64) {
         let Some(open) = self.open.take() else { return };
-        let entered = match next.residence() {
-            CommitRecord::MAX_RESIDENCE => 0,
-            _ => next.dispatch(commit),
-        };
-        let lead = u64::from(next.decode_lead());
-        let (charged, slot) = if entered > open.cycle {
-            if entered + DECODE_TO_ROB <= open.cycle + lead {
-                (next, refusal(next))
-            } else {
-                (next, Slot::FetchBandwidth)
-            }
-        } else if !next.first_of_row() {
-            (
-                next,
-                if next.redirect().is_trap() {
-                    flush(next)
-                } else {
-                    backend(next)
-                },
-            )
-        } else if open.first.first_of_row() {
-            (next, Slot::FetchBandwidth)
-        } else {
-            (&open.first, backend(&open.first))
-        };
+        let (inst, slot) = left_over(&open.first, &open.last, next, commit - open.cycle);
         // Another process's code did not hold up this one's.
         let charged = if open.process == self.process {
-            charged.inst
+            inst
         } else {
             open.last.inst
         };
@@ -232,7 +223,9 @@ impl Counter {
         for process in processes {
             self.pack(process.0 as usize);
         }
-        self.lost.cool(|process| is_cold(ProcessId(process as u32)));
+        let processes = processes.iter().map(|process| process.0 as usize);
+        self.lost
+            .cool(processes, |process| is_cold(ProcessId(process as u32)));
     }
 
     /// Packs what a process retired.
@@ -255,54 +248,6 @@ impl Counter {
             by_process: self.lost.finish(),
             windows: self.windows.list,
         }
-    }
-}
-
-/// What the oldest instruction waits for.
-fn backend(record: &CommitRecord) -> Slot {
-    match record.class() {
-        CycleClass::Alu => Slot::Ports,
-        CycleClass::LoadL1 => Slot::L1,
-        CycleClass::LoadL2 => Slot::L2,
-        CycleClass::LoadLlc => Slot::Llc,
-        CycleClass::LoadDram => Slot::Dram,
-        CycleClass::Store => Slot::Store,
-        CycleClass::Divider => Slot::Divider,
-        CycleClass::Serialize if record.tea().contains(TeaEvents::ST_LLC) => Slot::Dram,
-        CycleClass::Serialize => Slot::Serialize,
-        CycleClass::Device => Slot::Device,
-    }
-}
-
-/// Why the ROB is empty after this instruction.
-fn flush(record: &CommitRecord) -> Slot {
-    if record.redirect() == Redirect::Mispredict {
-        Slot::Mispredict
-    } else {
-        Slot::MachineClear
-    }
-}
-
-/// Why dispatch does not take an instruction that was decoded.
-fn refusal(record: &CommitRecord) -> Slot {
-    if record.tea().contains(TeaEvents::DR_SQ) {
-        Slot::Store
-    } else if record.class() == CycleClass::Serialize {
-        Slot::Serialize
-    } else {
-        Slot::Ports
-    }
-}
-
-/// Why the front end delivers nothing.
-fn latency(record: &CommitRecord) -> Slot {
-    let tea = record.tea();
-    if tea.contains(TeaEvents::DR_L1) {
-        Slot::FetchCache
-    } else if tea.contains(TeaEvents::DR_TLB) {
-        Slot::FetchTlb
-    } else {
-        Slot::FetchOther
     }
 }
 

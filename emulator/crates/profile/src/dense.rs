@@ -1,0 +1,177 @@
+//! Sums of several kinds per instruction, of which nearly all instructions have one or two.
+
+use commit_trace::InstId;
+
+use crate::counts::OwnedTally;
+use crate::packed::Packed;
+use crate::tables::Tables;
+
+/// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with the two kinds that each
+/// instruction of the present owner was given first beside it, one step from the instruction's number.
+#[derive(Debug, Default)]
+pub(crate) struct DenseTally<const BITS: u32> {
+    /// Per owner and instruction.
+    first: Tables<[Sum<BITS>; 2]>,
+    /// All other kinds, what is too much for a [`Sum`], and what was packed.
+    others: OwnedTally<BITS>,
+    owner: usize,
+}
+
+/// What for in the low `BITS`, above it the amount: 0 if it is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum<const BITS: u32>(u32);
+
+impl<const BITS: u32> Sum<BITS> {
+    const WHAT: u32 = (1 << BITS) - 1;
+
+    /// A small amount.
+    #[inline(always)]
+    pub(crate) fn new(what: u32, amount: u32) -> Self {
+        Self(amount << BITS | what)
+    }
+
+    /// The same, if it is not too much.
+    #[inline(always)]
+    fn of(what: u64, amount: u64) -> Option<Self> {
+        let is_small = amount < 1 << (u32::BITS - BITS);
+        is_small.then(|| Self::new(what as u32, amount as u32))
+    }
+
+    #[inline(always)]
+    fn what(self) -> u32 {
+        self.0 & Self::WHAT
+    }
+
+    fn amount(self) -> u64 {
+        (self.0 >> BITS).into()
+    }
+
+    /// Adds the other's amount if it is of the same kind and there is room; else it changes nothing.
+    #[inline(always)]
+    fn takes(&mut self, more: Self) -> bool {
+        let sum = self.0.checked_add(more.0 & !Self::WHAT);
+        match sum.filter(|_| self.what() == more.what()) {
+            Some(sum) => {
+                self.0 = sum;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl<const BITS: u32> DenseTally<BITS> {
+    /// An owner's instructions are counted from here on.
+    pub(crate) fn select(&mut self, owner: usize) {
+        self.owner = owner;
+        self.first.select(owner);
+    }
+
+    /// Adds to a sum.
+    #[inline]
+    pub(crate) fn add(&mut self, owner: usize, inst: InstId, what: u64, amount: u64) {
+        match Sum::of(what, amount) {
+            Some(sum) if owner == self.owner => self.add_each(&[(inst, sum)]),
+            _ => self.others.add(owner, inst, what, amount),
+        }
+    }
+
+    /// Adds to many sums of the present owner.
+    #[inline(always)]
+    pub(crate) fn add_each(&mut self, sums: &[(InstId, Sum<BITS>)]) {
+        let (others, owner) = (&mut self.others, self.owner);
+        let inst = |at: usize| sums[at].0.0;
+        self.first.each(sums.len(), inst, |at, first| {
+            let (inst, sum) = sums[at];
+            let place = &mut first[usize::from(first[0].what() != sum.what())];
+            if !place.takes(sum) {
+                add_elsewhere(first, others, (owner, inst), sum);
+            }
+        });
+    }
+
+    /// Keeps what such owners have, which do not count, in few bytes.
+    pub(crate) fn cool(
+        &mut self,
+        owners: impl Iterator<Item = usize>,
+        is_cold: impl Fn(usize) -> bool,
+    ) {
+        owners.for_each(|owner| self.pack(owner));
+        self.others.cool(is_cold);
+    }
+
+    fn pack(&mut self, owner: usize) {
+        let first = self.first.take(owner);
+        let sums = first.iter().flat_map(|(inst, sums)| {
+            let mut sums = *sums;
+            sums.sort_unstable_by_key(|sum| sum.what());
+            sums.map(|sum| (u64::from(inst) << BITS | u64::from(sum.what()), sum))
+        });
+        let sums = sums.filter(|(_, sum)| sum.amount() != 0);
+        let sums = sums.map(|(number, sum)| (number, sum.amount()));
+        self.others.add_packed(owner, sums);
+    }
+
+    /// As [`OwnedTally::add_packed`].
+    pub(crate) fn add_packed(&mut self, owner: usize, sums: impl Iterator<Item = (u64, u64)>) {
+        self.others.add_packed(owner, sums);
+    }
+
+    /// As [`OwnedTally::finish`].
+    pub(crate) fn finish(mut self) -> Vec<Packed> {
+        for owner in 0..self.first.len() {
+            self.pack(owner);
+        }
+        self.others.finish()
+    }
+}
+
+/// Adds what the first kind did not take, and the second neither: to a free one if there is any.
+#[cold]
+#[inline(never)]
+fn add_elsewhere<const BITS: u32>(
+    first: &mut [Sum<BITS>; 2],
+    others: &mut OwnedTally<BITS>,
+    (owner, inst): (usize, InstId),
+    sum: Sum<BITS>,
+) {
+    let is_new = first
+        .iter()
+        .all(|place| place.what() != sum.what() || place.amount() == 0);
+    match first.iter_mut().find(|place| place.amount() == 0) {
+        Some(free) if is_new => *free = sum,
+        _ => others.add(owner, inst, sum.what().into(), sum.amount()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_a_plain_tally() {
+        let (mut plain, mut dense) = (OwnedTally::<3>::default(), DenseTally::<3>::default());
+        let mut state = 1u64;
+        for n in 0..20_000usize {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let (owner, inst, what) = (n / 100 % 3, InstId((state >> 40) as u32 % 77), state >> 61);
+            // Some are too much for a place at once, others come to be.
+            let amount = match n % 100 {
+                0 => state >> 20,
+                1..30 => state >> 37,
+                _ => state >> 62,
+            };
+            dense.select(owner);
+            // Now and then one of another owner.
+            let owner = if n % 17 == 0 { owner + 1 } else { owner };
+            plain.add(owner, inst, what, amount);
+            dense.add(owner, inst, what, amount);
+            if n % 500 == 0 {
+                dense.cool([0, 2].into_iter(), |owner| owner != 1);
+            }
+        }
+        assert_eq!(plain.finish(), dense.finish());
+    }
+}
