@@ -15,13 +15,15 @@ impl<F: FnMut(&Span<'_>)> SpanSink for Each<F> {
     }
 }
 
-/// Calls a function with the number of each bit that is set, the lowest first.
+/// The numbers of the bits that are set, the lowest first.
 #[inline(always)]
-pub(crate) fn each_bit(mut bits: u64, mut bit: impl FnMut(usize)) {
-    while bits != 0 {
-        bit(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
-    }
+pub(crate) fn bits(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = bits.trailing_zeros() as usize;
+        let is_any = bits != 0;
+        bits &= bits.wrapping_sub(1);
+        is_any.then_some(lowest)
+    })
 }
 
 /// Whole commit groups without a trap or an event among them. Found without a branch per group: how many
@@ -220,13 +222,27 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The size of the commit group that the record at `at` is in.
+    /// Where the commit group begins that the record at `at` is in.
     #[inline(always)]
-    pub(crate) fn group_of(&self, at: usize) -> usize {
-        let until = u64::MAX >> (BLOCK - 1 - at);
-        let start = (self.starts & until).ilog2() as usize;
-        let next = (self.starts & !until).trailing_zeros() as usize;
-        next.min(self.records.len()) - start
+    pub(crate) fn start_of(&self, at: usize) -> usize {
+        // The first record starts one.
+        (self.starts & u64::MAX >> (BLOCK - 1 - at) | 1).ilog2() as usize
+    }
+
+    /// The size of that group.
+    #[inline(always)]
+    pub(crate) fn size_of(&self, at: usize) -> usize {
+        let after = self.starts & (u64::MAX - 1) << at;
+        let end = after.trailing_zeros() as usize;
+        end.min(self.records.len()) - self.start_of(at)
+    }
+
+    /// A bit for each record before which a group of `width` ends.
+    #[inline(always)]
+    pub(crate) fn ends_of(&self, width: usize) -> u64 {
+        let starts = self.starts;
+        let inside = (1..width).fold(0, |inside, size| inside | starts << size);
+        starts & starts << width & !inside
     }
 
     /// Emits the spans before the group at `at`, in which nothing commits. Their cycles count from 0.

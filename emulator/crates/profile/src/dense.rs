@@ -71,18 +71,17 @@ impl<const BITS: u32> DenseTally<BITS> {
     #[inline]
     pub(crate) fn add(&mut self, owner: usize, inst: InstId, what: u64, amount: u64) {
         match Sum::of(what, amount) {
-            Some(sum) if owner == self.owner => self.add_each(&[(inst, sum)]),
+            Some(sum) if owner == self.owner => self.add_each([(inst, sum)].into_iter()),
             _ => self.others.add(owner, inst, what, amount),
         }
     }
 
     /// Adds to many sums of the present owner.
     #[inline(always)]
-    pub(crate) fn add_each(&mut self, sums: &[(InstId, Sum<BITS>)]) {
+    pub(crate) fn add_each(&mut self, sums: impl Iterator<Item = (InstId, Sum<BITS>)>) {
         let (others, owner) = (&mut self.others, self.owner);
-        let inst = |at: usize| sums[at].0.0;
-        self.first.each(sums.len(), inst, |at, first| {
-            let (inst, sum) = sums[at];
+        let sums = sums.map(|(inst, sum)| (inst, (inst, sum)));
+        self.first.each(sums, |first, (inst, sum)| {
             let place = &mut first[usize::from(first[0].what() != sum.what())];
             if !place.takes(sum) {
                 add_elsewhere(first, others, (owner, inst), sum);
@@ -126,7 +125,7 @@ impl<const BITS: u32> DenseTally<BITS> {
     }
 }
 
-/// Adds what the first kind did not take, and the second neither: to a free one if there is any.
+/// Adds what neither place took: to a free one, or to one that is full and begins anew, or else to the others.
 #[cold]
 #[inline(never)]
 fn add_elsewhere<const BITS: u32>(
@@ -135,12 +134,16 @@ fn add_elsewhere<const BITS: u32>(
     (owner, inst): (usize, InstId),
     sum: Sum<BITS>,
 ) {
-    let is_new = first
-        .iter()
-        .all(|place| place.what() != sum.what() || place.amount() == 0);
-    match first.iter_mut().find(|place| place.amount() == 0) {
-        Some(free) if is_new => *free = sum,
-        _ => others.add(owner, inst, sum.what().into(), sum.amount()),
+    let is_full = |place: &Sum<BITS>| place.amount() != 0 && place.what() == sum.what();
+    let is_free = |place: &Sum<BITS>| place.amount() == 0;
+    let place = { first.iter().position(is_full) }.or_else(|| first.iter().position(is_free));
+    let elsewhere = match place {
+        Some(at) => std::mem::replace(&mut first[at], sum),
+        None => sum,
+    };
+    if elsewhere.amount() != 0 {
+        let (what, amount) = (elsewhere.what().into(), elsewhere.amount());
+        others.add(owner, inst, what, amount);
     }
 }
 

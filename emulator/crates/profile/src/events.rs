@@ -8,7 +8,7 @@ use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, Each, each_bit};
+use crate::block::{Block, Each, bits};
 use crate::counts::OwnedTally;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
@@ -80,15 +80,14 @@ impl SignatureCounter {
     pub(crate) fn block(&mut self, block: &Block<'_>, process: ProcessId) {
         // Few records met an event.
         let met = block.mark(|record| record.tea().0 != 0);
-        each_bit(met, |at| {
-            self.add(process, &block.records[at], SHARE[block.group_of(at)]);
-        });
+        for at in bits(met) {
+            self.add(process, &block.records[at], SHARE[block.size_of(at)]);
+        }
         // A Flushed span is charged to the record before.
         let before = block.before.is_some_and(|(record, _)| record.tea().0 != 0);
-        let gaps = block.gaps & (met | met << 1 | u64::from(before));
-        each_bit(gaps, |at| {
+        for at in bits(block.gaps & (met | met << 1 | u64::from(before))) {
             block.gap_spans(at, &mut Each(|span: &Span<'_>| self.span(span, process)));
-        });
+        }
     }
 
     /// Gives `units` to a record's instruction and events.

@@ -4,7 +4,7 @@ use commit_trace::{
     CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents,
 };
 
-use crate::block::{BLOCK, Block, each_bit};
+use crate::block::{BLOCK, Block, bits};
 use crate::counts::OwnedTally;
 use crate::packed::{Packed, merged};
 use crate::stacks::{COMPONENT_BITS, number};
@@ -122,7 +122,7 @@ impl Oracle {
             shares[at..at + MAX_COMMIT_WIDTH].copy_from_slice(each);
         });
         self.execution.add(block.records, &shares);
-        each_bit(block.gaps, |at| block.gap_spans(at, &mut self.waits));
+        bits(block.gaps).for_each(|at| block.gap_spans(at, &mut self.waits));
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.

@@ -1,8 +1,6 @@
 //! Counts per instruction in many tables, one of which is in use at a time.
 
-use std::ops::Range;
-
-use commit_trace::CommitRecord;
+use commit_trace::{CommitRecord, InstId};
 
 use crate::paged::{PAGE_BITS, Paged};
 
@@ -38,10 +36,9 @@ impl Tables<u64> {
     /// Adds to the counts of the records' instructions: to each the units at its index.
     #[inline(always)]
     pub(crate) fn add(&mut self, records: &[CommitRecord], units: &[u16]) {
-        let len = records.len().min(units.len());
-        let (records, units) = (&records[..len], &units[..len]);
-        let inst = |at: usize| records[at].inst.0;
-        self.each(len, inst, |at, count| *count += u64::from(units[at]));
+        let counts = records.iter().zip(units);
+        let counts = counts.map(|(record, units)| (record.inst, u64::from(*units)));
+        self.each(counts, |count, units| *count += units);
     }
 }
 
@@ -63,23 +60,30 @@ impl<T: Copy + Default + PartialEq> Tables<T> {
         }
     }
 
-    /// Calls a function with each index up to `len` and the entry of the instruction that it stands for.
+    /// Calls a function with the entry of each instruction, and with what comes with that.
     #[inline(always)]
-    pub(crate) fn each(
+    pub(crate) fn each<V: Copy>(
         &mut self,
-        len: usize,
-        inst: impl Fn(usize) -> u32,
-        mut entry: impl FnMut(usize, &mut T),
+        mut values: impl Iterator<Item = (InstId, V)>,
+        mut entry: impl FnMut(&mut T, V),
     ) {
-        let mut at = 0;
         loop {
             let entries = self.tables[self.current].entries_mut();
-            at = each_known(&self.places, entries, at..len, &inst, &mut entry);
-            if at == len {
+            let unknown = values.find(|(inst, value)| {
+                let inst = inst.0 as usize;
+                let Some(place) = self.places.get(inst >> PAGE_BITS) else {
+                    return true;
+                };
+                let Some(known) = entries.get_mut(place.wrapping_add(inst)) else {
+                    return true;
+                };
+                entry(known, *value);
+                false
+            });
+            let Some((inst, value)) = unknown else {
                 return;
-            }
-            entry(at, self.look_up(inst(at)));
-            at += 1;
+            };
+            entry(self.look_up(inst.0), value);
         }
     }
 
@@ -124,33 +128,8 @@ impl<T: Copy + Default + PartialEq> Tables<T> {
     }
 }
 
-/// Up to the first instruction whose place is not known: returns its index, or the end.
-#[inline(always)]
-fn each_known<T>(
-    places: &[usize],
-    entries: &mut [T],
-    indices: Range<usize>,
-    inst: impl Fn(usize) -> u32,
-    mut entry: impl FnMut(usize, &mut T),
-) -> usize {
-    let end = indices.end;
-    for at in indices {
-        let inst = inst(at) as usize;
-        let Some(place) = places.get(inst >> PAGE_BITS) else {
-            return at;
-        };
-        let Some(known) = entries.get_mut(place.wrapping_add(inst)) else {
-            return at;
-        };
-        entry(at, known);
-    }
-    end
-}
-
 #[cfg(test)]
 mod tests {
-    use commit_trace::InstId;
-
     use super::*;
 
     #[test]

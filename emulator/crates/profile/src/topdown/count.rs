@@ -2,9 +2,9 @@
 
 use commit_trace::{Class, CommitRecord, InstFacts, InstId, Redirect, Span, State};
 
-use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal};
+use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal, stall};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{BLOCK, Block, Each, each_bit};
+use crate::block::{BLOCK, Block, Each, bits};
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::component;
 use crate::tables::Tables;
@@ -89,41 +89,57 @@ impl Counter {
         self.retire(block.records, block.starts.count_ones().into());
         let first = &block.records[0];
         self.next(first, block.cycle + u64::from(first.commit_delta));
-        each_bit(block.gaps, |at| {
+        self.stalls(block, facts);
+        self.leave_between(block);
+        let last = block.start_of(block.records.len() - 1);
+        self.leave_over(&block.records[last..], end);
+        true
+    }
+
+    /// What a block waits for in which nothing commits: nearly always the next instruction, in the ROB.
+    #[inline(always)]
+    fn stalls(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
+        // Gaps in which there is something else, to be looked at one by one.
+        let mut others = 0;
+        let (width, now) = (self.width, &mut self.windows.now);
+        let stalls = bits(block.gaps).map(|at| {
+            let first = &block.records[at];
+            let gap = first.commit_delta - 1;
+            let (category, slot) = stall(first);
+            let is_usual = gap <= first.residence() && category.is_some();
+            others |= u64::from(!is_usual) << at;
+            let cycles = if is_usual { u64::from(gap) } else { 0 };
+            let slots = width * cycles;
+            now.cycles[category.unwrap_or(Category::AluStall) as usize] += cycles;
+            now.slots[slot] += slots;
+            (first.inst, Sum::new(slot as u32, slots as u32))
+        });
+        self.lost.add_each(stalls);
+        for at in bits(others) {
             let mut sink = Each(|span: &Span<'_>| {
                 if let Some(record) = span.records.first() {
                     self.waiting(span, record, facts);
                 }
             });
             block.gap_spans(at, &mut sink);
-        });
-        let last = self.leave_between(block);
-        self.leave_over(&block.records[last..], end);
-        true
+        }
     }
 
-    /// The slots that a block's groups do not use, but for the last one: returns where that begins.
+    /// The slots that a block's groups do not use, but for the last one.
     #[inline(always)]
-    fn leave_between(&mut self, block: &Block<'_>) -> usize {
-        let mut lost = [Default::default(); BLOCK];
-        let mut count = 0;
-        let mut at = 0;
-        let mut rest = block.starts & (block.starts - 1);
-        while rest != 0 {
-            let end = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            let (group, next) = (&block.records[at..end], &block.records[end]);
-            let (first, last) = (&group[0], &group[group.len() - 1]);
+    fn leave_between(&mut self, block: &Block<'_>) {
+        let full = block.ends_of(self.width as usize);
+        let (width, now) = (self.width as usize, &mut self.windows.now);
+        let lost = bits(block.starts & (block.starts - 1) & !full).map(|end| {
+            let next = &block.records[end];
+            let start = block.start_of(end - 1);
+            let (first, last) = (&block.records[start], &block.records[end - 1]);
             let (inst, slot) = left_over(first, last, next, next.commit_delta.into());
-            let slots = self.width.saturating_sub(group.len() as u64);
-            self.windows.now.slots[slot] += slots;
-            // The next one writes over it if there are none.
-            lost[count % BLOCK] = (inst, Sum::new(slot as u32, slots as u32));
-            count += usize::from(slots > 0);
-            at = end;
-        }
-        self.lost.add_each(&lost[..count]);
-        at
+            let slots = width.saturating_sub(end - start);
+            now.slots[slot] += slots as u64;
+            (inst, Sum::new(slot as u32, slots as u32))
+        });
+        self.lost.add_each(lost);
     }
 
     /// A span in which nothing commits.

@@ -5,6 +5,7 @@ use std::hint::select_unpredictable;
 use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, TeaEvents};
 
 use super::Slot;
+use crate::Category;
 
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
 pub(super) const DECODE_TO_ROB: u64 = 2;
@@ -56,28 +57,19 @@ pub(super) const fn latency(record: &CommitRecord) -> Slot {
     }
 }
 
-/// Which instruction the slots left over in a committing cycle are charged to.
+/// Which instruction the slots left over in a committing cycle are charged to, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
-    /// The one that commits next.
-    Next,
-    /// The oldest of the cycle.
-    First,
-    /// The youngest of the cycle.
-    Last,
-}
-
-/// What it did.
-#[derive(Clone, Copy, Debug)]
-enum Why {
-    /// It redirected the front end.
-    Redirected,
-    /// It was in the ROB, and not done.
-    Waited,
-    /// Dispatch refused it.
-    Refused,
-    /// It was not decoded yet, or a row was short.
-    Late,
+enum Charged {
+    /// The next to commit was not decoded yet, or a row was short.
+    NextLate,
+    /// Dispatch refused the next.
+    NextRefused,
+    /// The next was in the ROB, and not done or trapped.
+    NextWaited,
+    /// The oldest of the cycle was late.
+    FirstWaited,
+    /// The youngest of the cycle redirected the front end.
+    LastRedirected,
 }
 
 /// What the slots left over in a committing cycle are lost to, and which instruction is charged. `first` and `last` are
@@ -100,94 +92,132 @@ pub(super) fn left_over(
         | usize::from(is_refused) << 2
         | usize::from(next.first_of_row()) << 3
         | usize::from(first.first_of_row()) << 4;
-    let (who, why) = CASES[case];
-    let of_cycle = select_unpredictable(who == Who::First, first, last);
-    let charged = select_unpredictable(who == Who::Next, next, of_cycle);
-    (charged.inst, SLOTS[why as usize][kind(charged)])
+    let charged = CASES[case];
+    let of_cycle = select_unpredictable(charged == Charged::FirstWaited, first, last);
+    let is_next = (charged as u8) < Charged::FirstWaited as u8;
+    let record = select_unpredictable(is_next, next, of_cycle);
+    (record.inst, SLOTS[charged as usize][kind(record)])
 }
 
-const fn who_and_why(
-    is_redirect: bool,
-    is_in_rob: bool,
-    is_refused: bool,
-    next_is_row: bool,
-    first_is_row: bool,
-) -> (Who, Why) {
-    if is_redirect {
-        (Who::Last, Why::Redirected)
-    } else if !is_in_rob && is_refused {
-        (Who::Next, Why::Refused)
-    } else if !is_in_rob {
-        (Who::Next, Why::Late)
-    } else if !next_is_row {
-        (Who::Next, Why::Waited)
-    } else if first_is_row {
-        (Who::Next, Why::Late)
-    } else {
-        (Who::First, Why::Waited)
-    }
-}
-
-/// The same, each condition a bit.
-const CASES: [(Who, Why); 1 << 5] = {
-    let mut cases = [(Who::Next, Why::Late); 1 << 5];
+/// By the conditions of [`left_over`], a bit each.
+const CASES: [Charged; 1 << 5] = {
+    let mut cases = [Charged::NextLate; 1 << 5];
     let mut case = 0;
     while case < cases.len() {
-        let [a, b, c, d, e] = [case & 1, case & 2, case & 4, case & 8, case & 16];
-        cases[case] = who_and_why(a != 0, b != 0, c != 0, d != 0, e != 0);
+        let [
+            is_redirect,
+            is_in_rob,
+            is_refused,
+            next_is_row,
+            first_is_row,
+        ] = [
+            case & 1 != 0,
+            case & 2 != 0,
+            case & 4 != 0,
+            case & 8 != 0,
+            case & 16 != 0,
+        ];
+        cases[case] = if is_redirect {
+            Charged::LastRedirected
+        } else if !is_in_rob && is_refused {
+            Charged::NextRefused
+        } else if !is_in_rob {
+            Charged::NextLate
+        } else if !next_is_row {
+            Charged::NextWaited
+        } else if first_is_row {
+            Charged::NextLate
+        } else {
+            Charged::FirstWaited
+        };
         case += 1;
     }
     cases
 };
 
-/// Bits of a record that tell what slots are lost to.
-const KIND_BITS: u32 = 9;
+/// Kinds of records, as far as slots are concerned.
+const KINDS: usize = 1 << 10;
 
-/// Those bits, of its packed word: the redirect, the class, and the events that count beside it.
+/// The bits of the packed word that tell: all but the events, and two of those.
 #[inline(always)]
 fn kind(record: &CommitRecord) -> usize {
     let flags = record.packed().1;
-    let kind = flags & 7 | flags >> 1 & 0x78 | flags >> 3 & 0x80 | flags >> 8 & 0x100;
-    kind as usize
+    (flags & 0xff | flags >> 2 & 0x100 | flags >> 7 & 0x200) as usize
 }
 
 /// A record of such a kind.
-const fn of_kind(kind: u32) -> CommitRecord {
-    let flags = kind & 7 | (kind & 0x78) << 1 | (kind & 0x80) << 3 | (kind & 0x100) << 8;
+const fn of_kind(kind: usize) -> CommitRecord {
+    let kind = kind as u32;
+    let flags = kind & 0xff | (kind & 0x100) << 2 | (kind & 0x200) << 7;
     CommitRecord::from_packed(InstId(0), 0, 0, flags)
 }
 
-/// Why, and the kind of the record that is charged.
-const SLOTS: [[Slot; 1 << KIND_BITS]; 4] = {
-    let mut slots = [[Slot::FetchBandwidth; 1 << KIND_BITS]; 4];
+/// By [`Charged`], and the kind of the record that is.
+const SLOTS: [[Slot; KINDS]; 5] = {
+    let mut slots = [[Slot::FetchBandwidth; KINDS]; 5];
     let mut kind = 0;
-    while kind < 1 << KIND_BITS {
-        let record = of_kind(kind as u32);
-        slots[Why::Redirected as usize][kind] = flush(&record);
-        slots[Why::Refused as usize][kind] = refusal(&record);
-        slots[Why::Waited as usize][kind] = if record.is_trap() {
-            flush(&record)
-        } else {
-            backend(&record)
+    while kind < KINDS {
+        let record = of_kind(kind);
+        slots[Charged::NextRefused as usize][kind] = refusal(&record);
+        slots[Charged::NextWaited as usize][kind] = match record.is_trap() {
+            true => flush(&record),
+            false => backend(&record),
         };
+        slots[Charged::FirstWaited as usize][kind] = backend(&record);
+        slots[Charged::LastRedirected as usize][kind] = flush(&record);
         kind += 1;
     }
     slots
 };
 
+/// What the cycles and the slots of a stall are lost to; no category if the record alone does not tell. Looked up as above.
+#[inline(always)]
+pub(super) fn stall(record: &CommitRecord) -> (Option<Category>, Slot) {
+    let slot = SLOTS[Charged::FirstWaited as usize][kind(record)];
+    (STALLS[record.class() as usize], slot)
+}
+
+/// By class.
+const STALLS: [Option<Category>; CycleClass::ALL.len()] = {
+    let mut categories = [None; CycleClass::ALL.len()];
+    let mut class = 0;
+    while class < categories.len() {
+        categories[class] = match CycleClass::ALL[class] {
+            CycleClass::Alu | CycleClass::Divider => Some(Category::AluStall),
+            CycleClass::LoadL1 | CycleClass::LoadL2 => Some(Category::LoadStall),
+            CycleClass::LoadLlc | CycleClass::LoadDram => Some(Category::LoadStall),
+            CycleClass::Store => Some(Category::StoreStall),
+            CycleClass::Serialize | CycleClass::Device => None,
+        };
+        class += 1;
+    }
+    categories
+};
+
 #[cfg(test)]
 mod tests {
+    use commit_trace::{Class, State};
+
     use super::*;
+    use crate::oracle::component;
 
     #[test]
     fn the_kind_is_all_that_tells() {
         for flags in 0..1 << 17 {
             let record = CommitRecord::from_packed(InstId(0), 0, 0, flags);
-            let same = of_kind(kind(&record) as u32);
+            let same = of_kind(kind(&record));
             for rule in [backend, flush, refusal] {
                 assert_eq!(rule(&record), rule(&same));
             }
             assert_eq!(record.is_trap(), same.is_trap());
+            let (category, slot) = stall(&record);
+            assert_eq!(slot, backend(&record));
+            if let Some(category) = category {
+                for class in [Class::Load, Class::Store, Class::Int] {
+                    let component = component(State::Stalled, &record);
+                    assert_eq!(category, component.category(class));
+                }
+            }
         }
     }
 }
