@@ -41,6 +41,8 @@ pub(crate) struct Block<'a> {
     /// commits for a cycle or more.
     pub(crate) starts: u64,
     pub(crate) gaps: u64,
+    /// A bit for each record that met an event.
+    pub(crate) events: u64,
 }
 
 /// What a block's records say together.
@@ -49,6 +51,7 @@ struct Marks {
     /// As in [`Block`].
     starts: u64,
     gaps: u64,
+    events: u64,
     cycles: u64,
     /// One of them trapped.
     trap: bool,
@@ -56,16 +59,18 @@ struct Marks {
 
 impl Marks {
     fn of(records: &[CommitRecord]) -> Self {
-        let (mut starts, mut gaps, mut cycles, mut trap) = (0, 0, 0, false);
+        let (mut starts, mut gaps, mut events, mut cycles, mut trap) = (0, 0, 0, 0, false);
         for record in records.iter().rev() {
             starts = starts << 1 | u64::from(record.commit_delta != 0);
             gaps = gaps << 1 | u64::from(record.commit_delta > 1);
+            events = events << 1 | u64::from(record.tea().0 != 0);
             cycles += u64::from(record.commit_delta);
             trap |= record.is_trap();
         }
         Self {
             starts,
             gaps,
+            events,
             cycles,
             trap,
         }
@@ -74,7 +79,7 @@ impl Marks {
     /// The same, written such that several records are looked at together (compilers do not see how in the other).
     #[inline(always)]
     fn of_whole(records: &[CommitRecord; BLOCK]) -> Self {
-        // Bit 0: starts a group; 1: after a gap; 2: a trap.
+        // Bit 0: starts a group; 1: after a gap; 2: a trap; 3: met an event.
         let mut kinds = [0; BLOCK];
         let (mut cycles, mut deltas) = (0u32, 0);
         for (kinds, record) in kinds.iter_mut().zip(records) {
@@ -83,15 +88,17 @@ impl Marks {
             let redirect = record.packed().1.wrapping_add(1);
             let is_start = u32::from(delta != 0);
             let is_gap = u32::from(delta & !1 != 0);
-            *kinds = (is_start | is_gap << 1 | redirect & 4) as u8;
+            let has_event = u32::from(record.tea().0 != 0);
+            *kinds = (is_start | is_gap << 1 | redirect & 4 | has_event << 3) as u8;
             cycles = cycles.wrapping_add(delta);
             deltas |= delta;
         }
-        let (mut starts, mut gaps, mut all) = (0, 0, 0);
+        let (mut starts, mut gaps, mut events, mut all) = (0, 0, 0, 0);
         for (at, kinds) in (0..).step_by(8).zip(kinds.as_chunks().0) {
             let kinds = u64::from_le_bytes(*kinds);
             starts |= low_bits(kinds) << at;
             gaps |= low_bits(kinds >> 1) << at;
+            events |= low_bits(kinds >> 3) << at;
             all |= kinds;
         }
         let cycles = if deltas < 1 << (32 - BLOCK.ilog2()) {
@@ -104,6 +111,7 @@ impl Marks {
         Self {
             starts,
             gaps,
+            events,
             cycles,
             trap: all & 0x0404_0404_0404_0404 != 0,
         }
@@ -125,6 +133,7 @@ impl<'a> Block<'a> {
         let Marks {
             mut starts,
             mut gaps,
+            mut events,
             mut cycles,
             trap,
         } = match ahead.records[..len].first_chunk() {
@@ -143,7 +152,7 @@ impl<'a> Block<'a> {
             }
             cycles -= u64::from(ahead.records[len].commit_delta);
             let kept = (1 << len) - 1;
-            (starts, gaps) = (starts & kept, gaps & kept);
+            (starts, gaps, events) = (starts & kept, gaps & kept, events & kept);
         }
         // More than eight in one cycle: eight bits in a row that are no starts.
         let beside = !starts & u64::MAX >> (BLOCK - len);
@@ -159,6 +168,7 @@ impl<'a> Block<'a> {
             cycles,
             starts,
             gaps,
+            events,
         })
     }
 
@@ -207,19 +217,6 @@ impl<'a> Block<'a> {
             gaps &= gaps - 1;
             starts &= !(until | until.wrapping_sub(1));
         }
-    }
-
-    /// A bit for each record of which that is true.
-    #[inline(always)]
-    pub(crate) fn mark(&self, is: impl Fn(&CommitRecord) -> bool) -> u64 {
-        let mut marks = [0; BLOCK];
-        for (mark, record) in marks.iter_mut().zip(self.records) {
-            *mark = u8::from(is(record));
-        }
-        let bytes = (0..).step_by(8).zip(marks.as_chunks().0);
-        bytes.fold(0, |bits, (at, bytes)| {
-            bits | low_bits(u64::from_le_bytes(*bytes)) << at
-        })
     }
 
     /// Where the commit group begins that the record at `at` is in.

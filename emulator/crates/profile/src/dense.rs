@@ -67,13 +67,18 @@ impl<const BITS: u32> DenseTally<BITS> {
         self.first.select(owner);
     }
 
-    /// Adds to a sum.
-    #[inline]
-    pub(crate) fn add(&mut self, owner: usize, inst: InstId, what: u64, amount: u64) {
+    /// Adds to a sum of the present owner.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, inst: InstId, what: u64, amount: u64) {
         match Sum::of(what, amount) {
-            Some(sum) if owner == self.owner => self.add_each([(inst, sum)].into_iter()),
-            _ => self.others.add(owner, inst, what, amount),
+            Some(sum) => self.add_each([(inst, sum)].into_iter()),
+            None => self.others.add(self.owner, inst, what, amount),
         }
+    }
+
+    /// Adds to a sum of any owner.
+    pub(crate) fn add_to(&mut self, owner: usize, inst: InstId, what: u64, amount: u64) {
+        self.others.add(owner, inst, what, amount);
     }
 
     /// Adds to many sums of the present owner.
@@ -167,10 +172,11 @@ mod tests {
                 _ => state >> 62,
             };
             dense.select(owner);
-            // Now and then one of another owner.
-            let owner = if n % 17 == 0 { owner + 1 } else { owner };
             plain.add(owner, inst, what, amount);
-            dense.add(owner, inst, what, amount);
+            match n % 17 {
+                0 => dense.add_to(owner, inst, what, amount),
+                _ => dense.add(inst, what, amount),
+            }
             if n % 500 == 0 {
                 dense.cool([0, 2].into_iter(), |owner| owner != 1);
             }

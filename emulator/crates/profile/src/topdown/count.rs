@@ -226,10 +226,11 @@ impl Counter {
         if slots == 0 {
             return;
         }
-        self.lost.add(process, inst, slot as u64, slots);
         if process == self.process {
+            self.lost.add(inst, slot as u64, slots);
             self.windows.now.slots[slot] += slots;
         } else {
+            self.lost.add_to(process, inst, slot as u64, slots);
             self.windows.of(process).slots[slot] += slots;
         }
     }
