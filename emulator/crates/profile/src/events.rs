@@ -12,6 +12,8 @@ use crate::block::{Block, Each, bits};
 use crate::counts::OwnedTally;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
+use crate::stacks::COMPONENT_BITS;
+use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile, Profiler};
 
 /// Units per process, instruction and signature, for signatures with any event. What else a profile
@@ -154,13 +156,16 @@ pub(crate) struct MisplacedCounter {
     /// The Oracle's instructions in the cycle of the trigger, and what they are charged for.
     truth: Vec<InstId>,
     component: Option<Component>,
-    units: FxHashMap<Place, u64>,
+    /// By [`short`] place.
+    units: Tally,
+    /// Of places that are too long.
+    others: FxHashMap<Place, u64>,
     /// What the processes that ended have, cut to [`KEPT`].
     ended: Vec<Misplaced>,
     /// Places that the last look for processes that ended left.
     left: usize,
     /// What is not in `units` yet: waits for the host's memory overlap when many are looked up in a row.
-    fresh: Vec<(Place, u64)>,
+    fresh: Vec<(u64, u64)>,
 }
 
 impl MisplacedCounter {
@@ -180,45 +185,77 @@ impl MisplacedCounter {
         if let (Some(truth), Some(component)) = (self.truth.first(), self.component)
             && !self.truth.contains(&named)
         {
-            self.fresh
-                .push(((process, named, *truth, component), units));
-            if self.fresh.len() >= FRESH {
-                self.note_fresh();
-            }
+            self.add((process, named, *truth, component), units);
         }
     }
 
-    #[inline(never)]
-    fn note_fresh(&mut self) {
-        for (place, units) in self.fresh.drain(..) {
-            *self.units.entry(place).or_default() += units;
+    fn add(&mut self, place: Place, units: u64) {
+        let Some(short) = short(place) else {
+            *self.others.entry(place).or_default() += units;
+            return;
+        };
+        self.fresh.push((short, units));
+        if self.fresh.len() >= FRESH {
+            self.note_fresh();
         }
+    }
+
+    fn note_fresh(&mut self) {
+        self.units.add_each(&self.fresh);
+        self.fresh.clear();
+    }
+
+    fn len(&self) -> usize {
+        self.units.len() + self.others.len()
     }
 
     /// Cuts what the processes that ended have. It looks at everything, and so only if there is twice as much as after the
     /// last time.
     pub(crate) fn cool(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
-        if self.units.len() < 2 * self.left.max(WORTH) {
+        if self.len() < 2 * self.left.max(WORTH) {
             return;
         }
         self.note_fresh();
-        let (ended, running) = { std::mem::take(&mut self.units).into_iter() }
-            .partition::<Vec<_>, _>(|((process, ..), _)| has_ended(*process));
-        self.units = running.into_iter().collect();
-        self.left = self.units.len();
-        self.ended.extend(heaviest(ended));
+        let has_ended = |place: Place| has_ended(place.0);
+        let ended = self.units.take(|short| has_ended(long(short))).into_iter();
+        let ended = ended.map(|(short, units)| (long(short), units));
+        let others = self.others.extract_if(|place, _| has_ended(*place));
+        self.ended.extend(heaviest(ended.chain(others)));
+        self.left = self.len();
     }
 
     /// The most first, up to [`KEPT`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
-        self.note_fresh();
         // One that ended and ran again, which the kernel does with what is left of it, is there twice.
         for m in std::mem::take(&mut self.ended) {
-            let place = (m.process, m.named, m.truth, m.component);
-            *self.units.entry(place).or_default() += m.units;
+            self.add((m.process, m.named, m.truth, m.component), m.units);
         }
-        heaviest(self.units)
+        self.note_fresh();
+        let units = self.units.finish().into_iter();
+        let units = units.map(|(short, units)| (long(short), units));
+        heaviest(units.chain(self.others))
     }
+}
+
+/// Bits of an instruction's and a component's number in a [`short`] place; what is left is the process's.
+const INST_BITS: u32 = 23;
+
+/// A place as a number, if its own are not too long for that. Neighbours among the named ones are neighbours.
+fn short((process, named, truth, component): Place) -> Option<u64> {
+    let is_short = (named.0 | truth.0) >> INST_BITS == 0
+        && process.0 >> (u64::BITS - 2 * INST_BITS - COMPONENT_BITS) == 0;
+    let number = u64::from(process.0) << COMPONENT_BITS | component as u64;
+    let number = (number << INST_BITS | u64::from(truth.0)) << INST_BITS | u64::from(named.0);
+    is_short.then_some(number)
+}
+
+/// The place of such a number.
+fn long(short: u64) -> Place {
+    let inst = |number: u64| InstId(number as u32 & ((1 << INST_BITS) - 1));
+    let rest = short >> (2 * INST_BITS);
+    let component = Component::ALL[rest as usize & ((1 << COMPONENT_BITS) - 1)];
+    let process = ProcessId((rest >> COMPONENT_BITS) as u32);
+    (process, inst(short), inst(short >> INST_BITS), component)
 }
 
 /// The most first, up to [`KEPT`] of each process.
