@@ -26,6 +26,13 @@ pub(crate) fn bits(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Where the commit group begins that the record at `at` is in; `starts` as in [`Block`].
+#[inline(always)]
+pub(crate) fn start_of(starts: u64, at: usize) -> usize {
+    // The first record starts one.
+    (starts & u64::MAX >> (BLOCK - 1 - at) | 1).ilog2() as usize
+}
+
 /// Whole commit groups without a trap or an event among them. Found without a branch per group: how many
 /// instructions commit together is what a host predicts worst.
 #[derive(Clone, Copy, Debug)]
@@ -219,19 +226,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Where the commit group begins that the record at `at` is in.
-    #[inline(always)]
-    pub(crate) fn start_of(&self, at: usize) -> usize {
-        // The first record starts one.
-        (self.starts & u64::MAX >> (BLOCK - 1 - at) | 1).ilog2() as usize
-    }
-
-    /// The size of that group.
+    /// The size of the commit group that the record at `at` is in.
     #[inline(always)]
     pub(crate) fn size_of(&self, at: usize) -> usize {
         let after = self.starts & (u64::MAX - 1) << at;
         let end = after.trailing_zeros() as usize;
-        end.min(self.records.len()) - self.start_of(at)
+        end.min(self.records.len()) - start_of(self.starts, at)
     }
 
     /// A bit for each record before which a group of `width` ends.

@@ -4,7 +4,7 @@ use commit_trace::{Class, CommitRecord, InstFacts, InstId, Redirect, Span, State
 
 use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal, stall};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{BLOCK, Block, Each, bits};
+use crate::block::{BLOCK, Block, Each, bits, start_of};
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::component;
 use crate::tables::Tables;
@@ -91,7 +91,7 @@ impl Counter {
         self.next(first, block.cycle + u64::from(first.commit_delta));
         self.stalls(block, facts);
         self.leave_between(block);
-        let last = block.start_of(block.records.len() - 1);
+        let last = start_of(block.starts, block.records.len() - 1);
         self.leave_over(&block.records[last..], end);
         true
     }
@@ -101,9 +101,9 @@ impl Counter {
     fn stalls(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
         // Gaps in which there is something else, to be looked at one by one.
         let mut others = 0;
-        let (width, now) = (self.width, &mut self.windows.now);
+        let (width, now, records) = (self.width, &mut self.windows.now, block.records);
         let stalls = bits(block.gaps).map(|at| {
-            let first = &block.records[at];
+            let first = &records[at];
             let gap = first.commit_delta - 1;
             let (category, slot) = stall(first);
             let is_usual = gap <= first.residence() && category.is_some();
@@ -128,12 +128,12 @@ impl Counter {
     /// The slots that a block's groups do not use, but for the last one.
     #[inline(always)]
     fn leave_between(&mut self, block: &Block<'_>) {
-        let full = block.ends_of(self.width as usize);
         let (width, now) = (self.width as usize, &mut self.windows.now);
-        let lost = bits(block.starts & (block.starts - 1) & !full).map(|end| {
-            let next = &block.records[end];
-            let start = block.start_of(end - 1);
-            let (first, last) = (&block.records[start], &block.records[end - 1]);
+        let (records, starts) = (block.records, block.starts);
+        let ends = starts & (starts - 1) & !block.ends_of(width);
+        let lost = bits(ends).map(move |end| {
+            let start = start_of(starts, end - 1);
+            let (first, last, next) = (&records[start], &records[end - 1], &records[end]);
             let (inst, slot) = left_over(first, last, next, next.commit_delta.into());
             let slots = width.saturating_sub(end - start);
             now.slots[slot] += slots as u64;
