@@ -13,7 +13,7 @@ use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
 use crate::cooling::Cooling;
 use crate::events::SignatureCounter;
-use crate::oracle::Oracle;
+use crate::oracle::{Charged, Oracle};
 use crate::topdown::Counter;
 use crate::view::{Place, View, Whose};
 use crate::{
@@ -104,6 +104,7 @@ impl Evaluator {
             slots: Counter::new(width),
             signatures: SignatureCounter::default(),
         }));
+        self.run.oracle.count_commits();
         for view in &mut self.run.views {
             view.in_detail();
         }
@@ -157,19 +158,20 @@ impl Evaluator {
         self.run.instructions
     }
 
-    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only.
+    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not with
+    /// [`Self::in_detail`].
     pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
         let mut fresh = Oracle::new();
         fresh.select(self.run.process, self.run.by_mark && self.run.marked);
-        let (profile, stacks, _) = std::mem::replace(&mut self.run.oracle, fresh).finish();
+        let charged = std::mem::replace(&mut self.run.oracle, fresh).finish();
         let by_context = self
             .run
             .stacks
             .as_mut()
             .map(|stacks| std::mem::take(&mut stacks.oracle));
         (
-            profile,
-            stacks,
+            charged.profile,
+            charged.stacks,
             by_context.map(ContextTally::finish).unwrap_or_default(),
         )
     }
@@ -191,7 +193,12 @@ impl Evaluator {
         let mut results: Vec<(usize, SamplerResult)> =
             views.flat_map(|view| view.finish(run.profiled)).collect();
         results.sort_by_key(|(position, _)| *position);
-        let (oracle, stacks, marked) = run.oracle.finish();
+        let Charged {
+            profile: oracle,
+            stacks,
+            marked,
+            commits,
+        } = run.oracle.finish();
         let spaces = owners(&oracle, &run.facts);
         let (contexts, by_context) = match run.stacks {
             Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
@@ -199,7 +206,7 @@ impl Evaluator {
         };
         let (top_down, signatures) = match run.details {
             Some(details) => (
-                Some(details.slots.finish()),
+                Some(details.slots.finish(&commits)),
                 Some(details.signatures.finish()),
             ),
             None => (None, None),

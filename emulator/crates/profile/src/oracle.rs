@@ -44,9 +44,26 @@ const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
 /// of it. Of the other components few instructions have more than one or two.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    /// Two for each process: outside the trigger instructions, and between them.
+    /// Two for each process: outside the trigger instructions, and between them. Units, and above [`UNIT_BITS`] how often
+    /// the instruction committed, if that is counted.
     execution: Tables<u64>,
+    /// What a commit adds beside the units.
+    commit: u64,
     waits: Waits,
+}
+
+/// Bits of a count that are units. A count is moved elsewhere once the highest of them is set: they do not run over until
+/// then, nor does the rest, since a commit is 105 units or more.
+const UNIT_BITS: u32 = 36;
+const FULL: u64 = 1 << (UNIT_BITS - 1);
+
+/// What commits are packed under, where units are under a component's number.
+const COMMITS: u64 = (1 << COMPONENT_BITS) - 1;
+const _: () = assert!(Component::COUNT as u64 <= COMMITS);
+
+/// Units and commits.
+const fn parts(count: u64) -> (u64, u64) {
+    (count & ((1 << UNIT_BITS) - 1), count >> UNIT_BITS)
 }
 
 /// Counts cycles without a commit.
@@ -101,14 +118,40 @@ impl Oracle {
         self.waits.current = index;
     }
 
+    /// Counts commits from now on, too.
+    pub(crate) fn count_commits(&mut self) {
+        self.commit = 1 << UNIT_BITS;
+    }
+
     /// Charges a span that is not idle.
     #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if span.state == State::Computing {
-            self.execution
-                .add(span.records, &SHARES[span.records.len()]);
+            self.commit(span.records, &SHARES[span.records.len()]);
         } else {
             self.waits.span(span);
+        }
+    }
+
+    /// These commit, and each is charged the units at its index.
+    #[inline(always)]
+    fn commit(&mut self, records: &[CommitRecord], units: &[u16]) {
+        if self.execution.add(records, units, self.commit) & FULL != 0 {
+            self.move_full(records);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn move_full(&mut self, records: &[CommitRecord]) {
+        let (others, index) = (&mut self.waits.others, self.waits.current);
+        for record in records {
+            let count = self.execution.of(record.inst.0);
+            if *count & FULL != 0 {
+                let (units, commits) = parts(std::mem::take(count));
+                others.add(index, record.inst, Component::Execution as u64, units);
+                others.add(index, record.inst, COMMITS, commits);
+            }
         }
     }
 
@@ -121,7 +164,7 @@ impl Oracle {
             let each = &SHARES[size.min(MAX_COMMIT_WIDTH)];
             shares[at..at + MAX_COMMIT_WIDTH].copy_from_slice(each);
         });
-        self.execution.add(block.records, &shares);
+        self.commit(block.records, &shares);
         bits(block.gaps).for_each(|at| block.gap_spans(at, &mut self.waits));
     }
 
@@ -139,8 +182,11 @@ impl Oracle {
     /// Packs what the tables have at an index.
     fn pack(&mut self, index: usize) {
         let execution = self.execution.take(index);
-        let execution = { execution.iter() }
-            .map(|(inst, units)| (number(InstId(inst), Component::Execution), *units));
+        let execution = execution.iter().flat_map(|(inst, count)| {
+            let (units, commits) = parts(*count);
+            let first = number(InstId(inst), Component::Execution);
+            [(first, units), (first | COMMITS, commits)]
+        });
         let first = self.waits.first.take(index);
         let first = first.iter().map(|(inst, count)| {
             let component = Component::ALL[(count & FIRST) as usize];
@@ -151,11 +197,14 @@ impl Oracle {
         self.waits.others.add_packed(index, all);
     }
 
-    /// The result: the profile, and the same by component; and of the profile the marked part.
-    pub(crate) fn finish(mut self) -> (Profile, CycleStacks, Profile) {
-        let mut profile = Profile::new(UNITS_PER_CYCLE);
-        let mut marked = Profile::new(UNITS_PER_CYCLE);
-        let mut stacks = CycleStacks::default();
+    /// The result.
+    pub(crate) fn finish(mut self) -> Charged {
+        let mut charged = Charged {
+            profile: Profile::new(UNITS_PER_CYCLE),
+            stacks: CycleStacks::default(),
+            marked: Profile::new(UNITS_PER_CYCLE),
+            commits: Vec::new(),
+        };
         for index in 0..self.execution.len() {
             self.pack(index);
         }
@@ -166,13 +215,34 @@ impl Oracle {
             };
             if let Some(inside) = units.next() {
                 all.add(inside.iter());
-                marked.set(process, totals(&inside));
+                charged.marked.set(process, totals(&inside));
             }
-            profile.set(process, totals(&all));
-            stacks.push(all);
+            if self.commit != 0 {
+                let is_commits = |number: u64| number & COMMITS == COMMITS;
+                let commits = all.iter().filter(|(number, _)| is_commits(*number));
+                let commits = commits.map(|(number, commits)| (number >> COMPONENT_BITS, commits));
+                charged.commits.push(commits.collect());
+                all = all
+                    .iter()
+                    .filter(|(number, _)| !is_commits(*number))
+                    .collect();
+            }
+            charged.profile.set(process, totals(&all));
+            charged.stacks.push(all);
         }
-        (profile, stacks, marked)
+        charged
     }
+}
+
+/// What the Oracle found.
+pub(crate) struct Charged {
+    pub(crate) profile: Profile,
+    /// The same by component.
+    pub(crate) stacks: CycleStacks,
+    /// The marked part of the profile.
+    pub(crate) marked: Profile,
+    /// How often each instruction committed, by process, if that was counted.
+    pub(crate) commits: Vec<Packed>,
 }
 
 /// Units of each instruction, of all components.
@@ -200,5 +270,26 @@ pub(crate) fn component(state: State, record: &CommitRecord) -> Component {
             Redirect::Interrupt => Component::Interrupt,
             Redirect::None | Redirect::Flush => Component::Flush,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_counts_lose_nothing() {
+        let records = [3, 4, 900].map(|inst| CommitRecord::from_packed(InstId(inst), 1, 0, 0));
+        let mut oracle = Oracle::new();
+        oracle.count_commits();
+        *oracle.execution.of(4) = FULL - 3 | 70 << UNIT_BITS;
+        for _ in 0..5 {
+            oracle.commit(&records, &SHARES[3]);
+        }
+        let charged = oracle.finish();
+        let units = [3, 4, 900].map(|inst| charged.profile.weight(ProcessId::BOOT, InstId(inst)));
+        assert_eq!(units, [5 * 280, FULL - 3 + 5 * 280, 5 * 280]);
+        let commits: Vec<_> = charged.commits[0].iter().collect();
+        assert_eq!(commits, [(3, 5), (4, 75), (900, 5)]);
     }
 }

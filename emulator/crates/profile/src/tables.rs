@@ -33,12 +33,18 @@ impl<T> Default for Tables<T> {
 }
 
 impl Tables<u64> {
-    /// Adds to the counts of the records' instructions: to each the units at its index.
+    /// Adds to the counts of the records' instructions: to each the units at its index, and so much `more`. Returns the
+    /// bits that are set in any of those counts.
     #[inline(always)]
-    pub(crate) fn add(&mut self, records: &[CommitRecord], units: &[u16]) {
+    pub(crate) fn add(&mut self, records: &[CommitRecord], units: &[u16], more: u64) -> u64 {
+        let mut bits = 0;
         let counts = records.iter().zip(units);
-        let counts = counts.map(|(record, units)| (record.inst, u64::from(*units)));
-        self.each(counts, |count, units| *count += units);
+        let counts = counts.map(|(record, units)| (record.inst, more + u64::from(*units)));
+        self.each(counts, |count, units| {
+            *count += units;
+            bits |= *count;
+        });
+        bits
     }
 }
 
@@ -138,13 +144,13 @@ mod tests {
         let record = |inst: u32| CommitRecord::from_packed(InstId(inst), 1, 0, 0);
         let mut tables = Tables::<u64>::default();
         tables.select(0);
-        tables.add(&[3, 4, 1000, 3].map(record), &[1, 2, 5, 1]);
+        tables.add(&[3, 4, 1000, 3].map(record), &[1, 2, 5, 1], 0);
         tables.select(2);
-        tables.add(&[3, FAR].map(record), &[7, 1]);
+        tables.add(&[3, FAR].map(record), &[7, 1], 0);
         tables.select(2);
         tables.select(0);
-        tables.add(&[1000, 20, 3].map(record), &[1, 0, 1]);
-        tables.add(&[], &[]);
+        tables.add(&[1000, 20, 3].map(record), &[1, 0, 1], 0);
+        tables.add(&[], &[], 7);
         *tables.of(3) += 4;
         *tables.of(77) += 8;
         let mut take = |index: usize| {
@@ -156,8 +162,8 @@ mod tests {
         assert_eq!(take(1), []);
         assert_eq!(take(2), [(3, 7), (FAR, 1)]);
         assert_eq!(take(3), []);
-        tables.add(&[1000].map(record), &[2]);
+        assert_eq!(tables.add(&[1000].map(record), &[2], 4), 6);
         assert_eq!(tables.len(), 3);
-        assert_eq!([3, 4, 1000].map(|inst| *tables.of(inst)), [0, 0, 2]);
+        assert_eq!([3, 4, 1000].map(|inst| *tables.of(inst)), [0, 0, 6]);
     }
 }

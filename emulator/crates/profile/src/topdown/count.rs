@@ -7,7 +7,7 @@ use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
 use crate::block::{BLOCK, Block, Each, bits, start_of};
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::component;
-use crate::tables::Tables;
+use crate::packed::Packed;
 use crate::{Category, ProcessId};
 
 /// Cycles of a window of a short run.
@@ -19,9 +19,7 @@ const WINDOWS: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Counter {
     width: u64,
-    /// Per process. Retiring is apart from the rest, as in the Oracle.
-    retired: Tables<u64>,
-    /// What for: the leaf. What was packed of `retired` is here, too.
+    /// Per process; what for: the leaf. Those that retire are the Oracle's commits.
     lost: DenseTally<SLOT_BITS>,
     process: usize,
     open: Option<Open>,
@@ -43,7 +41,6 @@ impl Counter {
     pub(crate) fn new(width: u32) -> Self {
         let mut counter = Self {
             width: u64::from(width),
-            retired: Tables::default(),
             lost: DenseTally::default(),
             process: 0,
             open: None,
@@ -57,7 +54,6 @@ impl Counter {
     pub(crate) fn select(&mut self, process: ProcessId) {
         self.windows.flush(self.process);
         self.process = process.0 as usize;
-        self.retired.select(self.process);
         self.lost.select(self.process);
     }
 
@@ -86,7 +82,7 @@ impl Counter {
         }
         self.windows.cycles += block.cycles;
         self.windows.end = end + 1;
-        self.retire(block.records, block.starts.count_ones().into());
+        self.retire(block.records.len(), block.starts.count_ones().into());
         let first = &block.records[0];
         self.next(first, block.cycle + u64::from(first.commit_delta));
         self.stalls(block, facts);
@@ -166,14 +162,13 @@ impl Counter {
     }
 
     fn computing(&mut self, span: &Span<'_>) {
-        self.retire(span.records, 1);
+        self.retire(span.records.len(), 1);
         self.leave_over(span.records, span.commit);
     }
 
-    /// These committed, in so many cycles.
-    fn retire(&mut self, records: &[CommitRecord], cycles: u64) {
-        self.retired.add(records, &[1; BLOCK]);
-        self.windows.now.slots[Slot::Retiring] += records.len() as u64;
+    /// So many committed, in so many cycles.
+    fn retire(&mut self, records: usize, cycles: u64) {
+        self.windows.now.slots[Slot::Retiring] += records as u64;
         self.windows.now.cycles[Category::Execution as usize] += cycles;
     }
 
@@ -237,28 +232,20 @@ impl Counter {
 
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
-        for process in processes {
-            self.pack(process.0 as usize);
-        }
         let processes = processes.iter().map(|process| process.0 as usize);
-        self.lost
-            .cool(processes, |process| is_cold(ProcessId(process as u32)));
+        let is_cold = |process| is_cold(ProcessId(process as u32));
+        self.lost.cool(processes, is_cold);
     }
 
-    /// Packs what a process retired.
-    fn pack(&mut self, process: usize) {
-        let retired = self.retired.take(process);
-        let number = |inst| u64::from(inst) << SLOT_BITS | Slot::Retiring as u64;
-        let retired = retired.iter().map(|(inst, count)| (number(inst), *count));
-        self.lost.add_packed(process, retired);
-    }
-
-    pub(crate) fn finish(mut self) -> TopDown {
+    /// The result; `commits` are each process's, by instruction.
+    pub(crate) fn finish(mut self, commits: &[Packed]) -> TopDown {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
-        for process in 0..self.retired.len() {
-            self.pack(process);
+        for (process, commits) in commits.iter().enumerate() {
+            let number = |inst| inst << SLOT_BITS | Slot::Retiring as u64;
+            let retired = commits.iter().map(|(inst, count)| (number(inst), count));
+            self.lost.add_packed(process, retired);
         }
         TopDown {
             width: self.width as u32,
