@@ -4,7 +4,7 @@ use commit_trace::{Class, CommitRecord, InstFacts, InstId, Redirect, Span, State
 
 use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal, stall};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{BLOCK, Block, Each, bits, start_of};
+use crate::block::{Block, Each, bits, start_of};
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::component;
 use crate::packed::Packed;
@@ -85,35 +85,41 @@ impl Counter {
         self.retire(block.records.len(), block.starts.count_ones().into());
         let first = &block.records[0];
         self.next(first, block.cycle + u64::from(first.commit_delta));
-        self.stalls(block, facts);
+        self.waits(block, facts);
         self.leave_between(block);
         let last = start_of(block.starts, block.records.len() - 1);
         self.leave_over(&block.records[last..], end);
         true
     }
 
-    /// What a block waits for in which nothing commits: nearly always the next instruction, in the ROB.
+    /// What a block waits for in which nothing commits.
     #[inline(always)]
-    fn stalls(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
-        // Gaps in which there is something else, to be looked at one by one.
-        let mut others = 0;
+    fn waits(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
+        // Before those the ROB is empty at first; and those that are to be looked at one by one.
+        let (mut empties, mut others) = (0, 0);
         let (width, now, records) = (self.width, &mut self.windows.now, block.records);
         let stalls = bits(block.gaps).map(|at| {
             let first = &records[at];
             let gap = first.commit_delta - 1;
+            let stalled = gap.min(first.residence());
             let (category, slot) = stall(first);
-            let is_usual = gap <= first.residence() && category.is_some();
+            // Saturated residences are longer than they say.
+            let is_usual = category.is_some() & (gap < CommitRecord::MAX_RESIDENCE);
+            empties |= u64::from(is_usual & (stalled < gap)) << at;
             others |= u64::from(!is_usual) << at;
-            let cycles = if is_usual { u64::from(gap) } else { 0 };
+            let cycles = if is_usual { u64::from(stalled) } else { 0 };
             let slots = width * cycles;
             now.cycles[category.unwrap_or(Category::AluStall) as usize] += cycles;
             now.slots[slot] += slots;
             (first.inst, Sum::new(slot as u32, slots as u32))
         });
         self.lost.add_each(stalls);
-        for at in bits(others) {
+        for at in bits(empties | others) {
+            let is_counted = empties >> at & 1 != 0;
             let mut sink = Each(|span: &Span<'_>| {
-                if let Some(record) = span.records.first() {
+                if let Some(record) = span.records.first()
+                    && !(is_counted && span.state == State::Stalled)
+                {
                     self.waiting(span, record, facts);
                 }
             });
