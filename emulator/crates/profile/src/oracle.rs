@@ -282,7 +282,7 @@ mod tests {
         let records = [3, 4, 900].map(|inst| CommitRecord::from_packed(InstId(inst), 1, 0, 0));
         let mut oracle = Oracle::new();
         oracle.count_commits();
-        *oracle.execution.of(4) = FULL - 3 | 70 << UNIT_BITS;
+        *oracle.execution.of(4) = (70 << UNIT_BITS) + FULL - 3;
         for _ in 0..5 {
             oracle.commit(&records, &SHARES[3]);
         }

@@ -77,3 +77,27 @@ fn the_heaviest_of_each_process_are_kept() {
     assert!(of(1).eq((51..=KEPT as u64 + 50).rev()));
     assert!(of(2).eq([1]));
 }
+
+#[test]
+fn places_of_any_length_are_counted() {
+    let mut counter = MisplacedCounter {
+        truth: vec![InstId(9)],
+        component: Some(Component::Interrupt),
+        ..MisplacedCounter::default()
+    };
+    let mut expected = Vec::new();
+    for process in [0, 1, (1 << 13) - 1, 1 << 13, u32::MAX] {
+        for named in [0, (1 << INST_BITS) - 1, 1 << INST_BITS, u32::MAX] {
+            let (process, named) = (ProcessId(process), InstId(named));
+            let place = (process, named, InstId(9), Component::Interrupt);
+            let is_short = process.0 < 1 << 13 && named.0 < 1 << INST_BITS;
+            assert_eq!(short(place).map(long), is_short.then_some(place));
+            counter.named(process, named, 3);
+            counter.named(process, named, 4);
+            expected.push((process, named, 7));
+        }
+    }
+    let found = counter.finish().into_iter();
+    let found = found.map(|m| (m.process, m.named, m.units));
+    assert!(found.eq(expected));
+}
