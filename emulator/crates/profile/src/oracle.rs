@@ -47,8 +47,7 @@ pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them. Units, and above [`UNIT_BITS`] how often
     /// the instruction committed, if that is counted.
     execution: Tables<u64>,
-    /// What a commit adds beside the units.
-    commit: u64,
+    counts_commits: bool,
     waits: Waits,
 }
 
@@ -61,9 +60,11 @@ const FULL: u64 = 1 << (UNIT_BITS - 1);
 const COMMITS: u64 = (1 << COMPONENT_BITS) - 1;
 const _: () = assert!(Component::COUNT as u64 <= COMMITS);
 
-/// Units and commits.
+const COMMIT: u64 = 1 << UNIT_BITS;
+
+/// Units and commits of a count that has both.
 const fn parts(count: u64) -> (u64, u64) {
-    (count & ((1 << UNIT_BITS) - 1), count >> UNIT_BITS)
+    (count & (COMMIT - 1), count >> UNIT_BITS)
 }
 
 /// Counts cycles without a commit.
@@ -120,7 +121,7 @@ impl Oracle {
 
     /// Counts commits from now on, too.
     pub(crate) fn count_commits(&mut self) {
-        self.commit = 1 << UNIT_BITS;
+        self.counts_commits = true;
     }
 
     /// Charges a span that is not idle.
@@ -136,7 +137,9 @@ impl Oracle {
     /// These commit, and each is charged the units at its index.
     #[inline(always)]
     fn commit(&mut self, records: &[CommitRecord], units: &[u16]) {
-        if self.execution.add(records, units, self.commit) & FULL != 0 {
+        if !self.counts_commits {
+            self.execution.add(records, units, 0);
+        } else if self.execution.add(records, units, COMMIT) & FULL != 0 {
             self.move_full(records);
         }
     }
@@ -183,7 +186,10 @@ impl Oracle {
     fn pack(&mut self, index: usize) {
         let execution = self.execution.take(index);
         let execution = execution.iter().flat_map(|(inst, count)| {
-            let (units, commits) = parts(*count);
+            let (units, commits) = match self.counts_commits {
+                true => parts(*count),
+                false => (*count, 0),
+            };
             let first = number(InstId(inst), Component::Execution);
             [(first, units), (first | COMMITS, commits)]
         });
@@ -217,7 +223,7 @@ impl Oracle {
                 all.add(inside.iter());
                 charged.marked.set(process, totals(&inside));
             }
-            if self.commit != 0 {
+            if self.counts_commits {
                 let is_commits = |number: u64| number & COMMITS == COMMITS;
                 let commits = all.iter().filter(|(number, _)| is_commits(*number));
                 let commits = commits.map(|(number, commits)| (number >> COMPONENT_BITS, commits));
@@ -282,7 +288,7 @@ mod tests {
         let records = [3, 4, 900].map(|inst| CommitRecord::from_packed(InstId(inst), 1, 0, 0));
         let mut oracle = Oracle::new();
         oracle.count_commits();
-        *oracle.execution.of(4) = (70 << UNIT_BITS) + FULL - 3;
+        *oracle.execution.of(4) = 70 * COMMIT + FULL - 3;
         for _ in 0..5 {
             oracle.commit(&records, &SHARES[3]);
         }
