@@ -149,13 +149,17 @@ fn main() {
     });
     results.rate("spans", instructions, time);
 
-    for (what, samplers) in [
-        ("oracle", Vec::new()),
-        ("oracle, 16 samplers", sixteen()),
-        ("oracle, 100 samplers", hundred()),
+    for (what, samplers, in_detail) in [
+        ("oracle", Vec::new(), false),
+        ("oracle, 16 samplers", sixteen(), false),
+        ("oracle, 16, in detail", sixteen(), true),
+        ("oracle, 100 samplers", hundred(), false),
     ] {
         let time = best(|| {
             let mut evaluator = Evaluator::new(&samplers, Region::Whole);
+            if in_detail {
+                evaluator = evaluator.in_detail(4);
+            }
             batches
                 .iter()
                 .for_each(|batch| evaluator.batch(batch).expect("valid"));

@@ -73,7 +73,8 @@ struct Waits {
     /// Of each instruction, as `Oracle::execution`, the component that it waits for first: cycles above
     /// [`COMPONENT_BITS`] bits that tell which.
     first: Tables<u64>,
-    /// Units of all others, and of what was packed: by index of the tables; what for: the number of the [`Component`].
+    /// Units of all others, and what was packed or full: by index of the tables; what for: the number of the
+    /// [`Component`], or [`COMMITS`].
     others: OwnedTally<COMPONENT_BITS>,
     /// Index of what is counted now.
     current: usize,

@@ -1,6 +1,8 @@
 //! From spans to slots.
 
-use commit_trace::{Class, CommitRecord, InstFacts, InstId, Redirect, Span, State};
+use commit_trace::{
+    Class, CommitRecord, InstFacts, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State,
+};
 
 use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal, stall};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
@@ -72,12 +74,13 @@ impl Counter {
         self.windows.end = span.end();
     }
 
-    /// Counts a block; false if it does not end in the open window: nothing was done then.
+    /// Counts a block; false if it does not end in the open window, or the core is wider than any: nothing was done then.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>, facts: &[InstFacts]) -> bool {
         let end = block.cycle + block.cycles;
         let is_within = |start: u64| end - start < self.windows.length;
-        if !self.windows.start.is_some_and(is_within) {
+        let is_wide = self.width > MAX_COMMIT_WIDTH as u64;
+        if is_wide || !self.windows.start.is_some_and(is_within) {
             return false;
         }
         self.windows.cycles += block.cycles;
