@@ -48,19 +48,57 @@ pub enum MemKind {
     Amo,
 }
 
-/// A data access.
+/// A data access, in 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemAccess {
     /// Virtual address of the first byte.
     pub va: u64,
+    /// Physical address, and above its 56 bits: kind (2 bits), log2 of the size (3 bits), device register.
+    packed: u64,
+}
+
+/// Bits of a physical address (privileged specification, section on Sv39: 56-bit physical addresses).
+const PA_BITS: u32 = 56;
+
+impl MemAccess {
+    /// An access of `size` bytes (1, 2, 4, 8 or 16); `mmio`: to device registers (uncached, not speculated).
+    #[inline(always)]
+    pub const fn new(kind: MemKind, va: u64, pa: u64, size: u8, mmio: bool) -> Self {
+        let above = kind as u64 | (size.trailing_zeros() as u64) << 2 | (mmio as u64) << 5;
+        Self {
+            va,
+            packed: pa & ((1 << PA_BITS) - 1) | above << PA_BITS,
+        }
+    }
+
     /// Physical address of the first byte.
-    pub pa: u64,
+    #[inline(always)]
+    pub const fn pa(&self) -> u64 {
+        self.packed & ((1 << PA_BITS) - 1)
+    }
+
     /// Kind; `None` if the instruction accessed no memory or trapped before it did.
-    pub kind: MemKind,
-    /// Size in bytes (1, 2, 4 or 8).
-    pub size: u8,
-    /// True for device registers (uncached, not speculated).
-    pub mmio: bool,
+    #[inline(always)]
+    pub const fn kind(&self) -> MemKind {
+        match self.packed >> PA_BITS & 3 {
+            0 => MemKind::None,
+            1 => MemKind::Load,
+            2 => MemKind::Store,
+            _ => MemKind::Amo,
+        }
+    }
+
+    /// Size in bytes, of what is accessed.
+    #[inline(always)]
+    pub const fn size(&self) -> u8 {
+        1 << (self.packed >> (PA_BITS + 2) & 7)
+    }
+
+    /// True for device registers.
+    #[inline(always)]
+    pub const fn mmio(&self) -> bool {
+        self.packed >> (PA_BITS + 5) & 1 != 0
+    }
 }
 
 /// A summary of an operand that decides a latency.
@@ -105,8 +143,8 @@ pub const RUN_STEPS: usize = 128;
 pub struct Step {
     /// Static instruction.
     pub id: StaticId,
-    /// Virtual address.
-    pub pc: u64,
+    /// Offset in its page.
+    pub offset: u16,
 }
 
 /// Instructions of one page that were executed one after the other. None of them serialises
@@ -121,6 +159,8 @@ pub struct Run<'a> {
     pub operands: &'a [Operand],
     /// Virtual address of the instruction that runs next.
     pub next_pc: u64,
+    /// Virtual address of the page.
+    pub vpage: u64,
     /// Physical address of the page.
     pub page: u64,
     /// Privilege in which they executed.

@@ -225,13 +225,8 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
                 } else {
                     MemKind::Store
                 };
-                mem = MemAccess {
-                    va,
-                    pa: va & 0x7fff_ffff | 0x8000_0000,
-                    kind,
-                    size: 8,
-                    mmio: false,
-                };
+                let pa = va & 0x7fff_ffff | 0x8000_0000;
+                mem = MemAccess::new(kind, va, pa, 8, false);
             }
             C::Branch | C::Jal => {
                 let taken = match inst.taken {

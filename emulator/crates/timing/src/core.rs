@@ -348,7 +348,9 @@ impl<S: CommitSink> TimingModel for Core<S> {
             ..self.executed
         };
         let mut steps = run.steps.iter();
-        while let Some(&Step { id, pc }) = steps.next() {
+        let pc_of = |step: &Step| run.vpage | u64::from(step.offset);
+        while let Some(step) = steps.next() {
+            let (id, pc) = (step.id, pc_of(step));
             let fact = &facts[id.0 as usize];
             self.fetch_one(pc, run.page, fact.len, run.translated, walker);
             if fact.kind == Kind::Alu {
@@ -356,7 +358,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
                 continue;
             }
             if matches!(fact.kind, Kind::Branch | Kind::Jump) {
-                let next = steps.as_slice().first().map_or(run.next_pc, |step| step.pc);
+                let next = steps.as_slice().first().map_or(run.next_pc, pc_of);
                 match fact.kind {
                     Kind::Branch => self.branch(fact, id, pc, next),
                     _ => self.jump(fact, id, pc, next),

@@ -39,7 +39,7 @@ impl<S: CommitSink> Core<S> {
             InstClass::LoadReserved | InstClass::Amo | InstClass::StoreConditional => {
                 let load = fact.class == InstClass::LoadReserved;
                 let s0 = dispatch + if load { LOAD_S0 } else { ATOMIC_S0 };
-                let answer = match executed.mem.kind {
+                let answer = match executed.mem.kind() {
                     // A store-conditional that failed: the cache answers as fast.
                     MemKind::None => None,
                     _ => Some(self.lsu.atomic(executed, s0, walker)),

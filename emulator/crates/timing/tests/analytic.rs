@@ -436,13 +436,7 @@ fn exceptions_and_interrupts_wait_for_the_head() {
 #[test]
 fn device_registers_are_read_at_the_head_one_by_one() {
     let (mut core, _, mut load) = one("ld a2,0(a1)");
-    load.mem = MemAccess {
-        va: 0x1000_0000,
-        pa: 0x1000_0000,
-        kind: MemKind::Load,
-        size: 4,
-        mmio: true,
-    };
+    load.mem = MemAccess::new(MemKind::Load, 0x1000_0000, 0x1000_0000, 4, true);
     feed(&mut core, &load, 3);
     let commits = &core.sink().commits;
     assert_eq!(commits[1].class, CycleClass::Device);

@@ -66,7 +66,7 @@ impl Hart {
         if success {
             self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
         } else {
-            self.accesses.current().kind = MemKind::None;
+            *self.accesses.current() = MemAccess::default();
         }
         Ok(success)
     }
@@ -109,13 +109,7 @@ impl Hart {
                 place.pa
             }
         };
-        *self.accesses.current() = MemAccess {
-            va,
-            pa,
-            kind,
-            size,
-            mmio: false,
-        };
+        *self.accesses.current() = MemAccess::new(kind, va, pa, size, false);
         Ok(pa)
     }
 

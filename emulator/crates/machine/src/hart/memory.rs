@@ -98,13 +98,7 @@ impl Hart {
     #[inline(always)]
     fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
         let pa = (host as u64).wrapping_add(self.host_to_pa);
-        *self.accesses.current() = MemAccess {
-            va,
-            pa,
-            kind,
-            size: size as u8,
-            mmio: false,
-        };
+        *self.accesses.current() = MemAccess::new(kind, va, pa, size as u8, false);
     }
 
     /// Host address of a load that misses the first level of the TLB.
@@ -126,13 +120,7 @@ impl Hart {
     ) -> Result<u64, Trap> {
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
-        *self.accesses.current() = MemAccess {
-            va,
-            pa: place.pa,
-            kind: MemKind::Load,
-            size,
-            mmio: !place.ram,
-        };
+        *self.accesses.current() = MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
         let fault = Trap {
             cause: Exception::LoadAccessFault,
             tval: va,
@@ -177,13 +165,7 @@ impl Hart {
         }
         self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
-        *self.accesses.current() = MemAccess {
-            va,
-            pa: place.pa,
-            kind: MemKind::Store,
-            size,
-            mmio: !place.ram,
-        };
+        *self.accesses.current() = MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
         let fault = Trap {
             cause: Exception::StoreAccessFault,
             tval: va,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use isa::{
-    DecodedInst, InstClass, Interrupt, MemAccess, MemKind, Op, Operand, RUN_STEPS, Run, StaticId,
+    DecodedInst, InstClass, Interrupt, MemAccess, Op, Operand, RUN_STEPS, Run, StaticId,
     StaticInst, Step, TimingModel, Trap,
 };
 
@@ -115,7 +115,7 @@ impl Accesses {
     #[inline(always)]
     fn begin(&mut self) {
         self.kept = 0;
-        self.current().kind = MemKind::None;
+        *self.current() = MemAccess::default();
     }
 }
 
@@ -212,6 +212,7 @@ impl Hart {
             accesses: &hart.accesses.accesses[..hart.accesses.kept],
             operands: &buffer.operands[..length.operands],
             next_pc: pc,
+            vpage: page.vpage,
             page: page.code.pa,
             privilege: hart.privilege,
             translated: page.translated,
@@ -256,7 +257,10 @@ impl Hart {
                 break;
             }
             let (slot, id) = (&slots[index], StaticId(id));
-            buffer.steps[length.steps] = Step { id, pc };
+            buffer.steps[length.steps] = Step {
+                id,
+                offset: (2 * index) as u16,
+            };
             let at = At {
                 pc,
                 count: count + length.steps as u64,

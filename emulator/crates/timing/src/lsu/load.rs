@@ -35,22 +35,22 @@ impl Lsu {
         self.counts.loads += 1;
         let access = &executed.mem;
         let first = issue + S0;
-        if access.mmio {
+        if access.mmio() {
             return self.device(first, head);
         }
         let mut s0 = self.translate(access, first, executed.translated, walker);
         let mut tea = TeaEvents::default();
         if s0 != first {
             tea = TeaEvents::ST_TLB;
-        } else if self.banked && self.conflicts(access.pa, s0) {
+        } else if self.banked && self.conflicts(access.pa(), s0) {
             self.counts.bank_conflicts += 1;
             s0 += REFUSED;
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
         let early = u64::from(s0 == first && fact.file == ring::INT);
-        match self.stores.search(access.pa, access.size, s0 + 1) {
-            Some(found) => self.behind(found, access.pa, s0, early, tea),
-            None => self.read_cache(access.pa, s0, early, tea),
+        match self.stores.search(access.pa(), access.size(), s0 + 1) {
+            Some(found) => self.behind(found, access.pa(), s0, early, tea),
+            None => self.read_cache(access.pa(), s0, early, tea),
         }
     }
 
@@ -159,7 +159,7 @@ impl Lsu {
     pub fn atomic(&mut self, executed: &Executed, s0: u64, walker: &impl PageWalker) -> Answer {
         self.counts.loads += 1;
         let access = &executed.mem;
-        if access.mmio {
+        if access.mmio() {
             return self.device(s0, s0);
         }
         let walked = self.translate(access, s0, executed.translated, walker);
@@ -169,7 +169,7 @@ impl Lsu {
             TeaEvents::ST_TLB
         };
         let done = walked + ANSWER;
-        let line = access.pa >> LINE_BITS;
+        let line = access.pa() >> LINE_BITS;
         let (done, tea) = match self.l1d.access(line, walked + 2, true, &mut self.lower) {
             None => (done, tlb),
             Some((ready, level)) => (done.max(ready), tlb | class_of(level).1),

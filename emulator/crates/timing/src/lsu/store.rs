@@ -57,7 +57,7 @@ impl Lsu {
             }
         };
         let first = address + S0;
-        let s0 = match executed.mem.mmio {
+        let s0 = match executed.mem.mmio() {
             true => first,
             false => self.translate(&executed.mem, first, executed.translated, walker),
         };
@@ -87,19 +87,19 @@ impl Lsu {
         schedule: &mut Schedule,
     ) -> u64 {
         let access = &executed.mem;
-        let gone = if access.mmio {
+        let gone = if access.mmio() {
             self.write_device(cycle)
         } else {
             let ready = (cycle + 1).max(self.written + 1);
             let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
-            let line = access.pa >> LINE_BITS;
+            let line = access.pa() >> LINE_BITS;
             let s2 = self.l1d.store(line, slot + S0 + 2, &mut self.lower);
             self.written = s2 - 2;
             s2 - 2 + WRITTEN
         };
         self.stores.push(
-            access.pa,
-            access.size,
+            access.pa(),
+            access.size(),
             times.address_in,
             times.data_in,
             gone,

@@ -24,13 +24,7 @@ impl Program {
             } else {
                 imm
             });
-            mem = MemAccess {
-                va,
-                pa: va,
-                kind,
-                size: 8,
-                mmio: false,
-            };
+            mem = MemAccess::new(kind, va, va, 8, false);
             va
         };
         let mut trap = None;

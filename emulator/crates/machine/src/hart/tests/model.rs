@@ -147,7 +147,9 @@ impl TimingModel for InRuns {
         self.lengths.push(run.steps.len());
         let (mut accesses, mut operands) = (run.accesses.iter(), run.operands.iter());
         let mut decoded = 0;
-        for (n, &Step { id, pc }) in run.steps.iter().enumerate() {
+        let pc_of = |step: &Step| run.vpage | u64::from(step.offset);
+        for (n, step) in run.steps.iter().enumerate() {
+            let (id, pc) = (step.id, pc_of(step));
             let inst = self.model.defined[id.0 as usize].inst;
             assert!(!inst.class.serialises());
             let fetch_pa = run.page | pc & 0xfff;
@@ -157,7 +159,7 @@ impl TimingModel for InRuns {
                 inst,
                 pc,
                 fetch_pa,
-                next_pc: run.steps.get(n + 1).map_or(run.next_pc, |next| next.pc),
+                next_pc: run.steps.get(n + 1).map_or(run.next_pc, pc_of),
                 mem: match inst.class.accesses_memory() {
                     true => *accesses.next().unwrap(),
                     false => MemAccess::default(),

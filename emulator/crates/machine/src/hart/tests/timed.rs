@@ -31,18 +31,21 @@ fn what_retires_is_described() {
     let kinds: Vec<_> = model
         .retired
         .iter()
-        .map(|e| (e.mem.kind, e.mem.size))
+        .map(|e| match e.mem.kind() {
+            MemKind::None => (MemKind::None, 0),
+            kind => (kind, e.mem.size()),
+        })
         .collect();
     let expected = [
         (MemKind::None, 0),
         (MemKind::Store, 8),
         (MemKind::Load, 8),
-        (MemKind::None, 8),
+        (MemKind::None, 0),
         (MemKind::Load, 8),
         (MemKind::Store, 8),
     ];
     assert_eq!(kinds[..5], expected[..5]);
-    assert_eq!(model.retired[1].mem.pa, RAM_BASE + 64);
+    assert_eq!(model.retired[1].mem.pa(), RAM_BASE + 64);
     assert_eq!(model.retired[3].operand.dividend_bits, 32);
     assert_eq!(model.retired[4].next_pc, RAM_BASE + 20);
     assert_eq!(
@@ -98,9 +101,9 @@ fn runs_are_what_single_instructions_are() {
         RunExit::Limit
     );
     let described = |model: &Model| -> Vec<_> {
-        let access = |e: &Executed| match e.mem.kind {
+        let access = |e: &Executed| match e.mem.kind() {
             MemKind::None => None,
-            _ => Some((e.mem.va, e.mem.pa, e.mem.size, e.mem.mmio)),
+            _ => Some((e.mem.va, e.mem.pa(), e.mem.size(), e.mem.mmio())),
         };
         let one = |e: &Executed| {
             (
