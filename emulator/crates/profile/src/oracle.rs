@@ -52,9 +52,10 @@ pub(crate) struct Oracle {
 }
 
 /// Bits of a count that are units. A count is moved elsewhere once the highest of them is set: they do not run over until
-/// then, nor does the rest, since a commit is 105 units or more.
-const UNIT_BITS: u32 = 36;
+/// then, nor do the commits above them, each of which is 105 units or more.
+const UNIT_BITS: u32 = 35;
 const FULL: u64 = 1 << (UNIT_BITS - 1);
+const _: () = assert!(FULL / SHARE[MAX_COMMIT_WIDTH] < 1 << (u64::BITS - UNIT_BITS - 1));
 
 /// What commits are packed under, where units are under a component's number.
 const COMMITS: u64 = (1 << COMPONENT_BITS) - 1;
