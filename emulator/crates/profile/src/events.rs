@@ -141,9 +141,6 @@ pub struct Misplaced {
 /// Process, what was named, the truth, and what for.
 type Place = (ProcessId, InstId, InstId, Component);
 
-/// Places that are counted at once.
-const FRESH: usize = 128;
-
 /// Fewer places than this are not worth a look for those of processes that ended.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
@@ -164,8 +161,6 @@ pub(crate) struct MisplacedCounter {
     ended: Vec<Misplaced>,
     /// Places that the last look for processes that ended left.
     left: usize,
-    /// What is not in `units` yet: waits for the host's memory overlap when many are looked up in a row.
-    fresh: Vec<(u64, u64)>,
 }
 
 impl MisplacedCounter {
@@ -190,19 +185,10 @@ impl MisplacedCounter {
     }
 
     fn add(&mut self, place: Place, units: u64) {
-        let Some(short) = short(place) else {
-            *self.others.entry(place).or_default() += units;
-            return;
-        };
-        self.fresh.push((short, units));
-        if self.fresh.len() >= FRESH {
-            self.note_fresh();
+        match short(place) {
+            Some(short) => self.units.add(short, units),
+            None => *self.others.entry(place).or_default() += units,
         }
-    }
-
-    fn note_fresh(&mut self) {
-        self.units.add_each(&self.fresh);
-        self.fresh.clear();
     }
 
     fn len(&self) -> usize {
@@ -215,7 +201,6 @@ impl MisplacedCounter {
         if self.len() < 2 * self.left.max(WORTH) {
             return;
         }
-        self.note_fresh();
         let has_ended = |place: Place| has_ended(place.0);
         let ended = self.units.take(|short| has_ended(long(short))).into_iter();
         let ended = ended.map(|(short, units)| (long(short), units));
@@ -230,7 +215,6 @@ impl MisplacedCounter {
         for m in std::mem::take(&mut self.ended) {
             self.add((m.process, m.named, m.truth, m.component), m.units);
         }
-        self.note_fresh();
         let units = self.units.finish().into_iter();
         let units = units.map(|(short, units)| (long(short), units));
         heaviest(units.chain(self.others))

@@ -57,14 +57,6 @@ impl Tally {
         }
     }
 
-    /// Adds to many sums, at once.
-    #[inline(never)]
-    pub(crate) fn add_each(&mut self, amounts: &[(u64, u64)]) {
-        for (key, amount) in amounts {
-            self.note(*key, *amount);
-        }
-    }
-
     #[inline(never)]
     fn note_fresh(&mut self) {
         for at in 0..std::mem::take(&mut self.waiting) {
