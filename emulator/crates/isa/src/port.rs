@@ -64,6 +64,7 @@ impl MemAccess {
     /// An access of `size` bytes (1, 2, 4, 8 or 16); `mmio`: to device registers (uncached, not speculated).
     #[inline(always)]
     pub const fn new(kind: MemKind, va: u64, pa: u64, size: u8, mmio: bool) -> Self {
+        debug_assert!(size.is_power_of_two() && size <= 16);
         let above = kind as u64 | (size.trailing_zeros() as u64) << 2 | (mmio as u64) << 5;
         Self {
             va,
@@ -167,6 +168,14 @@ pub struct Run<'a> {
     pub privilege: Privilege,
     /// Address translation is on.
     pub translated: bool,
+}
+
+impl Run<'_> {
+    /// Virtual address of one of its instructions.
+    #[inline(always)]
+    pub fn pc(&self, step: &Step) -> u64 {
+        self.vpage | u64::from(step.offset)
+    }
 }
 
 /// The page-table entries that a hardware walk for an address reads, root first.
@@ -310,4 +319,25 @@ impl TimingModel for Untimed {
     }
     fn flush_tlb(&mut self) {}
     fn privilege(&mut self, _: Privilege) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_keeps_what_it_is_given() {
+        let pa = (1 << PA_BITS) - 3;
+        for kind in [MemKind::None, MemKind::Load, MemKind::Store, MemKind::Amo] {
+            for size in [1, 2, 4, 8, 16] {
+                for mmio in [false, true] {
+                    let access = MemAccess::new(kind, u64::MAX - 7, pa, size, mmio);
+                    let found = (access.kind(), access.va, access.pa());
+                    assert_eq!(found, (kind, u64::MAX - 7, pa));
+                    assert_eq!((access.size(), access.mmio()), (size, mmio));
+                }
+            }
+        }
+        assert_eq!(MemAccess::default().kind(), MemKind::None);
+    }
 }

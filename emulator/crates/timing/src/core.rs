@@ -3,7 +3,7 @@
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
 use isa::{
     DecodedInst, Executed, MemAccess, Operand, PageWalker, PerfEvent, Privilege, Run, StaticId,
-    StaticInst, Step, TimingModel,
+    StaticInst, TimingModel,
 };
 
 use snapshot::{Archive, Snapshot};
@@ -348,9 +348,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
             ..self.executed
         };
         let mut steps = run.steps.iter();
-        let pc_of = |step: &Step| run.vpage | u64::from(step.offset);
         while let Some(step) = steps.next() {
-            let (id, pc) = (step.id, pc_of(step));
+            let (id, pc) = (step.id, run.pc(step));
             let fact = &facts[id.0 as usize];
             self.fetch_one(pc, run.page, fact.len, run.translated, walker);
             if fact.kind == Kind::Alu {
@@ -358,7 +357,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
                 continue;
             }
             if matches!(fact.kind, Kind::Branch | Kind::Jump) {
-                let next = steps.as_slice().first().map_or(run.next_pc, pc_of);
+                let next = steps
+                    .as_slice()
+                    .first()
+                    .map_or(run.next_pc, |step| run.pc(step));
                 match fact.kind {
                     Kind::Branch => self.branch(fact, id, pc, next),
                     _ => self.jump(fact, id, pc, next),

@@ -147,9 +147,8 @@ impl TimingModel for InRuns {
         self.lengths.push(run.steps.len());
         let (mut accesses, mut operands) = (run.accesses.iter(), run.operands.iter());
         let mut decoded = 0;
-        let pc_of = |step: &Step| run.vpage | u64::from(step.offset);
         for (n, step) in run.steps.iter().enumerate() {
-            let (id, pc) = (step.id, pc_of(step));
+            let (id, pc) = (step.id, run.pc(step));
             let inst = self.model.defined[id.0 as usize].inst;
             assert!(!inst.class.serialises());
             let fetch_pa = run.page | pc & 0xfff;
@@ -159,7 +158,10 @@ impl TimingModel for InRuns {
                 inst,
                 pc,
                 fetch_pa,
-                next_pc: run.steps.get(n + 1).map_or(run.next_pc, pc_of),
+                next_pc: run
+                    .steps
+                    .get(n + 1)
+                    .map_or(run.next_pc, |next| run.pc(next)),
                 mem: match inst.class.accesses_memory() {
                     true => *accesses.next().unwrap(),
                     false => MemAccess::default(),
