@@ -54,7 +54,7 @@ pub use error::StreamError;
 pub use inst::{Class, InstFacts};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
 pub use recorder::{
-    BATCH_RECORDS, BatchStream, RECENT, RecordError, Recorder, recording, recordings,
+    BATCH_RECORDS, Backlog, BatchStream, Over, RECENT, RecordError, Recorder, recording, recordings,
 };
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{

@@ -11,8 +11,9 @@ use crate::{
     Stages,
 };
 
-/// Records per batch: 256 KiB, which a second-level cache still holds when the reader gets it.
-pub const BATCH_RECORDS: usize = 16 * 1024;
+/// Records per batch: 32 KiB, which a second-level cache still holds when the reader gets it, and which keep that busy for no
+/// more than some 50 µs.
+pub const BATCH_RECORDS: usize = 2 * 1024;
 
 /// Commits that [`Recorder::recent`] gives: a group of the widest commit stage.
 pub const RECENT: usize = MAX_COMMIT_WIDTH;
@@ -445,7 +446,39 @@ pub struct BatchStream {
     empty: Sender<Batch>,
 }
 
+/// The batches that wait to be read.
+#[derive(Clone, Debug)]
+pub struct Backlog(Receiver<Batch>);
+
+impl Backlog {
+    /// How many they are.
+    pub fn batches(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// There will be no more batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over;
+
 impl BatchStream {
+    /// The next batch, if there is one already.
+    ///
+    /// # Errors
+    /// If there never will be: the recorder is gone.
+    pub fn look(&mut self) -> Result<Option<Batch>, Over> {
+        match self.full.try_recv() {
+            Ok(batch) => Ok(Some(batch)),
+            Err(TryRecvError::Disconnected) => Err(Over),
+            Err(TryRecvError::Empty) => Ok(None),
+        }
+    }
+
+    /// Tells how many batches wait, whoever has the stream.
+    pub fn backlog(&self) -> Backlog {
+        Backlog(self.full.clone())
+    }
+
     /// Gives a batch's memory back to the hart.
     pub fn recycle(&self, batch: Batch) {
         // If there are enough already, or the hart is gone, it is dropped.
@@ -459,10 +492,10 @@ impl Iterator for BatchStream {
     /// Waits for the next batch; `None` when the recorder is gone.
     fn next(&mut self) -> Option<Batch> {
         loop {
-            match self.full.try_recv() {
-                Ok(batch) => return Some(batch),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => thread::sleep(BETWEEN_LOOKS),
+            match self.look() {
+                Ok(Some(batch)) => return Some(batch),
+                Ok(None) => thread::sleep(BETWEEN_LOOKS),
+                Err(Over) => return None,
             }
         }
     }

@@ -17,7 +17,7 @@ fn commit(cycle: u64) -> Commit {
 /// Stages come run by run; batches end between them.
 #[test]
 fn stages_stay_with_their_records() {
-    let (mut recorder, stream) = recording(HartId(0), 0, 8);
+    let (mut recorder, stream) = recording(HartId(0), 0, 32);
     let stages = |n: u64| Stages {
         fetch: n as u32 + 20,
         issue: n as u32 % 3,

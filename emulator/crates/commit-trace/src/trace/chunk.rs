@@ -4,7 +4,7 @@ mod decode;
 mod encode;
 
 pub(super) use decode::{CONTEXT_COLUMNS, ChunkDecoder};
-pub(super) use encode::{ChunkEncoder, compressor};
+pub(super) use encode::{ChunkEncoder, ClosedChunk, compressor};
 
 use super::columns::Column;
 use super::varint::Cursor;

@@ -43,7 +43,7 @@ const CHUNK_RECORDS: usize = 256 * 1024;
 /// Or this many cycles (about a second of a hart that mostly sleeps), batches, or bytes of facts and
 /// events, whichever comes first.
 const CHUNK_CYCLES: u64 = 1 << 32;
-const CHUNK_BATCHES: usize = 64;
+const CHUNK_BATCHES: usize = 128;
 const CHUNK_CONTEXT_BYTES: usize = 1 << 20;
 
 /// What a reader accepts of a chunk: a hostile file must not make it allocate without bound.

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use super::chunk::{ChunkEncoder, ChunkHeader, compressor};
+use super::chunk::{ChunkEncoder, ChunkHeader, ClosedChunk, compressor};
+use super::columns::Columns;
 use super::{INDEX_MAGIC, MAGIC, TRAILER_MAGIC, TraceError, VERSION};
 use crate::Batch;
 
@@ -19,7 +20,7 @@ pub struct TraceSummary {
     pub chunks: u64,
 }
 
-/// Writes batches as they come. Each chunk reaches the file as soon as it is full, so that a run
+/// Writes batches as they come. Each chunk reaches the file soon after it is full, so that a run
 /// that is killed leaves a trace that ends a few milliseconds of simulation before it did.
 pub struct TraceWriter<W: Write> {
     output: W,
@@ -28,6 +29,9 @@ pub struct TraceWriter<W: Write> {
     offset: u64,
     /// The open chunk of each hart.
     open: Vec<(u32, ChunkEncoder)>,
+    /// The chunk that is full and not written yet, and the memory of one that is.
+    full: Option<ClosedChunk>,
+    spare: Columns,
     index: Vec<(u64, ChunkHeader)>,
     compressor: zstd::bulk::Compressor<'static>,
     /// Nothing more is written after an error, nor after the end.
@@ -69,6 +73,8 @@ impl<W: Write> TraceWriter<W> {
             file,
             offset: 0,
             open: Vec::new(),
+            full: None,
+            spare: Columns::default(),
             index: Vec::new(),
             compressor,
             closed: false,
@@ -100,6 +106,9 @@ impl<W: Write> TraceWriter<W> {
         if self.closed {
             return Ok(());
         }
+        if !self.compress()? {
+            self.write_full()?;
+        }
         let hart = batch.hart.0;
         let slot = match self.open.iter().position(|(number, _)| *number == hart) {
             Some(slot) => slot,
@@ -119,7 +128,7 @@ impl<W: Write> TraceWriter<W> {
             });
         }
         if chunk.is_full() {
-            self.write_chunk(slot)
+            self.close_chunk(slot)
         } else {
             Ok(())
         }
@@ -152,19 +161,44 @@ impl<W: Write> TraceWriter<W> {
     fn write_open(&mut self) -> Result<(), TraceError> {
         for slot in 0..self.open.len() {
             if !self.closed && !self.open[slot].1.is_empty() {
-                self.write_chunk(slot)?;
+                self.close_chunk(slot)?;
             }
         }
+        self.write_full()
+    }
+
+    /// Closes a chunk, which is written once it is compressed. That before is written now.
+    fn close_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
+        self.write_full()?;
+        let spare = std::mem::take(&mut self.spare);
+        self.full = Some(self.open[slot].1.close(spare));
         Ok(())
     }
 
-    fn write_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
-        let mut bytes = Vec::new();
-        let header = self.open[slot].1.finish(&mut self.compressor, &mut bytes);
-        let header = header.map_err(|source| self.failed(source))?;
-        let offset = self.offset;
-        self.write(&bytes)?;
-        self.index.push((offset, header));
+    /// Does another part of the full chunk's compression; false: nothing is left of it.
+    fn compress(&mut self) -> Result<bool, TraceError> {
+        match &mut self.full {
+            Some(chunk) => chunk
+                .compress(&mut self.compressor)
+                .map_err(|source| self.failed(source)),
+            None => Ok(false),
+        }
+    }
+
+    /// Writes the full chunk, if there is one.
+    fn write_full(&mut self) -> Result<(), TraceError> {
+        if self.closed {
+            return Ok(());
+        }
+        while self.compress()? {}
+        if let Some(chunk) = self.full.take() {
+            let mut bytes = Vec::new();
+            let (header, columns) = chunk.put(&mut bytes);
+            self.spare = columns;
+            let offset = self.offset;
+            self.write(&bytes)?;
+            self.index.push((offset, header));
+        }
         Ok(())
     }
 

@@ -118,33 +118,64 @@ impl ChunkEncoder {
         Ok(())
     }
 
-    /// Compresses the chunk, appends it to `out`, and starts the next.
-    pub(in crate::trace) fn finish(
-        &mut self,
-        compressor: &mut zstd::bulk::Compressor<'_>,
-        out: &mut Vec<u8>,
-    ) -> std::io::Result<ChunkHeader> {
-        let mut payload = Vec::new();
-        for (column, sizes) in self.columns.iter().zip(&mut self.header.columns) {
-            let packed = if column.is_empty() {
-                Vec::new()
-            } else {
-                compressor.compress(column)?
-            };
-            *sizes = (column.len() as u32, packed.len() as u32);
-            payload.extend(packed);
-        }
-        self.header.payload_crc = crc32fast::hash(&payload);
-        self.header.put(out);
-        out.extend(payload);
-        let header = self.header;
-        self.header = ChunkHeader {
-            hart: header.hart,
+    /// Closes the chunk, and starts the next in the memory of `spare`, another one's columns.
+    pub(in crate::trace) fn close(&mut self, mut spare: Columns) -> ClosedChunk {
+        spare.clear();
+        let next = ChunkHeader {
+            hart: self.header.hart,
             ..ChunkHeader::default()
         };
-        self.columns.clear();
         self.records.clear();
         self.facts = FactsState::default();
-        Ok(header)
+        ClosedChunk {
+            header: std::mem::replace(&mut self.header, next),
+            columns: std::mem::replace(&mut self.columns, spare),
+            compressed: 0,
+            payload: Vec::new(),
+        }
+    }
+}
+
+/// A chunk that is whole, and is compressed one column at a time: all at once takes up to a millisecond, in which others
+/// may wait.
+#[derive(Debug)]
+pub(in crate::trace) struct ClosedChunk {
+    header: ChunkHeader,
+    columns: Columns,
+    compressed: usize,
+    payload: Vec<u8>,
+}
+
+impl ClosedChunk {
+    /// Compresses another column; false: all are.
+    pub(in crate::trace) fn compress(
+        &mut self,
+        compressor: &mut zstd::bulk::Compressor<'_>,
+    ) -> std::io::Result<bool> {
+        let columns = self.columns.iter().zip(&mut self.header.columns);
+        let mut rest = columns.enumerate().skip(self.compressed);
+        let Some((number, (column, sizes))) = rest.find(|(_, (column, _))| !column.is_empty())
+        else {
+            return Ok(false);
+        };
+        let packed = compressor.compress(column)?;
+        *sizes = (column.len() as u32, packed.len() as u32);
+        self.payload.extend(packed);
+        self.compressed = number + 1;
+        Ok(true)
+    }
+
+    /// Appends the chunk, all of which is compressed, to `out`; its header, and its memory.
+    pub(in crate::trace) fn put(self, out: &mut Vec<u8>) -> (ChunkHeader, Columns) {
+        let Self {
+            mut header,
+            columns,
+            payload,
+            ..
+        } = self;
+        header.payload_crc = crc32fast::hash(&payload);
+        header.put(out);
+        out.extend(payload);
+        (header, columns)
     }
 }
