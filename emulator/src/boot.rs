@@ -12,7 +12,7 @@ use crate::failure::BadInput;
 use crate::gdb;
 use crate::guest::GuestFiles;
 use crate::net;
-use crate::spec::{Mode, parse_size};
+use crate::spec::{Mode, Threads, parse_size};
 use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
 
@@ -41,6 +41,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         input: Some(input.clone()),
         drives: &args.drive,
         write_drives: true,
+        threads: Threads::default(),
         translator: args.translator,
         share: args.share.as_deref(),
         net: net::of(args.net, &args.hostfwd)?,

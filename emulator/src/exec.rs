@@ -11,7 +11,7 @@ use machine::{
 use crate::cli::ExecArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::gdb;
-use crate::spec::parse_size;
+use crate::spec::{Threads, parse_size};
 use crate::system::{Setup, System, harts};
 
 /// Runs the ELF; the exit status is the test's.
@@ -27,6 +27,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         input: None,
         drives: &[],
         write_drives: false,
+        threads: Threads::default(),
         translator: args.translator,
         share: None,
         net: None,

@@ -29,17 +29,19 @@ use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
 use boot::Boot;
+pub use host::Helper;
 use host::Host;
 use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
 use self_profile::SelfProfile;
+pub use self_profile::sample_this_thread;
 
 /// Instructions between two looks at the outside world. Part of what makes runs equal: where the
 /// hart pauses must not depend on the host (but with a network).
 const SLICE: u64 = 1 << 20;
-/// Batches that may wait for the host's side: 16 MiB.
-const IN_FLIGHT: usize = 64;
+/// Batches that may wait for the host's side: 4 MiB.
+const IN_FLIGHT: usize = 128;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
@@ -152,6 +154,7 @@ fn simulate(
         drives: &plan.spec.guest.drive,
         write_drives: false,
         translator: plan.spec.run.translator,
+        threads: plan.spec.run.threads,
         share: Some(share),
         net,
         live: plan.spec.guest.net != Net::None,
@@ -244,8 +247,9 @@ fn timing(
         recorders = senders;
         *host = Some(Host::start(plan, out, stream)?);
     }
+    let helper = host.as_ref().map(Host::helper);
     let stages = record.stages && record.trace;
-    Ok(system.timing(&plan.preset, recorders, stages))
+    Ok(system.timing(&plan.preset, recorders, stages, helper))
 }
 
 /// Puts the host's files where the guest's command finds them.

@@ -129,6 +129,30 @@ impl From<Translator> for machine::Translate {
     }
 }
 
+/// Threads of the host that simulate under the timing core; the results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threads {
+    /// Two, if the host has so many processors and the guest one hart, as long as they seldom wait for each other.
+    #[default]
+    Auto,
+    /// One.
+    One,
+    /// Two, if the guest has one hart.
+    Two,
+}
+
+impl Threads {
+    /// One, if the host has but one processor and nobody says otherwise.
+    pub fn of_this_host(self) -> Self {
+        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        match self {
+            Self::Auto if !several => Self::One,
+            other => other,
+        }
+    }
+}
+
 /// The guest's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -160,6 +184,9 @@ pub struct Run {
     pub boot: Mode,
     /// What a functional boot translates to host code.
     pub translator: Translator,
+    /// Threads of the host that simulate under the timing core. Not part of what a run is: results are the same.
+    #[serde(skip_serializing)]
+    pub threads: Threads,
     /// A functional boot is done once: later runs go on from where its guest mounts the shared folder.
     pub checkpoint: bool,
     /// Shell command that the guest runs; none: the guest's own init decides.
@@ -177,6 +204,7 @@ impl Default for Run {
         Self {
             boot: Mode::default(),
             translator: Translator::default(),
+            threads: Threads::default(),
             checkpoint: true,
             command: None,
             files: Vec::new(),

@@ -1,11 +1,11 @@
 //! What hangs on the timing core's commit stage: the TIP unit in band, the recorder out of band.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
     Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder, Stages,
 };
+use isa::SharedCycle;
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
@@ -21,10 +21,13 @@ pub struct TipPort {
 impl TipPort {
     /// The first commit after this cycle concerns the unit or the side band.
     fn due(&self) -> u64 {
-        if self.side_band.is_empty() {
-            self.unit.next_sample()
-        } else {
-            0
+        if !self.side_band.is_empty() {
+            return 0;
+        }
+        match self.unit.next_sample() {
+            // It waits for another privilege.
+            u64::MAX if self.unit.is_enabled() => u64::MAX - 1,
+            cycle => cycle,
         }
     }
 }
@@ -32,9 +35,9 @@ impl TipPort {
 /// A [`TipPort`] with two owners.
 #[derive(Clone, Debug)]
 pub struct SharedTip {
-    port: Rc<RefCell<TipPort>>,
+    port: Arc<Mutex<TipPort>>,
     /// [`TipPort::due`], so that a commit costs one comparison.
-    due: Rc<Cell<u64>>,
+    due: SharedCycle,
 }
 
 impl SharedTip {
@@ -45,19 +48,23 @@ impl SharedTip {
             side_band: Vec::new(),
         };
         Self {
-            due: Rc::new(Cell::new(port.due())),
-            port: Rc::new(RefCell::new(port)),
+            due: SharedCycle::new(port.due()),
+            port: Arc::new(Mutex::new(port)),
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TipPort> {
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the unit.
     pub fn read<R>(&self, read: impl FnOnce(&TipUnit) -> R) -> R {
-        read(&self.port.borrow().unit)
+        read(&self.lock().unit)
     }
 
     /// Changes the unit or the side band.
     pub fn change<R>(&self, change: impl FnOnce(&mut TipPort) -> R) -> R {
-        let mut port = self.port.borrow_mut();
+        let mut port = self.lock();
         let result = change(&mut port);
         self.due.set(port.due());
         result
@@ -81,18 +88,28 @@ pub struct Stream<const STAGES: bool> {
     recorder: Recorder,
     origins: Vec<Origin>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
-    irq_at: Rc<Cell<u64>>,
+    irq_at: SharedCycle,
 }
 
 impl<const STAGES: bool> Stream<STAGES> {
     /// A sink for `tip`.
-    pub fn new(tip: SharedTip, recorder: Recorder, irq_at: Rc<Cell<u64>>) -> Self {
+    pub fn new(tip: SharedTip, recorder: Recorder, irq_at: SharedCycle) -> Self {
         Self {
             tip,
             recorder,
             origins: Vec::new(),
             irq_at,
         }
+    }
+
+    /// The cycle of the next interrupt goes to `irq_at` from now on; where it went before.
+    pub fn raise(&mut self, irq_at: SharedCycle) -> SharedCycle {
+        std::mem::replace(&mut self.irq_at, irq_at)
+    }
+
+    /// A commit up to this cycle changes nothing on the bus. With `u64::MAX`, no change of privilege makes it less.
+    pub fn quiet(&self) -> SharedCycle {
+        self.tip.due.clone()
     }
 
     /// Saves the last commits before the end of `cycle`, or loads them; how many. Their instructions get the first numbers:

@@ -21,7 +21,8 @@ use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 use crate::net::Cable;
 use crate::pace::Pace;
-use crate::spec::{MAX_HARTS, Mode, Translator};
+use crate::run::Helper;
+use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::SharedTip;
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
@@ -51,6 +52,8 @@ pub struct Setup<'a> {
     pub write_drives: bool,
     /// What is translated to host code in functional mode.
     pub translator: Translator,
+    /// Threads that simulate under the timing core.
+    pub threads: Threads,
     /// Host folder for the guest, 9p tag `out`.
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
@@ -87,6 +90,7 @@ pub struct System {
     pace: Option<Pace>,
     /// What the harts implement beyond RV64GC.
     extensions: Extensions,
+    threads: Threads,
 }
 
 /// What executes instructions: the timing cores, where there are any and they do not rest.
@@ -154,6 +158,8 @@ impl Snapshot for System {
             tips: _,
             pace: _,
             extensions,
+            // Results are the same.
+            threads: _,
         } = self;
         archive.same("bytes of memory", &board.bus.ram.size().to_string())?;
         archive.same("harts", &(1 + others.len()).to_string())?;
@@ -229,6 +235,7 @@ impl System {
             tips,
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
+            threads: setup.threads,
         })
     }
 
@@ -286,13 +293,19 @@ impl System {
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
             Mode::Functional => Engine::FUNCTIONAL,
-            Mode::Timing => self.timing(preset, Vec::new(), false),
+            Mode::Timing => self.timing(preset, Vec::new(), false, None),
         }
     }
 
     /// The timing cores of `preset` with their streams, which record all `stages` or those of commit; both start in
     /// the harts' present cycles. Without a recorder for each hart, nothing is recorded.
-    pub fn timing(&self, preset: &Preset, recorders: Vec<Recorder>, stages: bool) -> Engine {
+    pub fn timing(
+        &self,
+        preset: &Preset,
+        recorders: Vec<Recorder>,
+        stages: bool,
+        helper: Option<Helper>,
+    ) -> Engine {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let starts: Vec<u64> = harts.map(Hart::cycle).collect();
         let recorders = if recorders.len() == starts.len() {
@@ -307,8 +320,8 @@ impl System {
         let recorded = starts.into_iter().zip(recorders).zip(tips);
         let irq_at = &self.board.bus.irq_at;
         let cores = match stages {
-            false => timed::<false>(preset, recorded, irq_at),
-            true => timed::<true>(preset, recorded, irq_at),
+            false => timed::<false>(preset, recorded, irq_at, helper, self.threads),
+            true => timed::<true>(preset, recorded, irq_at, helper, self.threads),
         };
         Engine {
             cores: Some(cores),

@@ -1,13 +1,13 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
 use commit_trace::{RecordError, Recorder};
+use isa::SharedCycle;
 use machine::{Bus, Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
-use timing::{Core, Preset, SharedMemory, Stats};
+use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 
+use crate::run::{Helper, sample_this_thread};
+use crate::spec::Threads;
 use crate::stream::{SharedTip, Stream};
 
 /// Timing cores with their streams, one per hart.
@@ -30,6 +30,10 @@ pub trait Timed {
 struct Timing<const STAGES: bool> {
     core: Core<Stream<STAGES>>,
     rested: u64,
+    /// Reads what is recorded.
+    helper: Option<Helper>,
+    /// The hart waited for it rarely the last time.
+    apart: bool,
 }
 
 /// Cores of `preset`, one for each of what is `recorded`: its first cycle is the one after the number, its stream has
@@ -37,27 +41,75 @@ struct Timing<const STAGES: bool> {
 pub fn timed<const STAGES: bool>(
     preset: &Preset,
     recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
-    irq_at: &Rc<Cell<u64>>,
+    irq_at: &SharedCycle,
+    helper: Option<Helper>,
+    threads: Threads,
 ) -> Box<dyn Timed> {
     let memory = SharedMemory::new(preset, recorded.len());
     let cores = recorded
         .enumerate()
         .map(|(hart, ((start, recorder), tip))| {
-            let stream = Stream::<STAGES>::new(tip, recorder, Rc::clone(irq_at));
+            let stream = Stream::<STAGES>::new(tip, recorder, irq_at.clone());
             Timing {
                 core: Core::sharing(&memory, hart, preset, stream).started_at(start),
                 rested: 0,
+                helper: helper.clone(),
+                apart: true,
             }
         });
-    Box::new(cores.collect::<Vec<_>>())
+    Box::new(Cores {
+        cores: cores.collect(),
+        threads: threads.of_this_host(),
+    })
 }
 
-impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
+/// A thread of its own is worth its start for so many instructions,
+const WORTH_A_THREAD: u64 = 1 << 16;
+/// and for so many each time that the hart waits for the core.
+const WORTH_WAITING: u64 = 1 << 8;
+
+impl<const STAGES: bool> Timing<STAGES> {
+    /// Executes on its hart.
+    fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, threads: Threads) -> RunExit {
+        let raised = SharedCycle::new(u64::MAX);
+        let irq_at = self.core.sink_mut().raise(raised.clone());
+        let helper = self.helper.as_ref();
+        let lines = Lines {
+            quiet: &self.core.sink().quiet(),
+            raised: &raised,
+            irq_at: &irq_at,
+            spare: &|what| helper.is_some_and(|helper| helper.help(what)),
+        };
+        let before = hart.instructions();
+        let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());
+        let apart = match threads {
+            Threads::One => false,
+            Threads::Two => true,
+            Threads::Auto => self.apart && limit.instructions >= WORTH_A_THREAD,
+        };
+        let (exit, waits) = match apart {
+            true => run_apart(&mut self.core, lines, sample_this_thread, run),
+            false => run_ahead(&mut self.core, lines, run),
+        };
+        self.apart = hart.instructions() - before > waits * WORTH_WAITING;
+        self.core.sink_mut().raise(irq_at);
+        exit
+    }
+}
+
+/// The cores of all harts.
+struct Cores<const STAGES: bool> {
+    cores: Vec<Timing<STAGES>>,
+    /// Of a single one.
+    threads: Threads,
+}
+
+impl<const STAGES: bool> Timed for Cores<STAGES> {
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
-        if let ([hart], [timing]) = (&mut *harts, &mut self[..]) {
-            return hart.run(bus, &mut timing.core, limit);
+        if let ([hart], [timing]) = (&mut *harts, &mut self.cores[..]) {
+            return timing.run(hart, bus, limit, self.threads);
         }
-        let cores = self.iter_mut().map(|timing| &mut timing.core);
+        let cores = self.cores.iter_mut().map(|timing| &mut timing.core);
         let mut pairs: Vec<_> = harts
             .iter_mut()
             .map(|hart| &mut **hart)
@@ -67,7 +119,7 @@ impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
     }
 
     fn go_on(&mut self, cycle: u64) {
-        for Timing { core, rested } in self {
+        for Timing { core, rested, .. } in &mut self.cores {
             *rested += cycle.saturating_sub(core.cycle());
             isa::TimingModel::idle_until(core, cycle);
             isa::TimingModel::region(core, true);
@@ -75,13 +127,13 @@ impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
     }
 
     fn region(&mut self, start: bool) {
-        for Timing { core, .. } in self {
+        for Timing { core, .. } in &mut self.cores {
             isa::TimingModel::region(core, start);
         }
     }
 
     fn stats(&self) -> Vec<Stats> {
-        let counted = self.iter().map(|Timing { core, rested }| {
+        let counted = self.cores.iter().map(|Timing { core, rested, .. }| {
             let stats = core.stats();
             Stats {
                 cycles: stats.cycles - rested,
@@ -93,7 +145,7 @@ impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
     }
 
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {
-        for (Timing { core, .. }, hart) in self.iter_mut().zip(harts) {
+        for (Timing { core, .. }, hart) in self.cores.iter_mut().zip(harts) {
             core.snapshot(archive)?;
             let cycle = core.cycle();
             let recent = core.sink_mut().recent(cycle, archive)?;
@@ -107,7 +159,7 @@ impl<const STAGES: bool> Timed for Vec<Timing<STAGES>> {
 
     fn finish(self: Box<Self>) -> Result<(), RecordError> {
         // All of them end, whatever comes of the first.
-        let ends = self
+        let ends = { self.cores }
             .into_iter()
             .map(|timing| timing.core.into_sink().finish());
         let ends: Vec<Result<(), RecordError>> = ends.collect();

@@ -46,8 +46,11 @@ fn equal_runs_are_equal_and_recording_is_invisible() {
     let dir = scratch("runs-equal");
     let spec = spec(&dir, "");
     let (a, b, bare) = (dir.join("a"), dir.join("b"), dir.join("bare"));
-    finished(run(&spec, &a));
-    finished(run(&spec, &b));
+    for (out, threads) in [(&a, "one"), (&b, "two")] {
+        let mut command = run(&spec, out);
+        command.args(["--set", &format!("run.threads={threads}")]);
+        finished(command);
+    }
     let mut unrecorded = run(&spec, &bare);
     unrecorded.args([
         "--set",

@@ -17,7 +17,7 @@ MODES = {
     "profilers": ["record.trace=false"],
     "trace": [],
 }
-PARTS = ["front_end", "rename_and_issue", "execute", "memory", "records", "other"]
+PARTS = ["front_end", "rename_and_issue", "execute", "memory", "records", "hand_over", "profilers", "other"]
 
 
 def workloads(args):
@@ -84,7 +84,8 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench timing", description=__doc__, epilog="""
 Workloads: boot (Linux to the command, under the timing core), and after a functional boot: integer (CoreMark-like),
 matrix (doubles), chase (pointers, 64 MiB), sort (qsort), interpreter (Debian's perl).
-Parts of the host's time are the hart thread's, sampled by itself; the profilers and the trace have a thread too.
+Parts of the host's processor time are those of the hart's thread and the core's, sampled by themselves; the profilers
+and the trace have a thread too.
 Example: scripts/bench timing --only sort,interpreter --repeat 3""",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--format", choices=["text", "json"], default="text",

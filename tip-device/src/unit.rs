@@ -93,6 +93,11 @@ impl TipUnit {
         self.timer.next()
     }
 
+    /// The timer runs, if only in some privilege modes.
+    pub fn is_enabled(&self) -> bool {
+        self.timer.control() & control::ENABLE != 0
+    }
+
     /// Level of the interrupt line.
     pub fn irq(&self) -> bool {
         !self.fifo.is_empty() && self.timer.control() & control::IRQ_ENABLE != 0

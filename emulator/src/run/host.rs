@@ -1,23 +1,35 @@
-//! The host's side of the channel: trace file and profilers, on a thread of their own.
+//! The host's side of the channel: trace file and profilers, on a thread of their own, or on those of hart and core while
+//! they wait for each other.
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use commit_trace::{BatchStream, TraceSummary, TraceWriter};
+use commit_trace::{Backlog, Batch, BatchStream, Over, TraceSummary, TraceWriter};
 use profile::{Evaluation, Evaluator, Region};
+use timing::Spare;
 
-use super::Plan;
 use super::description::metadata;
+use super::{IN_FLIGHT, Plan};
 use crate::failure::bad_input;
 use crate::spec;
 
+/// The thread looks so often whether batches wait: to be woken for each would take the hart's thread some 10 µs.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+/// So many looks after somebody helped, nobody does any more.
+const ALONE: u32 = 8;
+
+/// Batches that may wait until the core's thread reads some itself: what a second-level cache holds.
+const MANY: usize = 16;
+
 /// The thread and its state.
 pub struct Host {
-    thread: JoinHandle<HostOutcome>,
-    failed: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+    helper: Helper,
 }
 
 /// What came of it.
@@ -28,6 +40,47 @@ pub struct HostOutcome {
     pub evaluations: Vec<Evaluation>,
     /// Why recording stopped early.
     pub error: Option<anyhow::Error>,
+}
+
+/// Takes batches, in order.
+struct Reader {
+    stream: BatchStream,
+    /// It is in the trace, and the profilers have not seen it.
+    written: Option<Batch>,
+    writer: Option<TraceWriter<File>>,
+    evaluators: Vec<Evaluator>,
+    /// The profilers stopped early.
+    broken: bool,
+    error: Option<anyhow::Error>,
+}
+
+/// Does the thread's work for it.
+#[derive(Clone)]
+pub struct Helper {
+    reader: Arc<Mutex<Reader>>,
+    backlog: Backlog,
+    /// Somebody did lately.
+    helps: Arc<AtomicBool>,
+}
+
+impl Helper {
+    /// Takes a batch, if one waits and nobody else does it; false: there was nothing to do.
+    pub fn help(&self, what: Spare) -> bool {
+        let enough = match what {
+            Spare::Any => 1,
+            Spare::Urgent => MANY,
+        };
+        if self.backlog.batches() < enough {
+            return false;
+        }
+        match self.reader.try_lock() {
+            Ok(mut reader) => {
+                self.helps.store(true, Relaxed);
+                reader.take_one() == Ok(true)
+            }
+            Err(_) => false,
+        }
+    }
 }
 
 impl Host {
@@ -60,60 +113,120 @@ impl Host {
                 false => evaluator,
             }
         });
-        let evaluators = evaluators.collect();
-        let failed = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&failed);
-        let thread = std::thread::Builder::new()
+        let backlog = stream.backlog();
+        let reader = Arc::new(Mutex::new(Reader {
+            stream,
+            written: None,
+            writer,
+            evaluators: evaluators.collect(),
+            broken: false,
+            error: None,
+        }));
+        let helper = Helper {
+            reader,
+            backlog,
+            helps: Arc::default(),
+        };
+        let shared = helper.clone();
+        let thread = thread::Builder::new()
             .name("host".into())
-            .spawn(move || drain(stream, writer, evaluators, &flag))?;
-        Ok(Self { thread, failed })
+            .spawn(move || drain(&shared))?;
+        Ok(Self { thread, helper })
+    }
+
+    /// Does the thread's work for it.
+    pub fn helper(&self) -> Helper {
+        self.helper.clone()
     }
 
     /// True once something could not be recorded.
     pub fn failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
+        // If the thread is at work, the next look tells.
+        { self.helper.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 
     /// Waits for the rest of the stream.
     pub fn finish(self) -> anyhow::Result<HostOutcome> {
-        self.thread
-            .join()
-            .map_err(|_| anyhow::anyhow!("the recording thread panicked"))
+        let panicked = || anyhow::anyhow!("the recording thread panicked");
+        self.thread.join().map_err(|_| panicked())?;
+        let reader = Arc::into_inner(self.helper.reader).ok_or_else(panicked)?;
+        let reader = reader.into_inner().map_err(|_| panicked())?;
+        Ok(reader.finish())
     }
 }
 
-fn drain(
-    mut stream: BatchStream,
-    mut writer: Option<TraceWriter<File>>,
-    mut evaluators: Vec<Evaluator>,
-    failed: &AtomicBool,
-) -> HostOutcome {
-    let mut error: Option<anyhow::Error> = None;
-    let mut fail = |e: anyhow::Error| {
-        failed.store(true, Ordering::Relaxed);
-        error.get_or_insert(e);
-    };
-    let mut broken = false;
-    while let Some(batch) = stream.next() {
-        if let Some(w) = &mut writer
-            && let Err(e) = w.batch(&batch)
-        {
-            fail(e.into());
-            writer = None;
+/// Takes what nobody else takes, until the stream ends. It leaves batches to whoever helps, as long as somebody does
+/// and there is room for more: then it needs no processor of its own.
+fn drain(helper: &Helper) {
+    let mut alone = ALONE;
+    loop {
+        alone = match helper.helps.swap(false, Relaxed) {
+            true => 0,
+            false => ALONE.min(alone + 1),
+        };
+        let waiting = helper.backlog.batches();
+        let taken = match alone {
+            // Once more, so that the end is seen.
+            ALONE => waiting + 1,
+            _ => waiting.saturating_sub(IN_FLIGHT * 3 / 4),
+        };
+        for _ in 0..taken {
+            let mut reader = helper.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            match reader.take_one() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(Over) => return,
+            }
         }
-        if let Some(e) = evaluators.get_mut(batch.hart.0 as usize)
-            && !broken
-            && let Err(e) = e.batch(&batch)
-        {
-            broken = true;
-            fail(e.into());
-        }
-        stream.recycle(batch);
+        thread::sleep(BETWEEN_LOOKS);
     }
-    let trace = writer.and_then(|w| w.finish().map_err(|e| fail(e.into())).ok());
-    HostOutcome {
-        trace,
-        evaluations: evaluators.into_iter().map(Evaluator::finish).collect(),
-        error,
+}
+
+impl Reader {
+    /// Does something for the next batch, if there is one already: then true.
+    fn take_one(&mut self) -> Result<bool, Over> {
+        if let Some(batch) = self.written.take() {
+            self.evaluate(&batch);
+            self.stream.recycle(batch);
+            return Ok(true);
+        }
+        let Some(batch) = self.stream.look()? else {
+            return Ok(false);
+        };
+        let Some(writer) = &mut self.writer else {
+            self.evaluate(&batch);
+            self.stream.recycle(batch);
+            return Ok(true);
+        };
+        if let Err(e) = writer.batch(&batch) {
+            self.error.get_or_insert(e.into());
+            self.writer = None;
+        }
+        self.written = Some(batch);
+        Ok(true)
+    }
+
+    fn evaluate(&mut self, batch: &Batch) {
+        if let Some(evaluator) = self.evaluators.get_mut(batch.hart.0 as usize)
+            && !self.broken
+            && let Err(e) = evaluator.batch(batch)
+        {
+            self.broken = true;
+            self.error.get_or_insert(e.into());
+        }
+    }
+
+    fn finish(mut self) -> HostOutcome {
+        let trace = self.writer.and_then(|writer| {
+            let summary = writer
+                .finish()
+                .map_err(|e| self.error.get_or_insert(e.into()));
+            summary.ok()
+        });
+        HostOutcome {
+            trace,
+            evaluations: self.evaluators.into_iter().map(Evaluator::finish).collect(),
+            error: self.error,
+        }
     }
 }

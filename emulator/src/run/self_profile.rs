@@ -1,10 +1,12 @@
 //! Where the host's time goes: a run samples itself (`tipsim run --self-profile`).
 //!
-//! A timer that counts the hart thread's processor time interrupts it; the handler notes the instruction. Debug
-//! information then tells which source file it comes from, through all that was inlined.
+//! Timers that count the processor time of the hart's thread and of the core's interrupt them; the handler notes the
+//! instruction. Debug information then tells which source file it comes from, through all that was inlined.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Processor time between samples: 2 ms less a bit, so that nothing beats against it.
 const PERIOD_NS: libc::c_long = 1_999_000;
@@ -12,11 +14,35 @@ const PERIOD_NS: libc::c_long = 1_999_000;
 const MOST: usize = 1 << 20;
 
 /// Parts of the simulator: name, and where its sources lie. The first that fits counts.
-const PARTS: [(&str, &[&str]); 5] = [
-    ("front_end", &["timing/src/front", "timing/src/predict"]),
-    ("memory", &["timing/src/lsu", "timing/src/mem"]),
+const PARTS: [(&str, &[&str]); 7] = [
+    (
+        "hand_over",
+        &["timing/src/ahead", "timing/src/path/followed.rs"],
+    ),
+    (
+        "front_end",
+        &[
+            "timing/src/path/mod.rs",
+            "timing/src/front",
+            "timing/src/predict",
+        ],
+    ),
+    (
+        "memory",
+        &["timing/src/path/", "timing/src/lsu", "timing/src/mem"],
+    ),
     ("rename_and_issue", &["timing/src"]),
     ("execute", &["machine/src", "isa/src"]),
+    // What the sampled threads do of it while they wait for each other.
+    (
+        "profilers",
+        &[
+            "profile/src",
+            "commit-trace/src/span",
+            "commit-trace/src/trace",
+            "emulator/src/run/host.rs",
+        ],
+    ),
     (
         "records",
         &[
@@ -33,10 +59,34 @@ const OTHER: &str = "other";
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static SAMPLES: [AtomicU64; MOST] = [const { AtomicU64::new(0) }; MOST];
 
-/// Samples the thread that started it, while it lives.
-pub struct SelfProfile {
-    timer: libc::timer_t,
+/// There is a [`SelfProfile`].
+static SAMPLING: AtomicBool = AtomicBool::new(false);
+/// Of the last core's thread: processor time to the next sample.
+static LEFT_NS: AtomicU64 = AtomicU64::new(PERIOD_NS as u64);
+
+thread_local! {
+    /// The timer of a core's thread.
+    static TIMER: RefCell<Option<Timer>> = const { RefCell::new(None) };
 }
+
+/// Samples the thread that started it, and those that [`sample_this_thread`], while it lives.
+pub struct SelfProfile {
+    timer: Timer,
+    started: Instant,
+}
+
+/// Samples the calling thread until it ends, if there is a [`SelfProfile`]. There are many such threads, one after
+/// the other, which are sampled as if they were one.
+pub fn sample_this_thread() {
+    if SAMPLING.load(Ordering::Relaxed) {
+        let left = LEFT_NS.load(Ordering::Relaxed).max(1);
+        // Nobody hears of it if that fails; it did not for the first thread.
+        TIMER.set(Timer::start(left as libc::c_long).ok());
+    }
+}
+
+/// Interrupts the thread that started it.
+struct Timer(libc::timer_t);
 
 impl SelfProfile {
     /// Starts. There can be one at a time.
@@ -53,30 +103,21 @@ impl SelfProfile {
                 &action,
                 std::ptr::null_mut(),
             ))?;
-            let mut event: libc::sigevent = std::mem::zeroed();
-            event.sigev_notify = libc::SIGEV_THREAD_ID;
-            event.sigev_signo = libc::SIGPROF;
-            event.sigev_notify_thread_id = libc::gettid();
-            let mut timer: libc::timer_t = std::ptr::null_mut();
-            let clock = libc::CLOCK_THREAD_CPUTIME_ID;
-            check(libc::timer_create(clock, &mut event, &mut timer))?;
-            let profile = Self { timer };
-            let period = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: PERIOD_NS,
-            };
-            let spec = libc::itimerspec {
-                it_interval: period,
-                it_value: period,
-            };
-            check(libc::timer_settime(timer, 0, &spec, std::ptr::null_mut()))?;
-            Ok(profile)
         }
+        let profile = Self {
+            timer: Timer::start(PERIOD_NS)?,
+            started: Instant::now(),
+        };
+        SAMPLING.store(true, Ordering::Relaxed);
+        Ok(profile)
     }
 
-    /// Ends; the share of the thread's time that each part took.
+    /// Ends; the processor time that each part took, of both threads, as a share of the time that went by.
     pub fn finish(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
-        drop(self);
+        SAMPLING.store(false, Ordering::Relaxed);
+        let Self { timer, started } = self;
+        drop(timer);
+        let elapsed = started.elapsed().as_secs_f64();
         let taken = TAKEN.load(Ordering::Relaxed).min(MOST);
         let mut addresses: BTreeMap<u64, u64> = BTreeMap::new();
         for sample in &SAMPLES[..taken] {
@@ -85,17 +126,47 @@ impl SelfProfile {
         let image = Image::load()?;
         let mut parts: BTreeMap<_, f64> = PARTS.iter().map(|&(name, _)| (name, 0.0)).collect();
         for (address, count) in addresses {
-            let share = count as f64 / taken as f64;
+            let share = count as f64 * PERIOD_NS as f64 / 1e9 / elapsed;
             *parts.entry(image.part(address)).or_default() += share;
         }
         Ok(parts)
     }
 }
 
-impl Drop for SelfProfile {
+impl Timer {
+    /// Starts one that fires first after so many nanoseconds of the thread's time.
+    fn start(first: libc::c_long) -> std::io::Result<Self> {
+        // SAFETY: all structures are plain data that zeroes are valid for; `timer` is written before it is read.
+        unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGPROF;
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer: libc::timer_t = std::ptr::null_mut();
+            let clock = libc::CLOCK_THREAD_CPUTIME_ID;
+            check(libc::timer_create(clock, &mut event, &mut timer))?;
+            let timer = Self(timer);
+            let nanoseconds = |tv_nsec| libc::timespec { tv_sec: 0, tv_nsec };
+            let spec = libc::itimerspec {
+                it_interval: nanoseconds(PERIOD_NS),
+                it_value: nanoseconds(first),
+            };
+            check(libc::timer_settime(timer.0, 0, &spec, std::ptr::null_mut()))?;
+            Ok(timer)
+        }
+    }
+}
+
+impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the timer was created in `start` and is deleted once.
-        unsafe { libc::timer_delete(self.timer) };
+        // SAFETY: the timer was created in `start`, is read before it is deleted, and is deleted once.
+        unsafe {
+            let mut spec: libc::itimerspec = std::mem::zeroed();
+            if libc::timer_gettime(self.0, &mut spec) == 0 {
+                LEFT_NS.store(spec.it_value.tv_nsec as u64, Ordering::Relaxed);
+            }
+            libc::timer_delete(self.0);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod name;
 mod operand;
 mod pattern;
 mod port;
+mod shared_cycle;
 mod table;
 mod trap;
 
@@ -35,8 +36,9 @@ pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
 pub use port::{
-    Executed, MemAccess, MemKind, Operand, PageWalk, PageWalker, PerfEvent, RUN_STEPS, Run,
-    StaticId, StaticInst, Step, TimingModel, Untimed,
+    Executed, MemAccess, MemKind, Operand, PageWalk, PerfEvent, RUN_STEPS, Run, StaticId,
+    StaticInst, Step, TimingModel, Untimed,
 };
+pub use shared_cycle::SharedCycle;
 pub use table::Op;
 pub use trap::{Exception, Interrupt, Privilege, Trap};

@@ -189,12 +189,6 @@ pub struct PageWalk {
     pub page_bits: u8,
 }
 
-/// Repeats a page walk without side effects, for a timing model whose TLB missed.
-pub trait PageWalker {
-    /// The walk for `va` under the current `satp`.
-    fn walk(&self, va: u64) -> PageWalk;
-}
-
 /// Events that programmable counters can count (SBI PMU hardware events, chapter 11.1, and the
 /// RISC-V performance events draft).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -241,8 +235,15 @@ pub trait TimingModel {
     /// Announces a static instruction.
     fn define(&mut self, inst: &StaticInst);
 
+    /// The hart walked the page tables for `va`: the walk of every access to the page from now on, until the
+    /// next. Comes before the `fetch`, `retire` or `run` with the first access that needs it, and again after
+    /// translations may have changed.
+    fn translated(&mut self, _va: u64, _walk: &PageWalk) {}
+
     /// Times the front end for the instruction at `pc` (physical address `pa`) and returns the
     /// cycle in which it is decoded. An interrupt that is pending at that cycle is taken in its place.
+    ///
+    /// The cycle need not be exact if it is before `before`: then any later one that is still before it will do.
     fn fetch(
         &mut self,
         id: StaticId,
@@ -250,19 +251,24 @@ pub trait TimingModel {
         pc: u64,
         pa: u64,
         translated: bool,
-        walker: &impl PageWalker,
+        before: u64,
     ) -> u64;
+
+    /// The exact cycle for the one that `fetch` or `run` returned last.
+    fn exactly(&mut self, decoded: u64) -> u64 {
+        decoded
+    }
 
     /// The instruction last passed to `fetch` was tagged with an interrupt: it reaches the ROB's
     /// head, does not execute, and the handler at `handler_pc` is fetched.
     fn interrupt(&mut self, id: StaticId, pc: u64, handler_pc: u64);
 
     /// Times the rest of the pipeline for an executed instruction (or one that raised an exception).
-    fn retire(&mut self, executed: &Executed, walker: &impl PageWalker);
+    fn retire(&mut self, executed: &Executed);
 
-    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is decoded.
-    /// Only for models that take [runs](Self::RUNS).
-    fn run(&mut self, _run: &Run<'_>, _walker: &impl PageWalker) -> u64 {
+    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is decoded,
+    /// exact as that of `fetch`. Only for models that take [runs](Self::RUNS).
+    fn run(&mut self, _run: &Run<'_>, _before: u64) -> u64 {
         0
     }
 
@@ -275,6 +281,12 @@ pub trait TimingModel {
     /// Cycle at which a serialising instruction (a CSR read, an MMIO access) that is executed now
     /// takes effect: the value that `mcycle` and `time` are derived from.
     fn now(&self) -> u64;
+
+    /// That cycle, or any later one if the hart is sure to be asked for it again before: one from which on it wanted to know
+    /// exactly when an instruction is decoded (see [`fetch`](Self::fetch)) has not been reached.
+    fn latest(&self) -> u64 {
+        self.now()
+    }
 
     /// Running total of an event since reset.
     fn count(&self, event: PerfEvent) -> u64;
@@ -297,19 +309,11 @@ pub struct Untimed;
 impl TimingModel for Untimed {
     const TIMED: bool = false;
     fn define(&mut self, _: &StaticInst) {}
-    fn fetch(
-        &mut self,
-        _: StaticId,
-        _: &DecodedInst,
-        _: u64,
-        _: u64,
-        _: bool,
-        _: &impl PageWalker,
-    ) -> u64 {
+    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
         0
     }
     fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
-    fn retire(&mut self, _: &Executed, _: &impl PageWalker) {}
+    fn retire(&mut self, _: &Executed) {}
     fn idle_until(&mut self, _: u64) {}
     fn now(&self) -> u64 {
         0

@@ -1,9 +1,6 @@
 //! The bus: guest memory, the interrupt controllers and every other device, under one clock.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
-use isa::Interrupt;
+use isa::{Interrupt, SharedCycle};
 use snapshot::{Archive, Snapshot};
 
 use crate::clint::{CLINT_SIZE, Clint};
@@ -48,7 +45,7 @@ pub struct Bus {
     pub(crate) pause: bool,
     /// Earliest cycle at which an external unit raised its line in the middle of an instruction,
     /// `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
-    pub irq_at: Rc<Cell<u64>>,
+    pub irq_at: SharedCycle,
     clock: Clock,
     clint: Clint,
     plic: Plic,
@@ -102,7 +99,7 @@ impl Bus {
             now: 0,
             exit: None,
             pause: false,
-            irq_at: Rc::new(Cell::new(u64::MAX)),
+            irq_at: SharedCycle::new(u64::MAX),
             clock,
             clint: Clint::new(harts, clock),
             plic: Plic::new(harts),

@@ -84,8 +84,9 @@ pub struct Hart {
     pub(crate) executed: Executed,
     /// Its data access, and those before it in its run.
     pub(crate) accesses: timed::Accesses,
-    /// Cycle in which it was decoded.
+    /// Cycle in which it was decoded; one before `exact_from` may be too late.
     pub(crate) decoded_at: u64,
+    pub(crate) exact_from: u64,
     /// It takes turns with others under a timing model: then the cycle that it has come to, and the one before which
     /// nothing younger is decoded than what has the machine to itself.
     pub(crate) in_turns: bool,
@@ -183,6 +184,7 @@ impl Snapshot for Hart {
             executed: _,
             accesses: _,
             decoded_at: _,
+            exact_from: _,
             alone_until: _,
             run: _,
             host_to_pa: _,
@@ -257,6 +259,7 @@ impl Hart {
             },
             accesses: timed::Accesses::default(),
             decoded_at: 0,
+            exact_from: 0,
             in_turns: false,
             reached: 0,
             alone_until: 0,

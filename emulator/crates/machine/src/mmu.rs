@@ -2,9 +2,7 @@
 //!
 //! Accessed and dirty bits are never written by hardware (Svade): a clear bit is a page fault.
 
-use isa::{Exception, PageWalk, PageWalker};
-
-use crate::ram::Ram;
+use isa::Exception;
 
 /// What an access wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,36 +209,6 @@ pub(crate) fn permits(leaf_pte: u64, access: Access, rights: Rights) -> bool {
         Access::Fetch => leaf_pte & pte::X != 0,
     };
     reach && needed && leaf_pte & pte::A != 0
-}
-
-/// Repeats walks for a timing model.
-pub(crate) struct Walker<'a> {
-    pub ram: &'a Ram,
-    pub satp: Satp,
-    pub features: PageFeatures,
-}
-
-impl PageWalker for Walker<'_> {
-    fn walk(&self, va: u64) -> PageWalk {
-        let mut result = PageWalk {
-            page_bits: 12,
-            ..PageWalk::default()
-        };
-        if self.satp.levels() == 0 {
-            return result;
-        }
-        let leaf = walk(self.satp, self.features, va, |pa| {
-            if let Some(slot) = result.pte.get_mut(usize::from(result.levels)) {
-                *slot = pa;
-                result.levels += 1;
-            }
-            self.ram.load(pa, 8)
-        });
-        if let Ok(leaf) = leaf {
-            result.page_bits = leaf.page_bits;
-        }
-        result
-    }
 }
 
 #[cfg(test)]

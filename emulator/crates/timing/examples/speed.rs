@@ -5,8 +5,8 @@
 
 use commit_trace::{Commit, CommitSink};
 use isa::{
-    DecodedInst, Executed, InstClass as C, MemAccess, MemKind, Op, Operand, PageWalk, PageWalker,
-    Privilege, StaticId, StaticInst, TimingModel,
+    DecodedInst, Executed, InstClass as C, MemAccess, MemKind, Op, Operand, PageWalk, Privilege,
+    StaticId, StaticInst, TimingModel,
 };
 use timing::{Core, Preset};
 
@@ -26,21 +26,20 @@ impl CommitSink for Count {
     }
 }
 
-/// Pages of 4 KiB, three levels of tables.
-struct Tables;
-
-impl PageWalker for Tables {
-    fn walk(&self, va: u64) -> PageWalk {
-        let table = |level: u64| {
-            0x9000_0000 + level * 0x10_0000 + (va >> (12 + 9 * (2 - level)) << 3) % 0x10_0000
-        };
-        PageWalk {
-            pte: [table(0), table(1), table(2), 0, 0],
-            levels: 3,
-            page_bits: 12,
-        }
+/// A walk in three levels of tables with pages of 4 KiB.
+fn walk(va: u64) -> PageWalk {
+    let table = |level: u64| {
+        0x9000_0000 + level * 0x10_0000 + (va >> (12 + 9 * (2 - level)) << 3) % 0x10_0000
+    };
+    PageWalk {
+        pte: [table(0), table(1), table(2), 0, 0],
+        levels: 3,
+        page_bits: 12,
     }
 }
+
+/// Where data lies.
+const DATA: u64 = 0xffff_ffd8_0000_0000;
 
 /// How a stream is made: bytes of code and data, and per mille of branches that go either way at random.
 struct Stream {
@@ -193,6 +192,10 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
             privilege: Privilege::Supervisor,
         });
     }
+    let data = (0..=stream.data).step_by(4096).map(|offset| DATA + offset);
+    for va in pcs.iter().copied().chain(data) {
+        core.translated(va, &walk(va));
+    }
     let mut at = 0;
     // Addresses: mostly near one of a few moving pointers.
     let mut pointers = [0u64; 8];
@@ -208,7 +211,7 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
         let (inst, pc) = (&code[at], pcs[at]);
         let id = StaticId(at as u32);
         let pa = pc & 0x3fff_ffff | 0x8000_0000;
-        core.fetch(id, &inst.decoded, pc, pa, true, &Tables);
+        core.fetch(id, &inst.decoded, pc, pa, true, 0);
         let mut next = at + 1;
         let mut mem = MemAccess::default();
         match inst.decoded.class {
@@ -219,7 +222,7 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
                 } else {
                     (*p + 8) % stream.data
                 };
-                let va = (0xffff_ffd8_0000_0000 + *p) & !7;
+                let va = (DATA + *p) & !7;
                 let kind = if inst.decoded.class == C::Load {
                     MemKind::Load
                 } else {
@@ -240,21 +243,18 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
             }
             _ => {}
         }
-        core.retire(
-            &Executed {
-                id,
-                inst: inst.decoded,
-                pc,
-                fetch_pa: pa,
-                next_pc: pcs[next],
-                mem,
-                operand: Operand::default(),
-                privilege: Privilege::Supervisor,
-                trap: None,
-                translated: true,
-            },
-            &Tables,
-        );
+        core.retire(&Executed {
+            id,
+            inst: inst.decoded,
+            pc,
+            fetch_pa: pa,
+            next_pc: pcs[next],
+            mem,
+            operand: Operand::default(),
+            privilege: Privilege::Supervisor,
+            trap: None,
+            translated: true,
+        });
         at = next;
     }
     let stats = core.stats();

@@ -6,9 +6,9 @@ use commit_trace::{
 use isa::{RUN_STEPS, StaticId};
 use snapshot::{Archive, Snapshot};
 
-use crate::core::{Core, stream_id};
 use crate::facts::Fact;
 use crate::lsu::Answer;
+use crate::pipeline::{Pipeline, stream_id};
 
 /// The flag of a record that says "first of its ROB row".
 pub(crate) const FIRST_OF_ROW: u32 =
@@ -87,7 +87,7 @@ impl Retired {
     }
 }
 
-impl<S: CommitSink> Core<S> {
+impl<S: CommitSink> Pipeline<S> {
     /// Commits the instruction decoded last; the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {

@@ -1,13 +1,14 @@
 //! Issue and execution of everything but memory accesses and serialising instructions.
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::{Executed, InstClass, PageWalker, StaticId};
+use isa::{InstClass, Operand, StaticId};
 
 use crate::Preset;
 use crate::commit::Retired;
-use crate::core::Core;
 use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
-use crate::front::Jump;
+use crate::lsu::Access;
+use crate::pipeline::Pipeline;
+use crate::predict::Forecast;
 use crate::schedule::lane;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
@@ -55,7 +56,7 @@ fn divide_cycles(dividend_bits: u8, divisor_bits: u8) -> u64 {
     (DIVIDE_FIXED + skipped_from).min(DIVIDE_LONGEST)
 }
 
-impl<S: CommitSink> Core<S> {
+impl<S: CommitSink> Pipeline<S> {
     /// Dispatches the instruction decoded last, whose queue entry, if it needs one, is free from cycle
     /// `entry` on.
     #[inline(always)]
@@ -115,11 +116,10 @@ impl<S: CommitSink> Core<S> {
 
     /// Integer and FP division.
     #[inline(never)]
-    pub(crate) fn divide(&mut self, fact: &Fact, executed: &Executed) {
+    pub(crate) fn divide(&mut self, fact: &Fact, id: StaticId, operand: &Operand) {
         let dispatch = self.dispatch(fact, 0);
         let ready = self.sources(fact, dispatch);
         let (free, cycles, overlap) = if fact.kind == Kind::Divide {
-            let operand = &executed.operand;
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
             (&mut self.units.divider_free, cycles, 0)
         } else {
@@ -137,7 +137,7 @@ impl<S: CommitSink> Core<S> {
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
         self.commit(
             fact,
-            executed.id,
+            id,
             &Retired {
                 dispatch,
                 issue,
@@ -165,11 +165,10 @@ impl<S: CommitSink> Core<S> {
 
     /// A conditional branch, up to commit.
     #[inline(never)]
-    pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, pc: u64, next: u64) {
+    pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
         let (dispatch, issue, done) = self.issue_control(fact);
-        let taken = next != pc.wrapping_add(u64::from(fact.len));
         let commits = done.max(self.window.committed);
-        let missed = self.front.branch(pc, taken, next, issue + RESOLVE, commits);
+        let missed = self.front.branch(forecast, issue + RESOLVE, commits);
         self.stats.branches += 1;
         self.stats.branch_misses += u64::from(missed);
         self.commit_control(fact, id, (dispatch, issue, done), missed);
@@ -177,17 +176,10 @@ impl<S: CommitSink> Core<S> {
 
     /// A jump, up to commit.
     #[inline(never)]
-    pub(crate) fn jump(&mut self, fact: &Fact, id: StaticId, pc: u64, next: u64) {
+    pub(crate) fn jump(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
         let (dispatch, issue, done) = self.issue_control(fact);
-        let jump = Jump {
-            pc,
-            len: u64::from(fact.len),
-            direct: fact.class == InstClass::Jal,
-            link: fact.link,
-            next,
-        };
         let commits = done.max(self.window.committed);
-        let missed = self.front.jump(&jump, issue + RESOLVE, commits);
+        let missed = self.front.jump(forecast, issue + RESOLVE, commits);
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
         self.commit_control(fact, id, (dispatch, issue, done), missed);
@@ -226,23 +218,23 @@ impl<S: CommitSink> Core<S> {
 
     /// A load.
     #[inline(never)]
-    pub(crate) fn load(&mut self, fact: &Fact, executed: &Executed, walker: &impl PageWalker) {
+    pub(crate) fn load(&mut self, fact: &Fact, load: &Access<'_>) {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
         let issue = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
-        let answer = self.lsu.load(fact, executed, issue, head, walker);
+        let answer = self.lsu.load(fact, load, issue, head);
         if let Some(known) = answer.failed {
-            return self.order_failure(fact, executed, (issue, known), walker);
+            return self.order_failure(fact, load, (issue, known));
         }
         self.write_register(fact, answer.wake);
-        let commit = self.commit(fact, executed.id, &Retired::of(&answer, dispatch, issue));
+        let commit = self.commit(fact, load.id, &Retired::of(&answer, dispatch, issue));
         self.window.loads.take(commit + 1);
     }
 
     /// A store, up to its write.
     #[inline(never)]
-    pub(crate) fn store(&mut self, fact: &Fact, executed: &Executed, walker: &impl PageWalker) {
+    pub(crate) fn store(&mut self, fact: &Fact, store: &Access<'_>) {
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(fact, entry);
@@ -250,17 +242,15 @@ impl<S: CommitSink> Core<S> {
         let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r)]));
         let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
         let schedule = &mut self.window.schedule;
-        let times = self
-            .lsu
-            .store(fact, executed, (base, data), fp, schedule, walker);
+        let times = self.lsu.store(fact, store, (base, data), fp, schedule);
         let mut retired = Retired::of(&times.answer, dispatch, times.issue);
         if full {
             retired.tea |= TeaEvents::DR_SQ;
         }
-        let commit = self.commit(fact, executed.id, &retired);
+        let commit = self.commit(fact, store.id, &retired);
         let free = self
             .lsu
-            .write(executed, &times, commit, &mut self.window.schedule);
+            .write(store, &times, commit, &mut self.window.schedule);
         self.window.stores.take(free);
     }
 }

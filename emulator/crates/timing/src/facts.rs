@@ -1,7 +1,7 @@
 //! What is known about a static instruction before it runs, in the form in which the stages want it.
 
 use commit_trace::{Class, CycleClass, InstFacts, InstId};
-use isa::{InstClass, StaticInst};
+use isa::{DecodedInst, InstClass, StaticInst};
 
 use crate::Preset;
 use crate::schedule::lane;
@@ -99,8 +99,6 @@ pub(crate) struct Fact {
     pub done: u8,
     /// Length in bytes.
     pub len: u8,
-    /// Call or return.
-    pub link: Link,
 }
 
 /// Issue to commit of an ALU instruction: register read, execute, write back, commit.
@@ -166,7 +164,6 @@ impl Fact {
         wake: 1,
         done: ALU_DONE,
         len: 4,
-        link: Link::None,
     };
 
     /// Derives the facts.
@@ -255,15 +252,15 @@ impl Fact {
             wake: wake as u8,
             done: done as u8,
             len: d.len,
-            link: link(d.class, rd, register(d.rs1)),
         }
     }
 }
 
-fn link(class: InstClass, rd: u8, rs1: u8) -> Link {
-    match class {
-        InstClass::Jal | InstClass::Jalr if rd == 1 => Link::Call,
-        InstClass::Jalr if rd == 0 && (rs1 == 1 || rs1 == 5) => Link::Return,
+/// How an instruction uses the return stack.
+pub(crate) fn link(inst: &DecodedInst) -> Link {
+    match inst.class {
+        InstClass::Jal | InstClass::Jalr if inst.rd == 1 => Link::Call,
+        InstClass::Jalr if !(1..64).contains(&inst.rd) && matches!(inst.rs1, 1 | 5) => Link::Return,
         _ => Link::None,
     }
 }

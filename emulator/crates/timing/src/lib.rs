@@ -16,6 +16,7 @@
 //! # Ok::<(), timing::PresetError>(())
 //! ```
 
+mod ahead;
 mod commit;
 mod core;
 mod execute;
@@ -23,6 +24,8 @@ mod facts;
 mod front;
 mod lsu;
 mod mem;
+mod path;
+mod pipeline;
 mod predict;
 pub mod preset;
 mod ring;
@@ -33,6 +36,7 @@ mod trap;
 mod window;
 
 pub use crate::core::Core;
+pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
 pub use mem::SharedMemory;
 pub use preset::{Preset, PresetError};
 pub use stats::{Stalls, Stats};

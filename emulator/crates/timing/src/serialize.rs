@@ -3,11 +3,12 @@
 //! commit (`exu/core.scala:676-698`).
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::{Executed, InstClass, MemKind, PageWalker};
+use isa::{Executed, InstClass, MemKind};
 
 use crate::commit::Retired;
-use crate::core::Core;
 use crate::lsu::S0;
+use crate::path::Reads;
+use crate::pipeline::Pipeline;
 
 /// Dispatch to the CSR file's access: issue, register read, execute, write back.
 pub(crate) const CSR_ACCESS: u64 = 4;
@@ -22,11 +23,11 @@ const LOAD_S0: u64 = 1 + S0;
 /// Dispatch to S0 of an atomic: its address and data go into the store queue first.
 const ATOMIC_S0: u64 = 2 + S0;
 
-impl<S: CommitSink> Core<S> {
+impl<S: CommitSink> Pipeline<S> {
     /// A serialising instruction, or any that raises an exception.
     #[cold]
     #[inline(never)]
-    pub(crate) fn retire_alone(&mut self, executed: &Executed, walker: &impl PageWalker) {
+    pub(crate) fn retire_alone(&mut self, executed: &Executed, walk: Option<&Reads>) {
         let fact = &self.fact(executed.id);
         if executed.trap.is_some() || fact.class == InstClass::Illegal {
             return self.raise(fact, executed);
@@ -42,7 +43,7 @@ impl<S: CommitSink> Core<S> {
                 let answer = match executed.mem.kind() {
                     // A store-conditional that failed: the cache answers as fast.
                     MemKind::None => None,
-                    _ => Some(self.lsu.atomic(executed, s0, walker)),
+                    _ => Some(self.lsu.atomic(&executed.mem, s0, walk)),
                 };
                 tea |= answer.map_or(TeaEvents::default(), |a| a.tea);
                 (s0 - S0, answer.map_or(s0 + 3, |a| a.done))
@@ -65,7 +66,7 @@ impl<S: CommitSink> Core<S> {
         self.write_register(fact, cycle);
         self.stats.flushes += 1;
         self.window.redirected();
-        self.front.flush(cycle + 1);
+        self.front.redirect(cycle + 1);
     }
 
     /// Dispatch into an empty machine.

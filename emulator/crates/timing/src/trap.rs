@@ -2,11 +2,13 @@
 //! then the ROB rolls back one row per cycle (`exu/rob.scala:750-830`).
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::{Executed, InstClass, PageWalker, StaticId};
+use isa::{Executed, InstClass, StaticId};
 
 use crate::commit::Retired;
-use crate::core::Core;
 use crate::facts::{Fact, Kind};
+use crate::lsu::Access;
+use crate::path::Packet;
+use crate::pipeline::Pipeline;
 
 /// Dispatch to the exception of an instruction that was found bad in decode.
 const DECODED_BAD: u64 = 1;
@@ -17,7 +19,7 @@ const FLUSH: u64 = 7;
 /// Exception to the first dispatch, beside the rows that are rolled back.
 const ROLLBACK: u64 = 5;
 
-impl<S: CommitSink> Core<S> {
+impl<S: CommitSink> Pipeline<S> {
     /// The instruction decoded last raises an exception.
     pub(crate) fn raise(&mut self, fact: &Fact, executed: &Executed) {
         let (dispatch, issue, ready) = match fact.kind {
@@ -90,9 +92,8 @@ impl<S: CommitSink> Core<S> {
     pub(crate) fn order_failure(
         &mut self,
         fact: &Fact,
-        executed: &Executed,
+        load: &Access<'_>,
         (issue, known): (u64, u64),
-        walker: &impl PageWalker,
     ) {
         let retired = Retired {
             dispatch: self.window.dispatched,
@@ -103,13 +104,21 @@ impl<S: CommitSink> Core<S> {
             tea: TeaEvents::FL_MO,
         };
         self.stats.order_failures += 1;
-        self.trap(executed.id, &retired, self.window.rows_behind);
+        self.trap(load.id, &retired, self.window.rows_behind);
         self.window.leave_queue(fact.queue);
-        // Again, from fetch.
-        let page = executed.fetch_pa & !0xfff;
-        self.fetch_one(executed.pc, page, fact.len, executed.translated, walker);
-        // The stores are all older than the head, and the second try finds their addresses known.
-        self.load(fact, executed, walker);
+        // Again, from fetch. Not modelled: that this clears the predictor's history, and moves the ends of packets
+        // up to the next jump.
+        let again = Packet::redirected(self.front.line());
+        self.decode(Some(again), None);
+        // The stores are all older than the head, and the second try finds their addresses known, and the page in
+        // the TLB.
+        self.load(
+            fact,
+            &Access {
+                walk: None,
+                ..*load
+            },
+        );
     }
 
     /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
@@ -121,6 +130,6 @@ impl<S: CommitSink> Core<S> {
         let before = self.window.committed;
         let cycle = self.window.trap(retired.done, refill, &mut self.stats);
         self.push(id, retired, before, cycle);
-        self.front.flush(cycle + 1);
+        self.front.redirect(cycle + 1);
     }
 }

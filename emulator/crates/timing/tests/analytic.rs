@@ -2,7 +2,7 @@
 
 mod asm;
 
-use asm::{Pages, Program, State, TEXT};
+use asm::{Program, State, TEXT};
 use commit_trace::{Commit, CommitSink, CycleClass, Event, Redirect, TeaEvents};
 use isa::{Exception, Executed, InstClass, MemAccess, MemKind, StaticId, TimingModel, Trap};
 use timing::{Core, Preset, Stats};
@@ -384,9 +384,9 @@ fn feed(core: &mut Core<Records>, executed: &Executed, count: usize) {
             executed.pc,
             executed.pc,
             false,
-            &Pages,
+            0,
         );
-        core.retire(executed, &Pages);
+        core.retire(executed);
     }
 }
 
@@ -418,7 +418,7 @@ fn exceptions_and_interrupts_wait_for_the_head() {
         tval: 0,
     });
     feed(&mut core, &load, 2);
-    core.fetch(load.id, &load.inst, load.pc, load.pc, false, &Pages);
+    core.fetch(load.id, &load.inst, load.pc, load.pc, false, 0);
     core.interrupt(load.id, load.pc, TEXT);
     let commits = core.sink().commits.clone();
     check(&commits, &Preset::default());

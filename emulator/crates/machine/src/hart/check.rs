@@ -53,7 +53,10 @@ impl Hart {
         env: &Env<'_, T>,
         count: u64,
     ) {
-        if self.pending(self.now(env, count)) & self.csrs.mie != 0 {
+        let latest = if T::TIMED { env.timing.latest() } else { count };
+        if self.pending(latest) & self.csrs.mie != 0
+            && self.pending(self.now(env, count)) & self.csrs.mie != 0
+        {
             self.afterwards(after::INTERRUPTS);
         }
     }
@@ -114,13 +117,31 @@ impl Hart {
         if env.bus.exit.is_some() || env.bus.pause {
             self.afterwards(after::DEVICE);
         }
-        let stimer = if self.stimer_at > now {
+        self.due = self.next_due(env.bus);
+        self.choose(self.pending(now))
+    }
+
+    /// When something is due next, if nothing is now.
+    fn next_due(&self, bus: &Bus) -> u64 {
+        let stimer = if self.stimer_at > bus.now {
             self.stimer_at
         } else {
             u64::MAX
         };
-        self.due = env.bus.next_event().min(stimer).min(self.counters_due);
-        self.choose(self.pending(now))
+        bus.next_event().min(stimer).min(self.counters_due)
+    }
+
+    /// A device was accessed: sets when there is something to do for that. Mostly there is not; and to say the cycle,
+    /// a timing model may have much to do.
+    fn heed_device<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
+        env.bus.advance(env.bus.now);
+        self.lines = env.bus.mip(self.id);
+        let due = if self.pending(env.bus.now) & self.csrs.mie == 0 {
+            self.next_due(env.bus)
+        } else {
+            self.now(env, self.count)
+        };
+        self.due = self.due.min(due);
     }
 
     /// Does what the instruction that just retired, or the trap just taken, left to do.
@@ -143,7 +164,7 @@ impl Hart {
             self.drop_overwritten_code(env.bus);
             self.adopt_guest_tag();
             self.stimer_at = self.stimer_cycle(env.bus);
-            self.due = self.due.min(self.now(env, self.count));
+            self.heed_device(env);
             if let Some(exit) = env.bus.exit {
                 return Some(RunExit::Exit(exit));
             }

@@ -1,6 +1,6 @@
 //! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
 
-use isa::{Exception, Extension, MemAccess, MemKind, Privilege, TimingModel, Trap};
+use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingModel, Trap};
 
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
@@ -265,10 +265,11 @@ impl Hart {
         Ok(Place { pa, ram })
     }
 
-    /// Translates `va` for an access in `privilege`. The second value is false if translation is off.
-    pub(super) fn translate<T>(
+    /// Translates `va` for an access in `privilege`, and tells the timing model what was read for it. The second value
+    /// is false if translation is off.
+    pub(super) fn translate<T: TimingModel>(
         &self,
-        env: &Env<'_, T>,
+        env: &mut Env<'_, T>,
         va: u64,
         access: Access,
         privilege: Privilege,
@@ -277,10 +278,21 @@ impl Hart {
         if privilege == Privilege::Machine || satp.levels() == 0 {
             return Ok((mmu::bare(va), false));
         }
+        let mut read = PageWalk::default();
         let leaf = mmu::walk(satp, self.page_features(), va, |pa| {
+            if T::TIMED
+                && let Some(entry) = read.pte.get_mut(usize::from(read.levels))
+            {
+                *entry = pa;
+                read.levels += 1;
+            }
             let allowed = self.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
             env.bus.ram.load(pa, 8).filter(|_| allowed)
         });
+        if T::TIMED {
+            read.page_bits = leaf.as_ref().map_or(12, |leaf| leaf.page_bits);
+            env.timing.translated(va, &read);
+        }
         let rights = Rights {
             user: privilege == Privilege::User,
             sum: self.csrs.mstatus & status::SUM != 0,

@@ -98,6 +98,7 @@ impl Hart {
         self.sync_counters(env, self.count);
         self.cycle = self.now(env, self.count);
         if self.in_turns {
+            self.decode_exactly(env);
             let slept = if self.waiting { self.stop_cycle } else { 0 };
             let reached = self.decoded_at.max(self.alone_until).max(slept);
             self.reached = self.reached.max(reached);

@@ -4,14 +4,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use isa::{
-    DecodedInst, InstClass, Interrupt, MemAccess, Op, Operand, RUN_STEPS, Run, StaticId,
-    StaticInst, Step, TimingModel, Trap,
+    DecodedInst, InstClass, Interrupt, MemAccess, Op, Operand, RUN_STEPS, Run, SharedCycle,
+    StaticId, StaticInst, Step, TimingModel, Trap,
 };
 
 use super::run::trigger;
 use super::{At, Env, Hart, RunExit};
 use crate::code_cache::{IdPage, NO_ID, SLOTS, Slot};
-use crate::mmu::Walker;
 use crate::mmu_tlb::FetchPage;
 
 /// Expands to a match that breaks out with the next pc, or with the trap.
@@ -131,10 +130,11 @@ struct Fetched<'a> {
 
 impl Hart {
     pub(super) fn run_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> RunExit {
-        let irq_at = Rc::clone(&env.bus.irq_at);
+        let irq_at = env.bus.irq_at.clone();
         let mut pc = self.pc;
         let mut page = FetchPage::elsewhere(pc, Rc::clone(&self.strict_page));
         self.decoded_at = 0;
+        self.exact_from = 0;
         loop {
             // Every change of privilege or translation comes by here, so that the page stays right.
             if self.after != 0 {
@@ -159,7 +159,7 @@ impl Hart {
                 page = known.clone();
             }
             if T::RUNS
-                && self.decoded_at < self.check_at.min(irq_at.get())
+                && self.decodes_before(env, self.check_at.min(irq_at.get()))
                 && let Some(next) = self.run_on(env, &irq_at, &page, pc)
             {
                 pc = next;
@@ -172,7 +172,31 @@ impl Hart {
         }
     }
 
-    /// The run's last cycle is reached.
+    /// From this cycle on, it matters in which one an instruction is decoded.
+    #[inline(always)]
+    fn deadline(&self, irq_at: &SharedCycle) -> u64 {
+        self.check_at.min(irq_at.get()).min(self.stop_cycle)
+    }
+
+    /// The last instruction was decoded before `cycle`.
+    #[inline(always)]
+    fn decodes_before<T: TimingModel>(&mut self, env: &mut Env<'_, T>, cycle: u64) -> bool {
+        self.decoded_at < cycle || {
+            self.decode_exactly(env);
+            self.decoded_at < cycle
+        }
+    }
+
+    /// Has the model say exactly when the last instruction was decoded, if it need not have.
+    #[inline(always)]
+    pub(super) fn decode_exactly<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
+        if self.decoded_at < self.exact_from {
+            self.decoded_at = env.timing.exactly(self.decoded_at);
+            self.exact_from = 0;
+        }
+    }
+
+    /// The run's last cycle is reached. It was a deadline, so that the answer is exact.
     #[inline(always)]
     fn is_over(&self) -> bool {
         self.decoded_at.max(self.alone_until) >= self.stop_cycle
@@ -183,7 +207,7 @@ impl Hart {
     fn run_on<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        irq_at: &Cell<u64>,
+        irq_at: &SharedCycle,
         page: &FetchPage,
         pc: u64,
     ) -> Option<u64> {
@@ -217,13 +241,9 @@ impl Hart {
             privilege: hart.privilege,
             translated: page.translated,
         };
-        let walker = Walker {
-            ram: &env.bus.ram,
-            satp: hart.csrs.satp,
-            features: hart.page_features(),
-        };
         if length.steps != 0 {
-            hart.decoded_at = env.timing.run(&run, &walker);
+            hart.exact_from = hart.deadline(irq_at);
+            hart.decoded_at = env.timing.run(&run, hart.exact_from);
         }
         hart.run = Some(buffer);
         hart.count += length.steps as u64;
@@ -289,7 +309,7 @@ impl Hart {
     fn step<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        irq_at: &Cell<u64>,
+        irq_at: &SharedCycle,
         fetched: Fetched<'_>,
         pc: u64,
     ) -> u64 {
@@ -302,14 +322,12 @@ impl Hart {
         } = fetched;
         let hart = self;
         hart.executed.inst = slot.get();
-        let walker = Walker {
-            ram: &env.bus.ram,
-            satp: hart.csrs.satp,
-            features: hart.page_features(),
-        };
         let inst = &hart.executed.inst;
-        hart.decoded_at = env.timing.fetch(id, inst, pc, pa, translated, &walker);
-        if hart.decoded_at >= hart.check_at.min(irq_at.get())
+        hart.exact_from = hart.deadline(irq_at);
+        hart.decoded_at = env
+            .timing
+            .fetch(id, inst, pc, pa, translated, hart.exact_from);
+        if !hart.decodes_before(env, hart.check_at.min(irq_at.get()))
             && let Some(interrupt) = hart.check_timed(env)
         {
             let handler = hart.interrupt(interrupt, pc);
@@ -346,12 +364,7 @@ impl Hart {
         };
         hart.executed.next_pc = next;
         hart.executed.mem = *hart.accesses.current();
-        let walker = Walker {
-            ram: &env.bus.ram,
-            satp: hart.csrs.satp,
-            features: hart.page_features(),
-        };
-        env.timing.retire(&hart.executed, &walker);
+        env.timing.retire(&hart.executed);
         hart.count += 1;
         if hart.in_turns && hart.executed.inst.class.serialises() {
             hart.alone_until = env.timing.now();
@@ -392,7 +405,7 @@ impl Hart {
     fn step_slowly<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
-        irq_at: &Cell<u64>,
+        irq_at: &SharedCycle,
         page: &mut FetchPage,
         pc: u64,
     ) -> u64 {

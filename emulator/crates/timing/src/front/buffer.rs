@@ -14,17 +14,13 @@ const SLOTS: usize = 16;
 pub(crate) struct FetchBuffer {
     width: u32,
     rows: u32,
-    /// Row of the next instruction since the last redirect, and its slot there.
+    /// Row of the next instruction since the last redirect.
     row: u32,
-    slot: u32,
-    /// Instructions that the current group still takes.
-    left: u32,
-    /// Instructions that can be decoded before packet or group end, and could when that was looked at last:
-    /// `slot` and `left` are of then.
-    granted: u32,
-    budget: u32,
-    /// Slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
+    /// Its slot there, which is the slot of the instruction decoded last plus one, in each of the lanes of
+    /// [`EACH_SLOT`].
     after_slot: u32,
+    /// The same of the first instruction that the current group does not take.
+    end: u32,
     /// By slot: how many rows further a packet that starts there ends.
     reach: [u8; SLOTS],
     /// By row: the cycle in which its last group so far was decoded.
@@ -34,7 +30,7 @@ pub(crate) struct FetchBuffer {
 }
 
 snapshot::snapshot!(FetchBuffer {
-    row, slot, left, granted, budget, after_slot, decoded, cycle
+    row, after_slot, end, decoded, cycle
 } keeps {
     width, rows, reach
 });
@@ -49,11 +45,8 @@ impl FetchBuffer {
             reach: std::array::from_fn(reach),
             rows: preset.fetch.buffer / width,
             row: 0,
-            slot: 0,
-            left: 0,
-            granted: 0,
-            budget: 0,
             after_slot: 0,
+            end: 0,
             decoded: [0; ROWS],
             cycle: 0,
         }
@@ -62,43 +55,22 @@ impl FetchBuffer {
     /// Empties it.
     pub fn clear(&mut self) {
         self.row = 0;
-        self.slot = 0;
-        self.left = 0;
-        self.granted = 0;
-        self.budget = 0;
+        self.after_slot = 0;
+        self.end = 0;
         self.decoded = [0; ROWS];
     }
 
-    /// Another instruction can be decoded as part of packet and group.
+    /// Slot of the next instruction.
     #[inline(always)]
-    pub fn has_left(&self) -> bool {
-        self.budget != 0
-    }
-
-    /// Brings `slot` and `left` up to date; the number of instructions decoded since that was done last.
-    #[inline(always)]
-    pub fn settle(&mut self) -> u32 {
-        let decoded = self.granted - self.budget;
-        self.slot += decoded;
-        self.left -= decoded;
-        self.granted = 0;
-        self.budget = 0;
-        decoded
-    }
-
-    /// Lets instructions be decoded, as many as the packet has `room` for and the group takes.
-    #[inline(always)]
-    pub fn grant(&mut self, room: u32) {
-        self.granted = room.min(self.left);
-        self.budget = self.granted;
-        self.after_slot = self.slot * EACH_SLOT;
+    fn slot(&self) -> u32 {
+        self.after_slot % 256
     }
 
     /// First cycle in which there is room for a whole packet: all rows but the last `rows` that it would
     /// reach must be gone.
     #[inline(always)]
     pub fn room(&self) -> u64 {
-        let last = self.row + u32::from(self.reach[self.slot as usize % SLOTS]);
+        let last = self.row + u32::from(self.reach[self.slot() as usize % SLOTS]);
         match last.checked_sub(self.rows) {
             Some(row) => self.decoded[row as usize % ROWS] + 1,
             None => 0,
@@ -109,32 +81,36 @@ impl FetchBuffer {
     /// before.
     #[inline(always)]
     pub fn arrives(&mut self, there: u64) {
-        self.left = if there > self.cycle { 0 } else { self.left };
+        self.end = if there > self.cycle {
+            self.after_slot
+        } else {
+            self.end
+        };
     }
 
     /// The group is full, or what it could take was not there: the next instruction starts one.
     #[inline(always)]
     pub fn ended(&self) -> bool {
-        self.left == 0
+        self.after_slot == self.end
     }
 
     /// Starts a group; its cycle. The packet is there from cycle `there` on, the group before was
     /// dispatched whole in `dispatched`.
     #[inline(always)]
     pub fn start(&mut self, there: u64, dispatched: u64) -> u64 {
-        let wrap = self.slot == self.width;
-        self.row += u32::from(wrap);
-        self.slot = if wrap { 0 } else { self.slot };
-        self.left = self.width - self.slot;
+        if self.slot() == self.width {
+            self.row += 1;
+            self.after_slot = 0;
+        }
+        self.end = self.width * EACH_SLOT;
         self.cycle = there.max(self.cycle + 1).max(dispatched);
         self.decoded[self.row as usize % ROWS] = self.cycle;
         self.cycle
     }
 
-    /// Decodes the next instruction of what was granted; the cycle.
+    /// Decodes the next instruction of the group; the cycle.
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
-        self.budget -= 1;
         self.after_slot += EACH_SLOT;
         self.cycle
     }
@@ -158,15 +134,12 @@ mod tests {
 
     /// Decodes `n` instructions of a packet that is there from `there` on: cycles, and which started a group.
     fn cycles(buffer: &mut FetchBuffer, there: u64, n: u32) -> Vec<(u64, bool)> {
-        buffer.settle();
         buffer.arrives(there);
         let one = |_| {
-            buffer.settle();
             let new = buffer.ended();
             if new {
                 buffer.start(there, 0);
             }
-            buffer.grant(u32::MAX);
             (buffer.decode(), new)
         };
         (0..n).map(one).collect()
@@ -185,10 +158,8 @@ mod tests {
     fn a_full_buffer_holds_packets_back() {
         let mut buffer = FetchBuffer::new(&Preset::default());
         cycles(&mut buffer, 100, 24);
-        buffer.settle();
         assert_eq!(buffer.room(), 0);
         cycles(&mut buffer, 100, 1);
-        buffer.settle();
         assert_eq!(buffer.room(), 101, "row 0 was decoded in cycle 100");
     }
 }

@@ -10,13 +10,12 @@ mod packet;
 use commit_trace::TeaEvents;
 
 use crate::Preset;
-use crate::mem::{Cache, Tlb};
-use crate::predict::{History, Predictor, Returns};
+use crate::mem::Cache;
+use crate::predict::MicroBtb;
 use crate::ring::Ring;
 use buffer::FetchBuffer;
 
-pub(crate) use control::Jump;
-pub(crate) use packet::{Below, Fetched};
+pub(crate) use packet::Below;
 
 /// F0 to the cycle in which the packet enters the fetch buffer.
 const F4: u64 = 4;
@@ -27,6 +26,7 @@ pub(crate) struct FrontCounts {
     pub packets: u64,
     pub l1i_accesses: u64,
     pub l1i_misses: u64,
+    pub itlb_misses: u64,
     pub redirects_f2: u64,
     pub redirects_f3: u64,
 }
@@ -35,20 +35,14 @@ snapshot::snapshot!(FrontCounts {
     packets,
     l1i_accesses,
     l1i_misses,
+    itlb_misses,
     redirects_f2,
     redirects_f3
 });
 
 /// The front end.
 pub(crate) struct FrontEnd {
-    /// Current packet: bytes [`start`, `end`) of code, instructions that still fit.
-    start: u64,
-    end: u64,
-    room: u32,
-    /// Where the next instruction must end to belong to the packet: `end`, or 0 if a jump or a redirect
-    /// closed it.
-    limit: u64,
-    /// F0 of the packet, and, if it is closed, of the next one.
+    /// F0 of the packet, and, if something ended it, of the next one.
     f0: u64,
     next_f0: u64,
     /// Cycle in which the packet, and the one before, entered the fetch buffer.
@@ -61,16 +55,9 @@ pub(crate) struct FrontEnd {
     pub buffer: FetchBuffer,
     /// Fetch target queue: entries by packet.
     targets: Ring,
-    history: History,
-    predictor: Predictor,
-    returns: Returns,
+    micro_btb: MicroBtb,
     l1i: Cache,
     line: u64,
-    /// Page of the last translated fetch.
-    page: u64,
-    pub itlb: Tlb,
-    packet_bytes: u64,
-    packet_insts: u32,
     l1i_refill: u64,
     l1i_prefetch: bool,
     pub counts: FrontCounts,
@@ -111,19 +98,14 @@ impl View {
 }
 
 snapshot::snapshot!(FrontEnd {
-    start, end, room, limit, f0, next_f0, entered, entered_before, view, tea, buffer, targets,
-    history, predictor, returns, l1i, line, page, itlb, counts
+    f0, next_f0, entered, entered_before, view, tea, buffer, targets, micro_btb, l1i, line, counts
 } keeps {
-    packet_bytes, packet_insts, l1i_refill, l1i_prefetch
+    l1i_refill, l1i_prefetch
 });
 
 impl FrontEnd {
     pub fn new(preset: &Preset) -> Self {
         Self {
-            start: 0,
-            end: 0,
-            room: 0,
-            limit: 0,
             f0: 0,
             next_f0: 0,
             entered: 0,
@@ -133,15 +115,9 @@ impl FrontEnd {
             buffer: FetchBuffer::new(preset),
             // An entry is given back when the packet after next is fetched, and two stay empty.
             targets: Ring::new(preset.fetch.targets - 3),
-            history: History::default(),
-            predictor: Predictor::new(preset),
-            returns: Returns::new(preset.predictor.returns),
+            micro_btb: MicroBtb::new(preset.predictor.micro_btb),
             l1i: Cache::new(preset.l1i.kib, preset.l1i.ways, 0xcafe),
             line: u64::MAX,
-            page: u64::MAX,
-            itlb: Tlb::new(preset.itlb.entries),
-            packet_bytes: u64::from(preset.fetch.bytes),
-            packet_insts: preset.fetch.insts,
             l1i_refill: u64::from(preset.l1i.refill),
             l1i_prefetch: preset.l1i.prefetch,
             counts: FrontCounts::default(),
@@ -154,33 +130,20 @@ impl FrontEnd {
         self.f0
     }
 
+    /// The line of the packet.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
     /// Fetch restarts with F0 in cycle `f0`; what was fetched is dropped.
     pub fn redirect(&mut self, f0: u64) {
-        self.close_packet();
         self.next_f0 = f0;
         self.buffer.clear();
-    }
-
-    #[inline(always)]
-    fn close_packet(&mut self) {
-        self.limit = 0;
-    }
-
-    /// Fetch restarts after a flush at commit: the history is cleared too (`exu/core.scala:410`).
-    pub fn flush(&mut self, f0: u64) {
-        self.redirect(f0);
-        self.history = History::default();
     }
 
     /// `fence.i`: the instruction cache is emptied.
     pub fn clear_l1i(&mut self) {
         self.l1i.clear();
         self.line = u64::MAX;
-    }
-
-    /// Translations changed.
-    pub fn flush_tlb(&mut self) {
-        self.itlb.clear();
-        self.page = u64::MAX;
     }
 }

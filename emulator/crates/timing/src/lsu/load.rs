@@ -1,12 +1,13 @@
 //! Loads: ports, translation, data banks, store queue, data cache.
 
 use commit_trace::{CycleClass, TeaEvents};
-use isa::{Executed, PageWalker};
+use isa::MemAccess;
 
-use super::queue::{Match, Store};
-use super::{ANSWER, Answer, BANKS, Lsu, RETRY, S0, class_of};
+use super::queue::Store;
+use super::{ANSWER, Access, Answer, BANKS, Lsu, RETRY, S0, class_of};
 use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
+use crate::path::Reads;
 use crate::schedule::Schedule;
 
 /// A refused access is found by the queue's selection in the cycle after the refusal, and fired in the
@@ -24,33 +25,25 @@ impl Lsu {
 
     /// A load that issued in cycle `issue`. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
-    pub fn load(
-        &mut self,
-        fact: &Fact,
-        executed: &Executed,
-        issue: u64,
-        head: u64,
-        walker: &impl PageWalker,
-    ) -> Answer {
+    pub fn load(&mut self, fact: &Fact, load: &Access<'_>, issue: u64, head: u64) -> Answer {
         self.counts.loads += 1;
-        let access = &executed.mem;
         let first = issue + S0;
-        if access.mmio() {
+        if load.mmio {
             return self.device(first, head);
         }
-        let mut s0 = self.translate(access, first, executed.translated, walker);
+        let mut s0 = self.translate(first, load.walk);
         let mut tea = TeaEvents::default();
         if s0 != first {
             tea = TeaEvents::ST_TLB;
-        } else if self.banked && self.conflicts(access.pa(), s0) {
+        } else if self.banked && self.conflicts(load.pa, s0) {
             self.counts.bank_conflicts += 1;
             s0 += REFUSED;
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
         let early = u64::from(s0 == first && fact.file == ring::INT);
-        match self.stores.search(access.pa(), access.size(), s0 + 1) {
-            Some(found) => self.behind(found, access.pa(), s0, early, tea),
-            None => self.read_cache(access.pa(), s0, early, tea),
+        match self.stores.find(load.store, s0 + 1) {
+            Some(store) => self.behind(&store, load, s0, early, tea),
+            None => self.read_cache(load.pa, s0, early, tea),
         }
     }
 
@@ -73,14 +66,20 @@ impl Lsu {
 
     /// A load behind a store to its bytes, whose address it may not have seen.
     #[inline(never)]
-    fn behind(&mut self, found: Match, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
-        let Match { store, covers } = found;
+    fn behind(
+        &mut self,
+        store: &Store,
+        load: &Access<'_>,
+        s0: u64,
+        early: u64,
+        tea: TeaEvents,
+    ) -> Answer {
         if store.address <= s0 + 1 {
-            return self.forward(&store, covers, s0, early, tea);
+            return self.forward(store, load.store.covers, s0, early, tea);
         }
         Answer {
             failed: Some(store.address + REPORT),
-            ..self.read_cache(pa, s0, early, tea)
+            ..self.read_cache(load.pa, s0, early, tea)
         }
     }
 
@@ -156,13 +155,12 @@ impl Lsu {
 
     /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
     /// the first cycle in which it can commit.
-    pub fn atomic(&mut self, executed: &Executed, s0: u64, walker: &impl PageWalker) -> Answer {
+    pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&Reads>) -> Answer {
         self.counts.loads += 1;
-        let access = &executed.mem;
         if access.mmio() {
             return self.device(s0, s0);
         }
-        let walked = self.translate(access, s0, executed.translated, walker);
+        let walked = self.translate(s0, walk);
         let tlb = if walked == s0 {
             TeaEvents::default()
         } else {

@@ -7,11 +7,12 @@ mod load;
 mod queue;
 mod store;
 
-use isa::{MemAccess, PageWalker};
+use isa::StaticId;
 
 use crate::Preset;
 use crate::facts::Fact;
-use crate::mem::{L1d, Level, Lower, SharedMemory, Tlb, Walk};
+use crate::mem::{L1d, Level, Lower, SharedMemory, Walk};
+use crate::path::{Match, Reads};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
 use queue::Stores;
@@ -27,6 +28,20 @@ pub(crate) const STORE_PORT: u32 = 1 << 9;
 
 /// Entries that remember which row of the data cache was read in a cycle.
 const BANKS: usize = 256;
+
+/// A load or store that was executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access<'a> {
+    pub id: StaticId,
+    /// Physical address of the first byte.
+    pub pa: u64,
+    /// True for device registers.
+    pub mmio: bool,
+    /// The store that a load finds before it, in program order.
+    pub store: Match,
+    /// What the walk reads, if it walks.
+    pub walk: Option<&'a Reads>,
+}
 
 /// How a memory access came out.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +80,7 @@ pub(crate) struct LsuCounts {
     pub forwards: u64,
     pub bank_conflicts: u64,
     pub mmio: u64,
+    pub dtlb_misses: u64,
 }
 
 snapshot::snapshot!(LsuCounts {
@@ -72,12 +88,12 @@ snapshot::snapshot!(LsuCounts {
     stores,
     forwards,
     bank_conflicts,
-    mmio
+    mmio,
+    dtlb_misses
 });
 
-/// Load/store unit with its TLB, and what it shares with the front end.
+/// Load/store unit, and what it shares with the front end.
 pub(crate) struct Lsu {
-    pub dtlb: Tlb,
     pub walk: Walk,
     pub l1d: L1d,
     pub lower: Lower,
@@ -101,7 +117,7 @@ pub(crate) struct Lsu {
 }
 
 snapshot::snapshot!(Lsu {
-    dtlb, walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
+    walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
     counts
 } keeps {
     banked, single, mmio_latency
@@ -112,7 +128,6 @@ impl Lsu {
     pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
         let lower = Lower::new(preset, memory, hart);
         Self {
-            dtlb: Tlb::new(preset.dtlb.entries),
             walk: Walk::new(preset),
             l1d: L1d::new(preset, lower.coherent),
             lower,
@@ -143,32 +158,25 @@ impl Lsu {
 
     /// Drops cached translations.
     pub fn flush_tlb(&mut self) {
-        self.dtlb.clear();
         self.walk.clear();
     }
 
     /// S0 of an access, after a walk if its page is not in the TLB.
     #[inline(always)]
-    fn translate(
-        &mut self,
-        access: &MemAccess,
-        s0: u64,
-        translated: bool,
-        walker: &impl PageWalker,
-    ) -> u64 {
-        if translated && !self.dtlb.hit(access.va) {
-            return self.walk_for(access.va, s0, walker);
+    fn translate(&mut self, s0: u64, walk: Option<&Reads>) -> u64 {
+        match walk {
+            Some(walk) => self.walk_for(s0, walk),
+            None => s0,
         }
-        s0
     }
 
     #[cold]
     #[inline(never)]
-    fn walk_for(&mut self, va: u64, s0: u64, walker: &impl PageWalker) -> u64 {
-        let (ready, bits) = self
+    fn walk_for(&mut self, s0: u64, walk: &Reads) -> u64 {
+        self.counts.dtlb_misses += 1;
+        let ready = self
             .walk
-            .translate(va, s0 + 1, walker, &mut self.l1d, &mut self.lower);
-        self.dtlb.fill(va, bits);
+            .translate(s0 + 1, walk, &mut self.l1d, &mut self.lower);
         // The queue's retry: selected in the cycle after the refill, fired in the next.
         ready + 2
     }

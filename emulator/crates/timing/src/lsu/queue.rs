@@ -1,68 +1,34 @@
-//! The store queue, as loads search it.
+//! The store queue: when each of the last stores can be seen, forwarded from, and is gone.
 
-/// Stores remembered; no queue is longer.
-const STORES: usize = 64;
-/// Lists of stores by the 8-byte word that they write.
-const LISTS: usize = 256;
+use crate::path::{Match, STORES};
 
 /// A store between issue and its write to the data cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Store {
-    word: u64,
-    /// Bytes of the word.
-    mask: u8,
     /// Cycle from which a search finds its address.
     pub address: u64,
     /// Cycle from which its data can be forwarded.
     pub data: u64,
     /// Cycle from which it is gone, its data in the cache.
     pub gone: u64,
-    /// Number of the previous store of the same list.
-    previous: u64,
 }
 
 snapshot::snapshot!(Store {
-    word,
-    mask,
     address,
     data,
-    gone,
-    previous
+    gone
 });
 
-/// The last stores, in program order, each in the list of its word.
+/// The last stores, in program order.
 pub(super) struct Stores {
     stores: [Store; STORES],
-    lists: [u64; LISTS],
-    /// Number of the next store; the first is [`STORES`], so that 0 is too old for every search.
-    next: u64,
+    /// Number of the next store.
+    next: usize,
     empty: u64,
-}
-
-/// What a load finds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Match {
-    pub store: Store,
-    /// The store writes every byte that the load reads.
-    pub covers: bool,
-}
-
-#[inline(always)]
-fn list(word: u64) -> usize {
-    (word ^ word >> 8) as usize % LISTS
-}
-
-/// The 8-byte word of an address, and the bytes of it that are accessed. Not modelled: the part of a misaligned
-/// access that lies in the next word.
-#[inline(always)]
-fn bytes(pa: u64, size: u8) -> (u64, u8) {
-    let all = (1u32 << size.min(8)) - 1;
-    (pa >> 3, (all << (pa & 7)) as u8)
 }
 
 snapshot::snapshot!(Stores {
     stores,
-    lists,
     next,
     empty
 });
@@ -71,48 +37,27 @@ impl Stores {
     pub fn new() -> Self {
         Self {
             stores: [Store::default(); STORES],
-            lists: [0; LISTS],
-            next: STORES as u64,
+            next: 0,
             empty: 0,
         }
     }
 
-    /// The youngest store to bytes of the load that is still in the queue in cycle `at`.
+    /// The store that a load found in program order, if it is still in the queue in cycle `at`.
     #[inline(always)]
-    pub fn search(&self, pa: u64, size: u8, at: u64) -> Option<Match> {
-        let (word, mask) = bytes(pa, size);
-        let mut number = self.lists[list(word)];
-        while self.next - number < STORES as u64 {
-            let store = &self.stores[number as usize % STORES];
-            if store.word == word && store.mask & mask != 0 {
-                let covers = store.mask & mask == mask;
-                return (store.gone > at).then_some(Match {
-                    store: *store,
-                    covers,
-                });
-            }
-            number = store.previous;
+    pub fn find(&self, found: Match, at: u64) -> Option<Store> {
+        if found.ago == 0 {
+            return None;
         }
-        None
+        let store = self.stores[self.next.wrapping_sub(found.ago.into()) % STORES];
+        (store.gone > at).then_some(store)
     }
 
     /// Adds a store.
     #[inline(always)]
-    pub fn push(&mut self, pa: u64, size: u8, address: u64, data: u64, gone: u64) {
-        let (word, mask) = bytes(pa, size);
-        let head = &mut self.lists[list(word)];
-        let number = self.next;
-        self.stores[number as usize % STORES] = Store {
-            word,
-            mask,
-            address,
-            data,
-            gone,
-            previous: *head,
-        };
-        *head = number;
-        self.next += 1;
-        self.empty = self.empty.max(gone);
+    pub fn push(&mut self, store: Store) {
+        self.stores[self.next % STORES] = store;
+        self.next = self.next.wrapping_add(1);
+        self.empty = self.empty.max(store.gone);
     }
 
     /// Cycle from which the queue is empty.
@@ -126,31 +71,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_youngest_overlapping_store_is_found() {
+    fn a_store_is_found_until_it_is_gone() {
         let mut stores = Stores::new();
-        stores.push(0x1000, 8, 10, 11, 100);
-        stores.push(0x1004, 4, 20, 21, 100);
-        stores.push(0x1000 + 8 * 256, 8, 30, 31, 100);
-        let found = stores.search(0x1004, 4, 50).unwrap();
-        assert_eq!((found.store.data, found.covers), (21, true));
-        let found = stores.search(0x1000, 8, 50).unwrap();
-        assert_eq!((found.store.data, found.covers), (21, false));
-        assert_eq!(stores.search(0x1000, 4, 50).unwrap().store.data, 11);
-        assert!(stores.search(0x1008, 8, 50).is_none());
-        assert!(
-            stores.search(0x1000, 4, 100).is_none(),
-            "it has been written"
-        );
-        assert_eq!(stores.empty(), 100);
-    }
-
-    #[test]
-    fn old_stores_are_forgotten() {
-        let mut stores = Stores::new();
-        stores.push(0x2000, 8, 1, 1, u64::MAX);
-        for i in 0..STORES as u64 {
-            stores.push(0x8000 + i * 8, 8, 1, 1, u64::MAX);
+        for n in [1, 2, 3] {
+            stores.push(Store {
+                address: 10 * n,
+                data: 10 * n + 1,
+                gone: 100 * n,
+            });
         }
-        assert!(stores.search(0x2000, 8, 0).is_none());
+        let found = |ago, at| {
+            let found = Match { ago, covers: true };
+            stores.find(found, at).map(|store| store.data)
+        };
+        assert_eq!([found(1, 50), found(3, 50)], [Some(31), Some(11)]);
+        assert_eq!([found(3, 100), found(0, 50)], [None, None]);
+        assert_eq!(stores.empty(), 300);
     }
 }

@@ -1,9 +1,9 @@
 //! Stores: address and data, each when it is ready; then the write after commit.
 
 use commit_trace::{CycleClass, TeaEvents};
-use isa::{Executed, PageWalker};
 
-use super::{Answer, Lsu, S0, STORE_PORT};
+use super::queue::Store;
+use super::{Access, Answer, Lsu, S0, STORE_PORT};
 use crate::facts::Fact;
 use crate::mem::LINE_BITS;
 use crate::schedule::{Schedule, lane};
@@ -35,11 +35,10 @@ impl Lsu {
     pub fn store(
         &mut self,
         fact: &Fact,
-        executed: &Executed,
+        store: &Access<'_>,
         (address_ready, data_ready): (u64, u64),
         fp: Option<(u64, u32)>,
         schedule: &mut Schedule,
-        walker: &impl PageWalker,
     ) -> StoreTimes {
         self.counts.stores += 1;
         let (address, data_in, data_done) = match fp {
@@ -57,10 +56,7 @@ impl Lsu {
             }
         };
         let first = address + S0;
-        let s0 = match executed.mem.mmio() {
-            true => first,
-            false => self.translate(&executed.mem, first, executed.translated, walker),
-        };
+        let s0 = self.translate(first, store.walk);
         let tea = if s0 == first {
             TeaEvents::default()
         } else {
@@ -81,29 +77,26 @@ impl Lsu {
     #[inline(always)]
     pub fn write(
         &mut self,
-        executed: &Executed,
+        store: &Access<'_>,
         times: &StoreTimes,
         cycle: u64,
         schedule: &mut Schedule,
     ) -> u64 {
-        let access = &executed.mem;
-        let gone = if access.mmio() {
+        let gone = if store.mmio {
             self.write_device(cycle)
         } else {
             let ready = (cycle + 1).max(self.written + 1);
             let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
-            let line = access.pa() >> LINE_BITS;
+            let line = store.pa >> LINE_BITS;
             let s2 = self.l1d.store(line, slot + S0 + 2, &mut self.lower);
             self.written = s2 - 2;
             s2 - 2 + WRITTEN
         };
-        self.stores.push(
-            access.pa(),
-            access.size(),
-            times.address_in,
-            times.data_in,
+        self.stores.push(Store {
+            address: times.address_in,
+            data: times.data_in,
             gone,
-        );
+        });
         gone
     }
 

@@ -9,14 +9,12 @@ mod mshr;
 mod replays;
 mod shared;
 mod slot;
-mod tlb;
 mod walk;
 
 pub(crate) use cache::Cache;
 pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
 pub use shared::SharedMemory;
-pub(crate) use tlb::Tlb;
 pub(crate) use walk::Walk;
 
 /// log2 of a cache line.

@@ -1,7 +1,6 @@
 //! What all harts share: last-level cache, memory, and who holds which line.
 
-use std::cell::{RefCell, RefMut};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use snapshot::{Archive, Snapshot};
 
@@ -14,13 +13,13 @@ use crate::Preset;
 
 /// Last-level cache and memory, shared by the cores that were made with clones of it.
 #[derive(Clone)]
-pub struct SharedMemory(Rc<RefCell<Shared>>);
+pub struct SharedMemory(Arc<Mutex<Shared>>);
 
 impl SharedMemory {
     /// That of so many harts, at most 8.
     pub fn new(preset: &Preset, harts: usize) -> Self {
         let llc = &preset.llc;
-        Self(Rc::new(RefCell::new(Shared {
+        Self(Arc::new(Mutex::new(Shared {
             llc: (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0)),
             llc_mshrs: Mshrs::new(llc.mshrs),
             llc_latency: u64::from(llc.latency),
@@ -31,8 +30,8 @@ impl SharedMemory {
     }
 
     /// One core uses it at a time, for one request.
-    pub(super) fn lock(&self) -> RefMut<'_, Shared> {
-        self.0.borrow_mut()
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lines read and written, and those of them that found their row open.

@@ -1,10 +1,9 @@
 //! Page-table walks: second-level TLB, page-table-entry cache, and reads through the L1 data cache
 //! (Rocket's PTW).
 
-use isa::PageWalker;
-
 use super::{L1d, LINE_BITS, Lower};
 use crate::Preset;
+use crate::path::Reads;
 
 /// Entries of the cache of non-leaf page-table entries.
 const PTE_ENTRIES: usize = 8;
@@ -43,18 +42,18 @@ impl Walk {
         }
     }
 
-    /// Translates `va` after a first-level miss in `cycle`: when the translation is there, and log2 of
-    /// the page's size.
+    /// Translates an address after a first-level miss in `cycle`: when the translation is there. If the second level misses
+    /// too, `reads` says what is read.
     #[cold]
     #[inline(never)]
     pub fn translate(
         &mut self,
-        va: u64,
         cycle: u64,
-        walker: &impl PageWalker,
+        reads: &Reads,
         l1d: &mut L1d,
         lower: &mut Lower,
-    ) -> (u64, u8) {
+    ) -> u64 {
+        let Reads { va, walk } = reads;
         let page = va >> 12;
         let mut at = cycle.max(self.free) + self.latency;
         let index = if self.l2.is_empty() {
@@ -65,10 +64,9 @@ impl Walk {
         if self.l2.get(index) == Some(&(page + 1)) {
             self.l2_hits += 1;
             self.free = at;
-            return (at, 12);
+            return at;
         }
         self.walks += 1;
-        let walk = walker.walk(va);
         let levels = usize::from(walk.levels).min(walk.pte.len());
         for (level, &pte) in walk.pte[..levels].iter().enumerate() {
             let leaf = level + 1 == levels;
@@ -93,7 +91,7 @@ impl Walk {
             *entry = page + 1;
             self.used |= 1 << (index / self.piece());
         }
-        (at, walk.page_bits)
+        at
     }
 
     /// Entries of a piece of the second level, of which there are at most 64.

@@ -58,9 +58,10 @@ impl Btb {
     }
 
     /// Writes a branch of which it knew nothing, or something else. A new branch goes to the way that has others of
-    /// its bank's block, else where the parity of all tags of the set says, and pushes one out, whose place this
-    /// gives.
-    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) -> Option<Place> {
+    /// its bank's block, else where the parity of all tags of the set says.
+    #[cold]
+    #[inline(never)]
+    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) {
         let way = if found.hit {
             found.way
         } else {
@@ -70,12 +71,10 @@ impl Btb {
         let tag = self.tag(at) | kind;
         let set = self.set(at);
         let entry = &mut self.sets[set][at.column()][usize::from(way) % WAYS];
-        let old = std::mem::replace(&mut entry.tag, tag) & !CONDITIONAL;
+        entry.tag = tag;
         if branch.taken {
             entry.target = branch.target;
         }
-        let block = old.wrapping_sub(1) << self.set_bits | set as u32;
-        (old != 0 && !found.hit).then(|| at.in_block(block))
     }
 
     fn way_for(&self, at: Place) -> u8 {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{COLUMNS, Known, Moment, Place, Taught, saturate};
+use super::{COLUMNS, Known, Place, Taught, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
@@ -20,8 +20,6 @@ struct Entry {
     target: u32,
     conditional: bool,
     counter: u8,
-    /// The BTB has the branch too, and knows the same of it.
-    settled: bool,
     /// The low half of the cycle in which the branch that was predicted last by this entry trains it.
     trained: u32,
 }
@@ -31,7 +29,6 @@ snapshot::snapshot!(Entry {
     target,
     conditional,
     counter,
-    settled,
     trained
 });
 
@@ -64,7 +61,7 @@ struct Column {
 snapshot::snapshot!(Column { index, ways });
 
 /// Both banks.
-pub(super) struct MicroBtb {
+pub(crate) struct MicroBtb {
     columns: Box<[Column; COLUMNS]>,
     /// Per bank all tags, folded to four bits by exclusive or.
     fold: [u8; 2],
@@ -106,25 +103,17 @@ impl MicroBtb {
         &mut self.columns[at.column()].ways[usize::from(way) % WAYS]
     }
 
-    /// The entry's counter, if it and the BTB's say of the branch what is true.
+    /// What it knows of a branch that is predicted in cycle `predicted`.
     #[inline(always)]
-    pub fn settled(&mut self, at: Place, branch: &Taught, when: Moment) -> Option<&mut u8> {
-        if self.next_late <= when.predicted {
-            self.write_late(when.predicted);
+    pub fn predict(&mut self, at: Place, predicted: u64) -> Known {
+        if self.next_late <= predicted {
+            self.write_late(predicted);
         }
-        let (way, entry) = self.entry(at);
-        let known = (entry.tag == at.block().wrapping_add(1))
-            & (entry.conditional == branch.conditional)
-            & (!branch.taken | (entry.target == branch.target))
-            & entry.settled;
-        known.then(|| {
-            let entry = self.entry_mut(at, way);
-            entry.trained = when.trained as u32;
-            &mut entry.counter
-        })
+        self.find(at)
     }
 
-    pub fn find(&self, at: Place) -> Known {
+    #[inline(always)]
+    fn find(&self, at: Place) -> Known {
         let (way, entry) = self.entry(at);
         Known {
             hit: entry.tag == at.block().wrapping_add(1),
@@ -135,24 +124,19 @@ impl MicroBtb {
         }
     }
 
-    /// Trains an entry that says of the branch what is true.
-    pub fn confirm(&mut self, at: Place, found: Known, taken: bool, when: Moment) {
+    /// Trains an entry that says of the branch what is true, with its commit.
+    #[inline(always)]
+    pub fn confirm(&mut self, at: Place, found: Known, taken: bool, trained: u64) {
         let entry = self.entry_mut(at, found.way);
-        entry.trained = when.trained as u32;
+        entry.trained = trained as u32;
         entry.counter = saturate(entry.counter, taken);
-    }
-
-    /// Notes that the BTB's entry says the same as this one, or no longer.
-    pub fn settle(&mut self, at: Place, settled: bool) {
-        let (way, entry) = self.entry(at);
-        if entry.tag == at.block().wrapping_add(1) {
-            self.entry_mut(at, way).settled = settled;
-        }
     }
 
     /// Has a branch written of which it knew nothing, or something else. A new one goes to the way that has others
     /// of its bank's block, else where a hash of all tags says.
-    pub fn write(&mut self, at: Place, found: Known, branch: &Taught, when: Moment) {
+    #[cold]
+    #[inline(never)]
+    pub fn write(&mut self, at: Place, found: Known, branch: &Taught, trained: u64) {
         if !self.on {
             return;
         }
@@ -167,13 +151,13 @@ impl MicroBtb {
             false => shared.min().unwrap_or_else(new),
         };
         self.late.push_back(Late {
-            cycle: when.trained,
+            cycle: trained,
             at,
             way,
             hit: found.hit,
             branch: *branch,
         });
-        self.next_late = self.next_late.min(when.trained);
+        self.next_late = self.next_late.min(trained);
     }
 
     /// Does the writes whose time has come.
@@ -209,7 +193,6 @@ impl MicroBtb {
             column.index[at.block() as usize % INDEX] = way;
         }
         entry.trained = cycle;
-        entry.settled = false;
         entry.conditional = branch.conditional;
         if branch.taken {
             // The low halves tell how far it is: no target is further than 2 GiB.

@@ -3,7 +3,8 @@
 //! Every component has two banks of 8 bytes of code, four 2-byte slots each. What is known about a branch is
 //! asked for when the branch comes by in program order, with the history that its packet saw, and
 //! trained at once with its outcome. In hardware training happens at commit: not modelled is that a
-//! branch in a tight loop is predicted with counters that its last few outcomes have not reached.
+//! branch in a tight loop is predicted with counters that its last few outcomes have not reached. Only the
+//! micro BTB learns at commit, and so belongs to the part of the front end that keeps time.
 
 mod bimodal;
 mod btb;
@@ -14,6 +15,7 @@ mod returns;
 mod tage;
 
 pub(crate) use history::{History, Outcome};
+pub(crate) use micro_btb::MicroBtb;
 pub(crate) use returns::Returns;
 
 use snapshot::{Archive, Snapshot};
@@ -22,7 +24,6 @@ use crate::Preset;
 use bimodal::Bimodal;
 use btb::Btb;
 use loops::Loops;
-use micro_btb::MicroBtb;
 use tage::Tage;
 
 /// Where a branch stands: 16-byte fetch block, bank of 8 bytes, 2-byte slot. Both banks share a block's index.
@@ -61,11 +62,6 @@ impl Place {
         (self.0 >> 1) as usize
     }
 
-    /// The place in another block.
-    fn in_block(self, block: u32) -> Self {
-        Self(u64::from(block) << 4 | self.0 & 15)
-    }
-
     /// All slots of its bank.
     fn bank_slots(self) -> impl Iterator<Item = Self> {
         (0..8).step_by(2).map(move |slot| Self(self.0 & !7 | slot))
@@ -84,11 +80,11 @@ const COLUMNS: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     /// It has an entry.
-    hit: bool,
+    pub hit: bool,
     /// A conditional branch, not a jump.
     conditional: bool,
     /// If it is conditional: the entry takes it for taken.
-    strong: bool,
+    pub strong: bool,
     /// The low half of the target, which decides equality.
     target: u32,
     /// Way of the entry.
@@ -112,19 +108,32 @@ snapshot::snapshot!(Taught {
     target
 });
 
-/// When a branch is predicted, and when it trains the predictor.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    /// F1 of its packet.
-    pub predicted: u64,
-    /// After its commit.
-    pub trained: u64,
+impl Taught {
+    /// A conditional branch that went to an address with the low half `next`.
+    #[inline(always)]
+    pub fn branch(taken: bool, next: u32) -> Self {
+        Self {
+            conditional: true,
+            taken,
+            target: next,
+        }
+    }
+
+    /// A jump to such an address.
+    #[inline(always)]
+    pub fn jump(next: u32) -> Self {
+        Self {
+            conditional: false,
+            taken: true,
+            target: next,
+        }
+    }
 }
 
 impl Known {
     /// It says of the branch what is true.
     #[inline(always)]
-    fn same(self, branch: &Taught) -> bool {
+    pub fn same(self, branch: &Taught) -> bool {
         self.hit
             & (self.conditional == branch.conditional)
             & (!branch.taken | (self.target == branch.target))
@@ -132,7 +141,7 @@ impl Known {
 
     /// What the stage that believes this does, if the direction of a conditional branch is `taken`.
     #[inline(always)]
-    fn stage(self, branch: &Taught, taken: bool) -> Stage {
+    pub fn stage(self, branch: &Taught, taken: bool) -> Stage {
         Stage {
             leaves: self.hit & (taken | !self.conditional),
             right: (self.target == branch.target) & (self.conditional == branch.conditional),
@@ -143,7 +152,7 @@ impl Known {
 }
 
 /// What one stage of the front end does about a branch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stage {
     /// It leaves the packet there.
     pub leaves: bool,
@@ -155,39 +164,154 @@ pub(crate) struct Stage {
     pub target: bool,
 }
 
-impl Stage {
-    /// A stage that knows of no branch.
-    const UNKNOWING: Self = Self {
-        leaves: false,
-        right: false,
-        sees: false,
-        target: false,
-    };
+/// Where fetch goes on after a branch or jump in the end, in F3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Where it went.
+    #[default]
+    Right,
+    /// Elsewhere: it is mispredicted.
+    Wrong,
+    /// Where F2 has it go: an indirect jump.
+    AsF2,
+}
 
-    /// A stage that knows all but the direction.
+/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not
+/// part of it: that is written when branches commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forecast {
+    /// Where it stands in its packet.
+    pub at: Place,
+    /// Where it went, the low half.
+    pub next: u32,
+    bits: u16,
+}
+
+impl Forecast {
+    const BANK: u16 = 1;
+    const TAKEN: u16 = 1 << 1;
+    const FALLS: u16 = 1 << 2;
+    const BASE: u16 = 1 << 3;
+    const KNOWN: u16 = 1 << 4;
+    const LEAVES: u16 = 1 << 5;
+    const GOES_RIGHT: u16 = 1 << 6;
+    const SEES: u16 = 1 << 7;
+    const TARGET: u16 = 1 << 8;
+    const WRONG: u16 = 1 << 9;
+    const AS_F2: u16 = 1 << 10;
+
     #[inline(always)]
-    fn knowing(branch: &Taught, taken: bool) -> Self {
+    fn new(at: Place, branch: &Taught, base: bool, found: Known) -> Self {
+        let f2 = found.stage(branch, base);
+        let bit = |bit: u16, set: bool| if set { bit } else { 0 };
         Self {
-            leaves: taken | !branch.conditional,
-            right: true,
-            sees: branch.conditional,
-            target: true,
+            at,
+            next: branch.target,
+            bits: bit(Self::TAKEN, branch.taken)
+                | bit(Self::BASE, base)
+                | bit(Self::KNOWN, found.hit)
+                | bit(Self::LEAVES, f2.leaves)
+                | bit(Self::GOES_RIGHT, f2.right)
+                | bit(Self::SEES, f2.sees)
+                | bit(Self::TARGET, f2.target),
+        }
+    }
+
+    /// The same of one that stands in that bank of its packet.
+    #[inline(always)]
+    pub fn in_bank(self, bank: u8) -> Self {
+        let bits = self.bits | (u16::from(bank) * Self::BANK);
+        Self { bits, ..self }
+    }
+
+    /// The same of one with which F3 does that.
+    #[inline(always)]
+    pub fn in_the_end(self, last: Last) -> Self {
+        let bits = self.bits
+            | match last {
+                Last::Right => 0,
+                Last::Wrong => Self::WRONG,
+                Last::AsF2 => Self::AS_F2,
+            };
+        Self { bits, ..self }
+    }
+
+    /// The same of one that goes to the packet that follows in memory, if `falls`.
+    #[inline(always)]
+    pub fn that_falls(self, falls: bool) -> Self {
+        let bits = self.bits | if falls { Self::FALLS } else { 0 };
+        Self { bits, ..self }
+    }
+
+    /// It in two words.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 2] {
+        [self.at.0, u64::from(self.next) | u64::from(self.bits) << 32]
+    }
+
+    /// The one that gave these words.
+    #[inline(always)]
+    pub fn from_words([at, rest]: [u64; 2]) -> Self {
+        Self {
+            at: Place(at),
+            next: rest as u32,
+            bits: (rest >> 32) as u16,
+        }
+    }
+
+    #[inline(always)]
+    fn is(&self, bits: u16) -> bool {
+        self.bits & bits != 0
+    }
+
+    /// Bank of its packet.
+    #[inline(always)]
+    pub fn bank(&self) -> u8 {
+        (self.bits & Self::BANK) as u8
+    }
+
+    /// It left the packet.
+    #[inline(always)]
+    pub fn taken(&self) -> bool {
+        self.is(Self::TAKEN)
+    }
+
+    /// It went to the packet that follows in memory.
+    #[inline(always)]
+    pub fn falls(&self) -> bool {
+        self.is(Self::FALLS)
+    }
+
+    /// The bimodal table's direction.
+    #[inline(always)]
+    pub fn base(&self) -> bool {
+        self.is(Self::BASE)
+    }
+
+    /// What F2 does, if the BTB has it: else what the micro BTB says of it.
+    #[inline(always)]
+    pub fn f2(&self) -> Option<Stage> {
+        self.is(Self::KNOWN).then(|| Stage {
+            leaves: self.is(Self::LEAVES),
+            right: self.is(Self::GOES_RIGHT),
+            sees: self.is(Self::SEES),
+            target: self.is(Self::TARGET),
+        })
+    }
+
+    /// What F3 does.
+    #[inline(always)]
+    pub fn last(&self) -> Last {
+        match (self.is(Self::WRONG), self.is(Self::AS_F2)) {
+            (true, _) => Last::Wrong,
+            (_, true) => Last::AsF2,
+            _ => Last::Right,
         }
     }
 }
 
-/// What the front end does about one branch in each stage: F1 by the micro BTB, F2 by the BTB or else
-/// the micro BTB with the bimodal table's direction, F3 by the final direction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Guess {
-    pub f1: Stage,
-    pub f2: Stage,
-    pub f3_taken: bool,
-}
-
-/// All components.
+/// The components that depend on nothing but the path.
 pub(crate) struct Predictor {
-    micro_btb: MicroBtb,
     btb: Btb,
     bimodal: Bimodal,
     tage: Option<Tage>,
@@ -197,13 +321,11 @@ pub(crate) struct Predictor {
 impl Snapshot for Predictor {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
-            micro_btb,
             btb,
             bimodal,
             tage,
             loops,
         } = self;
-        micro_btb.snapshot(archive)?;
         btb.snapshot(archive)?;
         bimodal.snapshot(archive)?;
         if let Some(tage) = tage {
@@ -220,7 +342,6 @@ impl Predictor {
     pub fn new(preset: &Preset) -> Self {
         let p = &preset.predictor;
         Self {
-            micro_btb: MicroBtb::new(p.micro_btb),
             btb: Btb::new(p.btb_sets),
             bimodal: Bimodal::new(p.bimodal_sets),
             tage: p.tage.then(Tage::new),
@@ -230,95 +351,39 @@ impl Predictor {
 
     /// Predicts a conditional branch and trains with its outcome. `history` is what its bank saw.
     #[inline(always)]
-    pub fn branch(
-        &mut self,
-        at: Place,
-        history: u64,
-        taken: bool,
-        target: u64,
-        when: Moment,
-    ) -> Guess {
+    pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Forecast {
         let base = self.bimodal.branch(at, taken);
-        let branch = Taught {
-            conditional: true,
-            taken,
-            target: target as u32,
-        };
-        let (f1, f2) = self.targets(at, &branch, base, when);
-        let mut f3_taken = match &mut self.tage {
+        let branch = Taught::branch(taken, target as u32);
+        let found = self.btb.find(at);
+        if !found.same(&branch) {
+            self.btb.write(at, found, &branch);
+        }
+        let mut direction = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => base,
         };
         if let Some(loops) = &mut self.loops {
-            f3_taken = loops.branch(at, f2.sees, f3_taken, taken);
+            // Not modelled: that the loop predictor also counts what only the micro BTB knows.
+            let known = found.hit & found.conditional;
+            direction = loops.branch(at, known, direction, taken);
         }
-        Guess { f1, f2, f3_taken }
-    }
-
-    /// Looks up a jump and trains with its target.
-    #[inline(always)]
-    pub fn jump(&mut self, at: Place, target: u64, when: Moment) -> Guess {
-        let branch = Taught {
-            conditional: false,
-            taken: true,
-            target: target as u32,
-        };
-        let base = self.bimodal.predict(at);
-        let (f1, f2) = self.targets(at, &branch, base, when);
-        Guess {
-            f1,
-            f2,
-            f3_taken: true,
-        }
-    }
-
-    /// What F1 and F2 do; then both buffers are trained. An entry that says "jump" redirects whatever the
-    /// direction.
-    #[inline(always)]
-    fn targets(&mut self, at: Place, branch: &Taught, base: bool, when: Moment) -> (Stage, Stage) {
-        if let Some(counter) = self.micro_btb.settled(at, branch, when) {
-            let strong = *counter >= 2;
-            *counter = saturate(*counter, branch.taken);
-            let stage = |taken| Stage::knowing(branch, taken);
-            return (stage(strong), stage(base));
-        }
-        self.targets_of_unsettled(at, branch, base, when)
-    }
-
-    #[inline(never)]
-    fn targets_of_unsettled(
-        &mut self,
-        at: Place,
-        branch: &Taught,
-        base: bool,
-        when: Moment,
-    ) -> (Stage, Stage) {
-        let (f1, f2) = (self.micro_btb.find(at), self.btb.find(at));
-        if !f1.hit & f2.same(branch) {
-            // Programs with more branches than the micro BTB has ways mostly come by here.
-            self.micro_btb.write(at, f1, branch, when);
-            return (Stage::UNKNOWING, Stage::knowing(branch, base));
-        }
-        if f1.same(branch) {
-            self.micro_btb.confirm(at, f1, branch.taken, when);
+        Forecast::new(at, &branch, base, found).in_the_end(if direction == taken {
+            Last::Right
         } else {
-            self.micro_btb.write(at, f1, branch, when);
+            Last::Wrong
+        })
+    }
+
+    /// Looks up a jump and trains with its target. Where F3 has it go is left to the caller.
+    #[inline(always)]
+    pub fn jump(&mut self, at: Place, target: u64) -> Forecast {
+        let jump = Taught::jump(target as u32);
+        let base = self.bimodal.predict(at);
+        let found = self.btb.find(at);
+        if !found.same(&jump) {
+            self.btb.write(at, found, &jump);
         }
-        if !f2.same(branch)
-            && let Some(gone) = self.btb.write(at, f2, branch)
-        {
-            self.micro_btb.settle(gone, false);
-        }
-        // Of an entry that is yet to be written, nothing can be settled.
-        if f1.hit {
-            let (micro, main) = (self.micro_btb.find(at), self.btb.find(at));
-            self.micro_btb.settle(
-                at,
-                main.hit & (main.target == micro.target) & (main.conditional == micro.conditional),
-            );
-        }
-        let last = if f2.hit { f2 } else { f1 };
-        (f1.stage(branch, f1.strong), last.stage(branch, base))
+        Forecast::new(at, &jump, base, found)
     }
 }
 

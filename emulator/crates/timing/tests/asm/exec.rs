@@ -6,14 +6,14 @@ use isa::{
 };
 use timing::Core;
 
-use super::{Action, HANDLER, Pages, Program, State};
+use super::{Action, HANDLER, Program, State, walk};
 
 impl Program {
     /// Fetches, executes and retires the instruction numbered `index`.
     pub fn step<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State, index: usize) {
         let inst = &self.insts[index];
         let (id, pc, d) = (StaticId(index as u32), inst.pc, &inst.decoded);
-        core.fetch(id, d, pc, pc, false, &Pages);
+        core.fetch(id, d, pc, pc, false, 0);
         let x = |r: u8| if r < 32 { state.x[usize::from(r)] } else { 0 };
         let (a, b, imm) = (x(d.rs1), x(d.rs2), i64::from(d.imm) as u64);
         let mut next = pc + 4;
@@ -124,6 +124,9 @@ impl Program {
             trap,
             translated: state.translated,
         };
-        core.retire(&executed, &Pages);
+        if state.translated && mem.kind() != MemKind::None {
+            core.translated(mem.va, &walk(mem.va));
+        }
+        core.retire(&executed);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use commit_trace::CommitSink;
 use isa::TimingModel as _;
-use isa::{DecodedInst, InstClass, Op, PageWalk, PageWalker, Privilege, StaticId, StaticInst};
+use isa::{DecodedInst, InstClass, Op, PageWalk, Privilege, StaticId, StaticInst};
 use timing::Core;
 
 /// Address of the first instruction.
@@ -78,18 +78,14 @@ pub struct State {
     epc: u64,
 }
 
-/// Sv39 page tables that map every address to itself.
-pub struct Pages;
-
-impl PageWalker for Pages {
-    fn walk(&self, va: u64) -> PageWalk {
-        const TABLES: u64 = 0x40_0000_0000;
-        let entry = |level: u64, bits: u64| TABLES + (level << 32) + (va >> bits) * 8;
-        PageWalk {
-            pte: [entry(2, 30), entry(1, 21), entry(0, 12), 0, 0],
-            levels: 3,
-            page_bits: 12,
-        }
+/// The walk for an address in Sv39 page tables that map every address to itself.
+fn walk(va: u64) -> PageWalk {
+    const TABLES: u64 = 0x40_0000_0000;
+    let entry = |level: u64, bits: u64| TABLES + (level << 32) + (va >> bits) * 8;
+    PageWalk {
+        pte: [entry(2, 30), entry(1, 21), entry(0, 12), 0, 0],
+        levels: 3,
+        page_bits: 12,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A timing model that checks the contract and writes down what it is told.
 
+use std::collections::HashMap;
+
 use isa::*;
 
 /// Every instruction decodes one cycle after the last one was retired, which takes `latency` cycles.
@@ -13,6 +15,8 @@ pub struct Model {
     pub flushes: u32,
     privilege: Privilege,
     fetched: Option<(StaticId, u64)>,
+    /// By page: entries that its walk reads.
+    walks: HashMap<u64, u8>,
 }
 
 impl Model {
@@ -31,7 +35,15 @@ impl Model {
             flushes: 0,
             privilege: Privilege::Machine,
             fetched: None,
+            walks: HashMap::new(),
         }
+    }
+
+    /// The hart has walked the page tables for the page of `va`.
+    fn knows(&self, va: u64) -> bool {
+        self.walks
+            .get(&(va >> 12))
+            .is_some_and(|&levels| levels != 0)
     }
 }
 
@@ -43,6 +55,10 @@ impl TimingModel for Model {
         self.defined.push(*inst);
     }
 
+    fn translated(&mut self, va: u64, walk: &PageWalk) {
+        self.walks.insert(va >> 12, walk.levels);
+    }
+
     fn fetch(
         &mut self,
         id: StaticId,
@@ -50,12 +66,12 @@ impl TimingModel for Model {
         pc: u64,
         pa: u64,
         translated: bool,
-        walker: &impl PageWalker,
+        _: u64,
     ) -> u64 {
         assert!(self.fetched.is_none());
         let defined = &self.defined[id.0 as usize];
         assert_eq!((defined.pc, defined.inst.raw), (pc, inst.raw));
-        assert_eq!(walker.walk(pc).levels != 0, translated);
+        assert!(!translated || self.knows(pc));
         assert!(translated || inst.class == InstClass::Illegal || pa == pc);
         self.fetched = Some((id, pc));
         self.now + 1
@@ -67,9 +83,11 @@ impl TimingModel for Model {
         self.now += self.latency;
     }
 
-    fn retire(&mut self, executed: &Executed, _: &impl PageWalker) {
+    fn retire(&mut self, executed: &Executed) {
         assert_eq!(self.fetched.take(), Some((executed.id, executed.pc)));
         assert_eq!(executed.privilege, self.privilege);
+        let accessed = executed.translated && executed.mem.kind() != MemKind::None;
+        assert!(!accessed || self.knows(executed.mem.va));
         self.retired.push(*executed);
         self.now += self.latency;
     }
@@ -123,6 +141,10 @@ impl TimingModel for InRuns {
         self.model.define(inst);
     }
 
+    fn translated(&mut self, va: u64, walk: &PageWalk) {
+        self.model.translated(va, walk);
+    }
+
     fn fetch(
         &mut self,
         id: StaticId,
@@ -130,20 +152,20 @@ impl TimingModel for InRuns {
         pc: u64,
         pa: u64,
         translated: bool,
-        walker: &impl PageWalker,
+        before: u64,
     ) -> u64 {
-        self.model.fetch(id, inst, pc, pa, translated, walker)
+        self.model.fetch(id, inst, pc, pa, translated, before)
     }
 
     fn interrupt(&mut self, id: StaticId, pc: u64, handler_pc: u64) {
         self.model.interrupt(id, pc, handler_pc);
     }
 
-    fn retire(&mut self, executed: &Executed, walker: &impl PageWalker) {
-        self.model.retire(executed, walker);
+    fn retire(&mut self, executed: &Executed) {
+        self.model.retire(executed);
     }
 
-    fn run(&mut self, run: &Run<'_>, walker: &impl PageWalker) -> u64 {
+    fn run(&mut self, run: &Run<'_>, before: u64) -> u64 {
         self.lengths.push(run.steps.len());
         let (mut accesses, mut operands) = (run.accesses.iter(), run.operands.iter());
         let mut decoded = 0;
@@ -152,7 +174,7 @@ impl TimingModel for InRuns {
             let inst = self.model.defined[id.0 as usize].inst;
             assert!(!inst.class.serialises());
             let fetch_pa = run.page | pc & 0xfff;
-            decoded = self.fetch(id, &inst, pc, fetch_pa, run.translated, walker);
+            decoded = self.fetch(id, &inst, pc, fetch_pa, run.translated, before);
             let executed = Executed {
                 id,
                 inst,
@@ -174,7 +196,7 @@ impl TimingModel for InRuns {
                 trap: None,
                 translated: run.translated,
             };
-            self.retire(&executed, walker);
+            self.retire(&executed);
         }
         assert!(accesses.next().is_none() && operands.next().is_none());
         decoded

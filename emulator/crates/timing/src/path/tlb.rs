@@ -1,14 +1,14 @@
 //! A first-level TLB: fully associative, superpages, not-recently-used replacement (Rocket's is
 //! pseudo-LRU, close to it).
 
-use super::bits;
+use crate::mem::bits;
 
 /// Limit of entries: one bit each in a word.
 const MAX: usize = 64;
 const FILTER: usize = 128;
 
 /// A TLB.
-pub(crate) struct Tlb {
+pub(super) struct Tlb {
     count: usize,
     /// Address bits above the page offset, plus one; 0: invalid.
     page: [u64; MAX],
@@ -20,10 +20,9 @@ pub(crate) struct Tlb {
     filter: [(u64, u64); FILTER],
     /// Entries that the filter may not show: those of superpages, and those whose place it gave to another.
     hidden: u64,
-    pub misses: u64,
 }
 
-snapshot::snapshot!(Tlb { page, bits, used, hand, filter, hidden, misses } keeps { count });
+snapshot::snapshot!(Tlb { page, bits, used, hand, filter, hidden } keeps { count });
 
 impl Tlb {
     pub fn new(entries: u32) -> Self {
@@ -35,7 +34,6 @@ impl Tlb {
             hand: 0,
             filter: [(0, 0); FILTER],
             hidden: 0,
-            misses: 0,
         }
     }
 
@@ -60,16 +58,13 @@ impl Tlb {
     #[inline(never)]
     fn search(&mut self, va: u64) -> bool {
         let found = bits(self.hidden).find(|&i| self.holds(i % MAX, va));
-        match found {
-            Some(entry) => {
-                let bit = 1 << entry;
-                self.used |= bit;
-                if self.bits[entry % MAX] == 12 {
-                    self.hidden &= !bit;
-                }
-                self.note(va, bit);
+        if let Some(entry) = found {
+            let bit = 1 << entry;
+            self.used |= bit;
+            if self.bits[entry % MAX] == 12 {
+                self.hidden &= !bit;
             }
-            None => self.misses += 1,
+            self.note(va, bit);
         }
         found.is_some()
     }

@@ -1,0 +1,167 @@
+//! What the hart's side gives to the core's.
+
+use commit_trace::CommitSink;
+use isa::{Executed, PerfEvent, Privilege, Run, StaticId, StaticInst};
+
+use crate::path::{Followed, Packet, Passed, Path, Words};
+use crate::pipeline::Pipeline;
+
+/// Calls of a batch, at most.
+const CALLS: usize = 128;
+
+/// One call of [`Pipeline`], in order.
+#[derive(Clone, Copy)]
+pub(super) enum Call {
+    /// The next of [`Batch::defined`].
+    Define,
+    Run(Words),
+    Fetch(Option<Packet>),
+    /// The next of [`Batch::retired`].
+    Retire,
+    Interrupt(StaticId),
+    IdleUntil(u64),
+    FlushTlb,
+    Privilege(Privilege),
+    Region(bool),
+}
+
+/// What the hart waits for after a batch.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Question {
+    #[default]
+    Nothing,
+    Count(PerfEvent),
+}
+
+/// What the core says after a batch.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Answer {
+    /// The last cycle of a decode.
+    pub decoded: u64,
+    /// Of a serialising instruction now.
+    pub now: u64,
+    pub count: u64,
+}
+
+/// Calls, and what the hart wants to know after them.
+#[derive(Default)]
+pub(super) struct Batch {
+    calls: Vec<Call>,
+    followed: Followed,
+    defined: Vec<StaticInst>,
+    retired: Vec<(Executed, Passed)>,
+    instructions: usize,
+    pub question: Question,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub fn instructions(&self) -> usize {
+        self.instructions
+    }
+
+    /// It has so many instructions, or as many calls as go together.
+    pub fn is_full(&self, instructions: usize) -> bool {
+        self.instructions >= instructions || self.calls.len() >= CALLS
+    }
+
+    #[inline]
+    pub fn push(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    pub fn define(&mut self, inst: &StaticInst) {
+        self.defined.push(*inst);
+        self.push(Call::Define);
+    }
+
+    #[inline]
+    pub fn run(&mut self, run: &Run<'_>, path: &mut Path) {
+        self.instructions += run.steps.len();
+        let words = path.follow(run, &mut self.followed);
+        self.push(Call::Run(words));
+    }
+
+    /// The next instruction is the one of length `len` at `pc`, whose page is at physical address `page`.
+    pub fn fetch(&mut self, pc: u64, len: u8, page: u64, translated: bool, path: &mut Path) {
+        let packet = path.fetch(pc, len, page, translated, &mut self.followed);
+        self.push(Call::Fetch(packet));
+    }
+
+    pub fn retire(&mut self, executed: &Executed, path: &mut Path) {
+        self.instructions += 1;
+        let passed = path.pass(executed, &mut self.followed);
+        self.retired.push((*executed, passed));
+        self.push(Call::Retire);
+    }
+
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.followed.clear();
+        self.defined.clear();
+        self.retired.clear();
+        self.instructions = 0;
+        self.question = Question::Nothing;
+    }
+
+    /// Becomes the same: all at once, which is quickest where another processor has read this or written that.
+    pub fn copy(&mut self, other: &Self) {
+        self.calls.clone_from(&other.calls);
+        self.followed.copy(&other.followed);
+        self.defined.clone_from(&other.defined);
+        self.retired.clone_from(&other.retired);
+        self.instructions = other.instructions;
+        self.question = other.question;
+    }
+}
+
+/// The half that keeps time, doing what batches say.
+pub(super) struct Server<'a, S> {
+    pipeline: &'a mut Pipeline<S>,
+    /// The last cycle of a decode.
+    decoded: u64,
+}
+
+impl<'a, S: CommitSink> Server<'a, S> {
+    pub fn new(pipeline: &'a mut Pipeline<S>) -> Self {
+        let decoded = pipeline.cycle();
+        Self { pipeline, decoded }
+    }
+
+    /// Does what a batch says: the cycle to which that takes the core, and the answer.
+    pub fn serve(&mut self, batch: &Batch) -> (u64, Answer) {
+        let Self { pipeline, decoded } = self;
+        let mut followed = batch.followed.read();
+        let (mut defined, mut retired) = (batch.defined.iter(), batch.retired.iter());
+        for call in &batch.calls {
+            match *call {
+                Call::Define => defined.next().into_iter().for_each(|d| pipeline.define(d)),
+                Call::Run(words) => *decoded = pipeline.run(words, &mut followed),
+                Call::Fetch(packet) => *decoded = pipeline.fetch(packet, &mut followed),
+                Call::Retire => {
+                    if let Some((executed, passed)) = retired.next() {
+                        pipeline.retire(executed, passed, &mut followed);
+                    }
+                }
+                Call::Interrupt(id) => pipeline.interrupt(id),
+                Call::IdleUntil(cycle) => pipeline.idle_until(cycle),
+                Call::FlushTlb => pipeline.flush_tlb(),
+                Call::Privilege(privilege) => pipeline.privilege(privilege),
+                Call::Region(start) => pipeline.region(start),
+            }
+        }
+        let count = match batch.question {
+            Question::Nothing => 0,
+            Question::Count(event) => pipeline.count(event),
+        };
+        let answer = Answer {
+            decoded: *decoded,
+            now: pipeline.now(),
+            count,
+        };
+        (pipeline.cycle().max(*decoded), answer)
+    }
+}

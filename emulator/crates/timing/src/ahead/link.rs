@@ -1,0 +1,350 @@
+//! How batches get to the core: in one thread, or from one to another.
+
+use std::hint::spin_loop;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use commit_trace::CommitSink;
+
+use super::Spare;
+use super::batch::{Answer, Batch, Server};
+use crate::pipeline::Pipeline;
+
+/// Batches on their way or at work. Enough to even the two sides out, and few enough for the host's caches.
+pub(super) const BATCHES: u64 = 16;
+/// Looks at what the other side does, some microseconds, before a thread lets others of the host have the processor
+/// between looks; and looks before it sleeps. To be woken takes as long as many of them.
+const LOOKS: u32 = 300;
+const MORE_LOOKS: u32 = 400;
+/// The longest sleep. A thread that goes to sleep just when the other looks whether it does is not woken: to wait until
+/// each write has reached the other processor would cost more, with every batch.
+const NAP: Duration = Duration::from_micros(200);
+
+/// With so many instructions before it, the core's thread does not miss the hart's for a while, which then does something
+/// else,
+const ENOUGH: u64 = 6 << 10;
+/// or with so many, where it has to wait anyway.
+const SOME: u64 = 2 << 10;
+/// With so many it may sleep for a while, and is not woken, which would take the core's thread some microseconds.
+const PLENTY: u64 = 12 << 10;
+/// That long.
+const REST: Duration = Duration::from_micros(50);
+
+/// A way for batches.
+pub(super) trait Way {
+    /// Gives a batch to the core. Waits until fewer than [`BATCHES`] are on their way.
+    fn send(&mut self, batch: &Batch);
+    /// The cycle to which batch `number` (from 1) took the core: one of the last [`BATCHES`]. Waits until it is done.
+    fn came_to(&mut self, number: u64) -> u64;
+    /// The core's answer to the last batch, once it is done.
+    fn answer(&mut self) -> Answer;
+}
+
+/// In one thread.
+pub(super) struct Here<'a, S> {
+    server: Server<'a, S>,
+    sent: u64,
+    came_to: [u64; BATCHES as usize],
+    answer: Answer,
+}
+
+impl<'a, S: CommitSink> Here<'a, S> {
+    pub fn new(pipeline: &'a mut Pipeline<S>) -> Self {
+        Self {
+            server: Server::new(pipeline),
+            sent: 0,
+            came_to: [0; BATCHES as usize],
+            answer: Answer::default(),
+        }
+    }
+}
+
+impl<S: CommitSink> Way for Here<'_, S> {
+    fn send(&mut self, batch: &Batch) {
+        let (cycle, answer) = self.server.serve(batch);
+        self.sent += 1;
+        self.came_to[(self.sent % BATCHES) as usize] = cycle;
+        self.answer = answer;
+    }
+
+    fn came_to(&mut self, number: u64) -> u64 {
+        self.came_to[(number % BATCHES) as usize]
+    }
+
+    fn answer(&mut self) -> Answer {
+        self.answer
+    }
+}
+
+/// What both threads write and read; each has its own lines of the host's caches.
+pub(super) struct Link<'a> {
+    places: [Line<Place>; BATCHES as usize],
+    core: Line<CoreSide>,
+    hart: Line<HartSide>,
+    sleep: Line<Sleep>,
+    hart_thread: Thread,
+    spare: &'a (dyn Fn(Spare) -> bool + Sync),
+}
+
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// A batch on its way. Nobody ever waits for the lock: the two counts say whose it is.
+#[derive(Default)]
+struct Place {
+    batch: Mutex<Batch>,
+    came_to: AtomicU64,
+}
+
+/// What the core's thread says.
+#[derive(Default)]
+struct CoreSide {
+    /// Batches done.
+    done: AtomicU64,
+    decoded: AtomicU64,
+    now: AtomicU64,
+    count: AtomicU64,
+}
+
+/// What the hart's thread says.
+#[derive(Default)]
+struct HartSide {
+    /// Batches sent.
+    sent: AtomicU64,
+    /// It waits until some are done.
+    waits: AtomicBool,
+}
+
+/// What either says rarely; so the other may look often.
+#[derive(Default)]
+struct Sleep {
+    /// The core's thread sleeps until there is a batch.
+    core: AtomicBool,
+    /// The hart's thread sleeps until so many batches are done; 0: it is awake.
+    hart: AtomicU64,
+    /// There will be no more batches.
+    over: AtomicBool,
+    /// The core's thread is gone before its time.
+    gone: AtomicBool,
+}
+
+/// Looks again and again, as long as it is worth it.
+fn look<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    for n in 0..LOOKS + MORE_LOOKS {
+        let found = look();
+        if found.is_some() {
+            return found;
+        }
+        if n < LOOKS {
+            spin_loop();
+        } else {
+            thread::yield_now();
+        }
+    }
+    None
+}
+
+impl<'a> Link<'a> {
+    /// That of the hart on `hart_thread`. `spare`: see [`Lines::spare`](super::Lines::spare).
+    pub fn new(hart_thread: Thread, spare: &'a (dyn Fn(Spare) -> bool + Sync)) -> Self {
+        Self {
+            places: std::array::from_fn(|_| Line(Place::default())),
+            core: Line(CoreSide::default()),
+            hart: Line(HartSide::default()),
+            sleep: Line(Sleep::default()),
+            hart_thread,
+            spare,
+        }
+    }
+
+    /// The hart's end; the core is on `core_thread`.
+    pub fn sender(&'a self, core_thread: Thread) -> Sender<'a> {
+        Sender {
+            link: self,
+            core_thread,
+            sent: 0,
+            until: [0; BATCHES as usize + 1],
+        }
+    }
+
+    fn place(&self, number: u64) -> &Place {
+        &self.places[(number % BATCHES) as usize].0
+    }
+
+    fn batch(&self, number: u64) -> MutexGuard<'_, Batch> {
+        let batch = self.place(number).batch.lock();
+        batch.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hart's end.
+pub(super) struct Sender<'a> {
+    link: &'a Link<'a>,
+    core_thread: Thread,
+    sent: u64,
+    /// Instructions up to the end of each batch: of the last ones that were sent.
+    until: [u64; BATCHES as usize + 1],
+}
+
+impl Sender<'_> {
+    fn until(&self, batch: u64) -> u64 {
+        self.until[(batch % (BATCHES + 1)) as usize]
+    }
+
+    /// Instructions that are not done yet.
+    fn left(&self) -> u64 {
+        self.until(self.sent) - self.until(self.link.core.0.done.load(Relaxed))
+    }
+
+    /// Does something else as long as the core has so many instructions to do, or more.
+    fn spend(&self, instructions: u64) {
+        while self.left() >= instructions && (self.link.spare)(Spare::Any) {}
+    }
+
+    /// Waits until so many batches are done.
+    fn wait_for(&self, batches: u64) {
+        let Link { core, sleep, .. } = self.link;
+        let is_done = || {
+            if sleep.0.gone.load(Relaxed) {
+                // Not a panic of its own: it ends with that of the core.
+                resume_unwind(Box::new("the timing core is gone"));
+            }
+            core.0.done.load(Acquire) >= batches
+        };
+        while !is_done() && self.left() >= SOME {
+            if !(self.link.spare)(Spare::Any) {
+                if self.left() < PLENTY {
+                    break;
+                }
+                thread::sleep(REST);
+            }
+        }
+        let waits = &self.link.hart.0.waits;
+        waits.store(true, Relaxed);
+        if look(|| is_done().then_some(())).is_some() {
+            waits.store(false, Relaxed);
+            return;
+        }
+        loop {
+            sleep.0.hart.store(batches, SeqCst);
+            if is_done() {
+                break;
+            }
+            thread::park_timeout(NAP);
+        }
+        sleep.0.hart.store(0, Relaxed);
+        waits.store(false, Relaxed);
+    }
+
+    fn wake_core(&self) {
+        if self.link.sleep.0.core.swap(false, SeqCst) {
+            self.core_thread.unpark();
+        }
+    }
+}
+
+impl Way for Sender<'_> {
+    fn send(&mut self, batch: &Batch) {
+        let number = self.sent + 1;
+        if number > BATCHES {
+            self.wait_for(number - BATCHES);
+        }
+        self.link.batch(number).copy(batch);
+        self.until[(number % (BATCHES + 1)) as usize] =
+            self.until(self.sent) + batch.instructions() as u64;
+        self.sent = number;
+        self.link.hart.0.sent.store(number, Release);
+        if self.link.sleep.0.core.load(Relaxed) {
+            self.wake_core();
+        }
+        self.spend(ENOUGH);
+    }
+
+    fn came_to(&mut self, number: u64) -> u64 {
+        self.wait_for(number);
+        self.link.place(number).came_to.load(Relaxed)
+    }
+
+    fn answer(&mut self) -> Answer {
+        self.wait_for(self.sent);
+        let core = &self.link.core.0;
+        Answer {
+            decoded: core.decoded.load(Relaxed),
+            now: core.now.load(Relaxed),
+            count: core.count.load(Relaxed),
+        }
+    }
+}
+
+impl Drop for Sender<'_> {
+    fn drop(&mut self) {
+        self.link.sleep.0.over.store(true, SeqCst);
+        self.wake_core();
+    }
+}
+
+/// Tells the hart's thread if the core's panics.
+struct Alarm<'a>(&'a Link<'a>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.sleep.0.gone.store(true, SeqCst);
+            self.0.hart_thread.unpark();
+        }
+    }
+}
+
+/// The core's thread: does what comes, in order, until no more does.
+pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) {
+    let _alarm = Alarm(link);
+    let mut server = Server::new(pipeline);
+    let mut done = 0;
+    while wait_for_batch(link, done + 1) {
+        done += 1;
+        // The hart's thread would wait for that, too.
+        let waits = || link.hart.0.waits.load(Relaxed);
+        while !waits() && (link.spare)(Spare::Urgent) {
+            spin_loop();
+        }
+        let (cycle, answer) = server.serve(&link.batch(done));
+        link.place(done).came_to.store(cycle, Relaxed);
+        link.core.0.decoded.store(answer.decoded, Relaxed);
+        link.core.0.now.store(answer.now, Relaxed);
+        link.core.0.count.store(answer.count, Relaxed);
+        link.core.0.done.store(done, Release);
+        let sleeps = link.sleep.0.hart.load(Relaxed);
+        if sleeps != 0 && sleeps <= done {
+            link.hart_thread.unpark();
+        }
+    }
+}
+
+/// True once there is batch `number`; false: there will be no more.
+fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
+    let is_sent = || link.hart.0.sent.load(Acquire) >= number;
+    loop {
+        if look(|| is_sent().then_some(())).is_some() {
+            return true;
+        }
+        if !(link.spare)(Spare::Any) {
+            break;
+        }
+    }
+    loop {
+        link.sleep.0.core.store(true, SeqCst);
+        // In this order: what was sent before the end counts.
+        let over = link.sleep.0.over.load(SeqCst);
+        if is_sent() {
+            link.sleep.0.core.store(false, Relaxed);
+            return true;
+        }
+        if over {
+            return false;
+        }
+        thread::park_timeout(NAP);
+    }
+}

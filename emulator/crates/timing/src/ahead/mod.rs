@@ -1,0 +1,77 @@
+//! The hart executes ahead of its core's pipeline, which may have a thread of its own.
+//!
+//! The hart's side is an [`Ahead`]: it takes what a [`Core`] takes, has the core's path follow it, and gives what the pipeline has
+//! to know of that on, a [`Batch`](batch::Batch) at a time. The hart
+//! needs the core's cycle only for what depends on it: counters, device registers, `wfi`, and interrupts. It waits for the
+//! first three, and where the next interrupt, device event or TIP sample might be within what it has given
+//! ([`reach`]). Nothing that the hart sees depends on how quick a thread is, or on whether there are two: with one, a batch is
+//! timed where it is given.
+//!
+//! Not for several harts: they take turns of a few cycles.
+
+mod batch;
+mod hart;
+mod link;
+mod reach;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use commit_trace::CommitSink;
+
+use crate::Core;
+pub use hart::{Ahead, Lines, Spare};
+use link::Link;
+
+/// Calls `run` with a timing model that stands for `core`, on this thread.
+pub fn run_ahead<S: CommitSink, R>(
+    core: &mut Core<S>,
+    lines: Lines<'_>,
+    run: impl FnOnce(&mut Ahead<'_>) -> R,
+) -> R {
+    let cycle = core.cycle();
+    let Core { path, pipeline, .. } = core;
+    let mut here = link::Here::new(pipeline);
+    let mut ahead = Ahead::new(path, &mut here, lines, cycle);
+    let result = run(&mut ahead);
+    ahead.finish();
+    result
+}
+
+/// The same with the core on another thread meanwhile, which calls `starts` first. The results are the same.
+///
+/// # Panics
+/// As `run` does, and if the core does.
+pub fn run_apart<S: CommitSink + Send, R>(
+    core: &mut Core<S>,
+    lines: Lines<'_>,
+    starts: fn(),
+    run: impl FnOnce(&mut Ahead<'_>) -> R,
+) -> R {
+    let cycle = core.cycle();
+    let Core { path, pipeline, .. } = core;
+    let link = Link::new(thread::current(), lines.spare);
+    thread::scope(|scope| {
+        let worker = thread::Builder::new()
+            .name("core".to_owned())
+            .spawn_scoped(scope, || {
+                starts();
+                link::serve(pipeline, &link);
+            });
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(error) => panic!("a thread for the timing core: {error}"),
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut sender = link.sender(worker.thread().clone());
+            let mut ahead = Ahead::new(path, &mut sender, lines, cycle);
+            let result = run(&mut ahead);
+            ahead.finish();
+            result
+        }));
+        match (worker.join(), result) {
+            (Err(panic), _) | (Ok(()), Err(panic)) => resume_unwind(panic),
+            (Ok(()), Ok(result)) => result,
+        }
+    })
+}

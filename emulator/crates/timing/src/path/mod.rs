@@ -1,0 +1,472 @@
+//! The half of the core that follows the program: which packets it is fetched in, what the predictors that learn
+//! from the path alone make of its branches, which of its pages the TLBs hold, which stores its loads find. It
+//! knows no cycles, so it may run ahead of the half that does.
+
+mod followed;
+mod stores;
+mod tables;
+mod tlb;
+
+use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, Run, StaticInst};
+use snapshot::{Archive, Snapshot};
+
+use crate::Preset;
+use crate::facts::{self, Link};
+use crate::mem::LINE_BITS;
+pub(crate) use followed::{Followed, Found, Packet, Passed, Reader, Reads, Words};
+use stores::Stores;
+pub(crate) use stores::{Match, STORES};
+use tables::Tables;
+use tlb::Tlb;
+
+use crate::predict::{Forecast, History, Last, Outcome, Place, Predictor, Returns};
+
+/// What the path has to know of a static instruction.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    len: u8,
+    role: Role,
+}
+
+/// What an instruction has to do with the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Nothing.
+    None,
+    /// It loads.
+    Load,
+    /// It stores.
+    Store,
+    /// Conditional branch.
+    Branch,
+    /// Direct jump.
+    Direct,
+    /// Direct jump that leaves a return address.
+    DirectCall,
+    /// Indirect jump.
+    Indirect,
+    /// Indirect jump that leaves a return address.
+    IndirectCall,
+    /// Return.
+    Return,
+    /// It flushes when it commits, or traps.
+    Flush,
+}
+
+impl Course {
+    const UNKNOWN: Self = Self {
+        len: 4,
+        role: Role::None,
+    };
+
+    fn new(inst: &StaticInst) -> Self {
+        let inst = &inst.inst;
+        let role = match (inst.class, facts::link(inst)) {
+            (InstClass::Branch, _) => Role::Branch,
+            (InstClass::Jal, Link::Call) => Role::DirectCall,
+            (InstClass::Jal, _) => Role::Direct,
+            (InstClass::Jalr, Link::Call) => Role::IndirectCall,
+            (InstClass::Jalr, Link::Return) => Role::Return,
+            (InstClass::Jalr, Link::None) => Role::Indirect,
+            (InstClass::Load | InstClass::FpLoad, _) => Role::Load,
+            (InstClass::Store | InstClass::FpStore, _) => Role::Store,
+            (class, _) if class.serialises() => Role::Flush,
+            _ => Role::None,
+        };
+        Self {
+            len: inst.len,
+            role,
+        }
+    }
+}
+
+/// The path. In lines of the host's caches that no other processor writes, like [`Pipeline`](crate::pipeline::Pipeline).
+#[repr(align(128))]
+pub(crate) struct Path {
+    courses: Vec<Course>,
+    /// Current packet: bytes [`start`, `end`) of code, and how many instructions still fit.
+    start: u64,
+    end: u64,
+    room: u32,
+    /// Where the next instruction must end to belong to the packet: `end`, or 0 if something closed it.
+    limit: u64,
+    /// Banks of the packet with a branch that was not taken; a bit each.
+    seen: u8,
+    history: History,
+    predictor: Predictor,
+    returns: Returns,
+    /// Page of the last translated fetch.
+    page: u64,
+    itlb: Tlb,
+    dtlb: Tlb,
+    tables: Tables,
+    stores: Stores,
+    packet_bytes: u64,
+    packet_insts: u32,
+}
+
+/// Between runs. Courses of instructions are not state: they are announced again.
+impl Snapshot for Path {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            courses: _,
+            start,
+            end,
+            room,
+            limit,
+            seen,
+            history,
+            predictor,
+            returns,
+            page,
+            itlb,
+            dtlb,
+            // The hart tells anew in each run.
+            tables: _,
+            stores,
+            packet_bytes: _,
+            packet_insts: _,
+        } = self;
+        start.snapshot(archive)?;
+        end.snapshot(archive)?;
+        room.snapshot(archive)?;
+        limit.snapshot(archive)?;
+        seen.snapshot(archive)?;
+        history.snapshot(archive)?;
+        predictor.snapshot(archive)?;
+        returns.snapshot(archive)?;
+        page.snapshot(archive)?;
+        itlb.snapshot(archive)?;
+        dtlb.snapshot(archive)?;
+        stores.snapshot(archive)
+    }
+}
+
+impl Path {
+    pub fn new(preset: &Preset) -> Self {
+        Self {
+            courses: Vec::new(),
+            start: 0,
+            end: 0,
+            room: 0,
+            limit: 0,
+            seen: 0,
+            history: History::default(),
+            predictor: Predictor::new(preset),
+            returns: Returns::new(preset.predictor.returns),
+            page: u64::MAX,
+            itlb: Tlb::new(preset.itlb.entries),
+            dtlb: Tlb::new(preset.dtlb.entries),
+            tables: Tables::default(),
+            stores: Stores::new(),
+            packet_bytes: u64::from(preset.fetch.bytes),
+            packet_insts: preset.fetch.insts,
+        }
+    }
+
+    /// Announces a static instruction.
+    pub fn define(&mut self, inst: &StaticInst) {
+        let index = inst.id.0 as usize;
+        if index >= self.courses.len() {
+            self.courses.resize(index + 1, Course::UNKNOWN);
+        }
+        self.courses[index] = Course::new(inst);
+    }
+
+    /// Leaves room for instructions that were announced to another core.
+    pub fn skip_ids(&mut self, count: usize) {
+        self.courses.resize(count, Course::UNKNOWN);
+    }
+
+    /// The hart walked its page tables for `va`.
+    pub fn translated(&mut self, va: u64, walk: &PageWalk) {
+        self.tables.note(va, walk);
+    }
+
+    /// Translations changed.
+    pub fn flush_tlb(&mut self) {
+        self.itlb.clear();
+        self.dtlb.clear();
+        self.page = u64::MAX;
+    }
+
+    /// Follows a run, after those that were followed before; the words that it takes.
+    #[inline(never)]
+    pub fn follow(&mut self, run: &Run<'_>, followed: &mut Followed) -> Words {
+        // Aside, so that one can be referred to while the path changes.
+        let courses = std::mem::take(&mut self.courses);
+        let mut accesses = run.accesses.iter();
+        let mut room = self.room;
+        let before = followed.words.len();
+        followed.operands.extend_from_slice(run.operands);
+        let mut steps = run.steps.iter();
+        while let Some(step) = steps.next() {
+            let Course { len, role } = courses[step.id.0 as usize];
+            let pc = run.pc(step);
+            if over(pc, len, self.limit, room) {
+                let packet = self.packet(pc, len, run.page);
+                let packet = self.in_page(packet, run.translated, followed);
+                room = self.packet_insts;
+                followed.start(step.id, packet);
+            } else {
+                followed.go_on(step.id);
+            }
+            room -= 1;
+            if role == Role::None {
+                continue;
+            }
+            if matches!(role, Role::Load | Role::Store) {
+                // There is one for each.
+                if let Some(access) = accesses.next() {
+                    let found = self.access(role, access, run.translated, followed);
+                    followed.find(found);
+                }
+            } else if role != Role::Flush {
+                let next = steps.as_slice().first();
+                let next = next.map_or(run.next_pc, |next| run.pc(next));
+                let forecast = self.turn(role, pc, len, next);
+                followed.forecast(&forecast);
+            }
+        }
+        self.room = room;
+        self.courses = courses;
+        followed.words_since(before)
+    }
+
+    /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
+    #[inline(always)]
+    fn in_page(&mut self, packet: Packet, translated: bool, followed: &mut Followed) -> Packet {
+        match translated && self.start >> 12 != self.page && self.fetch_page(followed) {
+            true => packet.that_walks(),
+            false => packet,
+        }
+    }
+
+    /// True, and notes what the walk reads, if the packet's page, which is not that of the last one, is not in the ITLB.
+    #[cold]
+    #[inline(never)]
+    fn fetch_page(&mut self, followed: &mut Followed) -> bool {
+        self.page = self.start >> 12;
+        lookup(
+            &mut self.itlb,
+            &self.tables,
+            self.start,
+            &mut followed.packet_walks,
+        )
+    }
+
+    /// A load or store that was executed.
+    #[inline(always)]
+    fn access(
+        &mut self,
+        role: Role,
+        access: &MemAccess,
+        translated: bool,
+        followed: &mut Followed,
+    ) -> Found {
+        let (pa, size) = (access.pa(), access.size());
+        let store = if role == Role::Store {
+            self.stores.push(pa, size);
+            Match::default()
+        } else {
+            self.stores.search(pa, size)
+        };
+        let walks = translated && !access.mmio() && self.walks(access.va, followed);
+        Found::new(pa, store, walks)
+    }
+
+    /// True, and notes what the walk reads, if the page of a data access is not in the TLB.
+    #[inline(always)]
+    fn walks(&mut self, va: u64, followed: &mut Followed) -> bool {
+        lookup(&mut self.dtlb, &self.tables, va, &mut followed.data_walks)
+    }
+
+    /// The next instruction is the one at `pc`, whose page is at physical address `page`; the packet that it starts.
+    pub fn fetch(
+        &mut self,
+        pc: u64,
+        len: u8,
+        page: u64,
+        translated: bool,
+        followed: &mut Followed,
+    ) -> Option<Packet> {
+        let packet = over(pc, len, self.limit, self.room).then(|| {
+            let packet = self.packet(pc, len, page);
+            self.room = self.packet_insts;
+            self.in_page(packet, translated, followed)
+        });
+        self.room -= 1;
+        packet
+    }
+
+    /// Starts a packet with the instruction at `pc`.
+    #[inline(always)]
+    fn packet(&mut self, pc: u64, len: u8, page: u64) -> Packet {
+        let end = pc.wrapping_add(u64::from(len));
+        let sequential = self.limit != 0;
+        if sequential {
+            self.run_on();
+        }
+        let bank = self.packet_bytes / 2;
+        self.start = if sequential && end > self.end {
+            self.end
+        } else {
+            pc & !(bank - 1)
+        };
+        self.end = self.packet_end();
+        let straddles = end > self.end;
+        if straddles {
+            // It belongs to the packet that has its second half.
+            self.start = self.end;
+            self.end = self.packet_end();
+        }
+        self.limit = self.end;
+        self.seen = 0;
+        // A packet of the page after the instruction's first half is taken to follow in memory: the machine
+        // tells one physical address per instruction.
+        let pa = page | pc & 0xfff;
+        let line = pa.wrapping_add(self.start.wrapping_sub(pc)) >> LINE_BITS;
+        Packet::new(line, sequential, straddles)
+    }
+
+    /// A packet is two banks, or one in the last bank of a line (`ifu/frontend.scala:153`).
+    #[inline(always)]
+    fn packet_end(&self) -> u64 {
+        let line_end = (self.start | ((1 << LINE_BITS) - 1)).wrapping_add(1);
+        self.start.wrapping_add(self.packet_bytes).min(line_end)
+    }
+
+    /// Leaves a packet that nothing ended: its history.
+    #[inline(always)]
+    fn run_on(&mut self) {
+        if self.seen == 0 {
+            self.history.pass();
+            return;
+        }
+        let single = self.end - self.start < self.packet_bytes;
+        self.history = self.history.after(self.earlier(0), self.earlier(1), single);
+    }
+
+    /// What the branches that were not taken did to a bank.
+    #[inline(always)]
+    fn earlier(&self, bank: u8) -> Outcome {
+        match self.seen >> bank & 1 {
+            0 => Outcome::None,
+            _ => Outcome::NotTaken,
+        }
+    }
+
+    /// Passes the instruction that was fetched last.
+    pub fn pass(&mut self, executed: &Executed, followed: &mut Followed) -> Passed {
+        let Course { len, role } = self.courses[executed.id.0 as usize];
+        let (mem, translated) = (&executed.mem, executed.translated);
+        let mut passed = Passed::default();
+        match role {
+            _ if executed.trap.is_some() => self.flush(),
+            Role::None => {}
+            Role::Load | Role::Store => passed.found = self.access(role, mem, translated, followed),
+            Role::Flush => {
+                // An atomic finds no store in the queue.
+                let accesses = mem.kind() != MemKind::None && !mem.mmio();
+                let walks = accesses && translated && self.walks(mem.va, followed);
+                passed.found = Found::new(mem.pa(), Match::default(), walks);
+                self.flush();
+            }
+            _ => passed.forecast = self.turn(role, executed.pc, len, executed.next_pc),
+        }
+        passed
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
+        let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
+        let (at, bank) = (Place::new(pc.max(self.start)), u8::from(second));
+        let after = pc.wrapping_add(u64::from(len));
+        let forecast = if role == Role::Branch {
+            self.branch(at, bank, next != after, next)
+        } else {
+            self.jump(role, at, bank, after, next)
+        };
+        forecast.in_bank(bank)
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, at: Place, bank: u8, taken: bool, next: u64) -> Forecast {
+        let history = self.history.seen(bank.into());
+        let forecast = self.predictor.branch(at, history, taken, next);
+        if taken {
+            self.close(bank, Outcome::Taken);
+        } else if forecast.last() == Last::Wrong {
+            self.close(bank, Outcome::NotTaken);
+        } else {
+            self.seen |= 1 << bank;
+        }
+        forecast
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, role: Role, at: Place, bank: u8, after: u64, next: u64) -> Forecast {
+        let forecast = self.predictor.jump(at, next);
+        let falls = next == self.end;
+        // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
+        let last = match role {
+            Role::Direct | Role::DirectCall => Last::Right,
+            Role::Return if self.returns.ret() == next => Last::Right,
+            Role::Return => Last::Wrong,
+            _ => Last::AsF2,
+        };
+        if matches!(role, Role::DirectCall | Role::IndirectCall) {
+            self.returns.call(after);
+        }
+        self.close(bank, Outcome::None);
+        forecast.in_the_end(last).that_falls(falls)
+    }
+
+    /// Ends the packet with an instruction of `bank`, and what that did to the history.
+    #[inline(always)]
+    fn close(&mut self, bank: u8, last: Outcome) {
+        let in_bank = match last {
+            Outcome::None => self.earlier(bank),
+            _ => last,
+        };
+        let single = bank == 0;
+        let (first, second) = if single {
+            (in_bank, Outcome::None)
+        } else {
+            (self.earlier(0), in_bank)
+        };
+        self.history = self.history.after(first, second, single);
+        self.limit = 0;
+    }
+
+    /// Fetch restarts after a flush at commit: the history is cleared too (`exu/core.scala:410`).
+    pub fn flush(&mut self) {
+        self.limit = 0;
+        self.history = History::default();
+    }
+}
+
+/// The instruction at `pc` does not belong to a packet whose instructions end at `limit` at the latest, and that has
+/// `room` for so many more.
+#[inline(always)]
+fn over(pc: u64, len: u8, limit: u64, room: u32) -> bool {
+    (pc.wrapping_add(u64::from(len)) > limit) | (room == 0)
+}
+
+/// Looks up a page in a TLB; fills it and notes what the walk reads, if it was not there.
+#[inline(always)]
+fn lookup(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<Reads>) -> bool {
+    let missed = !tlb.hit(va);
+    if missed {
+        walk(tlb, tables, va, walks);
+    }
+    missed
+}
+
+#[cold]
+#[inline(never)]
+fn walk(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<Reads>) {
+    let walk = tables.walk(va);
+    tlb.fill(va, walk.page_bits);
+    walks.push(Reads { va, walk });
+}

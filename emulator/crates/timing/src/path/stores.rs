@@ -1,0 +1,129 @@
+//! Which store a load finds before it, in program order.
+
+/// Stores remembered; no queue is longer.
+pub(crate) const STORES: usize = 64;
+/// Lists of stores by the 8-byte word that they write.
+const LISTS: usize = 256;
+
+/// One store.
+#[derive(Clone, Copy, Debug, Default)]
+struct Store {
+    word: u64,
+    /// Bytes of the word.
+    mask: u8,
+    /// Number of the previous store of the same list.
+    previous: u64,
+}
+
+snapshot::snapshot!(Store {
+    word,
+    mask,
+    previous
+});
+
+/// The youngest store before a load that writes bytes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// How many stores ago: 1 for the last one. 0: there is none that a queue could still hold.
+    pub ago: u8,
+    /// It writes every byte that the load reads.
+    pub covers: bool,
+}
+
+/// The last stores, in program order, each in the list of its word.
+pub(super) struct Stores {
+    stores: [Store; STORES],
+    lists: [u64; LISTS],
+    /// Number of the next store; the first is [`STORES`], so that 0 is too old for every search.
+    next: u64,
+}
+
+snapshot::snapshot!(Stores {
+    stores,
+    lists,
+    next
+});
+
+#[inline(always)]
+fn list(word: u64) -> usize {
+    (word ^ word >> 8) as usize % LISTS
+}
+
+/// The 8-byte word of an address, and the bytes of it that are accessed. Not modelled: the part of a misaligned
+/// access that lies in the next word.
+#[inline(always)]
+fn bytes(pa: u64, size: u8) -> (u64, u8) {
+    let all = (1u32 << size.min(8)) - 1;
+    (pa >> 3, (all << (pa & 7)) as u8)
+}
+
+impl Stores {
+    pub fn new() -> Self {
+        Self {
+            stores: [Store::default(); STORES],
+            lists: [0; LISTS],
+            next: STORES as u64,
+        }
+    }
+
+    /// The youngest store to bytes of a load.
+    #[inline(always)]
+    pub fn search(&self, pa: u64, size: u8) -> Match {
+        let (word, mask) = bytes(pa, size);
+        let mut number = self.lists[list(word)];
+        while self.next - number < STORES as u64 {
+            let store = &self.stores[number as usize % STORES];
+            if store.word == word && store.mask & mask != 0 {
+                return Match {
+                    ago: (self.next - number) as u8,
+                    covers: store.mask & mask == mask,
+                };
+            }
+            number = store.previous;
+        }
+        Match::default()
+    }
+
+    /// Adds a store.
+    #[inline(always)]
+    pub fn push(&mut self, pa: u64, size: u8) {
+        let (word, mask) = bytes(pa, size);
+        let head = &mut self.lists[list(word)];
+        let number = self.next;
+        self.stores[number as usize % STORES] = Store {
+            word,
+            mask,
+            previous: *head,
+        };
+        *head = number;
+        self.next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_youngest_overlapping_store_is_found() {
+        let mut stores = Stores::new();
+        let found = |ago, covers| Match { ago, covers };
+        for (pa, size) in [(0x1000, 8), (0x1004, 4), (0x1000 + 8 * 256, 8)] {
+            stores.push(pa, size);
+        }
+        assert_eq!(stores.search(0x1004, 4), found(2, true));
+        assert_eq!(stores.search(0x1000, 8), found(2, false));
+        assert_eq!(stores.search(0x1000, 4), found(3, true));
+        assert_eq!(stores.search(0x1008, 8), Match::default());
+    }
+
+    #[test]
+    fn old_stores_are_forgotten() {
+        let mut stores = Stores::new();
+        stores.push(0x2000, 8);
+        for i in 0..STORES as u64 {
+            stores.push(0x8000 + i * 8, 8);
+        }
+        assert_eq!(stores.search(0x2000, 8), Match::default());
+    }
+}

@@ -1,0 +1,400 @@
+//! The half of the core that keeps time: its parts, and the order in which an instruction passes them.
+
+use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
+use isa::{Executed, Operand, PerfEvent, Privilege, StaticId, StaticInst};
+
+use snapshot::{Archive, Snapshot};
+
+use crate::Preset;
+use crate::commit::{FIRST_OF_ROW, Records};
+use crate::execute::Units;
+use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
+use crate::front::{Below, FrontEnd};
+use crate::lsu::{Access, Lsu};
+use crate::mem::SharedMemory;
+use crate::path::{Packet, Passed, Reader, Reads, Words};
+use crate::stats::Stats;
+use crate::window::Window;
+
+/// Registers that the scoreboard knows, and one for results that go nowhere; as many as a number can name.
+const REGISTERS: usize = 256;
+
+/// Everything that knows cycles: the timing of fetch, and all that comes after it.
+#[repr(align(128))]
+pub(crate) struct Pipeline<S> {
+    pub sink: S,
+    preset: Preset,
+    port_map: PortMap,
+    facts: Vec<Fact>,
+    pub front: FrontEnd,
+    /// Of the instruction decoded last, as flags of its record: that it starts a ROB row, and why it came late.
+    pub mark: u32,
+    pub records: Records,
+    pub window: Window,
+    /// By register: the first cycle in which an instruction that reads it can issue.
+    pub registers: [u64; REGISTERS],
+    pub units: Units,
+    pub lsu: Lsu,
+    pub stats: Stats,
+    /// Cycle before the first.
+    started: u64,
+}
+
+impl<S> Pipeline<S> {
+    /// After reset.
+    pub fn new(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
+        let port_map = PortMap::new(preset);
+        Self {
+            sink,
+            preset: preset.clone(),
+            facts: Vec::new(),
+            front: FrontEnd::new(preset),
+            mark: 0,
+            records: Records::new(),
+            window: Window::new(preset),
+            registers: [0; REGISTERS],
+            units: Units::new(preset, &port_map),
+            lsu: Lsu::new(preset, memory, hart),
+            stats: Stats::default(),
+            port_map,
+            started: 0,
+        }
+    }
+
+    /// The first cycle is the one after `cycle`.
+    pub fn start_at(&mut self, cycle: u64) {
+        self.started = cycle;
+        self.window.committed = cycle;
+        self.records.sent = cycle;
+        self.front.redirect(cycle + 1);
+    }
+
+    /// The parameters.
+    pub fn preset(&self) -> &Preset {
+        &self.preset
+    }
+
+    /// Cycle of the last commit or trap, or in which the hart woke up last.
+    pub fn cycle(&self) -> u64 {
+        self.window.committed
+    }
+
+    /// Everything counted since reset.
+    pub fn stats(&self) -> Stats {
+        let (front, lsu) = (&self.front, &self.lsu);
+        let (dram_accesses, dram_row_hits) = lsu.lower.shared.dram_counts();
+        Stats {
+            cycles: self.window.committed - self.started,
+            fetch_packets: front.counts.packets,
+            redirects_f2: front.counts.redirects_f2,
+            redirects_f3: front.counts.redirects_f3,
+            loads: lsu.counts.loads,
+            stores: lsu.counts.stores,
+            forwards: lsu.counts.forwards,
+            bank_conflicts: lsu.counts.bank_conflicts,
+            mmio: lsu.counts.mmio,
+            l1i_accesses: front.counts.l1i_accesses,
+            l1i_misses: front.counts.l1i_misses,
+            l1d_misses: lsu.l1d.misses,
+            l1d_load_misses: lsu.l1d.load_misses,
+            l1d_prefetches: lsu.l1d.prefetches,
+            l2_accesses: lsu.lower.counts.l2_accesses,
+            l2_misses: lsu.lower.counts.l2_misses,
+            llc_accesses: lsu.lower.counts.llc_accesses,
+            llc_misses: lsu.lower.counts.llc_misses,
+            writebacks: lsu.lower.counts.writebacks,
+            upgrades: lsu.lower.counts.upgrades,
+            transfers: lsu.lower.counts.transfers,
+            dram_accesses,
+            dram_row_hits,
+            itlb_misses: front.counts.itlb_misses,
+            dtlb_misses: lsu.counts.dtlb_misses,
+            l2tlb_hits: lsu.walk.l2_hits,
+            page_walks: lsu.walk.walks,
+            ..self.stats.clone()
+        }
+    }
+
+    /// Leaves room for instructions that were announced to another core.
+    pub fn skip_ids(&mut self, count: usize) {
+        self.facts.resize(count, Fact::UNKNOWN);
+    }
+
+    /// The facts of an instruction. One that was not announced is the caller's bug, not the guest's.
+    #[inline(always)]
+    pub(crate) fn fact(&self, id: StaticId) -> Fact {
+        self.facts[id.0 as usize]
+    }
+
+    /// Decodes the next instruction; the cycle. It starts a packet, if there is one.
+    #[inline(always)]
+    pub(crate) fn decode(&mut self, packet: Option<Packet>, walk: Option<&Reads>) -> u64 {
+        self.mark = 0;
+        if packet.is_some() | self.front.buffer.ended() {
+            self.start(packet, walk);
+        }
+        self.front.decode()
+    }
+
+    /// The next instruction starts a packet, a row, or both.
+    #[inline(never)]
+    fn start(&mut self, packet: Option<Packet>, walk: Option<&Reads>) {
+        if let Some(packet) = packet {
+            self.packet(packet, walk);
+        }
+        if self.front.buffer.ended() {
+            self.start_row();
+        }
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, packet: Packet, reads: Option<&Reads>) {
+        let Lsu {
+            walk, l1d, lower, ..
+        } = &mut self.lsu;
+        self.front.packet(
+            packet,
+            reads,
+            self.window.committed,
+            Below { walk, l1d, lower },
+        );
+        self.mark = CommitRecord::flags_of(
+            Redirect::None,
+            false,
+            CycleClass::Alu,
+            std::mem::take(&mut self.front.tea),
+        );
+    }
+
+    /// A decode group, and its ROB row.
+    #[inline(always)]
+    fn start_row(&mut self) {
+        let decoded = self.front.start_group(self.window.dispatched);
+        self.window
+            .new_row(decoded, &mut self.stats.dispatch_stalls);
+        self.mark |= FIRST_OF_ROW;
+    }
+
+    /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
+    #[inline(always)]
+    pub(crate) fn sources(&self, fact: &Fact, dispatch: u64) -> u64 {
+        let [a, b, c] = fact.src.map(|r| self.registers[usize::from(r)]);
+        (dispatch + 1).max(a).max(b).max(c)
+    }
+
+    #[inline(always)]
+    pub(crate) fn write_register(&mut self, fact: &Fact, wake: u64) {
+        self.registers[usize::from(fact.dst)] = wake;
+    }
+}
+
+/// Between runs. Facts of instructions are not state: they are announced again.
+impl<S> Snapshot for Pipeline<S> {
+    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        let Self {
+            sink: _,
+            preset: _,
+            port_map: _,
+            facts: _,
+            front,
+            mark,
+            records,
+            window,
+            registers,
+            units,
+            lsu,
+            stats,
+            started,
+        } = self;
+        front.snapshot(archive)?;
+        mark.snapshot(archive)?;
+        records.snapshot(archive)?;
+        window.snapshot(archive)?;
+        registers.snapshot(archive)?;
+        units.snapshot(archive)?;
+        lsu.snapshot(archive)?;
+        stats.snapshot(archive)?;
+        started.snapshot(archive)
+    }
+}
+
+impl<S: CommitSink> Pipeline<S> {
+    pub fn define(&mut self, inst: &StaticInst) {
+        let fact = Fact::new(inst, &self.preset, &self.port_map);
+        let index = inst.id.0 as usize;
+        if index >= self.facts.len() {
+            self.facts.resize(index + 1, Fact::UNKNOWN);
+        }
+        self.facts[index] = fact;
+        self.sink.define(&facts::for_stream(inst));
+    }
+
+    /// Fetches one instruction by itself, up to its decoding; the cycle of that.
+    pub fn fetch(&mut self, packet: Option<Packet>, followed: &mut Reader<'_>) -> u64 {
+        let walk = packet.and_then(|packet| followed.packet_walk(packet));
+        self.decode(packet, walk)
+    }
+
+    /// Passes the one that was fetched last.
+    pub fn retire(&mut self, executed: &Executed, passed: &Passed, followed: &mut Reader<'_>) {
+        let fact = &self.fact(executed.id);
+        let id = executed.id;
+        let access = Access {
+            id,
+            pa: executed.mem.pa(),
+            mmio: executed.mem.mmio(),
+            store: passed.found.store(),
+            walk: followed.data_walk(passed.found),
+        };
+        // An exception takes it back.
+        self.stats.instructions += 1;
+        match fact.kind {
+            _ if executed.trap.is_some() => self.retire_alone(executed, access.walk),
+            Kind::Unique | Kind::Trap => self.retire_alone(executed, access.walk),
+            Kind::Alu => self.alu(fact, id),
+            Kind::Branch => self.branch(fact, id, &passed.forecast),
+            Kind::Jump => self.jump(fact, id, &passed.forecast),
+            Kind::Load => self.load(fact, &access),
+            Kind::Store => self.store(fact, &access),
+            Kind::Divide | Kind::FpDivide => self.divide(fact, id, &executed.operand),
+            Kind::Simple => self.simple(fact, id),
+        }
+        self.send();
+    }
+
+    /// Passes a run that was followed, as the next `words` say; the cycle in which its last instruction is decoded.
+    #[inline(never)]
+    pub fn run(&mut self, words: Words, followed: &mut Reader<'_>) -> u64 {
+        // Aside, so that one can be referred to while the core changes.
+        let facts = std::mem::take(&mut self.facts);
+        let mut steps = followed.steps(words);
+        let mut instructions = 0;
+        while let Some(step) = steps.next() {
+            let id = step.id();
+            let fact = &facts[id.0 as usize];
+            instructions += 1;
+            let mut packet = None;
+            let mut walk = None;
+            if step.starts() {
+                let starts = steps.packet();
+                packet = Some(starts);
+                walk = followed.packet_walk(starts);
+            }
+            self.decode(packet, walk);
+            // Tests that the host predicts each by itself are quicker than one jump by kind.
+            if fact.kind == Kind::Alu {
+                self.alu(fact, id);
+            } else if fact.kind == Kind::Branch {
+                self.branch(fact, id, &steps.forecast());
+            } else if matches!(fact.kind, Kind::Load | Kind::Store) {
+                let found = steps.found();
+                let access = &Access {
+                    id,
+                    pa: found.pa(),
+                    mmio: false,
+                    store: found.store(),
+                    walk: followed.data_walk(found),
+                };
+                match fact.kind {
+                    Kind::Load => self.load(fact, access),
+                    _ => self.store(fact, access),
+                }
+            } else if fact.kind == Kind::Jump {
+                self.jump(fact, id, &steps.forecast());
+            } else if matches!(fact.kind, Kind::Divide | Kind::FpDivide) {
+                let operand = match fact.kind {
+                    Kind::Divide => followed.operand(),
+                    _ => Operand::default(),
+                };
+                self.divide(fact, id, &operand);
+            } else {
+                self.simple(fact, id);
+            }
+        }
+        self.facts = facts;
+        self.stats.instructions += instructions;
+        self.send();
+        self.front.buffer.cycle()
+    }
+
+    /// The one that was fetched last was tagged with an interrupt.
+    pub fn interrupt(&mut self, id: StaticId) {
+        self.take_interrupt(id);
+        self.send();
+    }
+
+    /// Sleeps until `cycle`.
+    pub fn idle_until(&mut self, cycle: u64) {
+        let from = self.window.committed;
+        if cycle <= from {
+            return;
+        }
+        self.stats.cycles_idle += cycle - from;
+        self.window.committed = cycle;
+        self.records.sent = cycle;
+        self.front.redirect(cycle + 1);
+        self.sink.event(
+            from,
+            Event::Idle {
+                cycles: cycle - from,
+            },
+        );
+    }
+
+    /// Other harts may have taken lines.
+    pub fn others_ran(&mut self) {
+        self.lsu.heed_probes();
+    }
+
+    /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into
+    /// the empty ROB, write-back 4 cycles later.
+    pub fn now(&self) -> u64 {
+        (self.front.buffer.cycle() + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
+    }
+
+    /// Running total of an event.
+    pub fn count(&self, event: PerfEvent) -> u64 {
+        let (stats, lsu) = (&self.stats, &self.lsu);
+        match event {
+            PerfEvent::Cycles => self.now(),
+            PerfEvent::Instructions => stats.instructions,
+            PerfEvent::CacheReferences => lsu.counts.loads + lsu.counts.stores,
+            PerfEvent::CacheMisses => match self.preset.llc.kib {
+                0 => lsu.lower.counts.l2_misses,
+                _ => lsu.lower.counts.llc_misses,
+            },
+            PerfEvent::Branches => stats.branches + stats.jumps,
+            PerfEvent::BranchMisses => stats.branch_misses + stats.jump_misses,
+            PerfEvent::FrontendStalls => stats.cycles_drained,
+            PerfEvent::BackendStalls => stats.cycles_stalled,
+            PerfEvent::L1dMisses => lsu.l1d.load_misses,
+            PerfEvent::L1iMisses => self.front.counts.l1i_misses,
+            PerfEvent::DtlbMisses => lsu.counts.dtlb_misses,
+            PerfEvent::ItlbMisses => self.front.counts.itlb_misses,
+        }
+    }
+
+    /// Drops every translation.
+    pub fn flush_tlb(&mut self) {
+        self.lsu.flush_tlb();
+    }
+
+    /// The region of interest starts or stops.
+    pub fn region(&mut self, start: bool) {
+        self.sink.event(self.window.committed, Event::Region(start));
+    }
+
+    /// The privilege changed.
+    pub fn privilege(&mut self, privilege: Privilege) {
+        self.sink
+            .event(self.window.committed, Event::Privilege(privilege as u8));
+    }
+}
+
+/// The stream's number of a static instruction.
+#[inline(always)]
+pub(crate) fn stream_id(id: StaticId) -> InstId {
+    InstId(id.0)
+}
+
+const _: () = assert!((NO_REG as usize) < REGISTERS);

@@ -1,0 +1,287 @@
+//! A core on a thread of its own does what it does on the hart's, and so does the hart.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use commit_trace::{Commit, CommitSink, Event, InstFacts};
+use isa::SharedCycle;
+use machine::{Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit};
+use timing::{Ahead, Core, Lines, Preset, run_ahead, run_apart};
+
+/// Keeps everything; panics at a number of commits.
+#[derive(Default)]
+struct Records {
+    commits: Vec<(u32, u64, u64, u64)>,
+    events: Vec<(u64, String)>,
+    defined: Vec<(u64, u32)>,
+    fails_at: Option<usize>,
+}
+
+impl CommitSink for Records {
+    fn commit(&mut self, c: &Commit) {
+        self.commits
+            .push((c.inst.0, c.decode, c.dispatch, c.commit));
+        assert_ne!(Some(self.commits.len()), self.fails_at, "the sink fails");
+    }
+
+    fn define(&mut self, facts: &InstFacts) {
+        self.defined.push((facts.pc, facts.raw));
+    }
+
+    fn event(&mut self, cycle: u64, event: Event) {
+        self.events.push((cycle, format!("{event:?}")));
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((self.0 >> 33) % u64::from(end)) as u32
+    }
+
+    fn register(&mut self) -> u32 {
+        5 + self.below(10)
+    }
+}
+
+fn i_type(opcode: u32, funct3: u32, rd: u32, rs1: u32, imm: u32) -> u32 {
+    (imm & 0xfff) << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
+}
+
+fn r_type(opcode: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32, funct7: u32) -> u32 {
+    funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
+}
+
+fn store(rs2: u32, rs1: u32, imm: u32) -> u32 {
+    (imm >> 5 & 0x7f) << 25 | rs2 << 20 | rs1 << 15 | 3 << 12 | (imm & 31) << 7 | 0x23
+}
+
+fn branch(funct3: u32, rs1: u32, rs2: u32, offset: u32) -> u32 {
+    let bits = (offset >> 12 & 1) << 31 | (offset >> 5 & 63) << 25 | (offset >> 1 & 15) << 8;
+    bits | (offset >> 11 & 1) << 7 | rs2 << 20 | rs1 << 15 | funct3 << 12 | 0x63
+}
+
+const MTVEC: u32 = 0x305;
+const MIE: u32 = 0x304;
+const MSTATUS: u32 = 0x300;
+const MEPC: u32 = 0x341;
+const CYCLE: u32 = 0xc00;
+const MRET: u32 = 0x3020_0073;
+const WFI: u32 = 0x1050_0073;
+const ECALL: u32 = 0x73;
+
+const TEXT: u64 = RAM_BASE + 0x1000;
+const HANDLER: u64 = RAM_BASE + 0x800;
+/// Registers with addresses: data, the timer, its compare register; and its period.
+const DATA: u32 = 20;
+const TIME: u32 = 21;
+const COMPARE: u32 = 22;
+const PERIOD: u32 = 23;
+
+/// An endless loop of a few pages, interrupted by the timer every now and then.
+fn program(seed: u64, bus: &mut Bus, hart: &mut Hart) {
+    let mut random = Random(seed);
+    let csrrw = |csr, rs1| i_type(0x73, 1, 0, rs1, csr);
+    let ld = |rd, rs1, imm| i_type(3, 3, rd, rs1, imm);
+    // The handler, of exceptions too, which go on behind their instruction: sets the timer, counts in x28.
+    let handler = [
+        i_type(0x73, 2, 30, 0, 0x342),
+        branch(4, 30, 0, 16),
+        i_type(0x73, 2, 30, 0, MEPC),
+        i_type(0x13, 0, 30, 30, 4),
+        csrrw(MEPC, 30),
+        ld(29, TIME, 0),
+        r_type(0x33, 0, 29, 29, PERIOD, 0),
+        store(29, COMPARE, 0),
+        i_type(0x13, 0, 28, 28, 1),
+        MRET,
+    ];
+    let mut text = vec![
+        csrrw(MTVEC, 5),
+        csrrw(MIE, 6),
+        ld(29, TIME, 0),
+        r_type(0x33, 0, 29, 29, PERIOD, 0),
+        store(29, COMPARE, 0),
+        i_type(0x73, 6, 0, 8, MSTATUS),
+    ];
+    let length = 40 + random.below(2000);
+    while text.len() < length as usize {
+        let [a, b, d] = [(); 3].map(|()| random.register());
+        let offset = random.below(128) * 8;
+        let inst = match random.below(100) {
+            0..40 => r_type(0x33, random.below(8), d, a, b, 0),
+            40..44 => r_type(0x33, 4 + random.below(4), d, a, b, 1),
+            44..60 => ld(d, DATA, offset),
+            60..72 => store(a, DATA, offset),
+            // Anywhere in the data: the address from a register.
+            72..76 => {
+                text.push(i_type(0x13, 5, 24, a, 44));
+                text.push(i_type(0x13, 1, 24, 24, 3));
+                text.push(r_type(0x33, 0, 24, 24, DATA, 0));
+                ld(d, 24, 0)
+            }
+            76..90 => branch(random.below(2), a, b, 8 + 4 * random.below(8)),
+            90..94 => i_type(0x73, 2, d, 0, CYCLE),
+            94..96 => r_type(0x2f, 3, d, DATA, b, 0),
+            96 => 0x0ff0_000f,
+            97 => WFI,
+            98 => ECALL,
+            _ => ld(d, TIME, 0),
+        };
+        text.push(inst);
+    }
+    // Branches reach no further.
+    text.extend([0x13; 16]);
+    let back = (text.len() as u32 - 6) * 4;
+    let jump = back.wrapping_neg();
+    let bits = (jump >> 20 & 1) << 31 | (jump >> 1 & 0x3ff) << 21 | (jump >> 11 & 1) << 20;
+    text.push(bits | jump & 0xf_f000 | 0x6f);
+    for (base, code) in [(HANDLER, &handler[..]), (TEXT, &text)] {
+        for (n, &inst) in code.iter().enumerate() {
+            bus.ram.store(base + 4 * n as u64, 4, inst.into()).unwrap();
+        }
+    }
+    hart.set_pc(TEXT);
+    let period = 4 << random.below(12);
+    let values = [
+        (5, HANDLER),
+        (6, 0x80),
+        (DATA, RAM_BASE + (1 << 20)),
+        (TIME, CLINT_BASE + 0xbff8),
+        (COMPARE, CLINT_BASE + 0x4000),
+        (PERIOD, period),
+    ];
+    for (register, value) in values {
+        hart.set_reg(register as u8, value);
+    }
+}
+
+/// The lines of a core that says nothing.
+fn nothing(never: &SharedCycle) -> Lines<'_> {
+    Lines {
+        quiet: never,
+        raised: never,
+        irq_at: never,
+        spare: &|_| false,
+    }
+}
+
+/// Where the core is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// The hart has it at hand.
+    Together,
+    /// Behind the hart,
+    Ahead,
+    /// and on a thread of its own.
+    Apart,
+}
+
+/// Executes a program, in parts if there are several limits: what the sink has, and what the hart.
+fn run(seed: u64, preset: &Preset, way: Way, limits: &[Limit]) -> (Core<Records>, Vec<u64>) {
+    let mut bus = Bus::new(16 << 20, 1, Clock::new(1_600_000_000, 10_000_000)).unwrap();
+    let mut hart = Hart::new(0);
+    program(seed, &mut bus, &mut hart);
+    let mut core = Core::new(preset, Records::default());
+    let never = SharedCycle::new(u64::MAX);
+    let mut seen = Vec::new();
+    for &limit in limits {
+        let lines = nothing(&never);
+        let exit = match way {
+            Way::Together => hart.run(&mut bus, &mut core, limit),
+            Way::Ahead => run_ahead(&mut core, lines, |ahead| hart.run(&mut bus, ahead, limit)),
+            Way::Apart => {
+                let run = |ahead: &mut Ahead<'_>| hart.run(&mut bus, ahead, limit);
+                run_apart(&mut core, lines, || (), run)
+            }
+        };
+        assert_eq!(exit, RunExit::Limit);
+        seen.extend((0..32).map(|register| hart.reg(register)));
+        seen.extend([hart.pc(), hart.cycle(), hart.instructions()]);
+    }
+    (core, seen)
+}
+
+#[test]
+fn random_programs_take_the_same_cycles() {
+    let presets = ["boom-4w", "rtl-mega", "mega-boom"].map(|name| Preset::load(name).unwrap());
+    let mut interrupts = 0;
+    for seed in 0..36 {
+        let preset = &presets[seed as usize % 3];
+        let limits = [
+            Limit::instructions(20_000),
+            Limit::instructions(1),
+            Limit::cycle(60_000),
+            Limit::instructions(10_000),
+        ];
+        for way in [Way::Ahead, Way::Apart] {
+            let (one, at_one) = run(seed, preset, Way::Together, &limits);
+            let (two, at_two) = run(seed, preset, way, &limits);
+            let [a, b] = [one.sink(), two.sink()];
+            assert_eq!(a.defined, b.defined, "{seed}");
+            for (n, (a, b)) in a.commits.iter().zip(&b.commits).enumerate() {
+                assert_eq!(a, b, "{seed}: commit {n}");
+            }
+            assert_eq!(a.commits.len(), b.commits.len(), "{seed}");
+            assert_eq!(a.events, b.events, "{seed}");
+            assert_eq!(at_one, at_two, "{seed}");
+            let [a, b] = [one.stats(), two.stats()].map(|stats| format!("{stats:?}"));
+            assert_eq!(a, b, "{seed}");
+            interrupts += two.stats().interrupts;
+        }
+    }
+    assert!(interrupts > 500, "{interrupts}");
+}
+
+/// What a panic says.
+fn message(run: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => (*panic.downcast_ref::<&str>().unwrap()).to_owned(),
+    }
+}
+
+#[test]
+fn a_panic_on_either_side_reaches_the_caller() {
+    let start = |sink| {
+        let mut bus = Bus::new(16 << 20, 1, Clock::default()).unwrap();
+        let mut hart = Hart::new(0);
+        program(1, &mut bus, &mut hart);
+        (bus, hart, Core::new(&Preset::default(), sink))
+    };
+    let never = SharedCycle::new(u64::MAX);
+    for fails_at in [1, 10, 1000] {
+        let sink = Records {
+            fails_at: Some(fails_at),
+            ..Records::default()
+        };
+        let (mut bus, mut hart, mut core) = start(sink);
+        let said = message(|| {
+            run_apart(
+                &mut core,
+                nothing(&never),
+                || (),
+                |ahead| hart.run(&mut bus, ahead, Limit::instructions(100_000)),
+            );
+        });
+        assert!(said.contains("the sink fails"), "{said}");
+    }
+    let (mut bus, mut hart, mut core) = start(Records::default());
+    let said = message(|| {
+        run_apart(
+            &mut core,
+            nothing(&never),
+            || (),
+            |ahead| {
+                hart.run(&mut bus, ahead, Limit::instructions(1000));
+                panic!("the hart fails");
+            },
+        );
+    });
+    assert!(said.contains("the hart fails"), "{said}");
+}
