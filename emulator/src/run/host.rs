@@ -24,7 +24,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 const ALONE: u32 = 8;
 
 /// Batches that may wait until the core's thread reads some itself: what a second-level cache holds.
-const MANY: usize = 16;
+const MANY: usize = 8;
 
 /// The thread and its state.
 pub struct Host {
