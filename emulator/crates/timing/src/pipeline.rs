@@ -326,13 +326,14 @@ impl<S: CommitSink> Pipeline<S> {
     /// Sleeps until `cycle`.
     pub fn idle_until(&mut self, cycle: u64) {
         let from = self.window.committed;
+        // In any case: the path starts a packet.
+        self.front.redirect(cycle.max(from) + 1);
         if cycle <= from {
             return;
         }
         self.stats.cycles_idle += cycle - from;
         self.window.committed = cycle;
         self.records.sent = cycle;
-        self.front.redirect(cycle + 1);
         self.sink.event(
             from,
             Event::Idle {

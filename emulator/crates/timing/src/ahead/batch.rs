@@ -59,10 +59,6 @@ impl Batch {
         self.calls.is_empty()
     }
 
-    pub fn instructions(&self) -> usize {
-        self.instructions
-    }
-
     /// It has so many instructions, or as many calls as go together.
     pub fn is_full(&self, instructions: usize) -> bool {
         self.instructions >= instructions || self.calls.len() >= CALLS
