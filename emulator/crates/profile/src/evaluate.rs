@@ -12,9 +12,7 @@ use commit_trace::{
 use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
 use crate::cooling::Cooling;
-use crate::events::SignatureCounter;
 use crate::oracle::{Charged, Oracle};
-use crate::topdown::Counter;
 use crate::view::{Place, View, Whose};
 use crate::{
     ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
@@ -100,10 +98,7 @@ impl Evaluator {
     /// Also counts what a report needs beyond profiles: commit slots (of a core that commits `width` instructions
     /// a cycle), time by event, and what the first sampler of each profiler misplaces. It takes longer.
     pub fn in_detail(mut self, width: u32) -> Self {
-        self.run.details = Some(Box::new(Details {
-            slots: Counter::new(width),
-            signatures: SignatureCounter::default(),
-        }));
+        self.run.details = Some(Box::new(Details::new(width)));
         self.run.oracle.count_commits();
         for view in &mut self.run.views {
             view.in_detail();
@@ -408,8 +403,7 @@ impl Run {
         };
         self.oracle.cool(newly, is_cold);
         if let Some(details) = &mut self.details {
-            details.slots.cool(newly, is_cold);
-            details.signatures.cool(is_cold);
+            details.cool(newly, is_cold);
         }
         for view in &mut self.views {
             view.cool(newly, is_cold, has_ended);
@@ -442,7 +436,7 @@ impl SpanSink for Run {
         }
         self.oracle.block(&block);
         if let Some(details) = &mut self.details {
-            details.block(&block, self.process, &self.facts);
+            details.block(&block, &self.facts);
         }
         let (records, cycles) = (block.records.len(), block.cycles);
         let end = self.profiled + cycles;
@@ -468,7 +462,7 @@ impl SpanSink for Run {
             }
             self.oracle.span(span);
             if let Some(details) = &mut self.details {
-                details.span(span, self.process, &self.facts);
+                details.span(span, &self.facts);
             }
             if let Some(stacks) = &mut self.stacks {
                 stacks.charge(span, self.process);
@@ -530,7 +524,7 @@ impl SpanSink for Run {
                     stacks.calls.select(self.process, self.context.thread());
                 }
                 if let Some(details) = &mut self.details {
-                    details.slots.select(self.process);
+                    details.select(self.process);
                 }
             }
             Event::Region(inside) => {

@@ -4,12 +4,13 @@
 //! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of what it names. The
 //! other profilers that name an instruction of which they see the events (NCI as PEBS, what Dispatch tags as IBS and SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
 
-use commit_trace::{CommitRecord, InstId, Span, State, TeaEvents};
+use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, Each, bits};
 use crate::counts::OwnedTally;
+use crate::dense::{DenseTally, Sum};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
 use crate::stacks::COMPONENT_BITS;
@@ -60,38 +61,80 @@ impl Signatures {
     }
 }
 
-/// Counts [`Signatures`].
-#[derive(Debug, Default)]
-pub(crate) struct SignatureCounter(OwnedTally<EVENT_BITS>);
+/// Counts the [`Signatures`] of all cycles.
+#[derive(Debug)]
+pub(crate) struct CycleSignatures(DenseTally<EVENT_BITS>);
 
-impl SignatureCounter {
+impl CycleSignatures {
+    pub(crate) fn new() -> Self {
+        let mut signatures = Self(DenseTally::default());
+        signatures.select(ProcessId::BOOT);
+        signatures
+    }
+
+    /// A process runs from here on.
+    pub(crate) fn select(&mut self, process: ProcessId) {
+        self.0.select(process.0 as usize);
+    }
+
     /// Charges a profiled span as the Oracle does.
-    pub(crate) fn span(&mut self, span: &Span<'_>, process: ProcessId) {
+    #[inline(always)]
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
         if span.state == State::Computing {
             let share = SHARE[span.records.len()];
             for record in span.records {
-                self.add(process, record, share);
+                self.add(record, share);
             }
         } else if let Some(record) = span.records.first() {
-            self.add(process, record, span.cycles * UNITS_PER_CYCLE);
+            self.add(record, span.cycles * UNITS_PER_CYCLE);
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, record: &CommitRecord, units: u64) {
+        let events = record.tea().0;
+        if events != 0 {
+            self.0.add(record.inst, events.into(), units);
         }
     }
 
     /// Charges a block: the same as its spans.
     #[inline(always)]
-    pub(crate) fn block(&mut self, block: &Block<'_>, process: ProcessId) {
+    pub(crate) fn block(&mut self, block: &Block<'_>) {
         // Few records met an event.
         let met = block.events;
-        for at in bits(met) {
-            self.add(process, &block.records[at], SHARE[block.size_of(at)]);
-        }
+        let shares = bits(met).map(|at| {
+            let record = &block.records[at];
+            let share = SHARE[block.size_of(at)] as u32;
+            (record.inst, Sum::new(record.tea().0.into(), share))
+        });
+        self.0.add_each(shares);
         // A Flushed span is charged to the record before.
         let before = block.before.is_some_and(|(record, _)| record.tea().0 != 0);
         for at in bits(block.gaps & (met | met << 1 | u64::from(before))) {
-            block.gap_spans(at, &mut Each(|span: &Span<'_>| self.span(span, process)));
+            block.gap_spans(at, &mut Each(|span: &Span<'_>| self.span(span)));
         }
     }
 
+    /// Keeps what such processes have, which do not run, in few bytes.
+    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        let processes = processes.iter().map(|process| process.0 as usize);
+        let is_cold = |process| is_cold(ProcessId(process as u32));
+        self.0.cool(processes, is_cold);
+    }
+
+    pub(crate) fn finish(self) -> Signatures {
+        Signatures {
+            by_process: self.0.finish(),
+        }
+    }
+}
+
+/// Counts the [`Signatures`] of samples, which are few.
+#[derive(Debug, Default)]
+pub(crate) struct SampleSignatures(OwnedTally<EVENT_BITS>);
+
+impl SampleSignatures {
     /// Gives `units` to a record's instruction and events.
     #[inline]
     pub(crate) fn add(&mut self, process: ProcessId, record: &CommitRecord, units: u64) {
@@ -147,12 +190,45 @@ const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 /// How many of a process are kept. In the end a sampler has about as many as samples, and nearly all weigh next to nothing.
 const KEPT: usize = 100;
 
+/// The Oracle's instructions in a cycle, and what they are charged for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    insts: [InstId; MAX_COMMIT_WIDTH],
+    len: usize,
+    component: Component,
+}
+
+impl Default for Truth {
+    fn default() -> Self {
+        Self {
+            insts: [InstId(0); MAX_COMMIT_WIDTH],
+            len: 0,
+            component: Component::Execution,
+        }
+    }
+}
+
+impl Truth {
+    /// In a cycle of this span.
+    #[inline]
+    pub(crate) fn of(span: &Span<'_>) -> Self {
+        let mut truth = Self::default();
+        if let Some(first) = span.records.first() {
+            truth.component = crate::oracle::component(span.state, first);
+        }
+        for (inst, record) in truth.insts.iter_mut().zip(span.records) {
+            *inst = record.inst;
+            truth.len += 1;
+        }
+        truth
+    }
+}
+
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
-    /// The Oracle's instructions in the cycle of the trigger, and what they are charged for.
-    truth: Vec<InstId>,
-    component: Option<Component>,
+    /// In the cycle of the trigger.
+    truth: Truth,
     /// By [`short`] place.
     units: Tally,
     /// Of places that are too long.
@@ -164,23 +240,20 @@ pub(crate) struct MisplacedCounter {
 }
 
 impl MisplacedCounter {
-    /// A sampling clock triggers in a cycle of this span.
-    pub(crate) fn trigger(&mut self, span: &Span<'_>) {
-        self.truth.clear();
-        self.truth
-            .extend(span.records.iter().map(|record| record.inst));
-        self.component = span
-            .records
-            .first()
-            .map(|record| crate::oracle::component(span.state, record));
+    /// A sampling clock triggers.
+    #[inline(always)]
+    pub(crate) fn trigger(&mut self, truth: &Truth) {
+        self.truth = *truth;
     }
 
     /// The trigger's sample gives `units` to `named`.
+    #[inline(always)]
     pub(crate) fn named(&mut self, process: ProcessId, named: InstId, units: u64) {
-        if let (Some(truth), Some(component)) = (self.truth.first(), self.component)
-            && !self.truth.contains(&named)
+        let truth = &self.truth.insts[..self.truth.len];
+        if let Some(first) = truth.first()
+            && !truth.contains(&named)
         {
-            self.add((process, named, *truth, component), units);
+            self.add((process, named, *first, self.truth.component), units);
         }
     }
 

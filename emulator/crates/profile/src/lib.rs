@@ -54,7 +54,6 @@ pub use evaluation::{Evaluation, Sample, SamplerResult};
 pub use events::{Misplaced, Signatures};
 pub use guest_context::GuestContext;
 pub use oracle::UNITS_PER_CYCLE;
-pub use policy::{Outcome, Policy, Trigger};
 pub use process::{Mapping, Process, ProcessId};
 pub use profile::Profile;
 pub use sampler::{Filter, Privilege, Profiler, Sampler, Schedule};

@@ -12,7 +12,7 @@ use crate::Profiler;
 
 /// A trigger of the sampling clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Trigger<'a> {
+pub(crate) struct Trigger<'a> {
     /// The cycle in which it falls.
     pub cycle: u64,
     /// The span that holds the cycle.
@@ -23,7 +23,7 @@ pub struct Trigger<'a> {
 
 /// What became of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The sample names one instruction.
     One(InstId),
     /// The sample is split evenly over the instructions of the span.
@@ -36,7 +36,7 @@ pub enum Outcome {
 
 /// A profiler's rule. After a trigger, and as long as it is [`Outcome::Pending`], the stream is
 /// shown to the policy, beginning with the span in which the trigger fell.
-pub trait Policy: Send {
+pub(crate) trait Policy {
     /// The clock fires while no sample is pending.
     fn trigger(&mut self, at: &Trigger<'_>) -> Outcome;
 
@@ -61,7 +61,7 @@ pub trait Policy: Send {
     }
 
     /// Several instructions commit in cycle `commit`: the first outcome that is not pending, and the
-    /// index of its record. One call for all, as calls are what it costs.
+    /// index of its record.
     fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
         let mut outcomes = records.iter().map(|record| self.record(commit, record));
         { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
@@ -84,18 +84,78 @@ fn first_outcome<P: Policy + ?Sized>(
     { outcomes.by_ref().zip(from..) }.find(|(it, _)| *it != Outcome::Pending)
 }
 
+/// The policies, known by name: a call through a pointer for each sampler and span is half of what samples cost.
+#[derive(Debug)]
+pub(crate) enum Rule {
+    Tip(head::Tip),
+    TipIlp(head::TipIlp),
+    Nci(retired::Nci),
+    NciIlp(retired::NciIlp),
+    Lci(retired::Lci),
+    Dispatch(dispatch::Dispatch),
+    DispatchOp(dispatch::DispatchOp),
+    Software(software::Software),
+}
+
+/// The same for whichever policy a rule is.
+macro_rules! of {
+    ($rule:expr, $policy:ident => $what:expr) => {
+        match $rule {
+            Rule::Tip($policy) => $what,
+            Rule::TipIlp($policy) => $what,
+            Rule::Nci($policy) => $what,
+            Rule::NciIlp($policy) => $what,
+            Rule::Lci($policy) => $what,
+            Rule::Dispatch($policy) => $what,
+            Rule::DispatchOp($policy) => $what,
+            Rule::Software($policy) => $what,
+        }
+    };
+}
+
+impl Policy for Rule {
+    #[inline(always)]
+    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
+        of!(self, policy => policy.trigger(at))
+    }
+
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) -> Outcome {
+        of!(self, policy => policy.span(span))
+    }
+
+    fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
+        of!(self, policy => policy.record(commit, record))
+    }
+
+    #[inline(always)]
+    fn waits_for_records(&self) -> bool {
+        of!(self, policy => policy.waits_for_records())
+    }
+
+    #[inline(always)]
+    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        of!(self, policy => policy.groups(before, records))
+    }
+
+    #[inline(always)]
+    fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+        of!(self, policy => policy.records(commit, records))
+    }
+}
+
 impl Profiler {
     /// The rule of this profiler.
-    pub fn policy(self) -> Box<dyn Policy> {
+    pub(crate) fn rule(self) -> Rule {
         match self {
-            Self::Tip => Box::new(head::Tip),
-            Self::TipIlp => Box::new(head::TipIlp),
-            Self::Nci => Box::new(retired::Nci),
-            Self::NciIlp => Box::new(retired::NciIlp),
-            Self::Lci => Box::new(retired::Lci),
-            Self::Dispatch => Box::new(dispatch::Dispatch::default()),
-            Self::DispatchOp => Box::new(dispatch::DispatchOp::default()),
-            Self::Software => Box::new(software::Software::default()),
+            Self::Tip => Rule::Tip(head::Tip),
+            Self::TipIlp => Rule::TipIlp(head::TipIlp),
+            Self::Nci => Rule::Nci(retired::Nci),
+            Self::NciIlp => Rule::NciIlp(retired::NciIlp),
+            Self::Lci => Rule::Lci(retired::Lci),
+            Self::Dispatch => Rule::Dispatch(dispatch::Dispatch::default()),
+            Self::DispatchOp => Rule::DispatchOp(dispatch::DispatchOp::default()),
+            Self::Software => Rule::Software(software::Software::default()),
         }
     }
 }

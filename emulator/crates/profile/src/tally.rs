@@ -68,9 +68,13 @@ impl Tally {
     #[inline(always)]
     fn note(&mut self, key: u64, amount: u64) {
         let line = self.home(key);
-        let place = &mut self.lines[line].0[key as usize % LINE];
-        if place.0 == key && place.1 != 0 {
-            place.1 += amount;
+        let line = &mut self.lines[line].0;
+        // Which of the places it is would be foreseen badly.
+        let at = (1..LINE).fold(0, |at, place| {
+            std::hint::select_unpredictable(line[place].0 == key, place, at)
+        });
+        if line[at].0 == key && line[at].1 != 0 {
+            line[at].1 += amount;
         } else {
             self.note_elsewhere(key, amount);
         }

@@ -5,7 +5,7 @@ use commit_trace::{InstFacts, Seq, Span, State, group_spans};
 use crate::ProcessId;
 use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
-use crate::events::SignatureCounter;
+use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::topdown::Counter;
 
@@ -35,19 +35,39 @@ impl CallStacks {
 /// What is counted for a report only.
 pub(super) struct Details {
     pub slots: Counter,
-    pub signatures: SignatureCounter,
+    pub signatures: CycleSignatures,
 }
 
 impl Details {
-    #[inline(never)]
-    pub fn span(&mut self, span: &Span<'_>, process: ProcessId, facts: &[InstFacts]) {
-        self.slots.span(span, facts);
-        self.signatures.span(span, process);
+    /// Of a core with `width` slots a cycle.
+    pub fn new(width: u32) -> Self {
+        Self {
+            slots: Counter::new(width),
+            signatures: CycleSignatures::new(),
+        }
+    }
+
+    /// A process runs from here on.
+    pub fn select(&mut self, process: ProcessId) {
+        self.slots.select(process);
+        self.signatures.select(process);
+    }
+
+    /// Keeps what such processes have, which do not run, in few bytes.
+    pub fn cool(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
+        self.slots.cool(newly, is_cold);
+        self.signatures.cool(newly, is_cold);
     }
 
     #[inline(never)]
-    pub fn block(&mut self, block: &Block<'_>, process: ProcessId, facts: &[InstFacts]) {
-        self.signatures.block(block, process);
+    pub fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+        self.slots.span(span, facts);
+        self.signatures.span(span);
+    }
+
+    #[inline(never)]
+    pub fn block(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
+        self.signatures.block(block);
         if self.slots.block(block, facts) {
             return;
         }

@@ -58,13 +58,22 @@ proptest! {
     }
 }
 
+/// A counter after a trigger in whose cycle one instruction is charged.
+fn misplaced_from(inst: InstId, component: Component) -> MisplacedCounter {
+    let mut truth = Truth {
+        len: 1,
+        component,
+        ..Truth::default()
+    };
+    truth.insts[0] = inst;
+    let mut counter = MisplacedCounter::default();
+    counter.trigger(&truth);
+    counter
+}
+
 #[test]
 fn the_heaviest_of_each_process_are_kept() {
-    let mut counter = MisplacedCounter {
-        truth: vec![InstId(0)],
-        component: Some(Component::Alu),
-        ..MisplacedCounter::default()
-    };
+    let mut counter = misplaced_from(InstId(0), Component::Alu);
     for inst in 1..=KEPT as u32 + 50 {
         counter.named(ProcessId(1), InstId(inst), inst.into());
     }
@@ -80,11 +89,7 @@ fn the_heaviest_of_each_process_are_kept() {
 
 #[test]
 fn places_of_any_length_are_counted() {
-    let mut counter = MisplacedCounter {
-        truth: vec![InstId(9)],
-        component: Some(Component::Interrupt),
-        ..MisplacedCounter::default()
-    };
+    let mut counter = misplaced_from(InstId(9), Component::Interrupt);
     let mut expected = Vec::new();
     for process in [0, 1, (1 << 13) - 1, 1 << 13, u32::MAX] {
         for named in [0, (1 << INST_BITS) - 1, 1 << INST_BITS, u32::MAX] {

@@ -102,7 +102,7 @@ impl Tail {
 /// sample is taken when its row commits and names the first committing instruction of the row. One
 /// row holds what is dispatched in one cycle, so that is the first instruction dispatched.
 #[derive(Debug, Default)]
-pub(super) struct Dispatch {
+pub(crate) struct Dispatch {
     tail: Tail,
 }
 
@@ -134,7 +134,7 @@ impl Policy for Dispatch {
 /// n-th slot, modulo how many there are. (IBS and SPE count micro-ops instead of cycles, so that the
 /// slot is as good as random.) The sample is taken when the group has committed.
 #[derive(Debug, Default)]
-pub(super) struct DispatchOp {
+pub(crate) struct DispatchOp {
     tail: Tail,
     turn: usize,
     /// Cycle in which the tagged group was dispatched, and its micro-ops (`None`: it trapped).

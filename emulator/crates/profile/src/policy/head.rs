@@ -6,7 +6,8 @@ use super::{Outcome, Policy, Trigger};
 
 /// The Oracle's rule in the trigger's cycle. In Drained the sample waits for the first instruction
 /// to be dispatched, which is the one that the span names.
-pub(super) struct Tip;
+#[derive(Debug)]
+pub(crate) struct Tip;
 
 impl Policy for Tip {
     fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
@@ -23,7 +24,8 @@ impl Policy for Tip {
 }
 
 /// As TIP, but the oldest of several that commit gets the whole sample.
-pub(super) struct TipIlp;
+#[derive(Debug)]
+pub(crate) struct TipIlp;
 
 impl Policy for TipIlp {
     fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {

@@ -5,7 +5,8 @@ use commit_trace::{Span, State};
 use super::{Outcome, Policy, Trigger};
 
 /// The oldest instruction that commits in the first committing cycle at or after the trigger.
-pub(super) struct Nci;
+#[derive(Debug)]
+pub(crate) struct Nci;
 
 impl Policy for Nci {
     fn trigger(&mut self, _: &Trigger<'_>) -> Outcome {
@@ -21,7 +22,8 @@ impl Policy for Nci {
 }
 
 /// As NCI, split over all that commit in that cycle.
-pub(super) struct NciIlp;
+#[derive(Debug)]
+pub(crate) struct NciIlp;
 
 impl Policy for NciIlp {
     fn trigger(&mut self, _: &Trigger<'_>) -> Outcome {
@@ -39,7 +41,8 @@ impl Policy for NciIlp {
 
 /// The youngest instruction of the last committing cycle before the trigger; no sample if nothing
 /// has committed yet.
-pub(super) struct Lci;
+#[derive(Debug)]
+pub(crate) struct Lci;
 
 impl Policy for Lci {
     fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {

@@ -13,7 +13,7 @@ use super::{Outcome, Policy, Trigger};
 /// profiler's samples where it enables them again, and what its handler costs. `perf record -e
 /// cycles` in the guest shows both.
 #[derive(Debug, Default)]
-pub(super) struct Software {
+pub(crate) struct Software {
     trigger: u64,
 }
 
