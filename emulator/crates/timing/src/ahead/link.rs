@@ -325,9 +325,12 @@ pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) 
 /// True once there is batch `number`; false: there will be no more.
 fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     let is_sent = || link.hart.0.sent.load(Acquire) >= number;
+    // The hart's thread waits for the end of this one.
+    let is_over = || link.sleep.0.over.load(SeqCst);
     loop {
-        if look(|| is_sent().then_some(())).is_some() {
-            return true;
+        if look(|| (is_sent() || is_over()).then_some(())).is_some() {
+            // In this order: what was sent before the end counts.
+            return is_sent();
         }
         if !(link.spare)(Spare::Any) {
             break;
@@ -335,14 +338,9 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     }
     loop {
         link.sleep.0.core.store(true, SeqCst);
-        // In this order: what was sent before the end counts.
-        let over = link.sleep.0.over.load(SeqCst);
-        if is_sent() {
+        if is_sent() || is_over() {
             link.sleep.0.core.store(false, Relaxed);
-            return true;
-        }
-        if over {
-            return false;
+            return is_sent();
         }
         thread::park_timeout(NAP);
     }
