@@ -8,29 +8,69 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use isa::PageWalk;
 
-/// The last walk for each page. Not part of the state between runs: the hart walks anew in each.
+/// Log2 of the bytes that a table of the last level maps: its pages are 4 KiB, an entry of 8 bytes each (RISC-V
+/// privileged architecture, 12.3 to 12.6).
+const REGION_BITS: u32 = 21;
+/// The bits of an entry's address that tell which of its table it is.
+const INDEX: u64 = 0xff8;
+
+/// The last walk in each region that has a table of the last level to itself. One for each page would not stay in the
+/// host's caches. Not part of the state between runs: the hart walks anew in each.
 #[derive(Default)]
-pub(super) struct Tables(HashMap<u64, PageWalk, BuildHasherDefault<PageHasher>>);
+pub(super) struct Tables(HashMap<u64, Region, BuildHasherDefault<RegionHasher>>);
+
+#[derive(Clone, Copy)]
+struct Region {
+    walk: PageWalk,
+    /// The last entry is the page's own: others differ in its place in the table.
+    by_page: bool,
+}
+
+/// Where in its table of the last level a page's entry is.
+fn index(va: u64) -> u64 {
+    (va >> 12) << 3 & INDEX
+}
+
+/// Which of a walk's entries is its last.
+fn last(walk: &PageWalk) -> Option<usize> {
+    usize::from(walk.levels).checked_sub(1)
+}
 
 impl Tables {
     pub fn note(&mut self, va: u64, walk: &PageWalk) {
-        self.0.insert(va >> 12, *walk);
+        let last = last(walk).and_then(|at| walk.pte.get(at));
+        let last = last.filter(|_| walk.page_bits == 12);
+        let region = Region {
+            walk: *walk,
+            // Of a walk that ends at an invalid entry of another level it is not, but by chance.
+            by_page: last.is_some_and(|last| last & INDEX == index(va)),
+        };
+        self.0.insert(va >> REGION_BITS, region);
     }
 
     /// The walk for `va`; one that reads nothing if the hart never made it.
     pub fn walk(&self, va: u64) -> PageWalk {
-        self.0.get(&(va >> 12)).copied().unwrap_or(PageWalk {
-            page_bits: 12,
-            ..PageWalk::default()
-        })
+        let Some(region) = self.0.get(&(va >> REGION_BITS)) else {
+            return PageWalk {
+                page_bits: 12,
+                ..PageWalk::default()
+            };
+        };
+        let mut walk = region.walk;
+        if region.by_page
+            && let Some(last) = last(&walk).and_then(|at| walk.pte.get_mut(at))
+        {
+            *last = *last & !INDEX | index(va);
+        }
+        walk
     }
 }
 
-/// Spreads page numbers; the guest gains nothing from collisions but time.
+/// Spreads numbers of regions; the guest gains nothing from collisions but time.
 #[derive(Default)]
-struct PageHasher(u64);
+struct RegionHasher(u64);
 
-impl Hasher for PageHasher {
+impl Hasher for RegionHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -41,8 +81,8 @@ impl Hasher for PageHasher {
         }
     }
 
-    fn write_u64(&mut self, page: u64) {
-        let product = (self.0 ^ page).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn write_u64(&mut self, region: u64) {
+        let product = (self.0 ^ region).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The map takes the place from the low bits.
         self.0 = product ^ product >> 32;
     }
@@ -52,17 +92,36 @@ impl Hasher for PageHasher {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_last_walk_counts() {
-        let walk = |levels| PageWalk {
+    const fn walk(pte: [u64; 5], levels: u8, page_bits: u8) -> PageWalk {
+        PageWalk {
+            pte,
             levels,
-            ..PageWalk::default()
-        };
+            page_bits,
+        }
+    }
+
+    #[test]
+    fn pages_of_a_region_differ_in_their_own_entry() {
         let mut tables = Tables::default();
         assert_eq!(tables.walk(0x1000).levels, 0);
-        tables.note(0x1008, &walk(2));
-        tables.note(0x1ff8, &walk(3));
-        assert_eq!(tables.walk(0x1000).levels, 3);
-        assert_eq!(tables.walk(0x2000).levels, 0);
+        tables.note(0x1008, &walk([0x9000, 0xa000, 0xb008, 0, 0], 3, 12));
+        assert_eq!(tables.walk(0x1ff0).pte, [0x9000, 0xa000, 0xb008, 0, 0]);
+        assert_eq!(tables.walk(0x1f_f000).pte, [0x9000, 0xa000, 0xbff8, 0, 0]);
+        assert_eq!(tables.walk(0x20_0000).levels, 0);
+    }
+
+    #[test]
+    fn superpages_and_missing_tables_have_one_walk() {
+        let mut tables = Tables::default();
+        for noted in [
+            walk([0x9000, 0xa008, 0, 0, 0], 2, 21),
+            walk([0x9000, 0xa010, 0, 0, 0], 2, 12),
+        ] {
+            tables.note(0x20_1000, &noted);
+            for va in [0x20_1000, 0x3f_f000] {
+                let found = tables.walk(va);
+                assert_eq!((found.pte, found.page_bits), (noted.pte, noted.page_bits));
+            }
+        }
     }
 }
