@@ -37,9 +37,9 @@ use progress::Progress;
 use self_profile::SelfProfile;
 pub use self_profile::sample_this_thread;
 
-/// Instructions between two looks at the outside world. Part of what makes runs equal: where the
-/// hart pauses must not depend on the host (but with a network).
-const SLICE: u64 = 1 << 20;
+/// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
+/// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
+const SLICE: u64 = 1 << 22;
 /// Batches that may wait for the host's side: 4 MiB.
 const IN_FLIGHT: usize = 128;
 
