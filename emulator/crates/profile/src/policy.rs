@@ -84,7 +84,7 @@ fn first_outcome<P: Policy + ?Sized>(
     { outcomes.by_ref().zip(from..) }.find(|(it, _)| *it != Outcome::Pending)
 }
 
-/// The policies, known by name: a call through a pointer for each sampler and span is half of what samples cost.
+/// The policies, known by name: calls through pointers took a fifth of an evaluation with many samples.
 #[derive(Debug)]
 pub(crate) enum Rule {
     Tip(head::Tip),
