@@ -317,6 +317,26 @@ fn the_default_set_shares_two_clocks() {
     assert_eq!(names, samplers);
 }
 
+#[test]
+fn a_clock_drives_any_number_of_samplers() {
+    let words: Vec<u32> = (0..3000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    let batches = synthetic::batches(&words, 1);
+    let profiles = |samplers: &[Sampler]| {
+        let results = evaluate(&batches, samplers, Region::Whole).samplers;
+        let profiles = results.into_iter();
+        profiles
+            .map(|result| (result.profile, result.samples))
+            .collect::<Vec<_>>()
+    };
+    let one = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(7)));
+    let many: Vec<_> = one.iter().cycle().take(150).cloned().collect();
+    let expected = profiles(&one);
+    for (found, expected) in profiles(&many).iter().zip(expected.iter().cycle()) {
+        assert_eq!(found, expected);
+        assert!(found.1 > 0);
+    }
+}
+
 /// A stream in which processes, privileges and trigger instructions come and go, and no two instructions
 /// of different privileges commit in one cycle.
 fn mixed(words: &[u32]) -> Vec<Batch> {
