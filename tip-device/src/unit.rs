@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use commit_trace::{Commit, InstId};
-use snapshot::{Archive, Snapshot};
 
 use crate::regs::MAGIC;
 use crate::sample::{Recent, WIDTH, select};
@@ -47,28 +46,19 @@ pub struct TipUnit {
     side_band: Assembler,
 }
 
-/// What is recent is the recorder's: it is recalled before it is needed.
-impl Snapshot for TipUnit {
-    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            width: _,
-            clock_hz: _,
-            timer,
-            recent: _,
-            fifo,
-            overruns,
-            weight,
-            step,
-            side_band,
-        } = self;
-        timer.snapshot(archive)?;
-        fifo.snapshot(archive)?;
-        overruns.snapshot(archive)?;
-        weight.snapshot(archive)?;
-        step.snapshot(archive)?;
-        side_band.snapshot(archive)
-    }
-}
+// What is recent is the recorder's: it is recalled before it is needed.
+snapshot::snapshot!(TipUnit {
+    timer,
+    fifo,
+    overruns,
+    weight,
+    step,
+    side_band,
+} keeps {
+    width,
+    clock_hz,
+    recent,
+});
 
 impl TipUnit {
     /// A unit for a core that commits up to `commit_width` instructions a cycle and runs at

@@ -186,7 +186,8 @@ impl<'a> Archive<'a> {
 }
 
 /// Implements [`Snapshot`] for a struct: `snapshot!(Type { fields } keeps { fields })`. Every field is named: those of the
-/// state, and those that stay as they were built. For one around a single value: `snapshot!(Type(0))`.
+/// state, and those that stay as they were built. The struct may have one parameter: `snapshot!(Type<T> { … })`. For one
+/// around a single value: `snapshot!(Type(0))`.
 #[macro_export]
 macro_rules! snapshot {
     ($type:ident(0)) => {
@@ -196,8 +197,8 @@ macro_rules! snapshot {
             }
         }
     };
-    ($type:ident { $($field:ident),* $(,)? } $(keeps { $($kept:ident),* $(,)? })?) => {
-        impl $crate::Snapshot for $type {
+    ($type:ident$(<$of:ident>)? { $($field:ident),* $(,)? } $(keeps { $($kept:ident),* $(,)? })?) => {
+        impl$(<$of>)? $crate::Snapshot for $type$(<$of>)? {
             fn snapshot(&mut self, archive: &mut $crate::Archive<'_>) -> $crate::Result {
                 let Self { $($field,)* $($($kept: _,)*)? } = self;
                 $($crate::Snapshot::snapshot($field, archive)?;)*

@@ -4,7 +4,6 @@ use commit_trace::{
     CommitRecord, CommitSink, CycleClass, Redirect, StageCycles, Stages, TeaEvents,
 };
 use isa::{RUN_STEPS, StaticId};
-use snapshot::{Archive, Snapshot};
 
 use crate::facts::Fact;
 use crate::lsu::Answer;
@@ -27,18 +26,8 @@ pub(crate) struct Records {
     stages: Vec<Stages>,
 }
 
-impl Snapshot for Records {
-    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            sent,
-            // None wait between runs.
-            records: _,
-            count: _,
-            stages: _,
-        } = self;
-        sent.snapshot(archive)
-    }
-}
+// None wait between runs.
+snapshot::snapshot!(Records { sent } keeps { records, count, stages });
 
 impl Records {
     pub fn new() -> Self {

@@ -4,7 +4,6 @@ use commit_trace::CommitSink;
 use isa::{
     DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, StaticId, StaticInst, TimingModel,
 };
-use snapshot::{Archive, Snapshot};
 
 use crate::Preset;
 use crate::mem::SharedMemory;
@@ -83,18 +82,8 @@ impl<S> Core<S> {
     }
 }
 
-impl<S> Snapshot for Core<S> {
-    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            path,
-            pipeline,
-            // Of one call.
-            followed: _,
-        } = self;
-        path.snapshot(archive)?;
-        pipeline.snapshot(archive)
-    }
-}
+// What is followed is of one call.
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { followed });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;

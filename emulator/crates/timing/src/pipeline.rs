@@ -3,8 +3,6 @@
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
 use isa::{Executed, Operand, PerfEvent, Privilege, StaticId, StaticInst};
 
-use snapshot::{Archive, Snapshot};
-
 use crate::Preset;
 use crate::commit::{FIRST_OF_ROW, Records};
 use crate::execute::Units;
@@ -188,35 +186,23 @@ impl<S> Pipeline<S> {
     }
 }
 
-/// Between runs. Facts of instructions are not state: they are announced again.
-impl<S> Snapshot for Pipeline<S> {
-    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            sink: _,
-            preset: _,
-            port_map: _,
-            facts: _,
-            front,
-            mark,
-            records,
-            window,
-            registers,
-            units,
-            lsu,
-            stats,
-            started,
-        } = self;
-        front.snapshot(archive)?;
-        mark.snapshot(archive)?;
-        records.snapshot(archive)?;
-        window.snapshot(archive)?;
-        registers.snapshot(archive)?;
-        units.snapshot(archive)?;
-        lsu.snapshot(archive)?;
-        stats.snapshot(archive)?;
-        started.snapshot(archive)
-    }
-}
+// Between runs. Facts of instructions are not state: they are announced again.
+snapshot::snapshot!(Pipeline<S> {
+    front,
+    mark,
+    records,
+    window,
+    registers,
+    units,
+    lsu,
+    stats,
+    started,
+} keeps {
+    sink,
+    preset,
+    port_map,
+    facts,
+});
 
 impl<S: CommitSink> Pipeline<S> {
     pub fn define(&mut self, inst: &StaticInst) {

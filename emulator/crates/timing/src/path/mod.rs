@@ -8,7 +8,6 @@ mod tables;
 mod tlb;
 
 use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, Run, StaticInst};
-use snapshot::{Archive, Snapshot};
 
 use crate::Preset;
 use crate::facts::{self, Link};
@@ -105,42 +104,26 @@ pub(crate) struct Path {
     packet_insts: u32,
 }
 
-/// Between runs. Courses of instructions are not state: they are announced again.
-impl Snapshot for Path {
-    fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            courses: _,
-            start,
-            end,
-            room,
-            limit,
-            seen,
-            history,
-            predictor,
-            returns,
-            page,
-            itlb,
-            dtlb,
-            // The hart tells anew in each run.
-            tables: _,
-            stores,
-            packet_bytes: _,
-            packet_insts: _,
-        } = self;
-        start.snapshot(archive)?;
-        end.snapshot(archive)?;
-        room.snapshot(archive)?;
-        limit.snapshot(archive)?;
-        seen.snapshot(archive)?;
-        history.snapshot(archive)?;
-        predictor.snapshot(archive)?;
-        returns.snapshot(archive)?;
-        page.snapshot(archive)?;
-        itlb.snapshot(archive)?;
-        dtlb.snapshot(archive)?;
-        stores.snapshot(archive)
-    }
-}
+// Between runs. Courses of instructions are not state: they are announced again, and so are page tables.
+snapshot::snapshot!(Path {
+    start,
+    end,
+    room,
+    limit,
+    seen,
+    history,
+    predictor,
+    returns,
+    page,
+    itlb,
+    dtlb,
+    stores,
+} keeps {
+    courses,
+    tables,
+    packet_bytes,
+    packet_insts,
+});
 
 impl Path {
     pub fn new(preset: &Preset) -> Self {
