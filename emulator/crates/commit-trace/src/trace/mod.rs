@@ -29,8 +29,8 @@ pub use replay::Replay;
 pub use writer::{TraceSummary, TraceWriter};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
-/// 2: columns for stages.
-const VERSION: u32 = 2;
+/// 3: larger tables for the records of instructions (2: columns for stages).
+const VERSION: u32 = 3;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");
 const TRAILER_MAGIC: &[u8; 8] = b"TIPTREND";

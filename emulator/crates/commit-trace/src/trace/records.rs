@@ -9,8 +9,9 @@ use super::columns::{Column, Columns};
 use super::varint::{Cursor, put, put_signed};
 use crate::{CommitRecord, InstId};
 
-/// Entries of the table; instructions whose numbers agree in the low bits share one.
-const ENTRIES: usize = 1 << 14;
+/// Entries of each table; instructions whose numbers agree in the low bits share one. (Perl with Debian's libraries executes
+/// some 140,000: with 2^14 entries a trace of it was 1.15 times as large.)
+const ENTRIES: usize = 1 << 16;
 
 const INST_PREDICTED: u8 = 1 << 0;
 const FLAGS_PREDICTED: u8 = 1 << 1;
@@ -25,149 +26,139 @@ const FIRST_OF_ROW_BIT: u32 = 3;
 const FIRST_OF_ROW_FLAG: u32 = 1 << FIRST_OF_ROW_BIT;
 const RESIDENCE_BITS: u32 = CommitRecord::MAX_RESIDENCE.trailing_ones();
 
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(16))]
-struct Entry {
-    /// Number of the instruction that followed, less that of the next in order.
-    next: u32,
-    /// Flags of the instruction's last record, less the row bit.
-    flags: u32,
-    /// Token of the record that followed.
-    token: u8,
-}
-
-/// What both sides know after each record.
-#[derive(Debug)]
-struct Predictor {
-    table: Box<[Entry; ENTRIES]>,
-    inst: u32,
-    /// Dispatch of the last record, relative to its commit: never positive.
-    dispatch: i64,
-    lead: u32,
-}
-
-impl Predictor {
-    fn new() -> Self {
-        let table = vec![Entry::default(); ENTRIES].into_boxed_slice();
-        let table = table.try_into().expect("the length is the array's");
-        Self {
-            table,
-            inst: 0,
-            dispatch: 0,
-            lead: 0,
-        }
-    }
-
-    fn clear(&mut self) {
-        self.table.fill(Entry::default());
-        (self.inst, self.dispatch, self.lead) = (0, 0, 0);
-    }
-
-    #[inline]
-    fn entry(&mut self, inst: u32) -> &mut Entry {
-        &mut self.table[inst as usize % ENTRIES]
-    }
-}
-
-/// Writes records into columns.
-#[derive(Debug)]
-pub(super) struct RecordEncoder(Predictor);
-
-impl RecordEncoder {
-    pub(super) fn new() -> Self {
-        Self(Predictor::new())
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    pub(super) fn encode(&mut self, records: &[CommitRecord], columns: &mut Columns) {
-        columns[Column::Tokens].reserve(records.len());
-        for record in records {
-            self.record(record, columns);
-        }
-    }
-
-    #[inline]
-    fn record(&mut self, record: &CommitRecord, columns: &mut Columns) {
-        let state = &mut self.0;
-        let (lead_word, flags_word) = record.packed();
-        let inst = record.inst.0;
-        let mut token = 0;
-
-        let next = inst.wrapping_sub(state.inst.wrapping_add(1));
-        let before = state.inst;
-        let entry = state.entry(before);
-        let last_token = entry.token;
-        if entry.next == next {
-            token |= INST_PREDICTED;
-        } else {
-            entry.next = next;
-            put_signed(&mut columns[Column::Insts], i64::from(next as i32));
-        }
-
-        let flags = flags_word & !FIRST_OF_ROW_FLAG;
-        let entry = state.entry(inst);
-        if entry.flags == flags {
-            token |= FLAGS_PREDICTED;
-        } else {
-            entry.flags = flags;
-            put(&mut columns[Column::Flags], u64::from(flags));
-        }
-        if flags_word & FIRST_OF_ROW_FLAG != 0 {
-            token |= FIRST_OF_ROW;
-        }
-
-        let commit = record.commit_delta;
-        token |= (commit.min(u32::from(ESCAPE)) as u8) << COMMIT_SHIFT;
-        if commit >= u32::from(ESCAPE) {
-            put(
-                &mut columns[Column::Commits],
-                u64::from(commit - u32::from(ESCAPE)),
-            );
-        }
-
-        let residence = i64::from(lead_word & CommitRecord::MAX_RESIDENCE);
-        let dispatch = i64::from(commit) - residence - state.dispatch;
-        if (0..i64::from(ESCAPE)).contains(&dispatch) {
-            token |= (dispatch as u8) << DISPATCH_SHIFT;
-        } else {
-            token |= ESCAPE << DISPATCH_SHIFT;
-            put_signed(&mut columns[Column::Dispatches], dispatch);
-        }
-        state.dispatch = -residence;
-
-        let lead = lead_word >> RESIDENCE_BITS;
-        if lead == state.lead {
-            token |= LEAD_PREDICTED;
-        } else {
-            put(&mut columns[Column::Leads], u64::from(lead));
-        }
-        state.lead = lead;
-
-        columns[Column::Tokens].push(token ^ last_token);
-        state.entry(before).token = token;
-        state.inst = inst;
-    }
-}
-
-/// What the decoder knows: the same as the [`Predictor`], each field in an array of its own. From one record to the next
-/// the decoder mostly needs no more than `steps`, which should be near.
+/// What both sides know of each instruction. Each field in an array of its own: from one record to the next little more than
+/// `steps` and `tokens` is needed, which should be near.
 #[derive(Debug)]
 struct Tables {
-    /// From the instruction's number to that of the one that followed.
+    /// Number of the instruction that followed, less that of the next in order.
     steps: [u32; ENTRIES],
+    /// Flags of the instruction's last record, less the row bit.
     flags: [u32; ENTRIES],
+    /// Token of the record that followed.
     tokens: [u8; ENTRIES],
 }
 
 impl Tables {
     const EMPTY: Self = Self {
-        steps: [1; ENTRIES],
+        steps: [0; ENTRIES],
         flags: [0; ENTRIES],
         tokens: [0; ENTRIES],
     };
+}
+
+/// Writes records into columns.
+#[derive(Debug)]
+pub(super) struct RecordEncoder {
+    tables: Box<Tables>,
+    /// Of the last record.
+    inst: u32,
+    lead: u32,
+}
+
+impl RecordEncoder {
+    pub(super) fn new() -> Self {
+        Self {
+            tables: Box::new(Tables::EMPTY),
+            inst: 0,
+            lead: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self.tables = Tables::EMPTY;
+        (self.inst, self.lead) = (0, 0);
+    }
+
+    pub(super) fn encode(&mut self, records: &[CommitRecord], columns: &mut Columns) {
+        let mut tokens = std::mem::take(&mut columns[Column::Tokens]);
+        let first = tokens.len();
+        tokens.resize(first + records.len(), 0);
+        let tables = &mut *self.tables;
+        let (mut before, mut last) = (self.inst, self.lead);
+        for (record, out) in records.iter().zip(&mut tokens[first..]) {
+            let (lead, flags) = record.packed();
+            let inst = record.inst.0;
+            let (from, to) = (before as usize % ENTRIES, inst as usize % ENTRIES);
+            let step = inst.wrapping_sub(before.wrapping_add(1));
+            let commit = record.commit_delta;
+            let dispatch = commit
+                .wrapping_sub(lead & CommitRecord::MAX_RESIDENCE)
+                .wrapping_add(last & CommitRecord::MAX_RESIDENCE);
+            let differs = (step ^ tables.steps[from])
+                | ((flags & !FIRST_OF_ROW_FLAG) ^ tables.flags[to])
+                | ((lead ^ last) >> RESIDENCE_BITS);
+            let is_plain =
+                (differs == 0) & (commit < u32::from(ESCAPE)) & (dispatch < u32::from(ESCAPE));
+            let row =
+                (flags & FIRST_OF_ROW_FLAG) << (FIRST_OF_ROW.trailing_zeros() - FIRST_OF_ROW_BIT);
+            let token = if is_plain {
+                let predicted = u32::from(INST_PREDICTED | FLAGS_PREDICTED | LEAD_PREDICTED);
+                (predicted | commit << COMMIT_SHIFT | dispatch << DISPATCH_SHIFT | row) as u8
+            } else {
+                escape(record, before, last, tables, columns) | row as u8
+            };
+            *out = token ^ tables.tokens[from];
+            tables.tokens[from] = token;
+            (before, last) = (inst, lead);
+        }
+        (self.inst, self.lead) = (before, last);
+        columns[Column::Tokens] = tokens;
+    }
+}
+
+/// The token, less the row bit, of a record that needs other columns, which it writes.
+#[inline(never)]
+fn escape(
+    record: &CommitRecord,
+    before: u32,
+    last: u32,
+    tables: &mut Tables,
+    columns: &mut Columns,
+) -> u8 {
+    let (lead, flags) = record.packed();
+    let inst = record.inst.0;
+    let mut token = 0;
+    let step = inst.wrapping_sub(before.wrapping_add(1));
+    let known = &mut tables.steps[before as usize % ENTRIES];
+    if *known == step {
+        token |= INST_PREDICTED;
+    } else {
+        *known = step;
+        put_signed(&mut columns[Column::Insts], i64::from(step as i32));
+    }
+    let flags = flags & !FIRST_OF_ROW_FLAG;
+    let known = &mut tables.flags[inst as usize % ENTRIES];
+    if *known == flags {
+        token |= FLAGS_PREDICTED;
+    } else {
+        *known = flags;
+        put(&mut columns[Column::Flags], u64::from(flags));
+    }
+    let commit = record.commit_delta;
+    token |= (commit.min(u32::from(ESCAPE)) as u8) << COMMIT_SHIFT;
+    if commit >= u32::from(ESCAPE) {
+        put(
+            &mut columns[Column::Commits],
+            u64::from(commit - u32::from(ESCAPE)),
+        );
+    }
+    let residence = |lead: u32| i64::from(lead & CommitRecord::MAX_RESIDENCE);
+    let dispatch = i64::from(commit) - residence(lead) + residence(last);
+    if (0..i64::from(ESCAPE)).contains(&dispatch) {
+        token |= (dispatch as u8) << DISPATCH_SHIFT;
+    } else {
+        token |= ESCAPE << DISPATCH_SHIFT;
+        put_signed(&mut columns[Column::Dispatches], dispatch);
+    }
+    if (lead ^ last) >> RESIDENCE_BITS == 0 {
+        token |= LEAD_PREDICTED;
+    } else {
+        put(
+            &mut columns[Column::Leads],
+            u64::from(lead >> RESIDENCE_BITS),
+        );
+    }
+    token
 }
 
 /// Reads records back.
@@ -246,10 +237,11 @@ impl RecordDecoder {
                 let step = tables.steps[slot];
                 // Nearly always the next one: a host that foresees it need not wait for `steps`. Without the black box
                 // both are one addition.
-                inst = if step == 1 {
-                    inst.wrapping_add(1)
+                let next = inst.wrapping_add(1);
+                inst = if step == 0 {
+                    next
                 } else {
-                    inst.wrapping_add(std::hint::black_box(step))
+                    next.wrapping_add(std::hint::black_box(step))
                 };
                 slot = inst as usize % ENTRIES;
                 let flags = tables.flags[slot] | row_flag(token);
@@ -379,9 +371,9 @@ impl At {
         let before = self.inst as usize % ENTRIES;
         tables.tokens[before] = token;
         if token & INST_PREDICTED == 0 {
-            tables.steps[before] = fields.inst().wrapping_add(1);
+            tables.steps[before] = fields.inst();
         }
-        let inst = self.inst.wrapping_add(tables.steps[before]);
+        let inst = self.inst.wrapping_add(1).wrapping_add(tables.steps[before]);
 
         let flags = &mut tables.flags[inst as usize % ENTRIES];
         if token & FLAGS_PREDICTED == 0 {

@@ -189,7 +189,7 @@ fn other_files_are_refused() {
     let error = open(&bytes).err().unwrap().to_string();
     assert_eq!(
         error,
-        "test: trace version 1 at offset 8, this build reads version 2"
+        "test: trace version 1 at offset 8, this build reads version 3"
     );
 }
 
