@@ -26,23 +26,20 @@ const FIRST_OF_ROW_BIT: u32 = 3;
 const FIRST_OF_ROW_FLAG: u32 = 1 << FIRST_OF_ROW_BIT;
 const RESIDENCE_BITS: u32 = CommitRecord::MAX_RESIDENCE.trailing_ones();
 
-/// What both sides know of each instruction. Each field in an array of its own: from one record to the next little more than
-/// `steps` and `tokens` is needed, which should be near.
+/// What both sides know of each instruction. Each field in an array of its own: from one record to the next the decoder mostly
+/// needs no more than `steps`, which should be near.
 #[derive(Debug)]
 struct Tables {
     /// Number of the instruction that followed, less that of the next in order.
     steps: [u32; ENTRIES],
     /// Flags of the instruction's last record, less the row bit.
     flags: [u32; ENTRIES],
-    /// Token of the record that followed.
-    tokens: [u8; ENTRIES],
 }
 
 impl Tables {
     const EMPTY: Self = Self {
         steps: [0; ENTRIES],
         flags: [0; ENTRIES],
-        tokens: [0; ENTRIES],
     };
 }
 
@@ -91,14 +88,12 @@ impl RecordEncoder {
                 (differs == 0) & (commit < u32::from(ESCAPE)) & (dispatch < u32::from(ESCAPE));
             let row =
                 (flags & FIRST_OF_ROW_FLAG) << (FIRST_OF_ROW.trailing_zeros() - FIRST_OF_ROW_BIT);
-            let token = if is_plain {
+            *out = if is_plain {
                 let predicted = u32::from(INST_PREDICTED | FLAGS_PREDICTED | LEAD_PREDICTED);
                 (predicted | commit << COMMIT_SHIFT | dispatch << DISPATCH_SHIFT | row) as u8
             } else {
                 escape(record, before, last, tables, columns) | row as u8
             };
-            *out = token ^ tables.tokens[from];
-            tables.tokens[from] = token;
             (before, last) = (inst, lead);
         }
         (self.inst, self.lead) = (before, last);
@@ -230,10 +225,9 @@ impl RecordDecoder {
         let tokens = &tokens[..count];
         let mut n = 0;
         while n < count {
-            let token = tokens[n] ^ tables.tokens[slot];
+            let token = tokens[n];
             let plain = PLAIN[usize::from(token)];
             if let Some(commit) = plain.commit() {
-                tables.tokens[slot] = token;
                 let step = tables.steps[slot];
                 // Nearly always the next one: a host that foresees it need not wait for `steps`. Without the black box
                 // both are one addition.
@@ -369,7 +363,6 @@ impl At {
     #[inline(never)]
     fn next(self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> CommitRecord {
         let before = self.inst as usize % ENTRIES;
-        tables.tokens[before] = token;
         if token & INST_PREDICTED == 0 {
             tables.steps[before] = fields.inst();
         }
