@@ -23,6 +23,8 @@ pub(crate) struct Sum<const BITS: u32>(u32);
 
 impl<const BITS: u32> Sum<BITS> {
     const WHAT: u32 = (1 << BITS) - 1;
+    /// The largest amount.
+    pub(crate) const MAX: u32 = u32::MAX >> BITS;
 
     /// A small amount.
     #[inline(always)]
@@ -33,7 +35,7 @@ impl<const BITS: u32> Sum<BITS> {
     /// The same, if it is not too much.
     #[inline(always)]
     fn of(what: u64, amount: u64) -> Option<Self> {
-        let is_small = amount < 1 << (u32::BITS - BITS);
+        let is_small = amount <= Self::MAX.into();
         is_small.then(|| Self::new(what as u32, amount as u32))
     }
 

@@ -193,6 +193,7 @@ impl Evaluator {
             stacks,
             marked,
             commits,
+            stalls,
         } = run.oracle.finish();
         let spaces = owners(&oracle, &run.facts);
         let (contexts, by_context) = match run.stacks {
@@ -201,8 +202,8 @@ impl Evaluator {
         };
         let (top_down, signatures) = match run.details {
             Some(details) => (
-                Some(details.slots.finish(&commits)),
-                Some(details.signatures.finish()),
+                Some(details.slots.finish(&commits, &stalls)),
+                Some(details.signatures.finish(&stalls)),
             ),
             None => (None, None),
         };
@@ -434,9 +435,14 @@ impl SpanSink for Run {
         if self.by_privilege && !self.is_of_one_privilege(&block) {
             return Take::Spans(block.records.len());
         }
-        self.oracle.block(&block);
-        if let Some(details) = &mut self.details {
-            details.block(&block, &self.facts);
+        let (details, facts) = (&mut self.details, &self.facts);
+        let stalled = self.oracle.block(&block, |span| {
+            if let Some(details) = details {
+                details.waits(span, &block, facts);
+            }
+        });
+        if let Some(details) = details {
+            details.block(&block, &stalled, facts);
         }
         let (records, cycles) = (block.records.len(), block.cycles);
         let end = self.profiled + cycles;

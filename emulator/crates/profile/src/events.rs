@@ -8,12 +8,13 @@ use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Span, State, TeaEvent
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, Each, bits};
+use crate::block::{Block, bits};
 use crate::counts::OwnedTally;
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
 use crate::stacks::COMPONENT_BITS;
+use crate::stalls::counted_as;
 use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile, Profiler};
 
@@ -77,16 +78,22 @@ impl CycleSignatures {
         self.0.select(process.0 as usize);
     }
 
-    /// Charges a profiled span as the Oracle does.
+    /// Charges a profiled span as the Oracle does. Its stalls are what this is [finished](Self::finish) with.
     #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
-        if span.state == State::Computing {
-            let share = SHARE[span.records.len()];
-            for record in span.records {
-                self.add(record, share);
+        match span.state {
+            State::Computing => {
+                let share = SHARE[span.records.len()];
+                span.records
+                    .iter()
+                    .for_each(|record| self.add(record, share));
             }
-        } else if let Some(record) = span.records.first() {
-            self.add(record, span.cycles * UNITS_PER_CYCLE);
+            State::Drained | State::Flushed => {
+                if let Some(record) = span.records.first() {
+                    self.add(record, span.cycles * UNITS_PER_CYCLE);
+                }
+            }
+            State::Stalled | State::Idle => {}
         }
     }
 
@@ -98,22 +105,16 @@ impl CycleSignatures {
         }
     }
 
-    /// Charges a block: the same as its spans.
+    /// Charges a block's cycles with a commit.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>) {
         // Few records met an event.
-        let met = block.events;
-        let shares = bits(met).map(|at| {
+        let shares = bits(block.events).map(|at| {
             let record = &block.records[at];
             let share = SHARE[block.size_of(at)] as u32;
             (record.inst, Sum::new(record.tea().0.into(), share))
         });
         self.0.add_each(shares);
-        // A Flushed span is charged to the record before.
-        let before = block.before.is_some_and(|(record, _)| record.tea().0 != 0);
-        for at in bits(block.gaps & (met | met << 1 | u64::from(before))) {
-            block.gap_spans(at, &mut Each(|span: &Span<'_>| self.span(span)));
-        }
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.
@@ -123,7 +124,16 @@ impl CycleSignatures {
         self.0.cool(processes, is_cold);
     }
 
-    pub(crate) fn finish(self) -> Signatures {
+    /// The result; `stalls` are each process's, as the Oracle counts them.
+    pub(crate) fn finish(mut self, stalls: &[Packed]) -> Signatures {
+        let events = |record: &CommitRecord| {
+            let events = record.tea().0;
+            (events != 0).then_some((events.into(), UNITS_PER_CYCLE))
+        };
+        for (process, stalls) in stalls.iter().enumerate() {
+            let stalls = counted_as(stalls, EVENT_BITS, events);
+            self.0.add_packed(process, stalls);
+        }
         Signatures {
             by_process: self.0.finish(),
         }

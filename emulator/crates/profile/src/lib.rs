@@ -39,6 +39,7 @@ pub mod report;
 mod sampler;
 mod stack;
 mod stacks;
+mod stalls;
 pub mod symbolize;
 mod tables;
 mod tally;

@@ -1,13 +1,14 @@
 //! The golden reference: every cycle, charged exactly.
 
 use commit_trace::{
-    CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, SpanSink, State, TeaEvents,
+    CommitRecord, CycleClass, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents,
 };
 
-use crate::block::{BLOCK, Block, bits};
-use crate::counts::OwnedTally;
-use crate::packed::{Packed, merged};
+use crate::block::{BLOCK, Block, Each, bits};
+use crate::dense::{DenseTally, Sum};
+use crate::packed::Packed;
 use crate::stacks::{COMPONENT_BITS, number};
+use crate::stalls::{STALL_BITS, StallKind, Stalls, counted_as};
 use crate::tables::Tables;
 use crate::{Component, CycleStacks, ProcessId, Profile};
 
@@ -41,15 +42,24 @@ const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
 /// Counts units per process, instruction and component.
 ///
 /// Execution is apart from the rest: it is what nearly every instruction adds to, and a cache line should hold eight
-/// of it. Of the other components few instructions have more than one or two.
+/// of it. Stalls are counted for the top-down method and for TEA's reference, too.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them. Units, and above [`UNIT_BITS`] how often
     /// the instruction committed, if that is counted.
     execution: Tables<u64>,
     counts_commits: bool,
-    waits: Waits,
+    /// By the same index.
+    stalls: Stalls,
+    /// All other components, and what was packed or full, in units, by the same index. What for: the number of the
+    /// [`Component`], or [`COMMITS`].
+    waits: DenseTally<COMPONENT_BITS>,
+    /// Index of what is counted now.
+    current: usize,
 }
+
+/// Cycles of a block's stalls, by class.
+pub(crate) type Stalled = [u64; CycleClass::ALL.len()];
 
 /// Bits of a count that are units. A count is moved elsewhere once the highest of them is set: they do not run over until
 /// then, nor do the commits above them, each of which is 105 units or more.
@@ -68,44 +78,6 @@ const fn parts(count: u64) -> (u64, u64) {
     (count & (COMMIT - 1), count >> UNIT_BITS)
 }
 
-/// Counts cycles without a commit.
-#[derive(Debug, Default)]
-struct Waits {
-    /// Of each instruction, as `Oracle::execution`, the component that it waits for first: cycles above
-    /// [`COMPONENT_BITS`] bits that tell which.
-    first: Tables<u64>,
-    /// Units of all others, and what was packed or full: by index of the tables; what for: the number of the
-    /// [`Component`], or [`COMMITS`].
-    others: OwnedTally<COMPONENT_BITS>,
-    /// Index of what is counted now.
-    current: usize,
-}
-
-/// Takes the spans in which nothing commits.
-impl SpanSink for Waits {
-    #[inline(always)]
-    fn span(&mut self, span: &Span<'_>) {
-        let Some(record) = span.records.first() else {
-            return;
-        };
-        let component = component(span.state, record) as u64;
-        let first = self.first.of(record.inst.0);
-        if *first == 0 {
-            // Execution, the component 0, is not among them.
-            *first = component;
-        }
-        if *first & FIRST == component {
-            *first += span.cycles << COMPONENT_BITS;
-        } else {
-            let units = span.cycles * UNITS_PER_CYCLE;
-            self.others.add(self.current, record.inst, component, units);
-        }
-    }
-}
-
-/// The bits of `Waits::first` that tell which component.
-const FIRST: u64 = (1 << COMPONENT_BITS) - 1;
-
 impl Oracle {
     pub(crate) fn new() -> Self {
         let mut oracle = Self::default();
@@ -117,8 +89,9 @@ impl Oracle {
     pub(crate) fn select(&mut self, process: ProcessId, marked: bool) {
         let index = 2 * process.0 as usize + usize::from(marked);
         self.execution.select(index);
-        self.waits.first.select(index);
-        self.waits.current = index;
+        self.stalls.select(index);
+        self.waits.select(index);
+        self.current = index;
     }
 
     /// Counts commits from now on, too.
@@ -131,8 +104,20 @@ impl Oracle {
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if span.state == State::Computing {
             self.commit(span.records, &SHARES[span.records.len()]);
+        } else if let Some(record) = span.records.first() {
+            self.wait(span, record);
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, span: &Span<'_>, record: &CommitRecord) {
+        if span.state == State::Stalled {
+            let kind = StallKind::of(record).number();
+            self.stalls.add(record.inst, kind.into(), span.cycles);
         } else {
-            self.waits.span(span);
+            let component = component(span.state, record) as u64;
+            let units = span.cycles * UNITS_PER_CYCLE;
+            self.waits.add(record.inst, component, units);
         }
     }
 
@@ -149,20 +134,29 @@ impl Oracle {
     #[cold]
     #[inline(never)]
     fn move_full(&mut self, records: &[CommitRecord]) {
-        let (others, index) = (&mut self.waits.others, self.waits.current);
         for record in records {
             let count = self.execution.of(record.inst.0);
             if *count & FULL != 0 {
                 let (units, commits) = parts(std::mem::take(count));
-                others.add(index, record.inst, Component::Execution as u64, units);
-                others.add(index, record.inst, COMMITS, commits);
+                let execution = Component::Execution as u64;
+                self.waits
+                    .add_to(self.current, record.inst, execution, units);
+                self.waits
+                    .add_to(self.current, record.inst, COMMITS, commits);
             }
         }
     }
 
-    /// Charges a block: the same as its spans.
+    /// Charges a block: the same as its spans. Gives `each` the spans in which nothing commits, but for stalls of the classes
+    /// whose cycles it returns.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, block: &Block<'_>, each: impl FnMut(&Span<'_>)) -> Stalled {
+        self.commits(block);
+        self.gaps(block, each)
+    }
+
     #[inline(never)]
-    pub(crate) fn block(&mut self, block: &Block<'_>) {
+    fn commits(&mut self, block: &Block<'_>) {
         // What each of its instructions gets. A group writes that of the widest group's, the next one over it.
         let mut shares = [0u16; BLOCK + MAX_COMMIT_WIDTH];
         block.groups(|at, size| {
@@ -170,18 +164,52 @@ impl Oracle {
             shares[at..at + MAX_COMMIT_WIDTH].copy_from_slice(each);
         });
         self.commit(block.records, &shares);
-        bits(block.gaps).for_each(|at| block.gap_spans(at, &mut self.waits));
+    }
+
+    #[inline(always)]
+    fn gaps(&mut self, block: &Block<'_>, mut each: impl FnMut(&Span<'_>)) -> Stalled {
+        // Before those the ROB is empty at first; and those that are to be looked at one by one.
+        let (mut empties, mut others) = (0, 0);
+        let mut stalled = Stalled::default();
+        let stalls = bits(block.gaps).map(|at| {
+            let first = &block.records[at];
+            let gap = first.commit_delta - 1;
+            let cycles = gap.min(first.residence());
+            let class = first.class();
+            // Saturated residences are longer than they say.
+            let is_usual = IS_USUAL[class as usize] & (gap < Sum::<STALL_BITS>::MAX);
+            empties |= u64::from(is_usual & (cycles < gap)) << at;
+            others |= u64::from(!is_usual) << at;
+            let cycles = if is_usual { cycles } else { 0 };
+            stalled[class as usize] += u64::from(cycles);
+            (first.inst, Sum::new(StallKind::of(first).number(), cycles))
+        });
+        self.stalls.add_each(stalls);
+        for at in bits(empties | others) {
+            let is_counted = empties >> at & 1 != 0;
+            let mut sink = Each(|span: &Span<'_>| {
+                if let Some(record) = span.records.first()
+                    && !(is_counted && span.state == State::Stalled)
+                {
+                    self.wait(span, record);
+                    each(span);
+                }
+            });
+            block.gap_spans(at, &mut sink);
+        }
+        stalled
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
-        for process in processes {
-            self.pack(2 * process.0 as usize);
-            self.pack(2 * process.0 as usize + 1);
-        }
-        self.waits
-            .others
-            .cool(|index| is_cold(ProcessId(index as u32 / 2)));
+        let indices = || {
+            let processes = processes.iter().map(|process| 2 * process.0 as usize);
+            processes.flat_map(|index| [index, index + 1])
+        };
+        indices().for_each(|index| self.pack(index));
+        let is_cold = |index: usize| is_cold(ProcessId(index as u32 / 2));
+        self.stalls.cool(indices(), is_cold);
+        self.waits.cool(indices(), is_cold);
     }
 
     /// Packs what the tables have at an index.
@@ -195,14 +223,7 @@ impl Oracle {
             let first = number(InstId(inst), Component::Execution);
             [(first, units), (first | COMMITS, commits)]
         });
-        let first = self.waits.first.take(index);
-        let first = first.iter().map(|(inst, count)| {
-            let component = Component::ALL[(count & FIRST) as usize];
-            let units = (count >> COMPONENT_BITS) * UNITS_PER_CYCLE;
-            (number(InstId(inst), component), units)
-        });
-        let all = merged(execution, first);
-        self.waits.others.add_packed(index, all);
+        self.waits.add_packed(index, execution);
     }
 
     /// The result.
@@ -212,17 +233,32 @@ impl Oracle {
             stacks: CycleStacks::default(),
             marked: Profile::new(UNITS_PER_CYCLE),
             commits: Vec::new(),
+            stalls: Vec::new(),
         };
         for index in 0..self.execution.len() {
             self.pack(index);
         }
-        let mut units = self.waits.others.finish().into_iter();
+        let mut units = self.waits.finish().into_iter();
+        let mut stalls = self.stalls.finish().into_iter();
+        let component = |record: &CommitRecord| {
+            let component = component(State::Stalled, record);
+            Some((component as u64, UNITS_PER_CYCLE))
+        };
+        let mut next = || {
+            let (units, stalls) = (units.next(), stalls.next());
+            let is_any = units.is_some() || stalls.is_some();
+            let mut units = units.unwrap_or_default();
+            let stalls = stalls.unwrap_or_default();
+            units.add(counted_as(&stalls, COMPONENT_BITS, component));
+            is_any.then_some((units, stalls))
+        };
         for process in (0..).map(ProcessId) {
-            let Some(mut all) = units.next() else {
+            let Some((mut all, mut stalls)) = next() else {
                 break;
             };
-            if let Some(inside) = units.next() {
+            if let Some((inside, stalls_inside)) = next() {
                 all.add(inside.iter());
+                stalls.add(stalls_inside.iter());
                 charged.marked.set(process, totals(&inside));
             }
             if self.counts_commits {
@@ -237,6 +273,7 @@ impl Oracle {
             }
             charged.profile.set(process, totals(&all));
             charged.stacks.push(all);
+            charged.stalls.push(stalls);
         }
         charged
     }
@@ -251,7 +288,17 @@ pub(crate) struct Charged {
     pub(crate) marked: Profile,
     /// How often each instruction committed, by process, if that was counted.
     pub(crate) commits: Vec<Packed>,
+    /// Stalled cycles of each instruction, by process and [`StallKind`].
+    pub(crate) stalls: Vec<Packed>,
 }
+
+/// By class: if how a stall counts does not depend on the instruction's own class.
+const IS_USUAL: [bool; CycleClass::ALL.len()] = {
+    let mut is_usual = [true; CycleClass::ALL.len()];
+    is_usual[CycleClass::Serialize as usize] = false;
+    is_usual[CycleClass::Device as usize] = false;
+    is_usual
+};
 
 /// Units of each instruction, of all components.
 fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {

@@ -25,6 +25,7 @@
 //! more than 4,095 cycles (the record's limit) counts as Frontend beyond that.
 
 mod count;
+mod lost;
 mod rules;
 
 use commit_trace::InstId;

@@ -6,7 +6,7 @@ use crate::ProcessId;
 use crate::block::{Block, Each};
 use crate::calls::{Calls, ContextTally};
 use crate::events::CycleSignatures;
-use crate::oracle::{SHARE, UNITS_PER_CYCLE};
+use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
 use crate::topdown::Counter;
 
 /// Calling contexts, and the Oracle's time by them.
@@ -65,10 +65,12 @@ impl Details {
         self.signatures.span(span);
     }
 
+    /// Counts what a block holds beside the spans that [`Self::waits`] is given; `stalled` by the Oracle.
     #[inline(never)]
-    pub fn block(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
+    pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, facts: &[InstFacts]) {
         self.signatures.block(block);
-        if self.slots.block(block, facts) {
+        if self.slots.takes(block) {
+            self.slots.block(block, stalled);
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
@@ -80,6 +82,15 @@ impl Details {
                 return;
             }
             before = Some((&block.records[at - 1], commit));
+        }
+    }
+
+    /// Counts a span of a block in which nothing commits.
+    #[inline(never)]
+    pub fn waits(&mut self, span: &Span<'_>, block: &Block<'_>, facts: &[InstFacts]) {
+        self.signatures.span(span);
+        if self.slots.takes(block) {
+            self.slots.waiting(span, facts);
         }
     }
 }

@@ -4,12 +4,13 @@ use commit_trace::{
     Class, CommitRecord, InstFacts, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State,
 };
 
-use super::rules::{DECODE_TO_ROB, backend, flush, latency, left_over, refusal, stall};
+use super::lost::Lost;
+use super::rules::{DECODE_TO_ROB, STALLS, backend, flush, latency, left_over, refusal};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
-use crate::block::{Block, Each, bits, start_of};
-use crate::dense::{DenseTally, Sum};
-use crate::oracle::component;
+use crate::block::{Block, bits, start_of};
+use crate::oracle::{Stalled, component};
 use crate::packed::Packed;
+use crate::stalls::counted_as;
 use crate::{Category, ProcessId};
 
 /// Cycles of a window of a short run.
@@ -21,8 +22,8 @@ const WINDOWS: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Counter {
     width: u64,
-    /// Per process; what for: the leaf. Those that retire are the Oracle's commits.
-    lost: DenseTally<SLOT_BITS>,
+    /// But for stalls. Those that retire are the Oracle's commits.
+    lost: Lost,
     process: usize,
     open: Option<Open>,
     windows: Windows,
@@ -43,7 +44,7 @@ impl Counter {
     pub(crate) fn new(width: u32) -> Self {
         let mut counter = Self {
             width: u64::from(width),
-            lost: DenseTally::default(),
+            lost: Lost::default(),
             process: 0,
             open: None,
             windows: Windows::default(),
@@ -69,65 +70,35 @@ impl Counter {
         self.windows.cycles += span.cycles;
         match span.state {
             State::Computing => self.computing(span),
-            _ => self.waiting(span, record, facts),
+            _ => self.waiting(span, facts),
         }
         self.windows.end = span.end();
     }
 
-    /// Counts a block; false if it does not end in the open window, or the core is wider than any: nothing was done then.
+    /// True if a block may be counted as one: it ends in the open window, and the core is not wider than any.
     #[inline(always)]
-    pub(crate) fn block(&mut self, block: &Block<'_>, facts: &[InstFacts]) -> bool {
+    pub(crate) fn takes(&self, block: &Block<'_>) -> bool {
         let end = block.cycle + block.cycles;
         let is_within = |start: u64| end - start < self.windows.length;
-        let is_wide = self.width > MAX_COMMIT_WIDTH as u64;
-        if is_wide || !self.windows.start.is_some_and(is_within) {
-            return false;
-        }
+        self.width <= MAX_COMMIT_WIDTH as u64 && self.windows.start.is_some_and(is_within)
+    }
+
+    /// Counts a block, but for the spans in which nothing commits other than these stalls.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, block: &Block<'_>, stalled: &Stalled) {
+        let end = block.cycle + block.cycles;
         self.windows.cycles += block.cycles;
         self.windows.end = end + 1;
         self.retire(block.records.len(), block.starts.count_ones().into());
+        for (cycles, (category, slot)) in stalled.iter().zip(STALLS) {
+            self.windows.now.cycles[category as usize] += cycles;
+            self.windows.now.slots[slot] += self.width * cycles;
+        }
         let first = &block.records[0];
         self.next(first, block.cycle + u64::from(first.commit_delta));
-        self.waits(block, facts);
         self.leave_between(block);
         let last = start_of(block.starts, block.records.len() - 1);
         self.leave_over(&block.records[last..], end);
-        true
-    }
-
-    /// What a block waits for in which nothing commits.
-    #[inline(always)]
-    fn waits(&mut self, block: &Block<'_>, facts: &[InstFacts]) {
-        // Before those the ROB is empty at first; and those that are to be looked at one by one.
-        let (mut empties, mut others) = (0, 0);
-        let (width, now, records) = (self.width, &mut self.windows.now, block.records);
-        let stalls = bits(block.gaps).map(|at| {
-            let first = &records[at];
-            let gap = first.commit_delta - 1;
-            let stalled = gap.min(first.residence());
-            let (category, slot) = stall(first);
-            // Saturated residences are longer than they say.
-            let is_usual = category.is_some() & (gap < CommitRecord::MAX_RESIDENCE);
-            empties |= u64::from(is_usual & (stalled < gap)) << at;
-            others |= u64::from(!is_usual) << at;
-            let cycles = if is_usual { u64::from(stalled) } else { 0 };
-            let slots = width * cycles;
-            now.cycles[category.unwrap_or(Category::AluStall) as usize] += cycles;
-            now.slots[slot] += slots;
-            (first.inst, Sum::new(slot as u32, slots as u32))
-        });
-        self.lost.add_each(stalls);
-        for at in bits(empties | others) {
-            let is_counted = empties >> at & 1 != 0;
-            let mut sink = Each(|span: &Span<'_>| {
-                if let Some(record) = span.records.first()
-                    && !(is_counted && span.state == State::Stalled)
-                {
-                    self.waiting(span, record, facts);
-                }
-            });
-            block.gap_spans(at, &mut sink);
-        }
     }
 
     /// The slots that a block's groups do not use, but for the last one.
@@ -142,14 +113,17 @@ impl Counter {
             let (inst, slot) = left_over(first, last, next, next.commit_delta.into());
             let slots = width.saturating_sub(end - start);
             now.slots[slot] += slots as u64;
-            (inst, Sum::new(slot as u32, slots as u32))
+            (inst, (inst, slot, slots as u8))
         });
         self.lost.add_each(lost);
     }
 
-    /// A span in which nothing commits.
+    /// Counts a span in which nothing commits; of stalls only the time, since [`Self::finish`] is given all of them.
     #[inline]
-    fn waiting(&mut self, span: &Span<'_>, record: &CommitRecord, facts: &[InstFacts]) {
+    pub(crate) fn waiting(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+        let Some(record) = span.records.first() else {
+            return;
+        };
         let class = || match facts.get(record.inst.0 as usize) {
             Some(facts) => facts.class,
             None => Class::Int,
@@ -158,7 +132,7 @@ impl Counter {
         self.windows.now.cycles[category as usize] += span.cycles;
         let slots = self.width * span.cycles;
         match span.state {
-            State::Stalled => self.lose(self.process, record.inst, backend(record), slots),
+            State::Stalled => self.windows.now.slots[backend(record)] += slots,
             State::Flushed => self.lose(self.process, record.inst, flush(record), slots),
             State::Drained => {
                 let waited = u64::from(record.decode_lead()).saturating_sub(DECODE_TO_ROB);
@@ -230,24 +204,21 @@ impl Counter {
         if slots == 0 {
             return;
         }
+        self.lost.add(process, inst, slot, slots);
         if process == self.process {
-            self.lost.add(inst, slot as u64, slots);
             self.windows.now.slots[slot] += slots;
         } else {
-            self.lost.add_to(process, inst, slot as u64, slots);
             self.windows.of(process).slots[slot] += slots;
         }
     }
 
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
-        let processes = processes.iter().map(|process| process.0 as usize);
-        let is_cold = |process| is_cold(ProcessId(process as u32));
         self.lost.cool(processes, is_cold);
     }
 
-    /// The result; `commits` are each process's, by instruction.
-    pub(crate) fn finish(mut self, commits: &[Packed]) -> TopDown {
+    /// The result; `commits` and `stalls` are each process's, by instruction, as the Oracle counts them.
+    pub(crate) fn finish(mut self, commits: &[Packed], stalls: &[Packed]) -> TopDown {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
@@ -255,6 +226,11 @@ impl Counter {
             let number = |inst| inst << SLOT_BITS | Slot::Retiring as u64;
             let retired = commits.iter().map(|(inst, count)| (number(inst), count));
             self.lost.add_packed(process, retired);
+        }
+        for (process, stalls) in stalls.iter().enumerate() {
+            let slot = |record: &CommitRecord| Some((backend(record) as u64, self.width));
+            let stalled = counted_as(stalls, SLOT_BITS, slot);
+            self.lost.add_packed(process, stalled);
         }
         TopDown {
             width: self.width as u32,

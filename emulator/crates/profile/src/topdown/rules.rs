@@ -170,28 +170,25 @@ const SLOTS: [[Slot; KINDS]; 5] = {
     slots
 };
 
-/// What the cycles and the slots of a stall are lost to; no category if the record alone does not tell. Looked up as above.
-#[inline(always)]
-pub(super) fn stall(record: &CommitRecord) -> (Option<Category>, Slot) {
-    let slot = SLOTS[Charged::FirstWaited as usize][kind(record)];
-    (STALLS[record.class() as usize], slot)
-}
-
-/// By class.
-const STALLS: [Option<Category>; CycleClass::ALL.len()] = {
-    let mut categories = [None; CycleClass::ALL.len()];
+/// What the cycles and the slots of a stall are lost to, by class. Of serialisation and devices the record alone does not
+/// tell, and they are not counted by this.
+pub(super) const STALLS: [(Category, Slot); CycleClass::ALL.len()] = {
+    let mut stalls = [(Category::AluStall, Slot::Ports); CycleClass::ALL.len()];
     let mut class = 0;
-    while class < categories.len() {
-        categories[class] = match CycleClass::ALL[class] {
-            CycleClass::Alu | CycleClass::Divider => Some(Category::AluStall),
-            CycleClass::LoadL1 | CycleClass::LoadL2 => Some(Category::LoadStall),
-            CycleClass::LoadLlc | CycleClass::LoadDram => Some(Category::LoadStall),
-            CycleClass::Store => Some(Category::StoreStall),
-            CycleClass::Serialize | CycleClass::Device => None,
+    while class < stalls.len() {
+        let record = of_kind(class << 4);
+        let category = match record.class() {
+            CycleClass::LoadL1
+            | CycleClass::LoadL2
+            | CycleClass::LoadLlc
+            | CycleClass::LoadDram => Category::LoadStall,
+            CycleClass::Store => Category::StoreStall,
+            _ => Category::AluStall,
         };
+        stalls[class] = (category, backend(&record));
         class += 1;
     }
-    categories
+    stalls
 };
 
 #[cfg(test)]
@@ -210,9 +207,10 @@ mod tests {
                 assert_eq!(rule(&record), rule(&same));
             }
             assert_eq!(record.is_trap(), same.is_trap());
-            let (category, slot) = stall(&record);
-            assert_eq!(slot, backend(&record));
-            if let Some(category) = category {
+            let stalled = record.class();
+            if !matches!(stalled, CycleClass::Serialize | CycleClass::Device) {
+                let (category, slot) = STALLS[stalled as usize];
+                assert_eq!(slot, backend(&record));
                 for class in [Class::Load, Class::Store, Class::Int] {
                     let component = component(State::Stalled, &record);
                     assert_eq!(category, component.category(class));

@@ -1,0 +1,92 @@
+//! Cycles in which the oldest instruction was not done: counted once for all that is made of them.
+
+use commit_trace::{CommitRecord, InstId};
+
+use crate::dense::DenseTally;
+use crate::packed::Packed;
+
+/// Stalled cycles by owner, instruction, and the [`StallKind`] of its record.
+pub(crate) type Stalls = DenseTally<STALL_BITS>;
+
+/// What a record says of the stall before it: class and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StallKind(u32);
+
+/// Bits of a [`StallKind`]: four for the class, nine for the events.
+pub(crate) const STALL_BITS: u32 = 13;
+/// Where they are in a record's flags.
+const IN_FLAGS: u32 = 4;
+
+impl StallKind {
+    #[inline(always)]
+    pub(crate) fn of(record: &CommitRecord) -> Self {
+        Self(record.packed().1 >> IN_FLAGS & ((1 << STALL_BITS) - 1))
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// What stalls amount to in other units: `what` says of a stalled record what for, and how much each cycle is; ascending, with
+/// what for in the low `bits`.
+pub(crate) fn counted_as(
+    stalls: &Packed,
+    bits: u32,
+    what: impl Fn(&CommitRecord) -> Option<(u64, u64)>,
+) -> impl Iterator<Item = (u64, u64)> {
+    let amounts = stalls.iter().filter_map(|(number, cycles)| {
+        let inst = number >> STALL_BITS;
+        let flags = (number as u32 & ((1 << STALL_BITS) - 1)) << IN_FLAGS;
+        let record = CommitRecord::from_packed(InstId(inst as u32), 0, 0, flags);
+        what(&record).map(|(what, each)| (inst << bits | what, cycles * each))
+    });
+    let mut amounts: Vec<(u64, u64)> = amounts.collect();
+    // Nearly in order already, which a stable sort makes use of.
+    amounts.sort_by_key(|(number, _)| *number);
+    amounts.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    amounts.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::{CycleClass, Redirect, TeaEvents};
+
+    use super::*;
+
+    #[test]
+    fn kinds_keep_class_and_events_and_amounts_are_added_up() {
+        let record = |inst, class, tea| {
+            CommitRecord::new(InstId(inst), 1, 0, 0, Redirect::Flush, true, class, tea)
+        };
+        let stalled = [
+            (record(7, CycleClass::LoadL2, TeaEvents::ST_L1), 3),
+            (record(7, CycleClass::LoadL2, TeaEvents::ST_TLB), 4),
+            (record(7, CycleClass::Store, TeaEvents::default()), 5),
+            (record(9, CycleClass::Device, TeaEvents(0x1ff)), 6),
+        ];
+        let mut stalls = Stalls::default();
+        stalls.select(0);
+        for (record, cycles) in stalled {
+            stalls.add(record.inst, StallKind::of(&record).number().into(), cycles);
+        }
+        let stalls = stalls.finish();
+        let by_class = counted_as(&stalls[0], 4, |record| Some((record.class() as u64, 10)));
+        let by_class: Vec<_> = by_class.collect();
+        assert_eq!(
+            by_class,
+            [(7 << 4 | 2, 70), (7 << 4 | 5, 50), (9 << 4 | 8, 60)]
+        );
+        let events =
+            |record: &CommitRecord| (record.tea().0 != 0).then_some((record.tea().0.into(), 1));
+        let by_events: Vec<_> = counted_as(&stalls[0], 9, events).collect();
+        assert_eq!(
+            by_events,
+            [(7 << 9 | 0x40, 3), (7 << 9 | 0x80, 4), (9 << 9 | 0x1ff, 6)]
+        );
+    }
+}
