@@ -1,9 +1,8 @@
 //! Records as columns: each field is predicted from what the stream did here before.
 //!
-//! Per record one token byte says which predictions held. It is stored as the difference (XOR) to
-//! the token that followed the same instruction last time: a loop in its steady state is all zeros,
-//! and what varies is still skewed enough for the entropy coder. Encoder and decoder keep the same
-//! [`Predictor`], emptied at each chunk.
+//! Per record one token byte says which predictions held. Code that runs again leaves the same bytes again, which zstd
+//! finds; as differences to the token that followed the same instruction last time they would be half as large again, and take
+//! it twice as long. Encoder and decoder keep the same [`Tables`], emptied at each chunk.
 
 use super::columns::{Column, Columns};
 use super::varint::{Cursor, put, put_signed};
