@@ -1,8 +1,8 @@
 //! Records as columns: each field is predicted from what the stream did here before.
 //!
 //! Per record one token byte says which predictions held. Code that runs again leaves the same bytes again, which zstd
-//! finds; as differences to the token that followed the same instruction last time they would be half as large again, and take
-//! it twice as long. Encoder and decoder keep the same [`Tables`], emptied at each chunk.
+//! finds; differences to the token that followed the same instruction last time were up to half as large again, and took
+//! it up to twice as long. Encoder and decoder keep the same [`Tables`], emptied at each chunk.
 
 use super::columns::{Column, Columns};
 use super::varint::{Cursor, put, put_signed};
