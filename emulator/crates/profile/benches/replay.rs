@@ -93,11 +93,20 @@ fn batches(path: Option<&str>) -> Vec<Batch> {
     let Some(path) = path else {
         return synthetic::program(20_000_000, 1);
     };
-    let mut reader = TraceReader::open(Path::new(path)).expect("a trace");
+    let failed = |error| -> ! {
+        eprintln!("error: {error}");
+        std::process::exit(2)
+    };
+    let mut reader = TraceReader::open(Path::new(path)).unwrap_or_else(|error| failed(error));
     let mut batches = Vec::new();
-    let mut batch = Batch::default();
+    let (mut batch, mut records) = (Batch::default(), 0);
     // 400 MB of them.
-    while batches.len() < 1500 && reader.next_batch(&mut batch).expect("a whole trace") {
+    while records < 25_000_000
+        && reader
+            .next_batch(&mut batch)
+            .unwrap_or_else(|error| failed(error))
+    {
+        records += batch.records.len();
         batches.push(std::mem::take(&mut batch));
     }
     batches

@@ -78,11 +78,6 @@ impl<const BITS: u32> DenseTally<BITS> {
         }
     }
 
-    /// Adds to a sum of any owner.
-    pub(crate) fn add_to(&mut self, owner: usize, inst: InstId, what: u64, amount: u64) {
-        self.others.add(owner, inst, what, amount);
-    }
-
     /// Adds to many sums of the present owner.
     #[inline(always)]
     pub(crate) fn add_each(&mut self, sums: impl Iterator<Item = (InstId, Sum<BITS>)>) {
@@ -175,10 +170,7 @@ mod tests {
             };
             dense.select(owner);
             plain.add(owner, inst, what, amount);
-            match n % 17 {
-                0 => dense.add_to(owner, inst, what, amount),
-                _ => dense.add(inst, what, amount),
-            }
+            dense.add(inst, what, amount);
             if n % 500 == 0 {
                 dense.cool([0, 2].into_iter(), |owner| owner != 1);
             }

@@ -54,8 +54,6 @@ pub(crate) struct Oracle {
     /// All other components, and what was packed or full, in units, by the same index. What for: the number of the
     /// [`Component`], or [`COMMITS`].
     waits: DenseTally<COMPONENT_BITS>,
-    /// Index of what is counted now.
-    current: usize,
 }
 
 /// Cycles of a block's stalls, by class.
@@ -91,7 +89,6 @@ impl Oracle {
         self.execution.select(index);
         self.stalls.select(index);
         self.waits.select(index);
-        self.current = index;
     }
 
     /// Counts commits from now on, too.
@@ -139,10 +136,8 @@ impl Oracle {
             if *count & FULL != 0 {
                 let (units, commits) = parts(std::mem::take(count));
                 let execution = Component::Execution as u64;
-                self.waits
-                    .add_to(self.current, record.inst, execution, units);
-                self.waits
-                    .add_to(self.current, record.inst, COMMITS, commits);
+                self.waits.add(record.inst, execution, units);
+                self.waits.add(record.inst, COMMITS, commits);
             }
         }
     }

@@ -19,6 +19,11 @@ impl Packed {
         }
     }
 
+    /// True if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The amount of one number; it looks at all before.
     pub(crate) fn get(&self, number: u64) -> u64 {
         let found = self.iter().find(|(found, _)| *found >= number);

@@ -29,7 +29,7 @@ pub use replay::Replay;
 pub use writer::{TraceSummary, TraceWriter};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
-/// 3: larger tables for the records of instructions (2: columns for stages).
+/// 3: tokens as they are, and larger tables of what is predicted. 2: columns for stages.
 const VERSION: u32 = 3;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");

@@ -13,6 +13,15 @@ fn evaluate(words: &[u32], period: u64) -> Evaluation {
     evaluator.finish()
 }
 
+/// A process may begin that never does anything.
+#[test]
+fn what_no_process_did_does_not_matter() {
+    let evaluation = evaluate(&[3_731_647_488, 4_244_635_648], 1);
+    let tip = &evaluation.samplers[Profiler::Tip as usize];
+    assert_eq!(evaluation.processes.len(), 2);
+    assert_eq!(tip.signatures, evaluation.signatures);
+}
+
 proptest! {
     #[test]
     fn signatures_split_the_profile(words in prop::collection::vec(any::<u32>(), 1..500), period in 1u64..40) {
