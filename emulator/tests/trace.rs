@@ -202,9 +202,9 @@ fn cut_damaged_and_newer_traces_are_read_as_far_as_they_go() {
     assert_error(&beyond, 2, &["no record 690000", &offset]);
 
     let mut bytes = whole;
-    bytes[8] = 3;
+    bytes[8] = 99;
     let newer = write("newer.tip", &bytes);
-    let words = ["newer.tip", "version 3 at offset 8"];
+    let words = ["newer.tip", "version 99 at offset 8"];
     assert_error(&run("verify", &newer, &[]), 2, &words);
     assert_error(&run("dump", &newer, &[]), 2, &words);
     assert_error(&run("dump", &newer, &["--from", "5"]), 2, &words);
