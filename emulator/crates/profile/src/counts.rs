@@ -136,9 +136,11 @@ impl<const BITS: u32> OwnedTally<BITS> {
         self.cold[owner].add(sums);
     }
 
-    /// The sums by owner; numbers: what for in the low `BITS`, above it the instruction.
+    /// The sums by owner, up to the last that has any, so that equal sums are equal lists; numbers: what for in the low
+    /// `BITS`, above it the instruction.
     pub(crate) fn finish(mut self) -> Vec<Packed> {
         self.pack(|_| true);
+        while self.cold.pop_if(|sums| sums.is_empty()).is_some() {}
         self.cold
     }
 }

@@ -2,6 +2,7 @@
 
 use commit_trace::InstId;
 
+use crate::packed::summed;
 use crate::{ProcessId, Profile};
 
 /// What the Oracle says at one level, as often as it is asked: its weights by symbol are summed once.
@@ -83,17 +84,9 @@ fn by_symbol<S: Ord>(
     profile: &Profile,
     symbol: &mut impl FnMut(ProcessId, InstId) -> S,
 ) -> Vec<(S, u64)> {
-    let mut weights: Vec<(S, u64)> = { profile.iter() }
-        .map(|(process, inst, units)| (symbol(process, inst), units))
-        .collect();
-    // Mostly they are in order already, which a stable sort makes use of.
-    weights.sort_by(|a, b| a.0.cmp(&b.0));
-    weights.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        kept.1 += if same { next.1 } else { 0 };
-        same
-    });
-    weights
+    let weights = profile.iter();
+    let weights = weights.map(|(process, inst, units)| (symbol(process, inst), units));
+    summed(weights.collect())
 }
 
 /// [`Truth::error`] of one profile.

@@ -31,12 +31,6 @@ pub struct Signatures {
 const EVENT_BITS: u32 = 9;
 
 impl Signatures {
-    /// By process number, up to the last that has any: equal signatures are stored alike.
-    fn new(mut by_process: Vec<Packed>) -> Self {
-        while by_process.pop_if(|packed| packed.is_empty()).is_some() {}
-        Self { by_process }
-    }
-
     /// Every weight of a process, ascending by instruction and events.
     pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, TeaEvents, u64)> {
         let packed = self.by_process.get(process.0 as usize).into_iter();
@@ -140,7 +134,9 @@ impl CycleSignatures {
             let stalls = counted_as(stalls, EVENT_BITS, events);
             self.0.add_packed(process, stalls);
         }
-        Signatures::new(self.0.finish())
+        Signatures {
+            by_process: self.0.finish(),
+        }
     }
 }
 
@@ -166,7 +162,9 @@ impl SampleSignatures {
     }
 
     pub(crate) fn finish(self) -> Signatures {
-        Signatures::new(self.0.finish())
+        Signatures {
+            by_process: self.0.finish(),
+        }
     }
 }
 

@@ -288,7 +288,7 @@ pub(crate) struct Charged {
 }
 
 /// By class: if how a stall counts does not depend on the instruction's own class.
-const IS_USUAL: [bool; CycleClass::ALL.len()] = {
+pub(crate) const IS_USUAL: [bool; CycleClass::ALL.len()] = {
     let mut is_usual = [true; CycleClass::ALL.len()];
     is_usual[CycleClass::Serialize as usize] = false;
     is_usual[CycleClass::Device as usize] = false;

@@ -78,6 +78,18 @@ pub(crate) fn merged(
     })
 }
 
+/// The amounts in order, those of one key added up.
+pub(crate) fn summed<K: Ord>(mut amounts: Vec<(K, u64)>) -> Vec<(K, u64)> {
+    // Mostly they are in order already, which a stable sort makes use of.
+    amounts.sort_by(|a, b| a.0.cmp(&b.0));
+    amounts.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    amounts
+}
+
 fn push(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

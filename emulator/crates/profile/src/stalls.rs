@@ -3,7 +3,7 @@
 use commit_trace::{CommitRecord, InstId};
 
 use crate::dense::DenseTally;
-use crate::packed::Packed;
+use crate::packed::{Packed, summed};
 
 /// Stalled cycles by owner, instruction, and the [`StallKind`] of its record.
 pub(crate) type Stalls = DenseTally<STALL_BITS>;
@@ -41,15 +41,7 @@ pub(crate) fn counted_as(
         let record = CommitRecord::from_packed(InstId(inst as u32), 0, 0, flags);
         what(&record).map(|(what, each)| (inst << bits | what, cycles * each))
     });
-    let mut amounts: Vec<(u64, u64)> = amounts.collect();
-    // Nearly in order already, which a stable sort makes use of.
-    amounts.sort_by_key(|(number, _)| *number);
-    amounts.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        kept.1 += if same { next.1 } else { 0 };
-        same
-    });
-    amounts.into_iter()
+    summed(amounts.collect()).into_iter()
 }
 
 #[cfg(test)]

@@ -170,8 +170,8 @@ const SLOTS: [[Slot; KINDS]; 5] = {
     slots
 };
 
-/// What the cycles and the slots of a stall are lost to, by class. Of serialisation and devices the record alone does not
-/// tell, and they are not counted by this.
+/// What the cycles and the slots of a stall are lost to, by class: of those that the Oracle counts by block
+/// ([`crate::oracle::IS_USUAL`]).
 pub(super) const STALLS: [(Category, Slot); CycleClass::ALL.len()] = {
     let mut stalls = [(Category::AluStall, Slot::Ports); CycleClass::ALL.len()];
     let mut class = 0;
@@ -196,7 +196,7 @@ mod tests {
     use commit_trace::{Class, State};
 
     use super::*;
-    use crate::oracle::component;
+    use crate::oracle::{IS_USUAL, component};
 
     #[test]
     fn the_kind_is_all_that_tells() {
@@ -207,9 +207,9 @@ mod tests {
                 assert_eq!(rule(&record), rule(&same));
             }
             assert_eq!(record.is_trap(), same.is_trap());
-            let stalled = record.class();
-            if !matches!(stalled, CycleClass::Serialize | CycleClass::Device) {
-                let (category, slot) = STALLS[stalled as usize];
+            let class = record.class() as usize;
+            if IS_USUAL[class] {
+                let (category, slot) = STALLS[class];
                 assert_eq!(slot, backend(&record));
                 for class in [Class::Load, Class::Store, Class::Int] {
                     let component = component(State::Stalled, &record);
