@@ -6,15 +6,29 @@ use crate::counts::OwnedTally;
 use crate::packed::Packed;
 use crate::tables::Tables;
 
-/// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with the two kinds that each
-/// instruction of the present owner was given first beside it, one step from the instruction's number.
+/// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with an entry of the most usual
+/// for each instruction of the present owner beside it, one step from the instruction's number.
 #[derive(Debug, Default)]
-pub(crate) struct DenseTally<const BITS: u32> {
+pub(crate) struct DenseTally<const BITS: u32, T = [Sum<BITS>; 2]> {
     /// Per owner and instruction.
-    first: Tables<[Sum<BITS>; 2]>,
-    /// All other kinds, what is too much for a [`Sum`], and what was packed.
-    others: OwnedTally<BITS>,
-    owner: usize,
+    pub(crate) first: Tables<T>,
+    /// What has no room there, and what was packed.
+    pub(crate) others: OwnedTally<BITS>,
+    pub(crate) owner: usize,
+}
+
+/// What is counted beside an instruction.
+pub(crate) trait Entry: Copy + Default + PartialEq {
+    /// What for, ascending, and the amounts; some may be 0.
+    fn sums(self) -> impl Iterator<Item = (u32, u64)>;
+}
+
+/// The two kinds that the instruction was given first.
+impl<const BITS: u32> Entry for [Sum<BITS>; 2] {
+    fn sums(mut self) -> impl Iterator<Item = (u32, u64)> {
+        self.sort_unstable_by_key(|sum| sum.what());
+        self.into_iter().map(|sum| (sum.what(), sum.amount()))
+    }
 }
 
 /// What for in the low `BITS`, above it the amount: 0 if it is free.
@@ -63,12 +77,6 @@ impl<const BITS: u32> Sum<BITS> {
 }
 
 impl<const BITS: u32> DenseTally<BITS> {
-    /// An owner's instructions are counted from here on.
-    pub(crate) fn select(&mut self, owner: usize) {
-        self.owner = owner;
-        self.first.select(owner);
-    }
-
     /// Adds to a sum of the present owner.
     #[inline(always)]
     pub(crate) fn add(&mut self, inst: InstId, what: u64, amount: u64) {
@@ -90,6 +98,14 @@ impl<const BITS: u32> DenseTally<BITS> {
             }
         });
     }
+}
+
+impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
+    /// An owner's instructions are counted from here on.
+    pub(crate) fn select(&mut self, owner: usize) {
+        self.owner = owner;
+        self.first.select(owner);
+    }
 
     /// Keeps what such owners have, which do not count, in few bytes.
     pub(crate) fn cool(
@@ -103,13 +119,10 @@ impl<const BITS: u32> DenseTally<BITS> {
 
     fn pack(&mut self, owner: usize) {
         let first = self.first.take(owner);
-        let sums = first.iter().flat_map(|(inst, sums)| {
-            let mut sums = *sums;
-            sums.sort_unstable_by_key(|sum| sum.what());
-            sums.map(|sum| (u64::from(inst) << BITS | u64::from(sum.what()), sum))
+        let sums = first.iter().flat_map(|(inst, entry)| {
+            let sums = entry.sums().filter(|(_, amount)| *amount != 0);
+            sums.map(move |(what, amount)| (u64::from(inst) << BITS | u64::from(what), amount))
         });
-        let sums = sums.filter(|(_, sum)| sum.amount() != 0);
-        let sums = sums.map(|(number, sum)| (number, sum.amount()));
         self.others.add_packed(owner, sums);
     }
 
@@ -155,7 +168,8 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_a_plain_tally() {
-        let (mut plain, mut dense) = (OwnedTally::<3>::default(), DenseTally::<3>::default());
+        let mut plain = OwnedTally::<3>::default();
+        let mut dense: DenseTally<3> = DenseTally::default();
         let mut state = 1u64;
         for n in 0..20_000usize {
             state = state

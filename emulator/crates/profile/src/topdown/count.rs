@@ -115,7 +115,7 @@ impl Counter {
             now.slots[slot] += slots as u64;
             (inst, (inst, slot, slots as u8))
         });
-        self.lost.add_each(lost);
+        self.lost.add_few(lost);
     }
 
     /// Counts a span in which nothing commits; of stalls only the time, since [`Self::finish`] is given all of them.
@@ -204,7 +204,7 @@ impl Counter {
         if slots == 0 {
             return;
         }
-        self.lost.add(process, inst, slot, slots);
+        self.lost.add_to(process, inst, slot, slots);
         if process == self.process {
             self.windows.now.slots[slot] += slots;
         } else {
@@ -214,6 +214,8 @@ impl Counter {
 
     /// Keeps what such processes have, which do not run, in few bytes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        let processes = processes.iter().map(|process| process.0 as usize);
+        let is_cold = |process| is_cold(ProcessId(process as u32));
         self.lost.cool(processes, is_cold);
     }
 

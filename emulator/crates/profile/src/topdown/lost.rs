@@ -3,86 +3,47 @@
 use commit_trace::InstId;
 
 use super::{SLOT_BITS, Slot};
-use crate::ProcessId;
-use crate::counts::OwnedTally;
-use crate::packed::Packed;
-use crate::tables::Tables;
+use crate::dense::{DenseTally, Entry};
 
-/// Slots per process, instruction and leaf.
-#[derive(Debug, Default)]
-pub(super) struct Lost {
-    /// Of each instruction of the process that runs by leaf, modulo 256: nearly always a few are added, and nothing need be
-    /// foreseen but that they do not run over.
-    few: Tables<[u8; Slot::COUNT]>,
-    /// All others.
-    many: OwnedTally<SLOT_BITS>,
-    process: usize,
+/// Slots per process, instruction and leaf. Beside an instruction those of each leaf modulo 256: nearly always a few are
+/// added, and nothing need be foreseen but that they do not run over.
+pub(super) type Lost = DenseTally<SLOT_BITS, [u8; Slot::COUNT]>;
+
+impl Entry for [u8; Slot::COUNT] {
+    fn sums(self) -> impl Iterator<Item = (u32, u64)> {
+        (0..).zip(self.map(u64::from))
+    }
 }
 
 impl Lost {
-    /// A process runs from here on.
-    pub(super) fn select(&mut self, process: usize) {
-        self.process = process;
-        self.few.select(process);
-    }
-
     /// Adds a few each, of the process that runs.
     #[inline(always)]
-    pub(super) fn add_each(&mut self, lost: impl Iterator<Item = (InstId, (InstId, Slot, u8))>) {
-        let (many, process) = (&mut self.many, self.process);
-        self.few.each(lost, |leaves, (inst, slot, slots)| {
+    pub(super) fn add_few(&mut self, lost: impl Iterator<Item = (InstId, (InstId, Slot, u8))>) {
+        let (others, process) = (&mut self.others, self.owner);
+        self.first.each(lost, |leaves, (inst, slot, slots)| {
             let (sum, runs_over) = leaves[slot as usize].overflowing_add(slots);
             leaves[slot as usize] = sum;
             if runs_over {
-                many.add(process, inst, slot as u64, 1 << u8::BITS);
+                others.add(process, inst, slot as u64, 1 << u8::BITS);
             }
         });
     }
 
     /// Adds any number, of any process.
-    pub(super) fn add(&mut self, process: usize, inst: InstId, slot: Slot, slots: u64) {
+    pub(super) fn add_to(&mut self, process: usize, inst: InstId, slot: Slot, slots: u64) {
         match u8::try_from(slots) {
-            Ok(few) if process == self.process => {
-                self.add_each([(inst, (inst, slot, few))].into_iter());
+            Ok(few) if process == self.owner => {
+                self.add_few([(inst, (inst, slot, few))].into_iter());
             }
-            _ => self.many.add(process, inst, slot as u64, slots),
+            _ => self.others.add(process, inst, slot as u64, slots),
         }
-    }
-
-    /// Keeps what such processes have, which do not run, in few bytes.
-    pub(super) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
-        for process in processes {
-            self.pack(process.0 as usize);
-        }
-        self.many.cool(|process| is_cold(ProcessId(process as u32)));
-    }
-
-    fn pack(&mut self, process: usize) {
-        let few = self.few.take(process);
-        let leaves = few.iter().flat_map(|(inst, leaves)| {
-            let numbers = u64::from(inst) << SLOT_BITS..;
-            numbers.zip(leaves.map(u64::from))
-        });
-        self.many.add_packed(process, leaves);
-    }
-
-    /// As [`OwnedTally::add_packed`].
-    pub(super) fn add_packed(&mut self, process: usize, slots: impl Iterator<Item = (u64, u64)>) {
-        self.many.add_packed(process, slots);
-    }
-
-    /// By process; numbers: the leaf in the low [`SLOT_BITS`], above it the instruction.
-    pub(super) fn finish(mut self) -> Vec<Packed> {
-        for process in 0..self.few.len() {
-            self.pack(process);
-        }
-        self.many.finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::OwnedTally;
 
     #[test]
     fn sums_are_those_of_a_plain_tally() {
@@ -101,9 +62,9 @@ mod tests {
             lost.select(process);
             let other = if n % 17 == 0 { 2 } else { process };
             plain.add(other, inst, slot as u64, slots);
-            lost.add(other, inst, slot, slots);
+            lost.add_to(other, inst, slot, slots);
             if n % 500 == 0 {
-                lost.cool(&[ProcessId(0), ProcessId(2)], |process| process.0 != 1);
+                lost.cool([0, 2].into_iter(), |process| process != 1);
             }
         }
         assert_eq!(plain.finish(), lost.finish());
