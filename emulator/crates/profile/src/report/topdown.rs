@@ -54,7 +54,7 @@ pub struct TopDownWindow {
     /// Per process that ran, and for all (index 0), the share of this window's slots by node of the tree, in the
     /// order of [`TopDownReport::nodes`].
     pub processes: BTreeMap<usize, Vec<f64>>,
-    /// The same of its cycles by category of the cycle stacks, in the order of [`super::Report::categories`].
+    /// The same of its cycles by category of the cycle stacks, in the order of [`crate::Category::ALL`].
     pub stacks: BTreeMap<usize, [f64; 7]>,
 }
 
