@@ -58,7 +58,8 @@ pub use recorder::{
 };
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{
-    Ahead, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, gap_spans, group_spans,
+    Ahead, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles, gap_spans,
+    group_spans,
 };
 pub use stages::{StageCycles, Stages};
 pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};

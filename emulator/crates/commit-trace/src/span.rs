@@ -396,6 +396,16 @@ impl<'a> Group<'a> {
     }
 }
 
+/// In how many of the `gap` cycles before `first` commits, in which nothing else does, the ROB is empty: the first of them.
+#[inline(always)]
+pub fn empty_cycles(first: &CommitRecord, gap: u64) -> u64 {
+    match first.residence() {
+        // One that saturated is longer than it says: the ROB was not empty.
+        CommitRecord::MAX_RESIDENCE => 0,
+        residence => gap.saturating_sub(u64::from(residence)),
+    }
+}
+
 /// Emits the spans of the `gap` cycles from `start` in which nothing commits, before `first` does in cycle `commit`;
 /// `before` is the record before it and its commit.
 #[inline(always)]
@@ -407,11 +417,7 @@ pub fn gap_spans(
     commit: u64,
     sink: &mut impl SpanSink,
 ) {
-    // A residence that saturated is longer than it says: the ROB was not empty.
-    let empty = match first.residence() {
-        CommitRecord::MAX_RESIDENCE => 0,
-        residence => gap.saturating_sub(u64::from(residence)),
-    };
+    let empty = empty_cycles(first, gap);
     let next = std::slice::from_ref(first);
     if empty > 0 {
         let (state, records, commit) = match before {

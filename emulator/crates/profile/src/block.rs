@@ -1,6 +1,6 @@
 //! Many commit groups at once.
 
-use commit_trace::{Ahead, CommitRecord, Span, SpanSink, gap_spans};
+use commit_trace::{Ahead, CommitRecord, Redirect, Span, SpanSink, State, empty_cycles, gap_spans};
 
 /// Records of a block at most: a bit of a `u64` each.
 pub(crate) const BLOCK: usize = 64;
@@ -50,6 +50,41 @@ pub(crate) struct Block<'a> {
     pub(crate) gaps: u64,
     /// A bit for each record that met an event.
     pub(crate) events: u64,
+}
+
+/// A commit group of a block, with the cycles before it in which nothing commits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) records: &'a [CommitRecord],
+    /// Last cycle before it.
+    pub(crate) before: u64,
+    /// Cycles in which nothing commits, and how many of them, the first, the ROB is empty.
+    gap: u64,
+    empty: u64,
+    /// The last record before it.
+    pub(crate) last: &'a CommitRecord,
+}
+
+impl<'a> Group<'a> {
+    /// Cycles in it.
+    #[inline(always)]
+    pub(crate) fn cycles(&self) -> u64 {
+        self.gap + 1
+    }
+
+    /// After so many of its cycles: the state, whom the Oracle charges the cycle to, and after how many the state ends.
+    #[inline(always)]
+    pub(crate) fn state(&self, after: u64) -> (State, &'a [CommitRecord], u64) {
+        if after >= self.gap {
+            (State::Computing, self.records, self.gap + 1)
+        } else if after >= self.empty {
+            (State::Stalled, &self.records[..1], self.gap)
+        } else if self.last.redirect() != Redirect::None {
+            (State::Flushed, std::slice::from_ref(self.last), self.empty)
+        } else {
+            (State::Drained, &self.records[..1], self.empty)
+        }
+    }
 }
 
 /// What a block's records say together.
@@ -224,6 +259,21 @@ impl<'a> Block<'a> {
             gaps &= gaps - 1;
             starts &= !(until | until.wrapping_sub(1));
         }
+    }
+
+    /// The group at `at`, which follows cycle `before`; `None` at the start of a stream.
+    #[inline(always)]
+    pub(crate) fn group(&self, at: usize, before: u64) -> Option<Group<'a>> {
+        let (last, _) = self.before(at)?;
+        let first = &self.records[at];
+        let gap = u64::from(first.commit_delta).saturating_sub(1);
+        Some(Group {
+            records: &self.records[at..at + self.size_of(at)],
+            before,
+            gap,
+            empty: empty_cycles(first, gap),
+            last,
+        })
     }
 
     /// The size of the commit group that the record at `at` is in.

@@ -5,11 +5,11 @@ mod details;
 use std::collections::BTreeMap;
 
 use commit_trace::{
-    Ahead, Batch, CommitRecord, Event, InstFacts, InstId, Seq, Span, SpanBuilder, SpanSink, State,
-    StreamError, Take, TeaEvents, group_spans,
+    Ahead, Batch, CommitRecord, Event, InstFacts, Span, SpanBuilder, SpanSink, State, StreamError,
+    Take, TeaEvents,
 };
 
-use crate::block::{Block, Each};
+use crate::block::Block;
 use crate::calls::{Calls, ContextTally};
 use crate::cooling::Cooling;
 use crate::oracle::{Charged, Oracle};
@@ -284,7 +284,7 @@ struct Run {
     instructions: u64,
     traps: u64,
     /// The youngest instruction of the last committing cycle.
-    last: Option<InstId>,
+    last: Option<CommitRecord>,
     facts: Vec<InstFacts>,
     /// Those of `facts`, close together.
     privileges: Vec<u8>,
@@ -322,7 +322,7 @@ impl Run {
         }
         self.profiled = end;
         if span.state == State::Computing {
-            self.last = span.records.last().map(|record| record.inst);
+            self.last = span.records.last().copied();
         }
     }
 
@@ -336,38 +336,35 @@ impl Run {
     /// A trigger falls into the block, or a sample is pending. Groups that have to do with neither are passed over.
     #[inline(never)]
     fn sample_block(&mut self, block: &Block<'_>) {
-        let start = self.profiled;
         let (mut at, mut cycle) = (0, block.cycle);
-        while at < block.records.len() {
-            // The group in which the next trigger falls; the one at hand if a sample waits for its spans.
-            let ahead = self.next_look.saturating_sub(start);
+        loop {
+            // The group in which the next trigger falls.
+            let ahead = self.next_look.saturating_sub(self.profiled);
             let (found, before) = block.reach(at, cycle, ahead);
+            let whose = whose(self.process, &self.stacks);
             if self.next_due < self.next_look {
-                let records = &block.records[at..found];
-                let whose = whose(self.process, &self.stacks);
                 for view in &mut self.views {
-                    view.groups(cycle, records, whose);
+                    view.records(cycle, &block.records[at..found], whose);
                 }
-                self.schedule();
             }
-            if let Some(last) = block.records[..found].last() {
-                self.last = Some(last.inst);
-            }
-            self.profiled = start + (before - block.cycle);
-            (at, cycle) = (found, before);
-            if at == block.records.len() {
-                return;
-            }
-            let records = &block.records[at..];
-            let last = at.checked_sub(1).map(|last| (&block.records[last], cycle));
-            // All but the samplers is done for the block.
-            let sink = &mut Each(|span: &Span<'_>| self.pass(span));
-            let Ok((len, commit)) =
-                group_spans(records, last.or(block.before), cycle, Seq(0), sink)
-            else {
-                return;
+            let last = match found.checked_sub(1) {
+                Some(last) => Some(&block.records[last]),
+                None => self.last.as_ref(),
             };
-            (at, cycle) = (at + len, commit);
+            let group = if found < block.records.len() {
+                block.group(found, before)
+            } else {
+                None
+            };
+            let (Some(group), Some(last)) = (group, last) else {
+                return self.schedule();
+            };
+            let profiled = self.profiled + (before - block.cycle);
+            for view in &mut self.views {
+                view.trigger_in_group(&group, profiled, last, whose);
+            }
+            self.schedule();
+            (at, cycle) = (found, before);
         }
     }
 
@@ -428,6 +425,10 @@ impl SpanSink for Run {
         if !(self.profiling && self.by_blocks) {
             return Take::Spans(usize::MAX);
         }
+        // Samplers wait for a span, or what they name may be before the stream.
+        if self.next_look == 0 || self.last.is_none() {
+            return Take::Spans(1);
+        }
         let block = match Block::find(ahead) {
             Ok(block) => block,
             Err(records) => return Take::Spans(records),
@@ -450,7 +451,7 @@ impl SpanSink for Run {
             self.sample_block(&block);
         }
         self.profiled = end;
-        self.last = block.records.last().map(|record| record.inst);
+        self.last = block.records.last().copied();
         self.instructions += records as u64;
         Take::Whole { records, cycles }
     }
@@ -485,7 +486,7 @@ impl SpanSink for Run {
                 self.instructions += span.records.len() as u64;
             }
         } else if span.state == State::Computing {
-            self.last = span.records.last().map(|record| record.inst);
+            self.last = span.records.last().copied();
         }
     }
 
@@ -502,8 +503,9 @@ impl SpanSink for Run {
         }
         if self.next_due == 0 {
             let whose = whose(self.process, &self.stacks);
+            let before = commit - u64::from(record.commit_delta);
             for view in &mut self.views {
-                view.trap(commit, record, whose);
+                view.records(before, std::slice::from_ref(record), whose);
             }
             self.schedule();
         }

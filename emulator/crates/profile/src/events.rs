@@ -173,6 +173,11 @@ impl Profiler {
     pub const fn sees_events(self) -> bool {
         matches!(self, Self::Tip | Self::Nci | Self::Dispatch)
     }
+
+    /// True if its samples may name an instruction that the Oracle does not charge the trigger's cycle to.
+    pub(crate) const fn misplaces(self) -> bool {
+        !matches!(self, Self::Tip | Self::TipIlp)
+    }
 }
 
 /// Time that a profiler gave to one instruction while the Oracle, in the cycles of the samples' triggers, had
@@ -200,45 +205,36 @@ const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 /// How many of a process are kept. In the end a sampler has about as many as samples, and nearly all weigh next to nothing.
 const KEPT: usize = 100;
 
-/// The Oracle's instructions in a cycle, and what they are charged for.
+/// Whom the Oracle charges a cycle to, and its state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Truth {
-    insts: [InstId; MAX_COMMIT_WIDTH],
-    len: usize,
-    component: Component,
+pub(crate) struct Truth<'a> {
+    pub(crate) state: State,
+    pub(crate) records: &'a [CommitRecord],
 }
 
-impl Default for Truth {
+/// The same, kept until a sample is there.
+#[derive(Debug)]
+struct KeptTruth {
+    state: State,
+    records: [CommitRecord; MAX_COMMIT_WIDTH],
+    len: usize,
+}
+
+impl Default for KeptTruth {
     fn default() -> Self {
         Self {
-            insts: [InstId(0); MAX_COMMIT_WIDTH],
+            state: State::Idle,
+            records: [CommitRecord::from_packed(InstId(0), 0, 0, 0); MAX_COMMIT_WIDTH],
             len: 0,
-            component: Component::Execution,
         }
-    }
-}
-
-impl Truth {
-    /// In a cycle of this span.
-    #[inline]
-    pub(crate) fn of(span: &Span<'_>) -> Self {
-        let mut truth = Self::default();
-        if let Some(first) = span.records.first() {
-            truth.component = crate::oracle::component(span.state, first);
-        }
-        for (inst, record) in truth.insts.iter_mut().zip(span.records) {
-            *inst = record.inst;
-            truth.len += 1;
-        }
-        truth
     }
 }
 
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
-    /// In the cycle of the trigger.
-    truth: Truth,
+    /// In the cycle of the trigger of what is pending.
+    truth: KeptTruth,
     /// By [`short`] place.
     units: Tally,
     /// Of places that are too long.
@@ -250,20 +246,35 @@ pub(crate) struct MisplacedCounter {
 }
 
 impl MisplacedCounter {
-    /// A sampling clock triggers.
+    /// A sampling clock triggers, and the sample is not there yet.
     #[inline(always)]
-    pub(crate) fn trigger(&mut self, truth: &Truth) {
-        self.truth = *truth;
+    pub(crate) fn await_sample(&mut self, truth: Truth<'_>) {
+        let kept = &mut self.truth;
+        (kept.state, kept.len) = (truth.state, 0);
+        for (place, record) in kept.records.iter_mut().zip(truth.records) {
+            *place = *record;
+            kept.len += 1;
+        }
     }
 
-    /// The trigger's sample gives `units` to `named`.
+    /// A sample gives `units` to `named`; without a truth, it is what was waited for.
     #[inline(always)]
-    pub(crate) fn named(&mut self, process: ProcessId, named: InstId, units: u64) {
-        let truth = &self.truth.insts[..self.truth.len];
-        if let Some(first) = truth.first()
-            && !truth.contains(&named)
+    pub(crate) fn named(
+        &mut self,
+        truth: Option<Truth<'_>>,
+        process: ProcessId,
+        named: InstId,
+        units: u64,
+    ) {
+        let Truth { state, records } = truth.unwrap_or(Truth {
+            state: self.truth.state,
+            records: &self.truth.records[..self.truth.len],
+        });
+        if let Some(first) = records.first()
+            && records.iter().all(|record| record.inst != named)
         {
-            self.add((process, named, *first, self.truth.component), units);
+            let component = crate::oracle::component(state, first);
+            self.add((process, named, first.inst, component), units);
         }
     }
 

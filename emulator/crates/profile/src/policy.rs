@@ -6,9 +6,10 @@ mod head;
 mod retired;
 mod software;
 
-use commit_trace::{CommitRecord, InstId, Span};
+use commit_trace::{CommitRecord, Span, State};
 
 use crate::Profiler;
+use crate::block::Group;
 
 /// A trigger of the sampling clock.
 #[derive(Clone, Copy, Debug)]
@@ -18,14 +19,14 @@ pub(crate) struct Trigger<'a> {
     /// The span that holds the cycle.
     pub span: &'a Span<'a>,
     /// The youngest instruction of the last committing cycle before it.
-    pub last: Option<InstId>,
+    pub last: Option<CommitRecord>,
 }
 
 /// What became of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The sample names one instruction.
-    One(InstId),
+    One(CommitRecord),
     /// The sample is split evenly over the instructions of the span.
     All,
     /// Not known yet. Triggers that arrive meanwhile add their cycles to this sample.
@@ -34,114 +35,92 @@ pub(crate) enum Outcome {
     Dropped,
 }
 
-/// A profiler's rule. After a trigger, and as long as it is [`Outcome::Pending`], the stream is
-/// shown to the policy, beginning with the span in which the trigger fell.
-pub(crate) trait Policy {
+/// The rule of a profiler that looks at spans. After a trigger, and as long as it is [`Outcome::Pending`], it is shown
+/// the stream, beginning with the span in which the trigger fell.
+pub(crate) trait SpanPolicy {
     /// The clock fires while no sample is pending.
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome;
+    fn trigger(at: &Trigger<'_>) -> Outcome;
 
     /// A span passes.
-    fn span(&mut self, _span: &Span<'_>) -> Outcome {
+    fn span(_span: &Span<'_>) -> Outcome {
         Outcome::Pending
-    }
-
-    /// An instruction leaves the ROB in cycle `commit`, in program order, by commit or by a trap.
-    fn record(&mut self, _commit: u64, _record: &CommitRecord) -> Outcome {
-        Outcome::Pending
-    }
-
-    /// True if nothing but [`Self::record`] ends what is pending. Then [`Self::span`] is not called.
-    fn waits_for_records(&self) -> bool {
-        false
-    }
-
-    /// Several instructions commit after cycle `before`, in one or more groups: as [`Self::records`].
-    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        first_outcome(self, before, records, 0)
-    }
-
-    /// Several instructions commit in cycle `commit`: the first outcome that is not pending, and the
-    /// index of its record.
-    fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        let mut outcomes = records.iter().map(|record| self.record(commit, record));
-        { outcomes.by_ref().zip(0..) }.find(|(it, _)| *it != Outcome::Pending)
     }
 }
 
-/// The first outcome that is not pending when these records are shown from the one at `from` on, which comes after cycle
-/// `before`; and the index of its record.
-fn first_outcome<P: Policy + ?Sized>(
-    policy: &mut P,
-    before: u64,
-    records: &[CommitRecord],
-    from: usize,
-) -> Option<(Outcome, usize)> {
-    let mut commit = before;
-    let mut outcomes = records[from..].iter().map(|record| {
-        commit += u64::from(record.commit_delta);
-        policy.record(commit, record)
-    });
-    { outcomes.by_ref().zip(from..) }.find(|(it, _)| *it != Outcome::Pending)
+/// The rule of a profiler that waits for records alone.
+pub(crate) trait RecordPolicy {
+    /// The clock fires in this cycle while no sample is pending.
+    fn trigger(&mut self, cycle: u64);
+
+    /// Instructions leave the ROB after cycle `before`, in program order, by commit or by a trap. The first are those of
+    /// the first commit cycle at or after the trigger's.
+    fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome;
 }
 
-/// The policies, known by name: calls through pointers, and lists of what waits, made an evaluation with many samples take
+/// The rules, known by name: calls through pointers, and lists of what waits, made an evaluation with many samples take
 /// a quarter longer.
 #[derive(Debug)]
 pub(crate) enum Rule {
-    Tip(head::Tip),
-    TipIlp(head::TipIlp),
-    Nci(retired::Nci),
-    NciIlp(retired::NciIlp),
-    Lci(retired::Lci),
+    Tip,
+    TipIlp,
+    Nci,
+    NciIlp,
+    Lci,
     Dispatch(dispatch::Dispatch),
     DispatchOp(dispatch::DispatchOp),
     Software(software::Software),
 }
 
-/// The same for whichever policy a rule is.
-macro_rules! of {
-    ($rule:expr, $policy:ident => $what:expr) => {
-        match $rule {
-            Rule::Tip($policy) => $what,
-            Rule::TipIlp($policy) => $what,
-            Rule::Nci($policy) => $what,
-            Rule::NciIlp($policy) => $what,
-            Rule::Lci($policy) => $what,
-            Rule::Dispatch($policy) => $what,
-            Rule::DispatchOp($policy) => $what,
-            Rule::Software($policy) => $what,
+impl Rule {
+    /// As [`SpanPolicy::trigger`] or [`RecordPolicy::trigger`].
+    #[inline(always)]
+    pub(crate) fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
+        match self {
+            Self::Tip => head::Tip::trigger(at),
+            Self::TipIlp => head::TipIlp::trigger(at),
+            Self::Nci => retired::Nci::trigger(at),
+            Self::NciIlp => retired::NciIlp::trigger(at),
+            Self::Lci => retired::Lci::trigger(at),
+            Self::Dispatch(_) | Self::DispatchOp(_) | Self::Software(_) => {
+                self.await_records(at.cycle);
+                Outcome::Pending
+            }
         }
-    };
-}
-
-impl Policy for Rule {
-    #[inline(always)]
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
-        of!(self, policy => policy.trigger(at))
     }
 
+    /// As [`SpanPolicy::span`].
     #[inline(always)]
-    fn span(&mut self, span: &Span<'_>) -> Outcome {
-        of!(self, policy => policy.span(span))
+    pub(crate) fn span(&mut self, span: &Span<'_>) -> Outcome {
+        match self {
+            Self::Tip => head::Tip::span(span),
+            Self::TipIlp => head::TipIlp::span(span),
+            Self::Nci => retired::Nci::span(span),
+            Self::NciIlp => retired::NciIlp::span(span),
+            Self::Lci => retired::Lci::span(span),
+            Self::Dispatch(_) | Self::DispatchOp(_) | Self::Software(_) => Outcome::Pending,
+        }
     }
 
-    fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
-        of!(self, policy => policy.record(commit, record))
+    /// As [`RecordPolicy::trigger`].
+    #[inline(always)]
+    pub(crate) fn await_records(&mut self, cycle: u64) {
+        match self {
+            Self::Dispatch(policy) => policy.trigger(cycle),
+            Self::DispatchOp(policy) => policy.trigger(cycle),
+            Self::Software(policy) => policy.trigger(cycle),
+            Self::Tip | Self::TipIlp | Self::Nci | Self::NciIlp | Self::Lci => {}
+        }
     }
 
+    /// As [`RecordPolicy::records`].
     #[inline(always)]
-    fn waits_for_records(&self) -> bool {
-        of!(self, policy => policy.waits_for_records())
-    }
-
-    #[inline(always)]
-    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        of!(self, policy => policy.groups(before, records))
-    }
-
-    #[inline(always)]
-    fn records(&mut self, commit: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        of!(self, policy => policy.records(commit, records))
+    pub(crate) fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
+        match self {
+            Self::Dispatch(policy) => policy.records(before, records),
+            Self::DispatchOp(policy) => policy.records(before, records),
+            Self::Software(policy) => policy.records(before, records),
+            Self::Tip | Self::TipIlp | Self::Nci | Self::NciIlp | Self::Lci => Outcome::Pending,
+        }
     }
 }
 
@@ -149,15 +128,47 @@ impl Profiler {
     /// The rule of this profiler.
     pub(crate) fn rule(self) -> Rule {
         match self {
-            Self::Tip => Rule::Tip(head::Tip),
-            Self::TipIlp => Rule::TipIlp(head::TipIlp),
-            Self::Nci => Rule::Nci(retired::Nci),
-            Self::NciIlp => Rule::NciIlp(retired::NciIlp),
-            Self::Lci => Rule::Lci(retired::Lci),
+            Self::Tip => Rule::Tip,
+            Self::TipIlp => Rule::TipIlp,
+            Self::Nci => Rule::Nci,
+            Self::NciIlp => Rule::NciIlp,
+            Self::Lci => Rule::Lci,
             Self::Dispatch => Rule::Dispatch(dispatch::Dispatch::default()),
             Self::DispatchOp => Rule::DispatchOp(dispatch::DispatchOp::default()),
             Self::Software => Rule::Software(software::Software::default()),
         }
+    }
+
+    /// True if nothing but records ends what is pending.
+    pub(crate) const fn waits_for_records(self) -> bool {
+        matches!(self, Self::Dispatch | Self::DispatchOp | Self::Software)
+    }
+}
+
+/// A trigger in the cycles of a commit group: those in which nothing commits, and the one in which it does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupTrigger<'a> {
+    pub group: &'a Group<'a>,
+    /// The cycle's state, and whom the Oracle charges it to.
+    pub state: State,
+    pub head: &'a [CommitRecord],
+    /// The youngest instruction of the last committing cycle before it.
+    pub last: &'a CommitRecord,
+    /// The clock does not fire again in the group.
+    pub is_last: bool,
+    /// Nor in its cycles of this state.
+    pub is_last_of_state: bool,
+}
+
+impl<'a> GroupTrigger<'a> {
+    /// What the samples of profilers that look at spans name, by their numbers; nothing if a later trigger's do.
+    #[inline(always)]
+    pub(crate) fn named(&self) -> [&'a [CommitRecord]; 5] {
+        let tip = head::in_group(self);
+        let nci = retired::in_group(self);
+        let oldest = |records: &'a [CommitRecord]| &records[..records.len().min(1)];
+        let lci = std::slice::from_ref(self.last);
+        [tip, oldest(tip), oldest(nci), nci, lci]
     }
 }
 

@@ -2,12 +2,12 @@
 
 mod running;
 
-use commit_trace::{CommitRecord, InstId, Span};
+use commit_trace::{CommitRecord, Span};
 
-use crate::block::bits;
+use crate::block::{Group, bits};
 use crate::calls::Calls;
 use crate::events::Truth;
-use crate::policy::Trigger;
+use crate::policy::{GroupTrigger, Trigger};
 use crate::{Filter, ProcessId, Sampler, SamplerResult, SamplingClock, Schedule};
 use running::{Running, Tick};
 
@@ -38,8 +38,9 @@ struct ClockGroup {
     samplers: Vec<Running>,
     /// Those with a pending sample.
     pending: u64,
-    /// Those whose samples do not wait for records alone.
+    /// Those that look at spans, and those that wait for records alone.
     by_span: u64,
+    by_record: u64,
     /// The last trigger.
     tick: Tick,
 }
@@ -52,6 +53,7 @@ impl ClockGroup {
             samplers: Vec::new(),
             pending: 0,
             by_span: 0,
+            by_record: 0,
             tick: Tick::default(),
         }
     }
@@ -61,13 +63,22 @@ impl ClockGroup {
     }
 
     fn push(&mut self, running: Running) {
-        self.by_span |= u64::from(!running.waits_for_records()) << self.samplers.len();
+        let kind = match running.profiler().waits_for_records() {
+            true => &mut self.by_record,
+            false => &mut self.by_span,
+        };
+        *kind |= 1 << self.samplers.len();
         self.samplers.push(running);
     }
 
     /// Its triggers up to the end of a span, which is that time too; the span begins after time `start`.
-    fn trigger(&mut self, span: &Span<'_>, start: u64, last: Option<InstId>, whose: Whose<'_>) {
-        let truth = Truth::of(span);
+    fn trigger(
+        &mut self,
+        span: &Span<'_>,
+        start: u64,
+        last: Option<CommitRecord>,
+        whose: Whose<'_>,
+    ) {
         while self.clock.next() <= start + span.cycles {
             let time = self.clock.next();
             let cycle = span.start + (time - start - 1);
@@ -75,11 +86,58 @@ impl ClockGroup {
             let at = Trigger { cycle, span, last };
             for (number, sampler) in self.samplers.iter_mut().enumerate() {
                 if self.pending >> number & 1 == 0 {
-                    let pending = sampler.trigger(&self.tick, &at, &truth, whose);
+                    let pending = sampler.trigger(&self.tick, &at, whose);
                     self.pending |= u64::from(pending) << number;
                 }
             }
             self.clock.advance();
+        }
+    }
+
+    /// The same in a block's group, before which no sample waits for a span.
+    fn trigger_in_group(
+        &mut self,
+        group: &Group<'_>,
+        start: u64,
+        last: &CommitRecord,
+        whose: Whose<'_>,
+    ) {
+        let mut first = None;
+        while self.clock.next() <= start + group.cycles() {
+            let time = self.clock.next();
+            self.clock.advance();
+            let after = time - start - 1;
+            let (state, head, end) = group.state(after);
+            let at = GroupTrigger {
+                group,
+                state,
+                head,
+                last,
+                is_last: self.clock.next() > start + group.cycles(),
+                is_last_of_state: self.clock.next() > start + end,
+            };
+            let truth = Truth {
+                state,
+                records: head,
+            };
+            // What waits for the commit was triggered first.
+            let first = *first.get_or_insert(truth);
+            let cycle = group.before + 1 + after;
+            self.tick = Tick { time, cycle };
+            let (named, truths) = (at.named(), [truth, truth, first, first, truth]);
+            for number in bits(self.by_span) {
+                let sampler = &mut self.samplers[number];
+                let profiler = sampler.profiler() as usize;
+                if let (Some(records @ [_, ..]), Some(truth)) =
+                    (named.get(profiler), truths.get(profiler))
+                {
+                    sampler.sample(&self.tick, records, Some(*truth), whose);
+                }
+            }
+            for number in bits(self.by_record & !self.pending) {
+                self.samplers[number].await_records(cycle, truth);
+            }
+            self.pending |= self.by_record;
         }
     }
 
@@ -188,7 +246,7 @@ impl View {
         }
     }
 
-    /// The same if all records between are shown by [`View::groups`].
+    /// The same if all records between are shown by [`View::records`].
     pub(crate) fn next_look(&self) -> u64 {
         match self.open {
             false => u64::MAX,
@@ -238,7 +296,7 @@ impl View {
         &mut self,
         span: &Span<'_>,
         profiled: u64,
-        last: Option<InstId>,
+        last: Option<CommitRecord>,
         whose: Whose<'_>,
     ) {
         if !self.open {
@@ -264,17 +322,39 @@ impl View {
         }
     }
 
-    /// Shows records that commit after cycle `before`, in whole groups, before the next trigger; only if no sample
-    /// waits for a span.
-    pub(crate) fn groups(&mut self, before: u64, records: &[CommitRecord], whose: Whose<'_>) {
-        if !self.waiting.is_empty() {
-            self.show(|sampler, tick| sampler.groups(tick, before, records, whose));
+    /// Triggers in a block's group that begins after `profiled` cycles, and which [`View::records`] is shown next; only if
+    /// no sample waits for a span.
+    pub(crate) fn trigger_in_group(
+        &mut self,
+        group: &Group<'_>,
+        profiled: u64,
+        last: &CommitRecord,
+        whose: Whose<'_>,
+    ) {
+        let start = self.time(profiled);
+        let end = start + group.cycles();
+        if !self.open || self.due > end {
+            return;
+        }
+        self.due = u64::MAX;
+        for (number, clock) in self.groups.iter_mut().enumerate() {
+            if clock.clock.next() <= end {
+                let waited = clock.pending != 0;
+                clock.trigger_in_group(group, start, last, whose);
+                if !waited && clock.pending != 0 {
+                    self.waiting.push(number);
+                }
+            }
+            self.due = self.due.min(clock.clock.next());
         }
     }
 
-    /// Shows an instruction that trapped.
-    pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, whose: Whose<'_>) {
-        self.show(|sampler, tick| sampler.record(tick, commit, record, whose));
+    /// Shows records that leave the ROB after cycle `before`, up to the group of the next trigger; only if no sample
+    /// waits for a span.
+    pub(crate) fn records(&mut self, before: u64, records: &[CommitRecord], whose: Whose<'_>) {
+        if !self.waiting.is_empty() {
+            self.show(|sampler, tick| sampler.records(tick, before, records, whose));
+        }
     }
 
     /// Gives every sampler that waits its turn, and forgets the groups in which none waits any longer.

@@ -1,5 +1,5 @@
 use commit_trace::{
-    CycleClass, HartId, Redirect, Seq, TeaEvents, TraceReader, TraceWriter, synthetic,
+    CycleClass, HartId, InstId, Redirect, Seq, TeaEvents, TraceReader, TraceWriter, synthetic,
 };
 use proptest::prelude::*;
 

@@ -67,26 +67,23 @@ proptest! {
     }
 }
 
-/// A counter after a trigger in whose cycle one instruction is charged.
-fn misplaced_from(inst: InstId, component: Component) -> MisplacedCounter {
-    let mut truth = Truth {
-        len: 1,
-        component,
-        ..Truth::default()
-    };
-    truth.insts[0] = inst;
+/// A counter after a trigger in a cycle of this state, charged to one instruction.
+fn misplaced_from(inst: InstId, state: State) -> MisplacedCounter {
     let mut counter = MisplacedCounter::default();
-    counter.trigger(&truth);
+    counter.await_sample(Truth {
+        state,
+        records: &[CommitRecord::from_packed(inst, 1, 0, 0)],
+    });
     counter
 }
 
 #[test]
 fn the_heaviest_of_each_process_are_kept() {
-    let mut counter = misplaced_from(InstId(0), Component::Alu);
+    let mut counter = misplaced_from(InstId(0), State::Stalled);
     for inst in 1..=KEPT as u32 + 50 {
-        counter.named(ProcessId(1), InstId(inst), inst.into());
+        counter.named(None, ProcessId(1), InstId(inst), inst.into());
     }
-    counter.named(ProcessId(2), InstId(7), 1);
+    counter.named(None, ProcessId(2), InstId(7), 1);
     let kept = counter.finish();
     let of = |process| {
         let own = kept.iter().filter(move |m| m.process == ProcessId(process));
@@ -98,16 +95,16 @@ fn the_heaviest_of_each_process_are_kept() {
 
 #[test]
 fn places_of_any_length_are_counted() {
-    let mut counter = misplaced_from(InstId(9), Component::Interrupt);
+    let mut counter = misplaced_from(InstId(9), State::Drained);
     let mut expected = Vec::new();
     for process in [0, 1, (1 << 13) - 1, 1 << 13, u32::MAX] {
         for named in [0, (1 << INST_BITS) - 1, 1 << INST_BITS, u32::MAX] {
             let (process, named) = (ProcessId(process), InstId(named));
-            let place = (process, named, InstId(9), Component::Interrupt);
+            let place = (process, named, InstId(9), Component::FrontEnd);
             let is_short = process.0 < 1 << 13 && named.0 < 1 << INST_BITS;
             assert_eq!(short(place).map(long), is_short.then_some(place));
-            counter.named(process, named, 3);
-            counter.named(process, named, 4);
+            counter.named(None, process, named, 3);
+            counter.named(None, process, named, 4);
             expected.push((process, named, 7));
         }
     }

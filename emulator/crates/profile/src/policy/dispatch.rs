@@ -1,8 +1,8 @@
 //! Profilers that tag instructions as they enter the ROB.
 
-use commit_trace::{CommitRecord, CycleClass, InstId, MAX_COMMIT_WIDTH, Redirect};
+use commit_trace::{CommitRecord, CycleClass, MAX_COMMIT_WIDTH, Redirect};
 
-use super::{Outcome, Policy, Trigger, first_outcome};
+use super::{Outcome, RecordPolicy};
 
 /// Cycles between the redirect of a mispredicted branch and the first dispatch from the right path
 /// (BOOM v3: b2 + 6 when the fetch hits). Longer refills only make wrong-path time look shorter.
@@ -28,13 +28,15 @@ struct Older {
     serialising: bool,
 }
 
-/// Where an instruction stands relative to the trigger.
-enum Place {
-    Older,
-    /// The first of the right path; the tag is on it.
-    Tagged,
-    /// The tag was on a wrong path.
-    Squashed,
+/// The first instruction of the right path.
+struct Found<'a> {
+    record: &'a CommitRecord,
+    commit: u64,
+    dispatch: u64,
+    /// The tag was on a wrong path, or on what trapped, so that its row does not commit either.
+    squashed: bool,
+    /// The records after it.
+    after: &'a [CommitRecord],
 }
 
 /// The cycle that dispatches an instruction: the ROB holds it from the next one on.
@@ -50,21 +52,32 @@ impl Tail {
         };
     }
 
-    /// Passes the first of these records that are older than the trigger. Returns how many they are, and the cycle in which
-    /// the last of them commits; `before` is that of the record before.
-    fn pass(&mut self, before: u64, records: &[CommitRecord]) -> (usize, u64) {
-        let (mut count, mut commit) = (0, before);
-        for record in records {
-            let next = commit + u64::from(record.commit_delta);
-            if dispatch_cycle(next, record) >= self.trigger {
-                break;
+    /// Passes those of these records that are older than the trigger, up to the one after them.
+    #[inline(always)]
+    fn find<'a>(&mut self, before: u64, records: &'a [CommitRecord]) -> Option<Found<'a>> {
+        let mut commit = before;
+        for (at, record) in records.iter().enumerate() {
+            let last = commit;
+            commit += u64::from(record.commit_delta);
+            let dispatch = dispatch_cycle(commit, record);
+            if dispatch < self.trigger {
+                continue;
             }
-            (count, commit) = (count + 1, next);
+            if at > 0 {
+                self.set_older(last, &records[at - 1]);
+            }
+            return Some(Found {
+                squashed: self.is_squashed(dispatch) || record.redirect().is_trap(),
+                record,
+                commit,
+                dispatch,
+                after: &records[at + 1..],
+            });
         }
-        if let Some(last) = records[..count].last() {
+        if let Some(last) = records.last() {
             self.set_older(commit, last);
         }
-        (count, commit)
+        None
     }
 
     fn set_older(&mut self, commit: u64, record: &CommitRecord) {
@@ -75,25 +88,15 @@ impl Tail {
         });
     }
 
-    fn place(&mut self, commit: u64, record: &CommitRecord) -> Place {
-        let dispatch = dispatch_cycle(commit, record);
-        if dispatch < self.trigger {
-            self.set_older(commit, record);
-            return Place::Older;
-        }
-        let squashed = self
-            .older
-            .as_ref()
-            .is_some_and(|older| match older.redirect {
-                Redirect::None => false,
-                Redirect::Mispredict => self.trigger + REFILL <= dispatch,
-                _ => self.trigger <= older.commit && !older.serialising,
-            });
-        // A tagged row that traps does not commit either.
-        if squashed || record.redirect().is_trap() {
-            Place::Squashed
-        } else {
-            Place::Tagged
+    /// True if the tag was on a wrong path, when the right one is dispatched in this cycle.
+    fn is_squashed(&self, dispatch: u64) -> bool {
+        let Some(older) = &self.older else {
+            return false;
+        };
+        match older.redirect {
+            Redirect::None => false,
+            Redirect::Mispredict => self.trigger + REFILL <= dispatch,
+            _ => self.trigger <= older.commit && !older.serialising,
         }
     }
 }
@@ -106,27 +109,17 @@ pub(crate) struct Dispatch {
     tail: Tail,
 }
 
-impl Policy for Dispatch {
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
-        self.tail.start(at.cycle);
-        Outcome::Pending
+impl RecordPolicy for Dispatch {
+    fn trigger(&mut self, cycle: u64) {
+        self.tail.start(cycle);
     }
 
-    fn waits_for_records(&self) -> bool {
-        true
-    }
-
-    fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
-        match self.tail.place(commit, record) {
-            Place::Older => Outcome::Pending,
-            Place::Tagged => Outcome::One(record.inst),
-            Place::Squashed => Outcome::Dropped,
+    fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
+        match self.tail.find(before, records) {
+            None => Outcome::Pending,
+            Some(found) if found.squashed => Outcome::Dropped,
+            Some(found) => Outcome::One(*found.record),
         }
-    }
-
-    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        let (older, before) = self.tail.pass(before, records);
-        first_outcome(self, before, records, older)
     }
 }
 
@@ -139,57 +132,48 @@ pub(crate) struct DispatchOp {
     turn: usize,
     /// Cycle in which the tagged group was dispatched, and its micro-ops (`None`: it trapped).
     group: Option<u64>,
-    ops: [Option<InstId>; MAX_COMMIT_WIDTH],
+    ops: [Option<CommitRecord>; MAX_COMMIT_WIDTH],
     len: usize,
 }
 
 impl DispatchOp {
     fn push(&mut self, record: &CommitRecord) {
         if let Some(op) = self.ops.get_mut(self.len) {
-            *op = (!record.redirect().is_trap()).then_some(record.inst);
+            *op = (!record.redirect().is_trap()).then_some(*record);
             self.len += 1;
         }
     }
 }
 
-impl Policy for DispatchOp {
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
-        self.tail.start(at.cycle);
+impl RecordPolicy for DispatchOp {
+    fn trigger(&mut self, cycle: u64) {
+        self.tail.start(cycle);
         self.group = None;
-        Outcome::Pending
     }
 
-    fn waits_for_records(&self) -> bool {
-        true
-    }
-
-    fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
-        let Some(group) = self.group else {
-            match self.tail.place(commit, record) {
-                Place::Older => {}
-                Place::Squashed => return Outcome::Dropped,
-                Place::Tagged => {
-                    self.group = Some(dispatch_cycle(commit, record));
+    fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
+        let (group, mut commit, records) = match self.group {
+            Some(group) => (group, before, records),
+            None => match self.tail.find(before, records) {
+                None => return Outcome::Pending,
+                Some(found) if found.squashed => return Outcome::Dropped,
+                Some(found) => {
+                    self.group = Some(found.dispatch);
                     self.len = 0;
-                    self.push(record);
+                    self.push(found.record);
+                    (found.dispatch, found.commit, found.after)
                 }
+            },
+        };
+        for record in records {
+            commit += u64::from(record.commit_delta);
+            if dispatch_cycle(commit, record) != group {
+                let op = self.ops[self.turn % self.len.max(1)];
+                self.turn = self.turn.wrapping_add(1);
+                return op.map_or(Outcome::Dropped, Outcome::One);
             }
-            return Outcome::Pending;
-        };
-        if dispatch_cycle(commit, record) == group {
             self.push(record);
-            return Outcome::Pending;
         }
-        let op = self.ops[self.turn % self.len.max(1)];
-        self.turn = self.turn.wrapping_add(1);
-        op.map_or(Outcome::Dropped, Outcome::One)
-    }
-
-    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
-        let (older, before) = match self.group {
-            None => self.tail.pass(before, records),
-            Some(_) => (0, before),
-        };
-        first_outcome(self, before, records, older)
+        Outcome::Pending
     }
 }

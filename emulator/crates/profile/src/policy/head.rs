@@ -1,16 +1,15 @@
 //! Time-proportional profilers: they look at the head of the ROB.
 
-use commit_trace::{Span, State};
+use commit_trace::{CommitRecord, Span, State};
 
-use super::{Outcome, Policy, Trigger};
+use super::{GroupTrigger, Outcome, SpanPolicy, Trigger};
 
 /// The Oracle's rule in the trigger's cycle. In Drained the sample waits for the first instruction
 /// to be dispatched, which is the one that the span names.
-#[derive(Debug)]
 pub(crate) struct Tip;
 
-impl Policy for Tip {
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
+impl SpanPolicy for Tip {
+    fn trigger(at: &Trigger<'_>) -> Outcome {
         if at.span.state == State::Drained {
             Outcome::Pending
         } else {
@@ -18,24 +17,30 @@ impl Policy for Tip {
         }
     }
 
-    fn span(&mut self, _drained: &Span<'_>) -> Outcome {
+    fn span(_drained: &Span<'_>) -> Outcome {
         Outcome::All
     }
 }
 
+/// What [`Tip`] names.
+#[inline(always)]
+pub(super) fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+    let waits = at.state == State::Drained && !at.is_last_of_state;
+    if waits { &[] } else { at.head }
+}
+
 /// As TIP, but the oldest of several that commit gets the whole sample.
-#[derive(Debug)]
 pub(crate) struct TipIlp;
 
-impl Policy for TipIlp {
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
-        match Tip.trigger(at) {
-            Outcome::All => Outcome::One(at.span.records[0].inst),
+impl SpanPolicy for TipIlp {
+    fn trigger(at: &Trigger<'_>) -> Outcome {
+        match Tip::trigger(at) {
+            Outcome::All => Outcome::One(at.span.records[0]),
             pending => pending,
         }
     }
 
-    fn span(&mut self, drained: &Span<'_>) -> Outcome {
-        Tip.span(drained)
+    fn span(drained: &Span<'_>) -> Outcome {
+        Tip::span(drained)
     }
 }

@@ -2,7 +2,7 @@
 
 use commit_trace::CommitRecord;
 
-use super::{Outcome, Policy, Trigger};
+use super::{Outcome, RecordPolicy};
 
 /// The instruction that a sampling interrupt returns to (`sepc`): the interrupt is taken at decode,
 /// so everything decoded before the trigger commits first, and the first instruction that is decoded
@@ -17,30 +17,17 @@ pub(crate) struct Software {
     trigger: u64,
 }
 
-impl Policy for Software {
-    fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
-        self.trigger = at.cycle;
-        Outcome::Pending
+impl RecordPolicy for Software {
+    fn trigger(&mut self, cycle: u64) {
+        self.trigger = cycle;
     }
 
-    fn waits_for_records(&self) -> bool {
-        true
-    }
-
-    fn record(&mut self, commit: u64, record: &CommitRecord) -> Outcome {
-        if record.decode(commit) >= self.trigger {
-            Outcome::One(record.inst)
-        } else {
-            Outcome::Pending
-        }
-    }
-
-    fn groups(&mut self, before: u64, records: &[CommitRecord]) -> Option<(Outcome, usize)> {
+    fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
         let mut commit = before;
-        let at = records.iter().position(|record| {
+        let named = records.iter().find(|record| {
             commit += u64::from(record.commit_delta);
             record.decode(commit) >= self.trigger
-        })?;
-        Some((Outcome::One(records[at].inst), at))
+        });
+        named.map_or(Outcome::Pending, |record| Outcome::One(*record))
     }
 }

@@ -6,7 +6,7 @@ use super::Whose;
 use crate::calls::ContextTally;
 use crate::events::{MisplacedCounter, SampleSignatures, Truth};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
-use crate::policy::{Outcome, Policy, Rule, Trigger};
+use crate::policy::{Outcome, Rule, Trigger};
 use crate::{ContextId, ProcessId, Profile, Profiler, Sample, Sampler, SamplerResult};
 
 /// Weights that a sampler gathers before they go into its profile. That is spread over more memory than the host's
@@ -66,11 +66,6 @@ impl Running {
         self.sampler.profiler
     }
 
-    /// See [`Policy::waits_for_records`].
-    pub fn waits_for_records(&self) -> bool {
-        self.rule.waits_for_records()
-    }
-
     pub fn keep_samples(&mut self) {
         self.log = Some(Vec::new());
     }
@@ -83,134 +78,109 @@ impl Running {
     pub fn in_detail(&mut self, misplaced: bool) {
         let sees_events = self.sampler.profiler.sees_events();
         self.signatures = sees_events.then(SampleSignatures::default);
+        let misplaced = misplaced && self.sampler.profiler.misplaces();
         self.misplaced = misplaced.then(MisplacedCounter::default);
     }
 
-    /// The clock fires, and nothing is pending.
+    /// The clock fires, and nothing is pending. True: from here on it is.
     #[inline(always)]
-    pub fn trigger(
-        &mut self,
-        tick: &Tick,
-        at: &Trigger<'_>,
-        truth: &Truth,
-        whose: Whose<'_>,
-    ) -> bool {
-        if let Some(misplaced) = &mut self.misplaced {
-            misplaced.trigger(truth);
-        }
+    pub fn trigger(&mut self, tick: &Tick, at: &Trigger<'_>, whose: Whose<'_>) -> bool {
+        self.await_sample(Truth {
+            state: at.span.state,
+            records: at.span.records,
+        });
         let outcome = self.rule.trigger(at);
         self.settle(tick, outcome, at.span.records, whose)
+    }
+
+    /// The same in a group of a block, for a profiler that waits for records: from here on it does.
+    #[inline(always)]
+    pub fn await_records(&mut self, cycle: u64, truth: Truth<'_>) {
+        self.await_sample(truth);
+        self.rule.await_records(cycle);
+    }
+
+    #[inline(always)]
+    fn await_sample(&mut self, truth: Truth<'_>) {
+        if let Some(misplaced) = &mut self.misplaced {
+            misplaced.await_sample(truth);
+        }
     }
 
     /// A span passes.
     #[inline(always)]
     pub fn span(&mut self, tick: &Tick, span: &Span<'_>, whose: Whose<'_>) -> bool {
-        if !self.rule.waits_for_records() {
+        if !self.sampler.profiler.waits_for_records() {
             let outcome = self.rule.span(span);
-            if !self.settle(tick, outcome, span.records, whose) {
-                return false;
+            return self.settle(tick, outcome, span.records, whose);
+        }
+        match (span.state, span.records) {
+            (State::Computing, [first, ..]) => {
+                let before = span.commit - u64::from(first.commit_delta);
+                self.records(tick, before, span.records, whose)
             }
-        }
-        if span.state != State::Computing {
-            return true;
-        }
-        match self.rule.records(span.commit, span.records) {
-            Some((outcome, at)) => self.settle(tick, outcome, &span.records[at..=at], whose),
-            None => true,
+            _ => true,
         }
     }
 
+    /// Records pass that leave the ROB after cycle `before`.
     #[inline(always)]
-    pub fn groups(
+    pub fn records(
         &mut self,
         tick: &Tick,
         before: u64,
         records: &[CommitRecord],
         whose: Whose<'_>,
     ) -> bool {
-        match self.rule.groups(before, records) {
-            Some((outcome, at)) => self.settle(tick, outcome, &records[at..=at], whose),
-            None => true,
-        }
+        let outcome = self.rule.records(before, records);
+        self.settle(tick, outcome, &[], whose)
     }
 
-    pub fn record(
-        &mut self,
-        tick: &Tick,
-        commit: u64,
-        record: &CommitRecord,
-        whose: Whose<'_>,
-    ) -> bool {
-        let outcome = self.rule.record(commit, record);
-        self.settle(tick, outcome, std::slice::from_ref(record), whose)
-    }
-
-    /// Takes the outcome of the trigger; true: it is pending. `records` are those that it speaks of.
+    /// Takes the outcome of the trigger; true: it is pending. `all` are the records of the span that passes.
     #[inline(always)]
     fn settle(
         &mut self,
         tick: &Tick,
         outcome: Outcome,
-        records: &[CommitRecord],
+        all: &[CommitRecord],
         whose: Whose<'_>,
     ) -> bool {
-        if outcome == Outcome::Pending {
-            return true;
+        match outcome {
+            Outcome::Pending => return true,
+            Outcome::One(record) => self.sample(tick, &[record], None, whose),
+            Outcome::All => self.sample(tick, all, None, whose),
+            Outcome::Dropped => self.dropped += 1,
         }
-        self.finish_sample(tick, outcome, records, whose);
         false
     }
 
+    /// A sample, split evenly over these records; without a truth, it is that of what was pending.
     #[inline(never)]
-    fn finish_sample(
+    pub fn sample(
         &mut self,
         tick: &Tick,
-        outcome: Outcome,
         records: &[CommitRecord],
+        truth: Option<Truth<'_>>,
         whose: Whose<'_>,
     ) {
-        let cycles = tick.time - self.accounted;
-        match outcome {
-            Outcome::One(inst) => {
-                let units = cycles * UNITS_PER_CYCLE;
-                if let Some(signatures) = &mut self.signatures
-                    && let Some(record) = records.iter().find(|record| record.inst == inst)
-                {
-                    signatures.add(whose.process, record, units);
-                }
-                self.add(tick, whose, inst, units);
-            }
-            Outcome::All => {
-                let share = cycles * SHARE[records.len()];
-                for record in records {
-                    if let Some(signatures) = &mut self.signatures {
-                        signatures.add(whose.process, record, share);
-                    }
-                    self.add(tick, whose, record.inst, share);
-                }
-            }
-            Outcome::Pending => return,
-            Outcome::Dropped => {
-                self.dropped += 1;
-                return;
-            }
-        }
+        let share = (tick.time - self.accounted) * SHARE[records.len()];
         self.samples += 1;
         self.accounted = tick.time;
-    }
-
-    #[inline(always)]
-    fn add(&mut self, tick: &Tick, whose: Whose<'_>, inst: InstId, units: u64) {
-        if self.fresh.len() == FRESH || self.process != whose.process {
+        if self.process != whose.process || self.fresh.len() + records.len() > FRESH {
             self.note_fresh();
             self.process = whose.process;
         }
-        self.fresh.push((inst, units));
-        if let Some(misplaced) = &mut self.misplaced {
-            misplaced.named(whose.process, inst, units);
-        }
-        if self.by_context.is_some() || self.log.is_some() {
-            self.add_context(tick, whose, inst, units);
+        for record in records {
+            self.fresh.push((record.inst, share));
+            if let Some(signatures) = &mut self.signatures {
+                signatures.add(whose.process, record, share);
+            }
+            if let Some(misplaced) = &mut self.misplaced {
+                misplaced.named(truth, whose.process, record.inst, share);
+            }
+            if self.by_context.is_some() || self.log.is_some() {
+                self.add_context(tick, whose, record.inst, share);
+            }
         }
     }
 
