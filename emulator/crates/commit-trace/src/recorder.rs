@@ -327,6 +327,32 @@ impl Recorder {
         true
     }
 
+    fn append(&mut self, records: &[CommitRecord], to: u64) {
+        self.batch.records.extend_from_slice(records);
+        self.reached = to;
+        self.group = true;
+    }
+
+    /// [`CommitSink::commits`] of more than the batch still takes.
+    #[cold]
+    fn fill(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        if self.to.is_none() {
+            // Where batches end that nobody reads does not matter, not even within a group.
+            self.send();
+            return self.append(records, to);
+        }
+        let room = self.limit.saturating_sub(self.batch.records.len());
+        let starts_group = |record: &CommitRecord| record.commit_delta != 0;
+        let Some(after) = records[room..].iter().position(starts_group) else {
+            return self.append(records, to);
+        };
+        let (these, others) = records.split_at(room + after);
+        let cycles: u64 = { these.iter() }.map(|r| u64::from(r.commit_delta)).sum();
+        self.append(these, from + cycles);
+        self.send();
+        self.commits(from + cycles, others, to);
+    }
+
     /// [`CommitSink::commits`] one by one.
     #[inline(never)]
     fn commit_each(&mut self, from: u64, records: &[CommitRecord], to: u64) {
@@ -380,23 +406,18 @@ impl CommitSink for Recorder {
         let [first, .., last] = records else {
             return self.commit_each(from, records, to);
         };
-        if self.to.is_none() && self.batch.records.len() + records.len() > self.limit {
-            // Where batches end that nobody reads does not matter, not even within a group.
-            let group = self.group;
-            self.send();
-            self.group = group;
-        }
         let plain = (from == self.reached)
             & (to - from <= u64::from(u32::MAX))
-            & (self.batch.records.len() + records.len() <= self.limit)
             & (self.group | (first.commit_delta != 0))
             & !last.redirect().is_trap();
         if !plain {
             return self.commit_each(from, records, to);
         }
-        self.batch.records.extend_from_slice(records);
-        self.reached = to;
-        self.group = true;
+        if self.batch.records.len() + records.len() > self.limit {
+            self.fill(from, records, to);
+        } else {
+            self.append(records, to);
+        }
     }
 
     fn stages(&mut self, stages: &[Stages]) {

@@ -197,3 +197,50 @@ fn a_hart_that_sleeps_does_not_hold_its_records_back() {
         [1, 1]
     );
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    /// Runs that begin within a group, fill a batch, end with a trap, or come when the batch was to end.
+    #[test]
+    fn commits_at_once_are_those_one_by_one(
+        runs in proptest::collection::vec(
+            (proptest::collection::vec(0..4u64, 1..128), 0..8u8, 0..8u8),
+            40..80,
+        )
+    ) {
+        let (mut at_once, stream) = recording(HartId(0), 0, 256);
+        let (mut one_by_one, expected) = recording(HartId(0), 0, 256);
+        let (mut cycle, mut group) = (0, false);
+        for (deltas, trap, flush) in runs {
+            let from = cycle;
+            let mut run = Vec::new();
+            for (n, delta) in deltas.iter().enumerate() {
+                // Most instructions share a cycle with the one before.
+                let delta = delta.saturating_sub(2).max(u64::from(!group));
+                cycle += delta;
+                group = !(trap == 0 && n + 1 == deltas.len());
+                let mut commit = commit(cycle);
+                if !group {
+                    commit.redirect = Redirect::Exception;
+                }
+                one_by_one.commit(&commit);
+                run.push(CommitRecord::new(
+                    commit.inst, delta as u32, commit.commit - commit.dispatch,
+                    commit.dispatch - commit.decode, commit.redirect, commit.first_of_row, commit.class, commit.tea,
+                ));
+            }
+            at_once.commits(from, &run, cycle);
+            if flush == 0 {
+                at_once.flush();
+                one_by_one.flush();
+            }
+        }
+        let recent = |recorder: &Recorder| format!("{:?}", recorder.recent().collect::<Vec<_>>());
+        proptest::prop_assert_eq!(recent(&at_once), recent(&one_by_one));
+        proptest::prop_assert_eq!(at_once.finish(), one_by_one.finish());
+        let batches: Vec<Batch> = stream.collect();
+        proptest::prop_assert!(batches.len() > 2);
+        proptest::prop_assert_eq!(batches, expected.collect::<Vec<_>>());
+    }
+}
