@@ -1,6 +1,7 @@
 //! From the hart's thread to the host's: owned batches through a bounded channel.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -88,14 +89,17 @@ fn channel(in_flight: usize) -> (To, BatchStream) {
     let in_flight = in_flight.max(1);
     let (full_sender, full_receiver) = bounded(in_flight);
     // One more than can wait: the one that the reader holds.
-    let (empty_sender, empty_receiver) = bounded(in_flight + 1);
+    let empty = Empty {
+        batches: Arc::default(),
+        most: in_flight + 1,
+    };
     let to = To {
         full: full_sender,
-        empty: empty_receiver,
+        empty: empty.clone(),
     };
     let stream = BatchStream {
         full: full_receiver,
-        empty: empty_sender,
+        empty,
     };
     (to, stream)
 }
@@ -135,7 +139,32 @@ pub struct Recorder {
 #[derive(Clone, Debug)]
 struct To {
     full: Sender<Batch>,
-    empty: Receiver<Batch>,
+    empty: Empty,
+}
+
+/// Batches whose memory is used again. The last that was read is the next that is filled, since the host's caches hold that.
+#[derive(Clone, Debug)]
+struct Empty {
+    batches: Arc<Mutex<Vec<Batch>>>,
+    most: usize,
+}
+
+impl Empty {
+    fn take(&self) -> Option<Batch> {
+        self.batches().pop()
+    }
+
+    /// Keeps it, if there are not enough already.
+    fn give(&self, batch: Batch) {
+        let mut batches = self.batches();
+        if batches.len() < self.most {
+            batches.push(batch);
+        }
+    }
+
+    fn batches(&self) -> MutexGuard<'_, Vec<Batch>> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl To {
@@ -265,10 +294,7 @@ impl Recorder {
         let sent = match &self.to {
             Some(to) => {
                 // There are never more batches than the channel holds, so this allocates at the start only.
-                let empty = to
-                    .empty
-                    .try_recv()
-                    .unwrap_or_else(|_| new_batch(BATCH_RECORDS));
+                let empty = { to.empty.take() }.unwrap_or_else(|| new_batch(BATCH_RECORDS));
                 let mut full = std::mem::replace(&mut self.batch, empty);
                 let count = full.records.len();
                 if count <= self.stages.len() {
@@ -464,7 +490,7 @@ impl Drop for Recorder {
 #[derive(Debug)]
 pub struct BatchStream {
     full: Receiver<Batch>,
-    empty: Sender<Batch>,
+    empty: Empty,
 }
 
 /// The batches that wait to be read.
@@ -502,8 +528,7 @@ impl BatchStream {
 
     /// Gives a batch's memory back to the hart.
     pub fn recycle(&self, batch: Batch) {
-        // If there are enough already, or the hart is gone, it is dropped.
-        let _ = self.empty.try_send(batch);
+        self.empty.give(batch);
     }
 }
 
