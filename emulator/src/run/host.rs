@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use commit_trace::{Backlog, Batch, BatchStream, Over, TraceSummary, TraceWriter};
+use commit_trace::{
+    Backlog, Batch, BatchStream, Fed, Over, StreamError, TraceError, TraceSummary, TraceWriter,
+    Written,
+};
 use profile::{Evaluation, Evaluator, Region};
 use timing::Spare;
 
@@ -25,6 +28,10 @@ const ALONE: u32 = 8;
 
 /// Batches that may wait until the core's thread reads some itself: what a second-level cache holds.
 const MANY: usize = 8;
+
+/// Records that are written or evaluated at once, about: few microseconds of work, since who helps with it may be waited
+/// for.
+const PART: usize = 256;
 
 /// The thread and its state.
 pub struct Host {
@@ -45,13 +52,26 @@ pub struct HostOutcome {
 /// Takes batches, in order.
 struct Reader {
     stream: BatchStream,
-    /// It is in the trace, and the profilers have not seen it.
-    written: Option<Batch>,
+    begun: Option<Begun>,
     writer: Option<TraceWriter<File>>,
     evaluators: Vec<Evaluator>,
     /// The profilers stopped early.
     broken: bool,
     error: Option<anyhow::Error>,
+}
+
+/// A batch at work.
+struct Begun {
+    batch: Batch,
+    stage: Stage,
+}
+
+/// What a batch is at, and how far that is, once it has begun.
+enum Stage {
+    /// It goes into the trace,
+    Write(Option<Written>),
+    /// and then to the profilers.
+    Evaluate(Option<Fed>),
 }
 
 /// Does the thread's work for it.
@@ -64,7 +84,7 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Takes a batch, if one waits and nobody else does it; false: there was nothing to do.
+    /// Does a part of that, if a batch waits and nobody else does it; false: there was nothing to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
             Spare::Any => 1,
@@ -76,7 +96,7 @@ impl Helper {
         match self.reader.try_lock() {
             Ok(mut reader) => {
                 self.helps.store(true, Relaxed);
-                reader.take_one() == Ok(true)
+                reader.do_part() == Ok(true)
             }
             Err(_) => false,
         }
@@ -116,7 +136,7 @@ impl Host {
         let backlog = stream.backlog();
         let reader = Arc::new(Mutex::new(Reader {
             stream,
-            written: None,
+            begun: None,
             writer,
             evaluators: evaluators.collect(),
             broken: false,
@@ -172,7 +192,7 @@ fn drain(helper: &Helper) {
         };
         for _ in 0..taken {
             let mut reader = helper.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            match reader.take_one() {
+            match reader.do_batch() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(Over) => return,
@@ -184,36 +204,85 @@ fn drain(helper: &Helper) {
 
 impl Reader {
     /// Does something for the next batch, if there is one already: then true.
-    fn take_one(&mut self) -> Result<bool, Over> {
-        if let Some(batch) = self.written.take() {
-            self.evaluate(&batch);
-            self.stream.recycle(batch);
-            return Ok(true);
-        }
-        let Some(batch) = self.stream.look()? else {
+    fn do_part(&mut self) -> Result<bool, Over> {
+        let begun = match self.begun.take() {
+            Some(begun) => Some(begun),
+            None => self.stream.look()?.map(|batch| self.begin(batch)),
+        };
+        let Some(Begun { batch, stage }) = begun else {
             return Ok(false);
         };
-        let Some(writer) = &mut self.writer else {
-            self.evaluate(&batch);
-            self.stream.recycle(batch);
-            return Ok(true);
+        let next = match stage {
+            Stage::Write(written) => Some(self.write(&batch, written)),
+            Stage::Evaluate(fed) => self.evaluate(&batch, fed),
         };
-        if let Err(e) = writer.batch(&batch) {
-            self.error.get_or_insert(e.into());
-            self.writer = None;
+        match next {
+            Some(stage) => self.begun = Some(Begun { batch, stage }),
+            None => self.stream.recycle(batch),
         }
-        self.written = Some(batch);
         Ok(true)
     }
 
-    fn evaluate(&mut self, batch: &Batch) {
-        if let Some(evaluator) = self.evaluators.get_mut(batch.hart.0 as usize)
-            && !self.broken
-            && let Err(e) = evaluator.batch(batch)
-        {
+    fn begin(&self, batch: Batch) -> Begun {
+        let stage = match self.writer {
+            Some(_) => Stage::Write(None),
+            None => Stage::Evaluate(None),
+        };
+        Begun { batch, stage }
+    }
+
+    /// Does all for the next batch, if there is one already: then true.
+    fn do_batch(&mut self) -> Result<bool, Over> {
+        while self.do_part()? {
+            if self.begun.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes a part of a batch; what it is at then.
+    fn write(&mut self, batch: &Batch, written: Option<Written>) -> Stage {
+        let Some(writer) = &mut self.writer else {
+            return Stage::Evaluate(None);
+        };
+        let mut part = || {
+            let mut written = match written {
+                Some(written) => written,
+                None => writer.begin(batch)?,
+            };
+            let is_whole = writer.go_on(batch, &mut written, PART)?;
+            Ok((!is_whole).then_some(written))
+        };
+        match part() {
+            Ok(None) => Stage::Evaluate(None),
+            Ok(written) => Stage::Write(written),
+            Err(e) => {
+                let e: TraceError = e;
+                self.error.get_or_insert(e.into());
+                self.writer = None;
+                Stage::Evaluate(None)
+            }
+        }
+    }
+
+    /// Gives the profilers a part of a batch; what it is at then, if they have not seen all of it.
+    fn evaluate(&mut self, batch: &Batch, fed: Option<Fed>) -> Option<Stage> {
+        let hart = batch.hart.0 as usize;
+        let evaluator = self.evaluators.get_mut(hart).filter(|_| !self.broken)?;
+        let mut part = || {
+            let mut fed = match fed {
+                Some(fed) => fed,
+                None => evaluator.begin(batch)?,
+            };
+            let is_whole = evaluator.go_on(batch, &mut fed, PART)?;
+            Ok((!is_whole).then_some(Stage::Evaluate(Some(fed))))
+        };
+        part().unwrap_or_else(|e: StreamError| {
             self.broken = true;
             self.error.get_or_insert(e.into());
-        }
+            None
+        })
     }
 
     fn finish(mut self) -> HostOutcome {

@@ -58,9 +58,11 @@ pub use recorder::{
 };
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{
-    Ahead, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles, gap_spans,
-    group_spans,
+    Ahead, Fed, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles,
+    gap_spans, group_spans,
 };
 pub use stages::{StageCycles, Stages};
-pub use trace::{ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter};
+pub use trace::{
+    ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter, Written,
+};
 pub use walk::{Item, Position, Range, Retired, WalkError, walk};

@@ -112,6 +112,15 @@ pub struct SpanBuilder {
     defined: u32,
 }
 
+/// How far a batch was fed.
+#[derive(Clone, Copy, Debug)]
+pub struct Fed {
+    records: usize,
+    events: usize,
+    /// Last cycle that is in a span.
+    cycle: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     hart: HartId,
@@ -142,21 +151,53 @@ impl SpanBuilder {
     /// # Errors
     /// If the batch does not continue the previous one, or no commit stage can have produced it.
     pub fn batch(&mut self, batch: &Batch, sink: &mut impl SpanSink) -> Result<(), StreamError> {
+        let mut fed = self.begin(batch, sink)?;
+        self.go_on(batch, &mut fed, usize::MAX, sink)?;
+        Ok(())
+    }
+
+    /// The same in parts, for whoever has little time at once: the facts, and then [`Self::go_on`] until that is true.
+    ///
+    /// # Errors
+    /// If the batch does not continue the previous one.
+    pub fn begin(&mut self, batch: &Batch, sink: &mut impl SpanSink) -> Result<Fed, StreamError> {
         self.admit(batch)?;
         for facts in &batch.facts {
             sink.facts(batch.start_cycle, facts);
         }
+        Ok(Fed {
+            records: 0,
+            events: 0,
+            cycle: batch.start_cycle,
+        })
+    }
+
+    /// Feeds about so many more records of the batch that was begun; true: these were the last.
+    ///
+    /// # Errors
+    /// If no commit stage can have produced them.
+    #[inline(always)]
+    pub fn go_on(
+        &mut self,
+        batch: &Batch,
+        fed: &mut Fed,
+        most: usize,
+        sink: &mut impl SpanSink,
+    ) -> Result<bool, StreamError> {
         let records = &batch.records[..];
-        let mut cycle = batch.start_cycle;
-        let mut at = 0;
-        let mut events = batch.events.iter();
+        let until = fed.records.saturating_add(most);
+        let Fed {
+            records: mut at,
+            mut events,
+            mut cycle,
+        } = *fed;
         // A reference, as a copy for every group would cost more than the rest of it.
         let before = self.last;
         let mut last = before.as_ref().map(|last| (&last.record, last.commit));
-        loop {
-            let next = events.next();
+        let is_whole = loop {
+            let next = batch.events.get(events);
             let stop = next.map_or(records.len(), |(index, _)| *index as usize);
-            while at < stop {
+            while at < stop.min(until) {
                 let ahead = Ahead {
                     records: &records[at..],
                     until: stop - at,
@@ -180,22 +221,32 @@ impl SpanBuilder {
                 }
                 last = Some((&records[at - 1], cycle));
             }
-            let Some((_, event)) = next else { break };
+            if at < stop {
+                break false;
+            }
+            let Some((_, event)) = next else { break true };
+            events += 1;
             let seq = Seq(batch.first_seq.0 + stop as u64);
             let after = pass(event, stop == at, cycle, sink);
             cycle = after.ok_or(StreamError::BadEvent { seq })?;
-        }
+        };
         self.last = last.map(|(record, commit)| Last {
             record: *record,
             commit,
         });
-        let seq = Seq(batch.first_seq.0 + records.len() as u64);
-        self.expected = Some(Position {
-            hart: batch.hart,
-            seq,
+        *fed = Fed {
+            records: at,
+            events,
             cycle,
-        });
-        Ok(())
+        };
+        if is_whole {
+            self.expected = Some(Position {
+                hart: batch.hart,
+                seq: Seq(batch.first_seq.0 + records.len() as u64),
+                cycle,
+            });
+        }
+        Ok(is_whole)
     }
 
     /// Checks what can be checked once per batch, to keep it out of the loop over records.

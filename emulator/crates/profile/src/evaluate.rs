@@ -5,8 +5,8 @@ mod details;
 use std::collections::BTreeMap;
 
 use commit_trace::{
-    Ahead, Batch, CommitRecord, Event, InstFacts, Span, SpanBuilder, SpanSink, State, StreamError,
-    Take, TeaEvents,
+    Ahead, Batch, CommitRecord, Event, Fed, InstFacts, Span, SpanBuilder, SpanSink, State,
+    StreamError, Take, TeaEvents,
 };
 
 use crate::block::Block;
@@ -138,9 +138,34 @@ impl Evaluator {
     /// # Errors
     /// If it does not continue the stream. What came before can still be finished.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
-        self.spans.batch(batch, &mut self.run)?;
-        self.start_cycle.get_or_insert(batch.start_cycle);
+        let mut fed = self.begin(batch)?;
+        self.go_on(batch, &mut fed, usize::MAX)?;
         Ok(())
+    }
+
+    /// The same in parts, for whoever has little time at once: begins it, and [`Self::go_on`] is to be called until that
+    /// is true.
+    ///
+    /// # Errors
+    /// If it does not continue the stream.
+    pub fn begin(&mut self, batch: &Batch) -> Result<Fed, StreamError> {
+        let fed = self.spans.begin(batch, &mut self.run)?;
+        self.start_cycle.get_or_insert(batch.start_cycle);
+        Ok(fed)
+    }
+
+    /// Takes about so many more records of a batch that was begun; true: these were the last.
+    ///
+    /// # Errors
+    /// If they do not continue the stream.
+    #[inline(never)]
+    pub fn go_on(
+        &mut self,
+        batch: &Batch,
+        fed: &mut Fed,
+        records: usize,
+    ) -> Result<bool, StreamError> {
+        self.spans.go_on(batch, fed, records, &mut self.run)
     }
 
     /// The stream's last cycle so far.

@@ -1,10 +1,12 @@
 //! One chunk: batches of one hart, self-contained.
 
+mod compress;
 mod decode;
 mod encode;
 
+pub(super) use compress::Compressor;
 pub(super) use decode::{CONTEXT_COLUMNS, ChunkDecoder};
-pub(super) use encode::{ChunkEncoder, ClosedChunk, compressor};
+pub(super) use encode::{ChunkEncoder, ClosedChunk};
 
 use super::columns::Column;
 use super::varint::Cursor;

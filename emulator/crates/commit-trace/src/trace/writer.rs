@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use super::chunk::{ChunkEncoder, ChunkHeader, ClosedChunk, compressor};
+use super::chunk::{ChunkEncoder, ChunkHeader, ClosedChunk, Compressor};
 use super::columns::Columns;
 use super::{INDEX_MAGIC, MAGIC, TRAILER_MAGIC, TraceError, VERSION};
 use crate::Batch;
@@ -20,6 +20,13 @@ pub struct TraceSummary {
     pub chunks: u64,
 }
 
+/// How far a batch was written.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    slot: usize,
+    records: usize,
+}
+
 /// Writes batches as they come. Each chunk reaches the file soon after it is full, so that a run
 /// that is killed leaves a trace that ends a few milliseconds of simulation before it did.
 pub struct TraceWriter<W: Write> {
@@ -33,7 +40,7 @@ pub struct TraceWriter<W: Write> {
     full: Option<ClosedChunk>,
     spare: Columns,
     index: Vec<(u64, ChunkHeader)>,
-    compressor: zstd::bulk::Compressor<'static>,
+    compressor: Compressor,
     /// Nothing more is written after an error, nor after the end.
     closed: bool,
 }
@@ -63,7 +70,7 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If the header cannot be written.
     pub fn new(output: W, file: String, metadata: &str) -> Result<Self, TraceError> {
-        let compressor = compressor().map_err(|source| TraceError::Write {
+        let compressor = Compressor::new().map_err(|source| TraceError::Write {
             file: file.clone(),
             offset: 0,
             source,
@@ -93,9 +100,9 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If zstd refuses it.
     pub fn set_level(&mut self, level: i32) -> Result<(), TraceError> {
-        self.compressor
-            .set_compression_level(level)
-            .map_err(|source| self.failed(source))
+        self.write_full()?;
+        self.compressor = Compressor::with_level(level).map_err(|source| self.failed(source))?;
+        Ok(())
     }
 
     /// Adds a batch.
@@ -103,34 +110,69 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If it cannot be written; what was written before stays readable, and nothing is added to it.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), TraceError> {
+        let mut written = self.begin(batch)?;
+        self.go_on(batch, &mut written, usize::MAX)?;
+        Ok(())
+    }
+
+    /// The same in parts, for whoever has little time at once: begins it, and [`Self::go_on`] is to be called, before
+    /// anything else, until that is true.
+    ///
+    /// # Errors
+    /// As of [`Self::batch`].
+    pub fn begin(&mut self, batch: &Batch) -> Result<Written, TraceError> {
+        let mut written = Written {
+            slot: 0,
+            records: 0,
+        };
         if self.closed {
-            return Ok(());
+            return Ok(written);
         }
         if !self.compress()? {
             self.write_full()?;
         }
         let hart = batch.hart.0;
-        let slot = match self.open.iter().position(|(number, _)| *number == hart) {
+        written.slot = match self.open.iter().position(|(number, _)| *number == hart) {
             Some(slot) => slot,
             None => {
                 self.open.push((hart, ChunkEncoder::new(batch.hart)));
                 self.open.len() - 1
             }
         };
-        let chunk = &mut self.open[slot].1;
-        if let Err(what) = chunk.batch(batch) {
-            self.closed = true;
-            let seq = batch.first_seq.0;
-            return Err(TraceError::Unwritable {
-                file: self.file.clone(),
-                seq,
-                what,
-            });
+        let begun = self.open[written.slot].1.begin(batch);
+        begun.map_err(|what| self.refused(batch, what))?;
+        Ok(written)
+    }
+
+    /// Adds so many more records of the batch that was begun; true: these were the last.
+    ///
+    /// # Errors
+    /// As of [`Self::batch`].
+    pub fn go_on(
+        &mut self,
+        batch: &Batch,
+        written: &mut Written,
+        most: usize,
+    ) -> Result<bool, TraceError> {
+        if self.closed {
+            return Ok(true);
         }
-        if chunk.is_full() {
-            self.close_chunk(slot)
-        } else {
-            Ok(())
+        let Written { slot, records } = written;
+        let chunk = &mut self.open[*slot].1;
+        let is_whole =
+            { chunk.go_on(batch, records, most) }.map_err(|what| self.refused(batch, what))?;
+        if is_whole && self.open[*slot].1.is_full() {
+            self.close_chunk(*slot)?;
+        }
+        Ok(is_whole)
+    }
+
+    fn refused(&mut self, batch: &Batch, what: &'static str) -> TraceError {
+        self.closed = true;
+        TraceError::Unwritable {
+            file: self.file.clone(),
+            seq: batch.first_seq.0,
+            what,
         }
     }
 

@@ -27,7 +27,7 @@ const NAP: Duration = Duration::from_micros(200);
 /// else,
 const ENOUGH: u64 = 6 << 10;
 /// or with so many, where it has to wait anyway.
-const SOME: u64 = 2 << 10;
+const SOME: u64 = 1 << 8;
 /// With so many it may sleep for a while, and is not woken, which would take the core's thread some microseconds.
 const PLENTY: u64 = 12 << 10;
 /// That long.

@@ -1,6 +1,6 @@
 //! From batches to a chunk.
 
-use super::ChunkHeader;
+use super::{ChunkHeader, Compressor};
 use crate::trace::columns::{Column, Columns};
 use crate::trace::context::{FactsState, put_event, put_facts};
 use crate::trace::records::RecordEncoder;
@@ -11,13 +11,6 @@ use crate::trace::{
     MAX_COLUMN_BYTES,
 };
 use crate::{Batch, HartId};
-
-/// zstd's fastest level: the columns are mostly zeros by now, higher ones gain a few percent.
-const LEVEL: i32 = 1;
-
-pub(in crate::trace) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
-    zstd::bulk::Compressor::new(LEVEL)
-}
 
 /// Collects the batches of one hart.
 #[derive(Debug)]
@@ -60,8 +53,8 @@ impl ChunkEncoder {
             || context >= CHUNK_CONTEXT_BYTES
     }
 
-    /// Adds a batch, unless it is one that no reader would take.
-    pub(in crate::trace) fn batch(&mut self, batch: &Batch) -> Result<(), &'static str> {
+    /// Begins a batch, unless it is one that no reader would take. [`Self::go_on`] then adds its records.
+    pub(in crate::trace) fn begin(&mut self, batch: &Batch) -> Result<(), &'static str> {
         let header = &mut self.header;
         let end_cycle = batch.end_cycle().ok_or("its cycle numbers overflow")?;
         if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
@@ -101,21 +94,33 @@ impl ChunkEncoder {
             put_event(&mut self.columns[Column::Events], before, *index, event);
             before = *index;
         }
-        self.records.encode(&batch.records, &mut self.columns);
-        stages::encode(&batch.records, &batch.stages, &mut self.columns);
         self.next_seq = batch.first_seq.0.wrapping_add(batch.records.len() as u64);
         header.batches += 1;
         header.records += batch.records.len() as u32;
         header.facts += batch.facts.len() as u32;
         header.end_cycle = end_cycle;
-        if self
-            .columns
-            .iter()
-            .any(|column| column.len() > MAX_COLUMN_BYTES as usize)
-        {
+        Ok(())
+    }
+
+    /// Adds so many more of the batch's records to the `done` that were added; true: these were the last.
+    pub(in crate::trace) fn go_on(
+        &mut self,
+        batch: &Batch,
+        done: &mut usize,
+        most: usize,
+    ) -> Result<bool, &'static str> {
+        let rest = &batch.records[*done..];
+        let records = &rest[..rest.len().min(most)];
+        self.records.encode(records, &mut self.columns);
+        *done += records.len();
+        if *done < batch.records.len() {
+            return Ok(false);
+        }
+        stages::encode(&batch.records, &batch.stages, &mut self.columns);
+        if { self.columns.iter() }.any(|column| column.len() > MAX_COLUMN_BYTES as usize) {
             return Err("its columns are too large");
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Closes the chunk, and starts the next in the memory of `spare`, another one's columns.
@@ -130,38 +135,43 @@ impl ChunkEncoder {
         ClosedChunk {
             header: std::mem::replace(&mut self.header, next),
             columns: std::mem::replace(&mut self.columns, spare),
-            compressed: 0,
+            column: 0,
+            done: 0,
             payload: Vec::new(),
         }
     }
 }
 
-/// A chunk that is whole, and is compressed one column at a time: all at once takes up to a millisecond, in which others
-/// may wait.
+/// A chunk that is whole, and is compressed a piece at a time.
 #[derive(Debug)]
 pub(in crate::trace) struct ClosedChunk {
     header: ChunkHeader,
     columns: Columns,
-    compressed: usize,
+    /// The column that comes next, and how much of it is compressed.
+    column: usize,
+    done: usize,
     payload: Vec<u8>,
 }
 
 impl ClosedChunk {
-    /// Compresses another column; false: all are.
+    /// Compresses another piece; false: all are.
     pub(in crate::trace) fn compress(
         &mut self,
-        compressor: &mut zstd::bulk::Compressor<'_>,
+        compressor: &mut Compressor,
     ) -> std::io::Result<bool> {
-        let columns = self.columns.iter().zip(&mut self.header.columns);
-        let mut rest = columns.enumerate().skip(self.compressed);
-        let Some((number, (column, sizes))) = rest.find(|(_, (column, _))| !column.is_empty())
-        else {
+        let mut rest = self.columns.iter().enumerate().skip(self.column);
+        let Some((number, column)) = rest.find(|(_, column)| !column.is_empty()) else {
             return Ok(false);
         };
-        let packed = compressor.compress(column)?;
-        *sizes = (column.len() as u32, packed.len() as u32);
-        self.payload.extend(packed);
-        self.compressed = number + 1;
+        self.column = number;
+        let (_, packed) = &mut self.header.columns[number];
+        let before = self.payload.len();
+        let is_whole = compressor.piece(column, &mut self.done, &mut self.payload)?;
+        *packed += (self.payload.len() - before) as u32;
+        if is_whole {
+            self.header.columns[number].0 = column.len() as u32;
+            (self.column, self.done) = (number + 1, 0);
+        }
         Ok(true)
     }
 
