@@ -351,6 +351,19 @@ proptest! {
         prop_assert_eq!(found, batches);
     }
 
+    #[test]
+    fn parts_make_the_same_file(words in prop::collection::vec(any::<u32>(), 0..500), width in 1..=8usize, part in 1..200usize) {
+        let batches = synthetic::batches(&words, width);
+        let mut bytes = Vec::new();
+        let mut writer = TraceWriter::new(&mut bytes, "test".into(), METADATA).unwrap();
+        for batch in &batches {
+            let mut written = writer.begin(batch).unwrap();
+            while !writer.go_on(batch, &mut written, part).unwrap() {}
+        }
+        writer.finish().unwrap();
+        prop_assert_eq!(bytes, write(&batches));
+    }
+
     /// The codec keeps every bit, whether or not a commit stage could have produced it.
     #[test]
     fn any_record_reads_back_equal(records in prop::collection::vec(any_record(), 0..200), first in any::<u64>(), start in 0..u64::MAX / 2) {

@@ -461,13 +461,14 @@ proptest! {
     }
 
     #[test]
-    fn blocks_and_single_spans_agree(
+    fn blocks_parts_and_single_spans_agree(
         words in prop::collection::vec(any::<u32>(), 0..900),
         calm in any::<bool>(),
         width in 1..=8usize,
         period in 1..300u64,
         seed in any::<u64>(),
         filter in 0..24usize,
+        part in 1..200usize,
     ) {
         let mut words = words;
         if calm {
@@ -492,11 +493,16 @@ proptest! {
                         if detail { evaluator.in_detail(width as u32) } else { evaluator }
                     };
                     let (mut blocks, mut spans) = (evaluator(), evaluator().span_by_span());
+                    let mut parts = evaluator();
                     for batch in &batches {
                         blocks.batch(batch).unwrap();
                         spans.batch(batch).unwrap();
+                        let mut fed = parts.begin(batch).unwrap();
+                        while !parts.go_on(batch, &mut fed, part).unwrap() {}
                     }
-                    prop_assert_eq!(blocks.finish(), spans.finish());
+                    let spans = spans.finish();
+                    prop_assert_eq!(&blocks.finish(), &spans);
+                    prop_assert_eq!(&parts.finish(), &spans);
                 }
             }
         }
