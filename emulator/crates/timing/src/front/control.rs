@@ -13,7 +13,7 @@ impl FrontEnd {
     #[inline(always)]
     pub fn branch(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let taken = forecast.taken();
-        let branch = Taught::branch(taken, forecast.next);
+        let branch = Taught::branch(taken, forecast.next());
         let (f1, f2) = self.stages(forecast, &branch, committed);
         if forecast.last() == Last::Wrong {
             self.redirect(resolved);
@@ -30,7 +30,7 @@ impl FrontEnd {
     /// The same for a jump.
     #[inline(always)]
     pub fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
-        let jump = Taught::jump(forecast.next);
+        let jump = Taught::jump(forecast.next());
         let (f1, f2) = self.stages(forecast, &jump, committed);
         let right = match forecast.last() {
             Last::Right => true,

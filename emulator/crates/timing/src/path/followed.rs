@@ -2,7 +2,7 @@
 
 use std::slice::Iter;
 
-use isa::{Operand, PageWalk, StaticId};
+use isa::{Operand, PageWalk, RUN_STEPS, StaticId};
 
 use super::stores::{Match, STORES};
 use crate::predict::Forecast;
@@ -136,7 +136,7 @@ impl Step {
 pub(crate) struct Followed {
     /// For each instruction of a run its number, and whether it starts a packet, then that packet, then what it finds,
     /// or what is made of it.
-    pub(super) words: Vec<u64>,
+    words: Vec<u64>,
     pub(super) operands: Vec<Operand>,
     /// What walks read: those of packets, and those of data accesses.
     pub(super) packet_walks: Vec<Reads>,
@@ -148,34 +148,12 @@ pub(crate) struct Followed {
 pub(crate) struct Words(u32);
 
 impl Followed {
-    /// An instruction that starts a packet.
+    /// Takes the words of a run.
     #[inline(always)]
-    pub(super) fn start(&mut self, id: StaticId, Packet(packet): Packet) {
-        let step = u64::from(id.0) | Step::STARTS;
-        self.words.extend_from_slice(&[step, packet]);
-    }
-
-    /// One that does not.
-    #[inline(always)]
-    pub(super) fn go_on(&mut self, id: StaticId) {
-        self.words.push(id.0.into());
-    }
-
-    /// What the last one, a load or store, finds.
-    #[inline(always)]
-    pub(super) fn find(&mut self, Found(found): Found) {
-        self.words.push(found);
-    }
-
-    /// What is made of the last one, a branch or jump.
-    #[inline(always)]
-    pub(super) fn forecast(&mut self, forecast: &Forecast) {
-        self.words.extend_from_slice(&forecast.words());
-    }
-
-    /// Those that came after the first `before`.
-    pub(super) fn words_since(&self, before: usize) -> Words {
-        Words((self.words.len() - before) as u32)
+    pub(super) fn take(&mut self, written: Writer<'_>) -> Words {
+        let count = written.count.min(Draft::WORDS);
+        self.words.extend_from_slice(&written.words[..count]);
+        Words(count as u32)
     }
 
     /// Reads it.
@@ -203,6 +181,65 @@ impl Followed {
         self.operands.clear();
         self.packet_walks.clear();
         self.data_walks.clear();
+    }
+}
+
+/// Room for the words of a run.
+pub(super) struct Draft([u64; Draft::WORDS]);
+
+impl Draft {
+    /// An instruction has four at most.
+    const WORDS: usize = (4 * RUN_STEPS).next_power_of_two();
+
+    pub fn new() -> Self {
+        Self([0; Self::WORDS])
+    }
+
+    #[inline(always)]
+    pub fn begin(&mut self) -> Writer<'_> {
+        let Self(words) = self;
+        Writer { words, count: 0 }
+    }
+}
+
+/// Writes the words of a run.
+pub(super) struct Writer<'a> {
+    words: &'a mut [u64; Draft::WORDS],
+    count: usize,
+}
+
+impl Writer<'_> {
+    #[inline(always)]
+    fn put(&mut self, word: u64) {
+        self.words[self.count % Draft::WORDS] = word;
+        self.count += 1;
+    }
+
+    /// An instruction that starts a packet.
+    #[inline(always)]
+    pub fn start(&mut self, id: StaticId, Packet(packet): Packet) {
+        self.put(u64::from(id.0) | Step::STARTS);
+        self.put(packet);
+    }
+
+    /// One that does not.
+    #[inline(always)]
+    pub fn go_on(&mut self, id: StaticId) {
+        self.put(id.0.into());
+    }
+
+    /// What the last one, a load or store, finds.
+    #[inline(always)]
+    pub fn find(&mut self, Found(found): Found) {
+        self.put(found);
+    }
+
+    /// What is made of the last one, a branch or jump.
+    #[inline(always)]
+    pub fn forecast(&mut self, forecast: Forecast) {
+        let [at, rest] = forecast.words();
+        self.put(at);
+        self.put(rest);
     }
 }
 

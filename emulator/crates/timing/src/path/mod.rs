@@ -12,6 +12,7 @@ use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, Run, StaticInst};
 use crate::Preset;
 use crate::facts::{self, Link};
 use crate::mem::LINE_BITS;
+use followed::Draft;
 pub(crate) use followed::{Followed, Found, Packet, Passed, Reader, Reads, Words};
 use stores::Stores;
 pub(crate) use stores::{Match, STORES};
@@ -83,6 +84,12 @@ impl Course {
 #[repr(align(128))]
 pub(crate) struct Path {
     courses: Vec<Course>,
+    draft: Draft,
+    state: State,
+}
+
+/// What the path so far has left behind.
+struct State {
     /// Current packet: bytes [`start`, `end`) of code, and how many instructions still fit.
     start: u64,
     end: u64,
@@ -105,7 +112,9 @@ pub(crate) struct Path {
 }
 
 // Between runs. Courses of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path {
+snapshot::snapshot!(Path { state } keeps { courses, draft });
+
+snapshot::snapshot!(State {
     start,
     end,
     room,
@@ -119,7 +128,6 @@ snapshot::snapshot!(Path {
     dtlb,
     stores,
 } keeps {
-    courses,
     tables,
     packet_bytes,
     packet_insts,
@@ -129,21 +137,8 @@ impl Path {
     pub fn new(preset: &Preset) -> Self {
         Self {
             courses: Vec::new(),
-            start: 0,
-            end: 0,
-            room: 0,
-            limit: 0,
-            seen: 0,
-            history: History::default(),
-            predictor: Predictor::new(preset),
-            returns: Returns::new(preset.predictor.returns),
-            page: u64::MAX,
-            itlb: Tlb::new(preset.itlb.entries),
-            dtlb: Tlb::new(preset.dtlb.entries),
-            tables: Tables::default(),
-            stores: Stores::new(),
-            packet_bytes: u64::from(preset.fetch.bytes),
-            packet_insts: preset.fetch.insts,
+            draft: Draft::new(),
+            state: State::new(preset),
         }
     }
 
@@ -163,36 +158,40 @@ impl Path {
 
     /// The hart walked its page tables for `va`.
     pub fn translated(&mut self, va: u64, walk: &PageWalk) {
-        self.tables.note(va, walk);
+        self.state.tables.note(va, walk);
     }
 
     /// Translations changed.
     pub fn flush_tlb(&mut self) {
-        self.itlb.clear();
-        self.dtlb.clear();
-        self.page = u64::MAX;
+        let state = &mut self.state;
+        state.itlb.clear();
+        state.dtlb.clear();
+        state.page = u64::MAX;
     }
 
     /// Follows a run, after those that were followed before; the words that it takes.
     #[inline(never)]
     pub fn follow(&mut self, run: &Run<'_>, followed: &mut Followed) -> Words {
-        // Aside, so that one can be referred to while the path changes.
-        let courses = std::mem::take(&mut self.courses);
+        let Self {
+            courses,
+            draft,
+            state,
+        } = self;
+        let mut writer = draft.begin();
         let mut accesses = run.accesses.iter();
-        let mut room = self.room;
-        let before = followed.words.len();
+        let mut room = state.room;
         followed.operands.extend_from_slice(run.operands);
         let mut steps = run.steps.iter();
         while let Some(step) = steps.next() {
             let Course { len, role } = courses[step.id.0 as usize];
             let pc = run.pc(step);
-            if over(pc, len, self.limit, room) {
-                let packet = self.packet(pc, len, run.page);
-                let packet = self.in_page(packet, run.translated, followed);
-                room = self.packet_insts;
-                followed.start(step.id, packet);
+            if over(pc, len, state.limit, room) {
+                let packet = state.packet(pc, len, run.page);
+                let packet = state.in_page(packet, run.translated, &mut followed.packet_walks);
+                room = state.packet_insts;
+                writer.start(step.id, packet);
             } else {
-                followed.go_on(step.id);
+                writer.go_on(step.id);
             }
             room -= 1;
             if role == Role::None {
@@ -201,67 +200,17 @@ impl Path {
             if matches!(role, Role::Load | Role::Store) {
                 // There is one for each.
                 if let Some(access) = accesses.next() {
-                    let found = self.access(role, access, run.translated, followed);
-                    followed.find(found);
+                    let walks = &mut followed.data_walks;
+                    writer.find(state.access(role, access, run.translated, walks));
                 }
             } else if role != Role::Flush {
                 let next = steps.as_slice().first();
                 let next = next.map_or(run.next_pc, |next| run.pc(next));
-                let forecast = self.turn(role, pc, len, next);
-                followed.forecast(&forecast);
+                writer.forecast(state.turn(role, pc, len, next));
             }
         }
-        self.room = room;
-        self.courses = courses;
-        followed.words_since(before)
-    }
-
-    /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
-    #[inline(always)]
-    fn in_page(&mut self, packet: Packet, translated: bool, followed: &mut Followed) -> Packet {
-        match translated && self.start >> 12 != self.page && self.fetch_page(followed) {
-            true => packet.that_walks(),
-            false => packet,
-        }
-    }
-
-    /// True, and notes what the walk reads, if the packet's page, which is not that of the last one, is not in the ITLB.
-    #[cold]
-    #[inline(never)]
-    fn fetch_page(&mut self, followed: &mut Followed) -> bool {
-        self.page = self.start >> 12;
-        lookup(
-            &mut self.itlb,
-            &self.tables,
-            self.start,
-            &mut followed.packet_walks,
-        )
-    }
-
-    /// A load or store that was executed.
-    #[inline(always)]
-    fn access(
-        &mut self,
-        role: Role,
-        access: &MemAccess,
-        translated: bool,
-        followed: &mut Followed,
-    ) -> Found {
-        let (pa, size) = (access.pa(), access.size());
-        let store = if role == Role::Store {
-            self.stores.push(pa, size);
-            Match::default()
-        } else {
-            self.stores.search(pa, size)
-        };
-        let walks = translated && !access.mmio() && self.walks(access.va, followed);
-        Found::new(pa, store, walks)
-    }
-
-    /// True, and notes what the walk reads, if the page of a data access is not in the TLB.
-    #[inline(always)]
-    fn walks(&mut self, va: u64, followed: &mut Followed) -> bool {
-        lookup(&mut self.dtlb, &self.tables, va, &mut followed.data_walks)
+        state.room = room;
+        followed.take(writer)
     }
 
     /// The next instruction is the one at `pc`, whose page is at physical address `page`; the packet that it starts.
@@ -273,13 +222,109 @@ impl Path {
         translated: bool,
         followed: &mut Followed,
     ) -> Option<Packet> {
-        let packet = over(pc, len, self.limit, self.room).then(|| {
-            let packet = self.packet(pc, len, page);
-            self.room = self.packet_insts;
-            self.in_page(packet, translated, followed)
+        let state = &mut self.state;
+        let packet = over(pc, len, state.limit, state.room).then(|| {
+            let packet = state.packet(pc, len, page);
+            state.room = state.packet_insts;
+            state.in_page(packet, translated, &mut followed.packet_walks)
         });
-        self.room -= 1;
+        state.room -= 1;
         packet
+    }
+
+    /// Passes the instruction that was fetched last.
+    pub fn pass(&mut self, executed: &Executed, followed: &mut Followed) -> Passed {
+        let Course { len, role } = self.courses[executed.id.0 as usize];
+        let state = &mut self.state;
+        let (mem, translated) = (&executed.mem, executed.translated);
+        let data_walks = &mut followed.data_walks;
+        let mut passed = Passed::default();
+        match role {
+            _ if executed.trap.is_some() => state.flush(),
+            Role::None => {}
+            Role::Load | Role::Store => {
+                passed.found = state.access(role, mem, translated, data_walks);
+            }
+            Role::Flush => {
+                // An atomic finds no store in the queue.
+                let accesses = mem.kind() != MemKind::None && !mem.mmio();
+                let walks = accesses && translated && state.walks(mem.va, data_walks);
+                passed.found = Found::new(mem.pa(), Match::default(), walks);
+                state.flush();
+            }
+            _ => passed.forecast = state.turn(role, executed.pc, len, executed.next_pc),
+        }
+        passed
+    }
+
+    /// Fetch restarts after a flush at commit.
+    pub fn flush(&mut self) {
+        self.state.flush();
+    }
+}
+
+impl State {
+    fn new(preset: &Preset) -> Self {
+        Self {
+            start: 0,
+            end: 0,
+            room: 0,
+            limit: 0,
+            seen: 0,
+            history: History::default(),
+            predictor: Predictor::new(preset),
+            returns: Returns::new(preset.predictor.returns),
+            page: u64::MAX,
+            itlb: Tlb::new(preset.itlb.entries),
+            dtlb: Tlb::new(preset.dtlb.entries),
+            tables: Tables::default(),
+            stores: Stores::new(),
+            packet_bytes: u64::from(preset.fetch.bytes),
+            packet_insts: preset.fetch.insts,
+        }
+    }
+
+    /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
+    #[inline(always)]
+    fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<Reads>) -> Packet {
+        match translated && self.start >> 12 != self.page && self.fetch_page(walks) {
+            true => packet.that_walks(),
+            false => packet,
+        }
+    }
+
+    /// True, and notes what the walk reads, if the packet's page, which is not that of the last one, is not in the ITLB.
+    #[cold]
+    #[inline(never)]
+    fn fetch_page(&mut self, walks: &mut Vec<Reads>) -> bool {
+        self.page = self.start >> 12;
+        lookup(&mut self.itlb, &self.tables, self.start, walks)
+    }
+
+    /// A load or store that was executed.
+    #[inline(always)]
+    fn access(
+        &mut self,
+        role: Role,
+        access: &MemAccess,
+        translated: bool,
+        walks: &mut Vec<Reads>,
+    ) -> Found {
+        let (pa, size) = (access.pa(), access.size());
+        let store = if role == Role::Store {
+            self.stores.push(pa, size);
+            Match::default()
+        } else {
+            self.stores.search(pa, size)
+        };
+        let walks = translated && !access.mmio() && self.walks(access.va, walks);
+        Found::new(pa, store, walks)
+    }
+
+    /// True, and notes what the walk reads, if the page of a data access is not in the TLB.
+    #[inline(always)]
+    fn walks(&mut self, va: u64, walks: &mut Vec<Reads>) -> bool {
+        lookup(&mut self.dtlb, &self.tables, va, walks)
     }
 
     /// Starts a packet with the instruction at `pc`.
@@ -339,28 +384,8 @@ impl Path {
         }
     }
 
-    /// Passes the instruction that was fetched last.
-    pub fn pass(&mut self, executed: &Executed, followed: &mut Followed) -> Passed {
-        let Course { len, role } = self.courses[executed.id.0 as usize];
-        let (mem, translated) = (&executed.mem, executed.translated);
-        let mut passed = Passed::default();
-        match role {
-            _ if executed.trap.is_some() => self.flush(),
-            Role::None => {}
-            Role::Load | Role::Store => passed.found = self.access(role, mem, translated, followed),
-            Role::Flush => {
-                // An atomic finds no store in the queue.
-                let accesses = mem.kind() != MemKind::None && !mem.mmio();
-                let walks = accesses && translated && self.walks(mem.va, followed);
-                passed.found = Found::new(mem.pa(), Match::default(), walks);
-                self.flush();
-            }
-            _ => passed.forecast = self.turn(role, executed.pc, len, executed.next_pc),
-        }
-        passed
-    }
-
-    #[inline(always)]
+    /// Not inlined: it needs all of the host's registers.
+    #[inline(never)]
     fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
         let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
         let (at, bank) = (Place::new(pc.max(self.start)), u8::from(second));
@@ -423,7 +448,7 @@ impl Path {
     }
 
     /// Fetch restarts after a flush at commit: the history is cleared too (`exu/core.scala:410`).
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         self.limit = 0;
         self.history = History::default();
     }

@@ -182,92 +182,103 @@ pub(crate) enum Last {
 pub(crate) struct Forecast {
     /// Where it stands in its packet.
     pub at: Place,
-    /// Where it went, the low half.
-    pub next: u32,
-    bits: u16,
+    /// The low half: that of where it went. Above it flags.
+    rest: u64,
 }
 
 impl Forecast {
-    const BANK: u16 = 1;
-    const TAKEN: u16 = 1 << 1;
-    const FALLS: u16 = 1 << 2;
-    const BASE: u16 = 1 << 3;
-    const KNOWN: u16 = 1 << 4;
-    const LEAVES: u16 = 1 << 5;
-    const GOES_RIGHT: u16 = 1 << 6;
-    const SEES: u16 = 1 << 7;
-    const TARGET: u16 = 1 << 8;
-    const WRONG: u16 = 1 << 9;
-    const AS_F2: u16 = 1 << 10;
+    const BANK: u64 = 1 << 32;
+    const TAKEN: u64 = 1 << 33;
+    const FALLS: u64 = 1 << 34;
+    const BASE: u64 = 1 << 35;
+    const KNOWN: u64 = 1 << 36;
+    const LEAVES: u64 = 1 << 37;
+    const GOES_RIGHT: u64 = 1 << 38;
+    const SEES: u64 = 1 << 39;
+    const TARGET: u64 = 1 << 40;
+    const WRONG: u64 = 1 << 41;
+    const AS_F2: u64 = 1 << 42;
 
     #[inline(always)]
     fn new(at: Place, branch: &Taught, base: bool, found: Known) -> Self {
         let f2 = found.stage(branch, base);
-        let bit = |bit: u16, set: bool| if set { bit } else { 0 };
-        Self {
-            at,
-            next: branch.target,
-            bits: bit(Self::TAKEN, branch.taken)
-                | bit(Self::BASE, base)
-                | bit(Self::KNOWN, found.hit)
-                | bit(Self::LEAVES, f2.leaves)
-                | bit(Self::GOES_RIGHT, f2.right)
-                | bit(Self::SEES, f2.sees)
-                | bit(Self::TARGET, f2.target),
-        }
+        let rest = u64::from(branch.target)
+            | flags(Self::TAKEN, branch.taken)
+            | flags(Self::BASE, base)
+            | flags(Self::KNOWN, found.hit)
+            | flags(Self::LEAVES, f2.leaves)
+            | flags(Self::GOES_RIGHT, f2.right)
+            | flags(Self::SEES, f2.sees)
+            | flags(Self::TARGET, f2.target);
+        Self { at, rest }
+    }
+
+    /// The same of a conditional branch that the BTB has as one; `target`: with where it went.
+    #[inline(always)]
+    fn of_known(at: Place, branch: &Taught, base: bool, target: bool) -> Self {
+        let rest = u64::from(branch.target)
+            | Self::KNOWN
+            | Self::SEES
+            | flags(Self::TAKEN, branch.taken)
+            | flags(Self::BASE | Self::LEAVES, base)
+            | flags(Self::GOES_RIGHT | Self::TARGET, target);
+        Self { at, rest }
+    }
+
+    /// The same with these flags too, if `set`.
+    #[inline(always)]
+    fn with(self, flags: u64, set: bool) -> Self {
+        let rest = self.rest | self::flags(flags, set);
+        Self { rest, ..self }
     }
 
     /// The same of one that stands in that bank of its packet.
     #[inline(always)]
     pub fn in_bank(self, bank: u8) -> Self {
-        let bits = self.bits | (u16::from(bank) * Self::BANK);
-        Self { bits, ..self }
+        self.with(Self::BANK, bank != 0)
     }
 
     /// The same of one with which F3 does that.
     #[inline(always)]
     pub fn in_the_end(self, last: Last) -> Self {
-        let bits = self.bits
-            | match last {
-                Last::Right => 0,
-                Last::Wrong => Self::WRONG,
-                Last::AsF2 => Self::AS_F2,
-            };
-        Self { bits, ..self }
+        self.with(Self::WRONG, last == Last::Wrong)
+            .with(Self::AS_F2, last == Last::AsF2)
     }
 
     /// The same of one that goes to the packet that follows in memory, if `falls`.
     #[inline(always)]
     pub fn that_falls(self, falls: bool) -> Self {
-        let bits = self.bits | if falls { Self::FALLS } else { 0 };
-        Self { bits, ..self }
+        self.with(Self::FALLS, falls)
     }
 
     /// It in two words.
     #[inline(always)]
     pub fn words(&self) -> [u64; 2] {
-        [self.at.0, u64::from(self.next) | u64::from(self.bits) << 32]
+        [self.at.0, self.rest]
     }
 
     /// The one that gave these words.
     #[inline(always)]
     pub fn from_words([at, rest]: [u64; 2]) -> Self {
-        Self {
-            at: Place(at),
-            next: rest as u32,
-            bits: (rest >> 32) as u16,
-        }
+        let at = Place(at);
+        Self { at, rest }
     }
 
     #[inline(always)]
-    fn is(&self, bits: u16) -> bool {
-        self.bits & bits != 0
+    fn is(&self, flags: u64) -> bool {
+        self.rest & flags != 0
+    }
+
+    /// Where it went, the low half.
+    #[inline(always)]
+    pub fn next(&self) -> u32 {
+        self.rest as u32
     }
 
     /// Bank of its packet.
     #[inline(always)]
     pub fn bank(&self) -> u8 {
-        (self.bits & Self::BANK) as u8
+        u8::from(self.is(Self::BANK))
     }
 
     /// It left the packet.
@@ -355,19 +366,23 @@ impl Predictor {
         let base = self.bimodal.branch(at, taken);
         let branch = Taught::branch(taken, target as u32);
         let found = self.btb.find(at);
-        if !found.same(&branch) {
+        let known = found.hit & found.conditional;
+        let target = found.target == branch.target;
+        let forecast = if known & (target | !taken) {
+            Forecast::of_known(at, &branch, base, target)
+        } else {
             self.btb.write(at, found, &branch);
-        }
+            Forecast::new(at, &branch, base, found)
+        };
         let mut direction = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => base,
         };
         if let Some(loops) = &mut self.loops {
             // Not modelled: that the loop predictor also counts what only the micro BTB knows.
-            let known = found.hit & found.conditional;
             direction = loops.branch(at, known, direction, taken);
         }
-        Forecast::new(at, &branch, base, found).in_the_end(if direction == taken {
+        forecast.in_the_end(if direction == taken {
             Last::Right
         } else {
             Last::Wrong
@@ -385,6 +400,12 @@ impl Predictor {
         }
         Forecast::new(at, &jump, base, found)
     }
+}
+
+/// These flags, if they are set.
+#[inline(always)]
+fn flags(flags: u64, set: bool) -> u64 {
+    u64::from(set).wrapping_neg() & flags
 }
 
 /// Two-bit saturating counter.
