@@ -102,16 +102,6 @@ impl Batch {
         self.instructions = 0;
         self.question = Question::Nothing;
     }
-
-    /// Becomes the same: all at once, which is quickest where another processor has read this or written that.
-    pub fn copy(&mut self, other: &Self) {
-        self.calls.clone_from(&other.calls);
-        self.followed.copy(&other.followed);
-        self.defined.clone_from(&other.defined);
-        self.retired.clone_from(&other.retired);
-        self.instructions = other.instructions;
-        self.question = other.question;
-    }
 }
 
 /// The half that keeps time, doing what batches say.

@@ -112,7 +112,7 @@ impl Queue<'_> {
     /// Gives the batch to the core.
     fn send(&mut self) {
         self.look_whether_quiet();
-        self.way.send(&self.batch, self.instructions);
+        self.way.send(&mut self.batch, self.instructions);
         self.batch.clear();
         self.most = (2 * self.most).min(STEPS);
         self.sent += 1;

@@ -35,8 +35,9 @@ const REST: Duration = Duration::from_micros(50);
 
 /// A way for batches.
 pub(super) trait Way {
-    /// Gives a batch to the core, after which that has had `instructions`. Waits until fewer than [`BATCHES`] are on their way.
-    fn send(&mut self, batch: &Batch, instructions: u64);
+    /// Gives a batch to the core, after which that has had `instructions`, for another one, to be cleared. Waits until fewer
+    /// than [`BATCHES`] are on their way.
+    fn send(&mut self, batch: &mut Batch, instructions: u64);
     /// The cycle to which batch `number` (from 1) took the core: one of the last [`BATCHES`]. Waits until it is done.
     fn came_to(&mut self, number: u64) -> u64;
     /// The core's answer to the last batch, once it is done.
@@ -63,7 +64,7 @@ impl<'a, S: CommitSink> Here<'a, S> {
 }
 
 impl<S: CommitSink> Way for Here<'_, S> {
-    fn send(&mut self, batch: &Batch, _instructions: u64) {
+    fn send(&mut self, batch: &mut Batch, _instructions: u64) {
         let (cycle, answer) = self.server.serve(batch);
         self.sent += 1;
         self.came_to[(self.sent % BATCHES) as usize] = cycle;
@@ -247,12 +248,12 @@ impl Sender<'_> {
 }
 
 impl Way for Sender<'_> {
-    fn send(&mut self, batch: &Batch, instructions: u64) {
+    fn send(&mut self, batch: &mut Batch, instructions: u64) {
         let number = self.sent + 1;
         if number > BATCHES {
             self.wait_for(number - BATCHES);
         }
-        self.link.batch(number).copy(batch);
+        std::mem::swap(&mut *self.link.batch(number), batch);
         self.until[(number % (BATCHES + 1)) as usize] = instructions;
         self.sent = number;
         self.link.hart.0.sent.store(number, Release);

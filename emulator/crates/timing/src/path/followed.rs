@@ -167,14 +167,6 @@ impl Followed {
         }
     }
 
-    /// Becomes a copy of `other`.
-    pub fn copy(&mut self, other: &Self) {
-        self.words.clone_from(&other.words);
-        self.operands.clone_from(&other.operands);
-        self.packet_walks.clone_from(&other.packet_walks);
-        self.data_walks.clone_from(&other.data_walks);
-    }
-
     /// Empties it.
     pub fn clear(&mut self) {
         self.words.clear();
