@@ -6,29 +6,39 @@ use isa::{DecodedInst, InstClass, StaticInst};
 use crate::Preset;
 use crate::schedule::lane;
 
-/// How an instruction goes through the back end.
+/// How an instruction goes through the back end. A bit each: see [`Kind::is`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 pub(crate) enum Kind {
     /// One cycle on any integer port.
-    Alu,
+    Alu = 1 << 0,
     /// One issue, one latency.
-    Simple,
+    Simple = 1 << 1,
     /// Unpipelined integer division.
-    Divide,
+    Divide = 1 << 2,
     /// Unpipelined FP division or square root.
-    FpDivide,
+    FpDivide = 1 << 3,
     /// Conditional branch.
-    Branch,
+    Branch = 1 << 4,
     /// Jump.
-    Jump,
+    Jump = 1 << 5,
     /// Load.
-    Load,
+    Load = 1 << 6,
     /// Store.
-    Store,
+    Store = 1 << 7,
     /// Dispatches into an empty ROB and flushes on commit.
-    Unique,
+    Unique = 1 << 8,
     /// Always traps.
-    Trap,
+    Trap = 1 << 9,
+}
+
+impl Kind {
+    /// Tests of a bit each the host predicts each by itself. Of comparisons the compiler makes one jump by kind, which is
+    /// slower.
+    #[inline(always)]
+    pub fn is(self, kind: Self) -> bool {
+        self as u16 & kind as u16 != 0
+    }
 }
 
 /// Port bits of [`crate::schedule::Schedule`].

@@ -267,12 +267,12 @@ impl<S: CommitSink> Pipeline<S> {
                 walk = followed.packet_walk(starts);
             }
             self.decode(packet, walk);
-            // Tests that the host predicts each by itself are quicker than one jump by kind.
-            if fact.kind == Kind::Alu {
+            let kind = fact.kind;
+            if kind.is(Kind::Alu) {
                 self.alu(fact, id);
-            } else if fact.kind == Kind::Branch {
+            } else if kind.is(Kind::Branch) {
                 self.branch(fact, id, &steps.forecast());
-            } else if matches!(fact.kind, Kind::Load | Kind::Store) {
+            } else if kind.is(Kind::Load) | kind.is(Kind::Store) {
                 let found = steps.found();
                 let access = &Access {
                     id,
@@ -281,16 +281,16 @@ impl<S: CommitSink> Pipeline<S> {
                     store: found.store(),
                     walk: followed.data_walk(found),
                 };
-                match fact.kind {
-                    Kind::Load => self.load(fact, access),
-                    _ => self.store(fact, access),
+                match kind.is(Kind::Load) {
+                    true => self.load(fact, access),
+                    false => self.store(fact, access),
                 }
-            } else if fact.kind == Kind::Jump {
+            } else if kind.is(Kind::Jump) {
                 self.jump(fact, id, &steps.forecast());
-            } else if matches!(fact.kind, Kind::Divide | Kind::FpDivide) {
-                let operand = match fact.kind {
-                    Kind::Divide => followed.operand(),
-                    _ => Operand::default(),
+            } else if kind.is(Kind::Divide) | kind.is(Kind::FpDivide) {
+                let operand = match kind.is(Kind::Divide) {
+                    true => followed.operand(),
+                    false => Operand::default(),
                 };
                 self.divide(fact, id, &operand);
             } else {
