@@ -33,8 +33,8 @@ pub struct Lines<'a> {
     pub raised: &'a SharedCycle,
     /// and this is brought forward to it when the hart looks.
     pub irq_at: &'a SharedCycle,
-    /// Does something else, some 100 µs of it, if there is anything that the other thread does not do: with two threads,
-    /// whichever has to wait for the other.
+    /// Does something else, some microseconds of it, if there is anything that the other thread does not do: with two
+    /// threads, whichever has to wait for the other.
     pub spare: &'a (dyn Fn(Spare) -> bool + Sync),
 }
 

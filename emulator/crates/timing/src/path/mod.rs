@@ -7,7 +7,7 @@ mod stores;
 mod tables;
 mod tlb;
 
-use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, Run, StaticInst};
+use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst};
 
 use crate::Preset;
 use crate::facts::{self, Link};
@@ -177,6 +177,7 @@ impl Path {
             draft,
             state,
         } = self;
+        debug_assert!(run.steps.len() <= RUN_STEPS);
         let mut writer = draft.begin();
         let mut accesses = run.accesses.iter();
         let mut room = state.room;
@@ -384,7 +385,8 @@ impl State {
         }
     }
 
-    /// Not inlined: it needs all of the host's registers.
+    /// What becomes of a branch or jump whose next instruction is at `next`. Not inlined: it needs all of the host's registers,
+    /// as does the loop that it is called from.
     #[inline(never)]
     fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
         let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
