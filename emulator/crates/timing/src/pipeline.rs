@@ -128,24 +128,16 @@ impl<S> Pipeline<S> {
     #[inline(always)]
     pub(crate) fn decode(&mut self, packet: Option<Packet>, walk: Option<&Reads>) -> u64 {
         self.mark = 0;
-        if packet.is_some() | self.front.buffer.ended() {
-            self.start(packet, walk);
-        }
-        self.front.decode()
-    }
-
-    /// The next instruction starts a packet, a row, or both.
-    #[inline(never)]
-    fn start(&mut self, packet: Option<Packet>, walk: Option<&Reads>) {
         if let Some(packet) = packet {
             self.packet(packet, walk);
         }
         if self.front.buffer.ended() {
             self.start_row();
         }
+        self.front.decode()
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn packet(&mut self, packet: Packet, reads: Option<&Reads>) {
         let Lsu {
             walk, l1d, lower, ..
@@ -165,7 +157,7 @@ impl<S> Pipeline<S> {
     }
 
     /// A decode group, and its ROB row.
-    #[inline(always)]
+    #[inline(never)]
     fn start_row(&mut self) {
         let decoded = self.front.start_group(self.window.dispatched);
         self.window
