@@ -206,13 +206,18 @@ proptest::proptest! {
     fn commits_at_once_are_those_one_by_one(
         runs in proptest::collection::vec(
             (proptest::collection::vec(0..4u64, 1..128), 0..8u8, 0..8u8),
-            60..90,
-        )
+            40..80,
+        ),
+        // These fill two batches at least, which no flush cuts short.
+        long in proptest::collection::vec(
+            (proptest::collection::vec(0..4u64, 110..128), 0..8u8, 1..8u8),
+            40..45,
+        ),
     ) {
         let (mut at_once, stream) = recording(HartId(0), 0, 256);
         let (mut one_by_one, expected) = recording(HartId(0), 0, 256);
         let (mut cycle, mut group) = (0, false);
-        for (deltas, trap, flush) in runs {
+        for (deltas, trap, flush) in runs.into_iter().chain(long) {
             let from = cycle;
             let mut run = Vec::new();
             for (n, delta) in deltas.iter().enumerate() {
@@ -240,6 +245,9 @@ proptest::proptest! {
         proptest::prop_assert_eq!(recent(&at_once), recent(&one_by_one));
         proptest::prop_assert_eq!(at_once.finish(), one_by_one.finish());
         let batches: Vec<Batch> = stream.collect();
+        proptest::prop_assert!(batches.len() > 2);
+        let full = batches.iter().filter(|batch| batch.records.len() >= BATCH_RECORDS);
+        proptest::prop_assert!(full.count() >= 2);
         proptest::prop_assert_eq!(batches, expected.collect::<Vec<_>>());
     }
 }
