@@ -35,8 +35,8 @@ const REST: Duration = Duration::from_micros(50);
 
 /// A way for batches.
 pub(super) trait Way {
-    /// Gives a batch to the core, after which that has had `instructions`, for another one, to be cleared. Waits until fewer
-    /// than [`BATCHES`] are on their way.
+    /// Gives a batch to the core, after which that has had `instructions`. Leaves one that was done, to be cleared. Waits until
+    /// fewer than [`BATCHES`] are on their way.
     fn send(&mut self, batch: &mut Batch, instructions: u64);
     /// The cycle to which batch `number` (from 1) took the core: one of the last [`BATCHES`]. Waits until it is done.
     fn came_to(&mut self, number: u64) -> u64;

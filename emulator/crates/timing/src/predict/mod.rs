@@ -366,9 +366,8 @@ impl Predictor {
         let base = self.bimodal.branch(at, taken);
         let branch = Taught::branch(taken, target as u32);
         let found = self.btb.find(at);
-        let known = found.hit & found.conditional;
-        let target = found.target == branch.target;
-        let forecast = if known & (target | !taken) {
+        let forecast = if found.same(&branch) {
+            let target = found.target == branch.target;
             Forecast::of_known(at, &branch, base, target)
         } else {
             self.btb.write(at, found, &branch);
@@ -380,6 +379,7 @@ impl Predictor {
         };
         if let Some(loops) = &mut self.loops {
             // Not modelled: that the loop predictor also counts what only the micro BTB knows.
+            let known = found.hit & found.conditional;
             direction = loops.branch(at, known, direction, taken);
         }
         forecast.in_the_end(if direction == taken {
