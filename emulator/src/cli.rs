@@ -153,7 +153,7 @@ pub struct BootArgs {
     /// Functional (fast) or under the timing core.
     #[arg(long, value_enum, default_value = "functional")]
     pub mode: Mode,
-    /// What functional mode translates to host code; the guest cannot tell.
+    /// What is translated to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
@@ -197,7 +197,7 @@ pub struct ExecArgs {
     /// Functional or under the timing core.
     #[arg(long, value_enum, default_value = "functional")]
     pub mode: Mode,
-    /// What functional mode translates to host code; the guest cannot tell.
+    /// What is translated to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
     /// Core preset: a name or a file.

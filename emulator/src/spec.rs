@@ -106,7 +106,7 @@ pub enum Mode {
     Functional,
 }
 
-/// What functional mode translates to host code; the guest cannot tell.
+/// What is translated to host code; the guest cannot tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Translator {
@@ -182,7 +182,7 @@ pub struct Run {
     /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
     /// command runs; with the region `run` everything is functional.
     pub boot: Mode,
-    /// What a functional boot translates to host code.
+    /// What is translated to host code.
     pub translator: Translator,
     /// Threads of the host that simulate under the timing core. Not part of what a run is: results are the same.
     #[serde(skip_serializing)]

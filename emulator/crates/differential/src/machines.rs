@@ -34,6 +34,8 @@ pub enum Mode {
     Translated,
     /// Under the default timing core.
     Timing,
+    /// The same, translated as soon as it repeats.
+    TimingTranslated,
 }
 
 /// Both machines, ready to run programs.
@@ -199,14 +201,16 @@ impl Machines {
             .context("the program does not fit")?;
         let mut hart = Hart::new(0);
         hart.set_extensions(self.extensions);
-        if mode == Mode::Translated {
+        if matches!(mode, Mode::Translated | Mode::TimingTranslated) {
             hart.set_translate(Translate::Everything)?;
         }
         hart.set_pc(elf.entry);
         let limit = Limit::instructions(10_000_000 + runs * 10_000);
         let exit = match mode {
             Mode::Functional | Mode::Translated => hart.run(&mut bus, &mut Untimed, limit),
-            Mode::Timing => hart.run(&mut bus, &mut Core::new(&self.preset, Nowhere), limit),
+            Mode::Timing | Mode::TimingTranslated => {
+                hart.run(&mut bus, &mut Core::new(&self.preset, Nowhere), limit)
+            }
         };
         if exit != RunExit::Exit(Exit::Host(0)) {
             bail!("tipsim ({mode:?}) ended with {exit:?} at {:#x}", hart.pc());

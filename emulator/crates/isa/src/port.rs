@@ -50,6 +50,7 @@ pub enum MemKind {
 
 /// A data access, in 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct MemAccess {
     /// Virtual address of the first byte.
     pub va: u64,
@@ -64,13 +65,22 @@ impl MemAccess {
     /// An access of `size` bytes (1, 2, 4, 8 or 16); `mmio`: to device registers (uncached, not speculated).
     #[inline(always)]
     pub const fn new(kind: MemKind, va: u64, pa: u64, size: u8, mmio: bool) -> Self {
-        debug_assert!(size.is_power_of_two() && size <= 16);
-        let above = kind as u64 | (size.trailing_zeros() as u64) << 2 | (mmio as u64) << 5;
         Self {
             va,
-            packed: pa & ((1 << PA_BITS) - 1) | above << PA_BITS,
+            packed: pa & ((1 << PA_BITS) - 1) | Self::above(kind, size, mmio),
         }
     }
+
+    /// What stands above the physical address in its second word, for translated code, which writes both.
+    #[inline(always)]
+    pub const fn above(kind: MemKind, size: u8, mmio: bool) -> u64 {
+        debug_assert!(size.is_power_of_two() && size <= 16);
+        let above = kind as u64 | (size.trailing_zeros() as u64) << 2 | (mmio as u64) << 5;
+        above << PA_BITS
+    }
+
+    /// Offset of that word.
+    pub const PACKED: usize = std::mem::offset_of!(Self, packed);
 
     /// Physical address of the first byte.
     #[inline(always)]
@@ -141,6 +151,7 @@ pub const RUN_STEPS: usize = 128;
 
 /// One instruction of a [`Run`].
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Step {
     /// Static instruction.
     pub id: StaticId,

@@ -29,6 +29,7 @@ use crate::{Bus, RAM_BASE};
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use run::{Limit, RunExit};
+pub(crate) use timed::{Accesses, RunBuffer, RunLength};
 pub use together::{run_timed_together, run_together};
 
 /// Where instructions as they are executed write what goes to `x0`.
@@ -83,7 +84,7 @@ pub struct Hart {
     /// What a timing model gets of the instruction that is executing.
     pub(crate) executed: Executed,
     /// Its data access, and those before it in its run.
-    pub(crate) accesses: timed::Accesses,
+    pub(crate) accesses: Accesses,
     /// Cycle in which it was decoded; one before `exact_from` may be too late.
     pub(crate) decoded_at: u64,
     pub(crate) exact_from: u64,
@@ -94,7 +95,7 @@ pub struct Hart {
     pub(crate) alone_until: u64,
     /// Room for instructions that are executed and not timed yet. `None` while they are executed: whatever has to be
     /// seen in its cycle must wait.
-    pub(crate) run: Option<Box<timed::RunBuffer>>,
+    pub(crate) run: Option<Box<RunBuffer>>,
     /// Physical address minus host address of RAM.
     pub(crate) host_to_pa: u64,
 
@@ -138,10 +139,11 @@ pub struct Hart {
     pub(crate) spaces: Spaces,
     /// What translated code works with.
     pub(crate) frame: Frame,
-    /// Translates hot code of untimed runs.
+    /// Translates hot code.
     pub(crate) translator: Option<Box<Translator>>,
-    /// Arrivals that make a slot hot.
+    /// Arrivals that make a slot hot, in untimed runs and in timed ones.
     pub(crate) hot_after: u16,
+    pub(crate) hot_in_runs_after: u16,
     pub(crate) debug: debug::Debug,
     /// The last page that was fetched from one instruction at a time; it is never filled.
     pub(crate) strict_page: Rc<CodePage>,
@@ -203,6 +205,7 @@ impl Snapshot for Hart {
             stop_at_regions: _,
             translator: _,
             hot_after: _,
+            hot_in_runs_after: _,
             debug: _,
             extensions: _,
         } = self;
@@ -257,7 +260,7 @@ impl Hart {
                 trap: None,
                 translated: false,
             },
-            accesses: timed::Accesses::default(),
+            accesses: Accesses::default(),
             decoded_at: 0,
             exact_from: 0,
             in_turns: false,
@@ -291,6 +294,7 @@ impl Hart {
             frame: Frame::new(),
             translator: None,
             hot_after: NEVER,
+            hot_in_runs_after: NEVER,
             debug: debug::Debug::default(),
             strict_page: CodePage::unlisted(0),
             extensions: Extensions::ALL,

@@ -29,8 +29,8 @@ macro_rules! dispatch {
 /// The same for a run, which ends before an instruction that cannot be part of it. That executes again
 /// by itself: a trap, or a device register that was not accessed, has changed nothing.
 macro_rules! dispatch_in_run {
-    ($hart:ident, $env:ident, $slot:ident, $at:ident, $buffer:ident, $length:ident, $done:lifetime, $ends:lifetime;
-        $($variant:ident $method:ident,)*) => {
+    ($hart:ident, $env:ident, $page:ident, $slot:ident, $at:ident, $buffer:ident, $length:ident, $done:lifetime, $hot:lifetime,
+        $ends:lifetime; $($variant:ident $method:ident,)*) => {
         match $slot.op() {
             $(Op::$variant => {
                 if const { Op::$variant.class().serialises() } {
@@ -44,6 +44,9 @@ macro_rules! dispatch_in_run {
                         if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
                             $buffer.operands[$length.operands] = $hart.executed.operand;
                             $length.operands += 1;
+                        }
+                        if const { Op::$variant.class().is_control_flow() } && $hart.is_hot_in_run($page, next) {
+                            break $hot next;
                         }
                         break $done next;
                     }
@@ -74,18 +77,29 @@ impl Default for RunBuffer {
     }
 }
 
+impl RunBuffer {
+    /// The end of so many steps.
+    pub fn steps_up_to(&mut self, count: usize) -> *mut Step {
+        self.steps[..count].as_mut_ptr_range().end
+    }
+
+    pub fn set_operand(&mut self, number: usize, operand: Operand) {
+        self.operands[number] = operand;
+    }
+}
+
 /// How much of a [`RunBuffer`] is used.
 #[derive(Clone, Copy, Default)]
-struct RunLength {
-    steps: usize,
-    operands: usize,
+pub(crate) struct RunLength {
+    pub steps: usize,
+    pub operands: usize,
 }
 
 /// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
 /// after they were written in pieces has the host wait until the pieces have left its store queue.
 pub(crate) struct Accesses {
-    accesses: [MemAccess; RUN_STEPS],
-    kept: usize,
+    pub accesses: [MemAccess; RUN_STEPS],
+    pub kept: usize,
 }
 
 impl Default for Accesses {
@@ -106,7 +120,7 @@ impl Accesses {
 
     /// The next access is another instruction's.
     #[inline(always)]
-    fn keep(&mut self) {
+    pub fn keep(&mut self) {
         self.kept += 1;
     }
 
@@ -225,9 +239,16 @@ impl Hart {
         let mut length = RunLength::default();
         hart.accesses.begin();
         let mut pc = pc;
+        let mut is_hot = hart.is_hot_in_run(page, pc);
         loop {
-            pc = hart.execute_run(env, (page, ids), pc, &mut buffer, &mut length, most);
-            if length.steps == most || !hart.decode_in_run(env, page, pc) {
+            while is_hot && length.steps < most {
+                let place = (page.slot(pc), pc);
+                let run = hart.run_in_run(env, (page, ids), place, &mut buffer, &mut length, most);
+                (pc, is_hot) = run.unwrap_or((pc, false));
+                is_hot = is_hot && hart.is_hot_in_run(page, pc);
+            }
+            (pc, is_hot) = hart.execute_run(env, (page, ids), pc, &mut buffer, &mut length, most);
+            if length.steps == most || !is_hot && !hart.decode_in_run(env, page, pc) {
                 break;
             }
         }
@@ -250,7 +271,15 @@ impl Hart {
         (length.steps != 0).then_some(pc)
     }
 
-    /// Executes what of a run is decoded, until it is as long as it may be; the next pc.
+    /// Code for what is executed at `pc` is there, or worth to be made.
+    #[inline(always)]
+    fn is_hot_in_run(&self, page: &FetchPage, pc: u64) -> bool {
+        let index = page.slot(pc);
+        index < SLOTS && page.code.is_hot(index, self.hot_in_runs_after)
+    }
+
+    /// Executes what of a run is decoded, until it is as long as it may be, or goes on where [`Self::is_hot_in_run`]; the next
+    /// pc, and whether that is.
     #[inline(never)]
     fn execute_run<T: TimingModel>(
         &mut self,
@@ -260,13 +289,14 @@ impl Hart {
         buffer: &mut RunBuffer,
         run: &mut RunLength,
         most: usize,
-    ) -> u64 {
+    ) -> (u64, bool) {
         let hart = self;
         let ids: &[Cell<u32>; SLOTS] = &ids.ids;
         let slots: &[Slot; SLOTS] = &page.code.slots;
         let (vpage, count) = (page.vpage, hart.count);
         let mut pc = pc;
         let mut length = *run;
+        let mut is_hot = false;
         'ends: while length.steps < most {
             let index = (pc.wrapping_sub(vpage) >> 1) as usize;
             if index >= SLOTS {
@@ -286,22 +316,30 @@ impl Hart {
                 count: count + length.steps as u64,
             };
             pc = 'done: {
-                isa::for_each_op!(
-                    dispatch_in_run,
-                    hart,
-                    env,
-                    slot,
-                    at,
-                    buffer,
-                    length,
-                    'done,
-                    'ends
-                )
+                let next = 'hot: {
+                    isa::for_each_op!(
+                        dispatch_in_run,
+                        hart,
+                        env,
+                        page,
+                        slot,
+                        at,
+                        buffer,
+                        length,
+                        'done,
+                        'hot,
+                        'ends
+                    )
+                };
+                is_hot = true;
+                length.steps += 1;
+                pc = next;
+                break 'ends;
             };
             length.steps += 1;
         }
         *run = length;
-        pc
+        (pc, is_hot)
     }
 
     /// Times and executes one instruction. Gives the next pc.

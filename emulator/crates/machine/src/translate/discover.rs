@@ -5,10 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use isa::{DecodedInst, InstClass, Op};
 
+use super::Use;
 use crate::code_cache::{SLOTS, Slot};
 
 /// Instructions of a region at most.
 const MAX_INSTRUCTIONS: usize = 256;
+/// The same in runs: those end anywhere, so that many regions have much in common.
+const MAX_IN_RUNS: usize = 64;
 
 /// An instruction and the slot where it stands.
 #[derive(Clone, Copy)]
@@ -78,14 +81,18 @@ impl Block {
 
 /// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is
 /// for the interpreter, or the blocks are too long.
-pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
+pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize, of: Use) -> Vec<Block> {
+    let most = match of {
+        Use::Untimed => MAX_INSTRUCTIONS,
+        Use::Runs => MAX_IN_RUNS,
+    };
     let mut leaders = BTreeSet::from([entry]);
     let mut reached = HashSet::new();
     let mut open = vec![entry];
     while let Some(leader) = open.pop() {
         let mut index = leader;
-        while let Some(placed) = translatable(slots, index)
-            && reached.len() < MAX_INSTRUCTIONS
+        while let Some(placed) = translatable(slots, index, of)
+            && reached.len() < most
             && reached.insert(index)
         {
             let class = placed.inst.class;
@@ -100,7 +107,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
                 }
             };
             for next in next {
-                if translatable(slots, next).is_some() && leaders.insert(next) {
+                if translatable(slots, next, of).is_some() && leaders.insert(next) {
                     open.push(next);
                 }
             }
@@ -112,7 +119,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
     let starts = leaders.contains(&entry).then_some(entry);
     let starts = starts.into_iter().chain(rest);
     let blocks: Vec<Block> = starts
-        .map(|start| block(slots, start, &leaders, &reached))
+        .map(|start| block(slots, start, of, &leaders, &reached))
         .collect();
     // Blocks that decode the same bytes from different places can have much in common. A region that does not fit
     // between two checks of the interpreter would never get past its own first check.
@@ -123,6 +130,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize) -> Vec<Block> {
 fn block(
     slots: &[Slot; SLOTS],
     start: usize,
+    of: Use,
     leaders: &BTreeSet<usize>,
     reached: &HashSet<usize>,
 ) -> Block {
@@ -132,7 +140,8 @@ fn block(
         if index != start && leaders.contains(&index) {
             break End::Next(index);
         }
-        let Some(placed) = translatable(slots, index).filter(|_| reached.contains(&index)) else {
+        let Some(placed) = translatable(slots, index, of).filter(|_| reached.contains(&index))
+        else {
             break End::Leave(index);
         };
         match placed.inst.class {
@@ -147,15 +156,16 @@ fn block(
 }
 
 /// The instruction at a slot, unless the interpreter has to execute it: it was not decoded, has effects beyond
-/// registers and memory, or writes two registers.
-fn translatable(slots: &[Slot; SLOTS], index: usize) -> Option<Placed> {
+/// registers and memory, writes two registers, or cannot be part of a run.
+fn translatable(slots: &[Slot; SLOTS], index: usize, of: Use) -> Option<Placed> {
     let inst = slots.get(index)?.get();
     let atomic = matches!(
         inst.class,
         InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional
     );
     let plain = !inst.class.serialises() && inst.op != Op::Illegal;
-    let fits = inst.len != 0 && inst.op != Op::AmocasQ && (plain || atomic || inst.op == Op::Fence);
+    let untimed = (atomic && inst.op != Op::AmocasQ) || inst.op == Op::Fence;
+    let fits = inst.len != 0 && (plain || (untimed && of == Use::Untimed));
     fits.then_some(Placed { index, inst })
 }
 
@@ -186,7 +196,7 @@ mod tests {
             slots[at] = Slot::new(isa::decode(LUI));
             slots[at + 1] = Slot::new(isa::decode(LUI >> 16));
         }
-        discover(&slots, 0)
+        discover(&slots, 0, Use::Untimed)
     }
 
     #[test]

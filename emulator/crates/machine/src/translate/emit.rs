@@ -10,11 +10,14 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use isa::{InstClass, Op, Reg};
 
+use super::Use;
 use super::discover::{Block, End, Placed};
 use super::float;
 use super::interpret::call_signature;
 use super::loops::{self, Place};
-use super::runtime::Asked;
+use super::record::Recording;
+use super::runtime::{Asked, STAYS};
+use crate::code_cache::SLOTS;
 use crate::hart::{Hart, NOWHERE};
 
 /// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
@@ -69,6 +72,7 @@ pub(super) fn region(
     function: &mut ir::Function,
     context: &mut FunctionBuilderContext,
     blocks: &[Block],
+    of: Use,
     way_aside: *const u8,
     has_fma: bool,
 ) -> Box<[Asked]> {
@@ -115,7 +119,11 @@ pub(super) fn region(
         aside: false,
         fp_known: false,
         has_fma,
+        recording: None,
     };
+    if of == Use::Runs {
+        emitter.recording = Some(Recording::default());
+    }
     emitter.load_registers(blocks);
     let (first, _) = emitter.starts[&blocks[0].start];
     emitter.b.ins().jump(first, &[]);
@@ -159,6 +167,8 @@ pub(super) struct Emitter<'a> {
     /// The FP state is what the instructions of this block need for their fast paths.
     pub fp_known: bool,
     pub has_fma: bool,
+    /// What is executed is written down, as a run.
+    pub recording: Option<Recording>,
 }
 
 impl Emitter<'_> {
@@ -185,7 +195,9 @@ impl Emitter<'_> {
         self.place = place;
         self.dirty = place.dirty;
         let left = self.b.use_var(self.left);
-        if place.is_head {
+        if self.recording.is_some() {
+            self.begin_recording(block, left);
+        } else if place.is_head {
             // To leave early is right: the interpreter goes on to where it is due. So this is for all blocks up to the
             // next check.
             let most = self.length as i64;
@@ -200,6 +212,7 @@ impl Emitter<'_> {
             self.switch_to(body);
         }
         self.body(block);
+        self.end_recording();
         let after = self.b.ins().iadd_imm(left, -(block.len() as i64));
         match block.end {
             End::Branch(placed) => {
@@ -231,6 +244,9 @@ impl Emitter<'_> {
                 let target = self.b.ins().band_imm(sum, !1);
                 self.link(placed);
                 self.store_dirty();
+                if self.recording.is_some() {
+                    self.stay_in_page(target, after);
+                }
                 self.go_to(target, after);
             }
             End::Next(index) => {
@@ -240,7 +256,10 @@ impl Emitter<'_> {
             End::Leave(index) => {
                 self.store_dirty();
                 let pc = self.pc(index as isize);
-                self.leave(pc, after);
+                match self.recording {
+                    Some(_) => self.leave_as(STAYS, pc, after),
+                    None => self.leave(pc, after),
+                }
             }
         }
     }
@@ -259,14 +278,14 @@ impl Emitter<'_> {
         self.b.set_cold_block(slow);
         let holds = self.frame_flag(state);
         self.b.ins().brif(holds, fast, &[], slow, &[]);
-        let before = (self.present, self.dirty);
+        let before = (self.present, self.dirty, self.recording);
         self.switch_to(fast);
         self.fp_known = true;
         self.instructions(block);
         self.fp_known = false;
         self.b.ins().jump(end, &[]);
         let dirty = self.dirty;
-        (self.present, self.dirty) = before;
+        (self.present, self.dirty, self.recording) = before;
         self.switch_to(slow);
         self.aside = true;
         self.instructions(block);
@@ -284,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// The block of this region at a slot.
-    fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
+    pub fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
         let index = usize::try_from(index).ok()?;
         self.starts.get(&index).copied()
     }
@@ -312,7 +331,11 @@ impl Emitter<'_> {
             self.b.ins().jump(block, &[]);
         } else {
             let pc = self.pc(index);
-            self.go_to(pc, left);
+            let is_here = (0..SLOTS as isize).contains(&index);
+            match self.recording.is_some() && !is_here {
+                true => self.leave(pc, left),
+                false => self.go_to(pc, left),
+            }
         }
     }
 
@@ -330,9 +353,17 @@ impl Emitter<'_> {
     fn instruction(&mut self, placed: Placed) {
         let inst = &placed.inst;
         match inst.class {
-            InstClass::Load | InstClass::FpLoad => self.load(placed),
-            InstClass::Store | InstClass::FpStore => self.store(placed),
+            InstClass::Load | InstClass::FpLoad => {
+                self.load(placed);
+                self.count_access();
+            }
+            InstClass::Store | InstClass::FpStore => {
+                self.store(placed);
+                self.count_access();
+            }
             InstClass::Fence => {}
+            // A run has its operands.
+            InstClass::IntDiv if self.recording.is_some() => self.interpreted(placed),
             InstClass::IntAlu | InstClass::IntMul | InstClass::IntDiv => match self.integer(placed)
             {
                 Some(value) => self.put(inst.rd, value),

@@ -96,6 +96,7 @@ impl Emitter<'_> {
     /// Calls the interpreter for one instruction, aside from the fast path or on it, and gives the new value of rd.
     /// All registers are in their places.
     fn call_interpreter(&mut self, placed: Placed, aside: bool) -> Option<Value> {
+        self.record_accesses();
         let asked = &raw const self.asked[self.present] as i64;
         let asked = self.b.ins().iconst(types::I64, asked);
         let left = self.b.use_var(self.left);

@@ -46,13 +46,18 @@ impl Emitter<'_> {
 
     /// Goes back to the hart, which goes on at `pc`.
     pub fn leave(&mut self, pc: Value, left: Value) {
+        self.leave_as(runtime::DONE, pc, left);
+    }
+
+    /// The same, and says how.
+    pub fn leave_as(&mut self, result: u64, pc: Value, left: Value) {
         let limit = self.frame_constant(offset_of!(Frame, limit));
         let count = self.b.ins().isub(limit, left);
         for (value, offset) in [(pc, offset_of!(Hart, pc)), (count, offset_of!(Hart, count))] {
             self.b.ins().store(own(), value, self.hart, field(offset));
         }
-        let done = self.b.ins().iconst(types::I64, runtime::DONE as i64);
-        self.b.ins().return_(&[done]);
+        let result = self.b.ins().iconst(types::I64, result as i64);
+        self.b.ins().return_(&[result]);
     }
 
     /// The block by which a region is left in the middle of a block: pc and count are in their places.

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
-use isa::{InstClass, Op};
+use isa::{InstClass, MemKind, Op};
 
 use super::discover::Placed;
 use super::emit::{Emitter, own};
@@ -29,7 +29,7 @@ impl Emitter<'_> {
             }
             let ty = access_type(op);
             let base = offset_of!(Frame, load_base);
-            let host = e.host_address(placed, ty, base, cold);
+            let host = e.host_address(placed, ty, base, MemKind::Load, cold);
             let value = e.b.ins().load(ty, guest(), host, 0);
             Some(match op {
                 Op::Lb | Op::Lh | Op::Lw => e.b.ins().sextend(types::I64, value),
@@ -49,7 +49,7 @@ impl Emitter<'_> {
             }
             let ty = access_type(placed.inst.op);
             let base = offset_of!(Frame, store_base);
-            let host = e.host_address(placed, ty, base, cold);
+            let host = e.host_address(placed, ty, base, MemKind::Store, cold);
             let value = e.get(placed.inst.rs2);
             let value = match ty {
                 types::I64 | types::F64 => value,
@@ -71,6 +71,7 @@ impl Emitter<'_> {
         placed: Placed,
         ty: ir::Type,
         base: usize,
+        kind: MemKind,
         cold: ir::Block,
     ) -> Value {
         let base = self.frame_constant(base);
@@ -95,7 +96,9 @@ impl Emitter<'_> {
         let host = b
             .ins()
             .load(types::I64, own(), entry, offset_of!(Entry, host) as i32);
-        b.ins().iadd(host, va)
+        let host = b.ins().iadd(host, va);
+        self.record_access(va, host, kind, ty);
+        host
     }
 }
 

@@ -1,4 +1,4 @@
-//! The translator: host code for hot guest code in untimed runs, made by Cranelift.
+//! The translator: host code for hot guest code, made by Cranelift.
 //!
 //! What is translated together is a region ([`discover`]): blocks of one physical page that reach each other. Within it
 //! registers live in host registers; at the end of each block all of them are in their places in the hart, too, but
@@ -6,7 +6,8 @@
 //! Whatever is rare, or not worth host code of its own, calls the interpreter's method for that one instruction
 //! ([`runtime::execute`]): TLB misses, devices, most flags of floating point, atomics.
 //!
-//! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would.
+//! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would. Under a timing model
+//! code for [runs](isa::Run) writes down what it executes, and leaves to the interpreter whatever ends one ([`record`]).
 
 mod convert;
 mod discover;
@@ -18,6 +19,7 @@ mod interpret;
 mod leave;
 mod loops;
 mod memory;
+mod record;
 mod runtime;
 
 use std::collections::HashMap;
@@ -29,8 +31,9 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use isa::TimingModel;
 
-use crate::code_cache::{CodePage, NEVER};
-use crate::hart::{Env, Hart};
+use crate::RAM_BASE;
+use crate::code_cache::{CodePage, IdPage, NEVER};
+use crate::hart::{Env, Hart, RunBuffer, RunLength};
 use crate::mmu_tlb::FetchPage;
 
 use runtime::Asked;
@@ -46,6 +49,21 @@ type Call = unsafe extern "C" fn(*mut Hart, u64, u64, *const u8) -> u64;
 /// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
 /// each further arrival.
 const HOT_AFTER: u16 = 10_000;
+/// The same in runs, where less is saved.
+const HOT_IN_RUNS_AFTER: u16 = 60_000;
+/// The same where everything is to be translated: what is decoded then is.
+const EVERYTHING_IN_RUNS_AFTER: u16 = 2;
+
+/// How far a page's address is shifted in a key: below it is room for 2^38 generations, and it has room for 64 GiB.
+const PAGE_IN_KEY: u32 = 28;
+
+/// What code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Untimed,
+    /// [`isa::Run`].
+    Runs,
+}
 
 /// Which code is translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +103,8 @@ pub(crate) struct Translator {
     way_aside: *const u8,
     /// Bytes of these two at the start of the arena.
     reserved: usize,
+    /// What regions are for: all of them.
+    of: Use,
     /// By physical address of the first instruction, with the page's version.
     regions: HashMap<u64, (u64, *const u8)>,
     /// Instructions that regions give to the interpreter.
@@ -134,6 +154,7 @@ impl Translator {
             call: no_call,
             way_aside: std::ptr::null(),
             reserved: 0,
+            of: Use::Untimed,
             regions: HashMap::new(),
             asked: Vec::new(),
             has_fma,
@@ -185,14 +206,21 @@ impl Translator {
         {
             return Some(code);
         }
-        let blocks = discover::discover(&page.slots, index);
+        let blocks = discover::discover(&page.slots, index, self.of);
         if blocks.is_empty() {
             return None;
         }
         self.context.clear();
         let function = &mut self.context.func;
         let builder = &mut self.builder;
-        let asked = emit::region(function, builder, &blocks, self.way_aside, self.has_fma);
+        let asked = emit::region(
+            function,
+            builder,
+            &blocks,
+            self.of,
+            self.way_aside,
+            self.has_fma,
+        );
         let code = self.compile()?;
         self.asked.push(asked);
         self.regions.insert(pa, (version, code));
@@ -217,19 +245,19 @@ unsafe extern "C" fn no_call(_: *mut Hart, _: u64, _: u64, _: *const u8) -> u64 
 }
 
 impl Hart {
-    /// Says which code of untimed runs is translated to host code; none, at reset. The guest cannot tell.
+    /// Says which code is translated to host code; none, at reset. The guest cannot tell.
     ///
     /// # Errors
     /// There is no translator for this host; nothing is translated.
     pub fn set_translate(&mut self, what: Translate) -> Result<(), TranslatorError> {
         self.translator = None;
-        self.hot_after = NEVER;
+        (self.hot_after, self.hot_in_runs_after) = (NEVER, NEVER);
         self.code.forget_heat();
         if what != Translate::Nothing {
             self.translator = Some(Box::new(Translator::new()?));
-            self.hot_after = match what {
-                Translate::Hot => HOT_AFTER,
-                _ => 0,
+            (self.hot_after, self.hot_in_runs_after) = match what {
+                Translate::Hot => (HOT_AFTER, HOT_IN_RUNS_AFTER),
+                _ => (0, EVERYTHING_IN_RUNS_AFTER),
             };
         }
         Ok(())
@@ -272,25 +300,8 @@ impl Hart {
         if self.hot_after == 0 {
             self.decode_ahead(env, page, index, pc);
         }
-        let translator = self.translator.as_mut()?;
-        if translator.is_full() {
-            translator.clear();
-            self.code.drop_translations();
-        }
-        self.code.translates(&page.code);
-        let Some(code) = translator.region(&page.code, index) else {
-            page.code.never(index);
-            return None;
-        };
-        let call = translator.call;
-        let generation = self.code.generation() + self.fetch_tlb.generation();
-        let key = generation << 2 | self.privilege as u64;
-        self.frame.load_base = self.load_tlb.base(self.rights);
-        self.frame.store_base = self.store_tlb.base(self.rights);
-        self.frame.key = key;
+        let (call, code) = self.translated(page, index, pc, Use::Untimed)?;
         self.frame.execute = runtime::execute::<T> as *const u8;
-        *self.frame.entry(pc) = runtime::Entry { pc, key, code };
-        self.update_fp_state();
         // Nothing changes it without that the region is left.
         self.frame.limit = self.check_at;
         let left = self.check_at - count;
@@ -309,5 +320,83 @@ impl Hart {
             self.count += 1;
         }
         Some(trap.is_some())
+    }
+
+    /// How many regions there are.
+    #[cfg(test)]
+    pub(crate) fn regions(&self) -> usize {
+        { self.translator.as_ref() }.map_or(0, |translator| translator.regions.len())
+    }
+
+    /// Executes what of a run is translated, from `pc`, at slot `index` of `page`; the next pc, and whether there may be code
+    /// for that. `None` if there is none for this one.
+    #[inline(never)]
+    pub(crate) fn run_in_run<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        (page, ids): (&FetchPage, &IdPage),
+        (index, pc): (usize, u64),
+        buffer: &mut RunBuffer,
+        run: &mut RunLength,
+        most: usize,
+    ) -> Option<(u64, bool)> {
+        let (call, code) = self.translated(page, index, pc, Use::Runs)?;
+        let count = self.count;
+        self.frame.execute = runtime::execute_in_run::<T> as *const u8;
+        self.frame.limit = count + most as u64;
+        self.frame.ids = (&raw const *ids.ids).cast();
+        self.frame.steps_end = buffer.steps_up_to(most).cast();
+        self.frame.run = buffer;
+        self.frame.operands = run.operands;
+        self.frame.env = std::ptr::from_mut(env).cast();
+        let left = (most - run.steps) as u64;
+        // SAFETY: as in `run_translated`, with `runtime::execute_in_run::<T>`. The region writes as many steps as are left,
+        // which the run has room for, and no more accesses, of which there is as much room; numbers of instructions it reads at the
+        // slots of the page.
+        let result = unsafe { call(self, pc, left, code) };
+        let executed = std::mem::replace(&mut self.count, count) - count;
+        (run.steps, run.operands) = (executed as usize, self.frame.operands);
+        Some((self.pc, result == runtime::DONE))
+    }
+
+    /// The code for a slot, and what calls it, with all in the frame that both kinds of code need.
+    #[inline(always)]
+    fn translated(
+        &mut self,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+        of: Use,
+    ) -> Option<(Call, *const u8)> {
+        let translator = self.translator.as_mut()?;
+        if translator.of != of || translator.is_full() {
+            translator.of = of;
+            translator.clear();
+            self.code.drop_translations();
+        }
+        let generation = self.code.generation() + self.fetch_tlb.generation();
+        let key = generation << 2 | self.privilege as u64;
+        // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
+        // without saying so.
+        let key = match of {
+            Use::Untimed => key,
+            Use::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
+        };
+        let entry = self.frame.entry(pc);
+        if (entry.pc, entry.key) != (pc, key) {
+            self.code.translates(&page.code);
+            let Some(code) = translator.region(&page.code, index) else {
+                page.code.never(index);
+                return None;
+            };
+            *entry = runtime::Entry { pc, key, code };
+        }
+        let code = entry.code;
+        let call = translator.call;
+        self.frame.load_base = self.load_tlb.base(self.rights);
+        self.frame.store_base = self.store_tlb.base(self.rights);
+        self.frame.key = key;
+        self.update_fp_state();
+        Some((call, code))
     }
 }

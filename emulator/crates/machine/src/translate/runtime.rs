@@ -1,17 +1,20 @@
 //! What translated code and the hart share.
 
-use isa::{TimingModel, Trap};
+use isa::{InstClass, TimingModel, Trap};
 
 use super::discover::Block;
 use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{At, Env, Hart, RunBuffer};
 
 /// How translated code came back: `Hart::pc` and `Hart::count` say where.
 pub(super) const DONE: u64 = 0;
 /// The instruction there raised [`Frame::trap`].
 pub(super) const TRAPPED: u64 = 1;
+
+/// What follows is for the interpreter: the run has no room for all of it, or some of it no number.
+pub(super) const STAYS: u64 = 2;
 
 /// What [`execute`] says: the region goes on.
 pub(super) const GO_ON: u64 = 0;
@@ -73,6 +76,13 @@ pub(crate) struct Frame {
     /// comfortable (see `fp::host`).
     pub(super) fp_ready: u8,
     pub(super) trap: Option<Trap>,
+    /// Of a run's page: the numbers of its instructions.
+    pub(super) ids: *const u8,
+    /// The end of the room that a run has for steps.
+    pub(super) steps_end: *const u8,
+    /// The run, and how many operands it has.
+    pub(super) run: *mut RunBuffer,
+    pub(super) operands: usize,
 }
 
 impl Frame {
@@ -94,6 +104,10 @@ impl Frame {
             fp_dirty: 0,
             fp_ready: 0,
             trap: None,
+            ids: std::ptr::null(),
+            steps_end: std::ptr::null(),
+            run: std::ptr::null_mut(),
+            operands: 0,
         }
     }
 
@@ -148,4 +162,44 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
             TRAPPED + 1
         }
     }
+}
+
+/// The same for an instruction of a run, which ends before it if it cannot be part of one, and is left by the region then: the
+/// value is [`STAYS`] plus 1.
+///
+/// # Safety
+/// As of [`execute`]; the frame has the run, too.
+pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
+    hart: *mut Hart,
+    vpage: u64,
+    asked: *const Asked,
+    left: u64,
+) -> u64 {
+    // SAFETY: as in `execute`.
+    let (hart, asked) = unsafe { (&mut *hart, &*asked) };
+    // SAFETY: as in `execute`.
+    let env = unsafe { &mut *hart.frame.env.cast::<Env<'_, T>>() };
+    let pc = vpage.wrapping_add(asked.offset.into());
+    let count = hart.frame.limit - left + u64::from(asked.before);
+    let code = hart.code.generation();
+    let Ok(next) = hart.execute(env, &asked.slot, At { pc, count }) else {
+        (hart.pc, hart.count) = (pc, count);
+        return STAYS + 1;
+    };
+    let class = asked.slot.get().class;
+    if class.accesses_memory() {
+        hart.accesses.keep();
+    }
+    if class == InstClass::IntDiv {
+        // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
+        let run = unsafe { &mut *hart.frame.run };
+        run.set_operand(hart.frame.operands, hart.executed.operand);
+        hart.frame.operands += 1;
+    }
+    hart.update_fp_state();
+    if hart.after == 0 && hart.code.generation() == code {
+        return GO_ON;
+    }
+    (hart.pc, hart.count) = (next, count + 1);
+    DONE + 1
 }

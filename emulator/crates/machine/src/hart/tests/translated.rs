@@ -4,6 +4,7 @@ use isa::{Interrupt, Untimed};
 
 use super::Machine;
 use super::asm::*;
+use super::model::InRuns;
 use crate::csr::status;
 use crate::{CLINT_BASE, Limit, RAM_BASE, Translate};
 
@@ -41,7 +42,82 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
         assert_eq!(interpreted, translated, "after {steps} instructions");
         last = machines.into_iter().last();
     }
+    same_in_runs(prepare, program);
     last.unwrap()
+}
+
+/// The same under a timing model: it is told the same, in the same runs.
+fn same_in_runs(prepare: impl Fn(&mut Machine), program: &[u32]) {
+    for steps in [39, 300, 5000] {
+        let [interpreted, translated] = [Translate::Nothing, Translate::Everything].map(|what| {
+            let mut machine = Machine::new(program);
+            machine.hart.set_translate(what).unwrap();
+            machine.hart.set_reg(1, RAM_BASE + DATA as u64);
+            prepare(&mut machine);
+            let mut model = InRuns::new();
+            let limit = Limit::instructions(steps);
+            machine.hart.run(&mut machine.bus, &mut model, limit);
+            let hart = &machine.hart;
+            assert_eq!(what == Translate::Everything, hart.regions() > 0);
+            let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
+            let retired: Vec<_> = { model.model.retired.iter() }
+                .map(|executed| format!("{executed:?}"))
+                .collect();
+            let data = machine.bus.ram.slice(RAM_BASE, 0x8000).unwrap().to_vec();
+            let end = (hart.pc(), hart.cycle(), hart.instructions(), registers);
+            (retired, model.model.interrupts, model.lengths, end, data)
+        });
+        assert_eq!(interpreted, translated, "after {steps} instructions");
+    }
+}
+
+#[test]
+fn runs_have_the_same_accesses_and_operands() {
+    // One access goes over the end of a page.
+    let program = [
+        ld(5, 1, 8),
+        addi(5, 5, 77),
+        sd(5, 1, 0),
+        ld(6, 1, 2),
+        divu(7, 5, 6),
+        sw(7, 1, 16),
+        divu(8, 5, 7),
+        sd(8, 1, -4),
+        addi(9, 9, 1),
+        ld(4, 1, -4),
+        jal(0, -40),
+    ];
+    same_in_runs(|_| (), &program);
+}
+
+#[test]
+fn runs_end_where_code_leaves_the_page() {
+    // To a function in another page and back, by way of a jump within the page.
+    let program = [
+        addi(2, 2, 1),
+        jal(0, 8),
+        addi(4, 4, 100),
+        auipc(6, 0x1000),
+        jalr(5, 6, 20),
+        add(3, 3, 2),
+        jal(0, -24),
+    ];
+    let function = [sd(2, 1, 0), addi(4, 4, 1), jalr(0, 5, 0)];
+    let prepare = |machine: &mut Machine| machine.write(RAM_BASE + 0x1020, &function);
+    same_in_runs(prepare, &program);
+}
+
+#[test]
+fn devices_are_accessed_between_runs() {
+    let program = [
+        addi(2, 2, 1),
+        ld(3, 8, 0),
+        sd(2, 1, 0),
+        sd(2, 8, 0),
+        jal(0, -16),
+    ];
+    let prepare = |machine: &mut Machine| machine.hart.set_reg(8, CLINT_BASE + 0x4000);
+    same_in_runs(prepare, &program);
 }
 
 #[test]
