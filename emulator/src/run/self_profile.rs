@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -32,7 +33,10 @@ const PARTS: [(&str, &[&str]); 7] = [
         &["timing/src/path/", "timing/src/lsu", "timing/src/mem"],
     ),
     ("rename_and_issue", &["timing/src"]),
-    ("execute", &["machine/src", "isa/src"]),
+    (
+        EXECUTE,
+        &["machine/src", "isa/src", "cranelift-", "regalloc2-"],
+    ),
     // What the sampled threads do of it while they wait for each other.
     (
         "profilers",
@@ -52,6 +56,9 @@ const PARTS: [(&str, &[&str]); 7] = [
         ],
     ),
 ];
+
+/// The part that translated code belongs to, too.
+const EXECUTE: &str = "execute";
 
 /// What lies in no part, or in the system.
 const OTHER: &str = "other";
@@ -197,6 +204,8 @@ struct Image {
     loader: addr2line::Loader,
     /// Where its first byte is in memory.
     base: u64,
+    /// What can be executed and is of no file: translated code.
+    translated: Vec<Range<u64>>,
 }
 
 impl Image {
@@ -211,11 +220,19 @@ impl Image {
             .find(|line| line.ends_with(&*name))
             .and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
             .ok_or_else(|| anyhow::anyhow!("/proc/self/maps: no mapping of {name}"))?;
-        Ok(Self { loader, base })
+        let translated = maps.lines().filter_map(without_file).collect();
+        Ok(Self {
+            loader,
+            base,
+            translated,
+        })
     }
 
     /// The part that an instruction belongs to: that of the innermost inlined function which is in any.
     fn part(&self, address: u64) -> &'static str {
+        if { self.translated.iter() }.any(|code| code.contains(&address)) {
+            return EXECUTE;
+        }
         let offset = address.wrapping_sub(self.base);
         let address = offset.wrapping_add(self.loader.relative_address_base());
         let Ok(mut frames) = self.loader.find_frames(address) else {
@@ -229,6 +246,18 @@ impl Image {
         }
         OTHER
     }
+}
+
+/// The mapping that a line of `/proc/self/maps` is of, if it can be executed and is of no file.
+fn without_file(line: &str) -> Option<Range<u64>> {
+    let mut fields = line.split_whitespace();
+    let (range, permissions) = (fields.next()?, fields.next()?);
+    if !permissions.contains('x') || fields.nth(3).is_some() {
+        return None;
+    }
+    let (start, end) = range.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    Some(address(start)?..address(end)?)
 }
 
 fn part_of(file: &str) -> Option<&'static str> {

@@ -212,7 +212,7 @@ impl Emitter<'_> {
             self.switch_to(body);
         }
         self.body(block);
-        self.end_recording();
+        self.record_accesses();
         let after = self.b.ins().iadd_imm(left, -(block.len() as i64));
         match block.end {
             End::Branch(placed) => {
@@ -303,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// The block of this region at a slot.
-    pub fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
+    fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
         let index = usize::try_from(index).ok()?;
         self.starts.get(&index).copied()
     }

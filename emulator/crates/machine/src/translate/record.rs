@@ -126,11 +126,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The block's last instruction but for the jump at its end was executed.
-    pub fn end_recording(&mut self) {
-        self.record_accesses();
-    }
-
     /// Leaves the region if `target` is in another page.
     pub fn stay_in_page(&mut self, target: Value, left: Value) {
         let distance = self.b.ins().bxor(target, self.vpage);

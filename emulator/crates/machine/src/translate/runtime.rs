@@ -13,7 +13,8 @@ pub(super) const DONE: u64 = 0;
 /// The instruction there raised [`Frame::trap`].
 pub(super) const TRAPPED: u64 = 1;
 
-/// What follows is for the interpreter: the run has no room for all of it, or some of it no number.
+/// What follows is for the interpreter: it cannot be part of a run, the run has no room for all of its block, or some of that no
+/// number yet.
 pub(super) const STAYS: u64 = 2;
 
 /// What [`execute`] says: the region goes on.
