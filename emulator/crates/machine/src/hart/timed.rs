@@ -42,7 +42,7 @@ macro_rules! dispatch_in_run {
                             $hart.accesses.keep();
                         }
                         if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
-                            $buffer.operands[$length.operands] = $hart.executed.operand;
+                            $buffer.set_operand($length.operands, $hart.executed.operand);
                             $length.operands += 1;
                         }
                         if const { Op::$variant.class().is_control_flow() } && $hart.is_hot_in_run($page, next) {
@@ -83,6 +83,7 @@ impl RunBuffer {
         self.steps[..count].as_mut_ptr_range().end
     }
 
+    #[inline(always)]
     pub fn set_operand(&mut self, number: usize, operand: Operand) {
         self.operands[number] = operand;
     }

@@ -140,27 +140,47 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     asked: *const Asked,
     left: u64,
 ) -> u64 {
-    // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time.
+    // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time. `T` is the
+    // type of the environment's model, since the frame has this function and that environment from the same call of it.
+    let result = unsafe { execute_one::<T>(hart, vpage, asked, left, |_, _| ()) };
+    result.unwrap_or_else(|(hart, trap)| {
+        hart.frame.trap = Some(trap);
+        TRAPPED + 1
+    })
+}
+
+/// Executes one instruction, and then calls `executed`; what to say then. If it traps, pc and count are in their places.
+///
+/// # Safety
+/// As of [`execute`], whose parameters these are.
+#[inline(always)]
+unsafe fn execute_one<'a, T: TimingModel>(
+    hart: *mut Hart,
+    vpage: u64,
+    asked: *const Asked,
+    left: u64,
+    executed: impl FnOnce(&mut Hart, InstClass),
+) -> Result<u64, (&'a mut Hart, Trap)> {
+    // SAFETY: the caller's.
     let (hart, asked) = unsafe { (&mut *hart, &*asked) };
-    // SAFETY: as above; `T` is the type of the environment's model, since the frame has this function and that
-    // environment from the same call of `Hart::run_translated`.
+    // SAFETY: the caller's.
     let env = unsafe { &mut *hart.frame.env.cast::<Env<'_, T>>() };
     let pc = vpage.wrapping_add(asked.offset.into());
     let count = hart.frame.limit - left + u64::from(asked.before);
     let code = hart.code.generation();
     match hart.execute(env, &asked.slot, At { pc, count }) {
         Ok(next) => {
+            executed(hart, asked.slot.get().class);
             hart.update_fp_state();
             if hart.after == 0 && hart.code.generation() == code {
-                return GO_ON;
+                return Ok(GO_ON);
             }
             (hart.pc, hart.count) = (next, count + 1);
-            DONE + 1
+            Ok(DONE + 1)
         }
         Err(trap) => {
-            hart.frame.trap = Some(trap);
             (hart.pc, hart.count) = (pc, count);
-            TRAPPED + 1
+            Err((hart, trap))
         }
     }
 }
@@ -176,31 +196,18 @@ pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
     asked: *const Asked,
     left: u64,
 ) -> u64 {
-    // SAFETY: as in `execute`.
-    let (hart, asked) = unsafe { (&mut *hart, &*asked) };
-    // SAFETY: as in `execute`.
-    let env = unsafe { &mut *hart.frame.env.cast::<Env<'_, T>>() };
-    let pc = vpage.wrapping_add(asked.offset.into());
-    let count = hart.frame.limit - left + u64::from(asked.before);
-    let code = hart.code.generation();
-    let Ok(next) = hart.execute(env, &asked.slot, At { pc, count }) else {
-        (hart.pc, hart.count) = (pc, count);
-        return STAYS + 1;
+    let executed = |hart: &mut Hart, class: InstClass| {
+        if class.accesses_memory() {
+            hart.accesses.keep();
+        }
+        if class == InstClass::IntDiv {
+            // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
+            let run = unsafe { &mut *hart.frame.run };
+            run.set_operand(hart.frame.operands, hart.executed.operand);
+            hart.frame.operands += 1;
+        }
     };
-    let class = asked.slot.get().class;
-    if class.accesses_memory() {
-        hart.accesses.keep();
-    }
-    if class == InstClass::IntDiv {
-        // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
-        let run = unsafe { &mut *hart.frame.run };
-        run.set_operand(hart.frame.operands, hart.executed.operand);
-        hart.frame.operands += 1;
-    }
-    hart.update_fp_state();
-    if hart.after == 0 && hart.code.generation() == code {
-        return GO_ON;
-    }
-    (hart.pc, hart.count) = (next, count + 1);
-    DONE + 1
+    // SAFETY: as in `execute`; it is `Hart::run_in_run` that lent them.
+    let result = unsafe { execute_one::<T>(hart, vpage, asked, left, executed) };
+    result.unwrap_or(STAYS + 1)
 }
