@@ -149,14 +149,53 @@ pub struct Executed {
 /// Most instructions of a [`Run`].
 pub const RUN_STEPS: usize = 128;
 
-/// One instruction of a [`Run`].
-#[derive(Clone, Copy, Debug, Default)]
+/// One instruction of a [`Run`], in 8 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Step {
     /// Static instruction.
     pub id: StaticId,
+    /// Offset in its page (16 bits), class (8 bits), length (8 bits).
+    rest: u32,
+}
+
+impl Step {
+    /// An instruction at an offset in its page, of that class and length.
+    #[inline(always)]
+    pub const fn new(id: StaticId, offset: u16, class: InstClass, len: u8) -> Self {
+        Self {
+            id,
+            rest: offset as u32 | (class as u32) << 16 | (len as u32) << 24,
+        }
+    }
+
+    /// What does not depend on the number, and its place, for translated code.
+    pub const fn rest(self) -> u32 {
+        self.rest
+    }
+
+    /// See [`Self::rest`].
+    pub const REST: usize = std::mem::offset_of!(Self, rest);
+
     /// Offset in its page.
-    pub offset: u16,
+    #[inline(always)]
+    pub const fn offset(self) -> u16 {
+        self.rest as u16
+    }
+
+    /// Length in bytes: 2 or 4.
+    #[inline(always)]
+    pub const fn len(self) -> u8 {
+        (self.rest >> 24) as u8
+    }
+
+    /// A branch or jump.
+    #[inline(always)]
+    pub const fn turns(self) -> bool {
+        // Numbers that follow each other: one comparison.
+        let class = (self.rest >> 16) as u8;
+        InstClass::Branch as u8 <= class && class <= InstClass::Jalr as u8
+    }
 }
 
 /// Instructions of one page that were executed one after the other. None of them serialises
@@ -185,7 +224,7 @@ impl Run<'_> {
     /// Virtual address of one of its instructions.
     #[inline(always)]
     pub fn pc(&self, step: &Step) -> u64 {
-        self.vpage | u64::from(step.offset)
+        self.vpage | u64::from(step.offset())
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use isa::{DecodedInst, Op, Reg};
+use isa::{DecodedInst, Op, Reg, StaticId, Step};
 
 use crate::{RAM_BASE, Ram};
 
@@ -52,6 +52,12 @@ impl Slot {
     #[inline(always)]
     pub fn op(&self) -> Op {
         self.0.get().op
+    }
+
+    #[inline(always)]
+    pub fn step(&self, id: StaticId, offset: u16) -> Step {
+        let inst = self.0.get();
+        Step::new(id, offset, inst.class, inst.len)
     }
 
     #[inline(always)]

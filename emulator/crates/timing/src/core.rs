@@ -122,8 +122,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
 
     fn run(&mut self, run: &Run<'_>, _before: u64) -> u64 {
         self.followed.clear();
-        let words = self.path.follow(run, &mut self.followed);
-        self.pipeline.run(words, &mut self.followed.read())
+        let extent = self.path.follow(run, &mut self.followed);
+        self.pipeline.run(extent, &mut self.followed.read())
     }
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {

@@ -10,7 +10,7 @@ use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
-use crate::path::{Packet, Passed, Reader, Reads, Words};
+use crate::path::{Extent, Packet, Passed, Reader, Reads};
 use crate::stats::Stats;
 use crate::window::Window;
 
@@ -240,12 +240,12 @@ impl<S: CommitSink> Pipeline<S> {
         self.send();
     }
 
-    /// Passes a run that was followed, as the next `words` say; the cycle in which its last instruction is decoded.
+    /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
     #[inline(never)]
-    pub fn run(&mut self, words: Words, followed: &mut Reader<'_>) -> u64 {
+    pub fn run(&mut self, extent: Extent, followed: &mut Reader<'_>) -> u64 {
         // Aside, so that one can be referred to while the core changes.
         let facts = std::mem::take(&mut self.facts);
-        let mut steps = followed.steps(words);
+        let mut steps = followed.run(extent);
         let mut instructions = 0;
         while let Some(step) = steps.next() {
             let id = step.id();

@@ -295,6 +295,8 @@ impl Hart {
         let ids: &[Cell<u32>; SLOTS] = &ids.ids;
         let slots: &[Slot; SLOTS] = &page.code.slots;
         let (vpage, count) = (page.vpage, hart.count);
+        // Spares a check for each.
+        let most = most.min(RUN_STEPS);
         let mut pc = pc;
         let mut length = *run;
         let mut is_hot = false;
@@ -308,10 +310,7 @@ impl Hart {
                 break;
             }
             let (slot, id) = (&slots[index], StaticId(id));
-            buffer.steps[length.steps] = Step {
-                id,
-                offset: (2 * index) as u16,
-            };
+            buffer.steps[length.steps] = slot.step(id, 2 * index as u16);
             let at = At {
                 pc,
                 count: count + length.steps as u64,

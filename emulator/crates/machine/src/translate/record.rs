@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
-use isa::{MemAccess, MemKind, Step};
+use isa::{MemAccess, MemKind, StaticId, Step};
 
 use super::discover::Block;
 use super::emit::{Emitter, constant, field, own};
@@ -45,11 +45,10 @@ impl Emitter<'_> {
             let at = (size_of::<u32>() * placed.index) as i32;
             let id = self.b.ins().load(types::I32, own(), ids, at);
             let step = n * size_of::<Step>();
-            let offset = self.b.ins().iconst(types::I16, 2 * placed.index as i64);
-            for (value, at) in [
-                (id, offset_of!(Step, id)),
-                (offset, offset_of!(Step, offset)),
-            ] {
+            let inst = &placed.inst;
+            let written = Step::new(StaticId(0), 2 * placed.index as u16, inst.class, inst.len);
+            let rest = self.b.ins().iconst(types::I32, i64::from(written.rest()));
+            for (value, at) in [(id, offset_of!(Step, id)), (rest, Step::REST)] {
                 self.b.ins().store(own(), value, steps, (step + at) as i32);
             }
             all = Some(match all {

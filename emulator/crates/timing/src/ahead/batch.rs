@@ -3,7 +3,7 @@
 use commit_trace::CommitSink;
 use isa::{Executed, PerfEvent, Privilege, Run, StaticId, StaticInst};
 
-use crate::path::{Followed, Packet, Passed, Path, Words};
+use crate::path::{Extent, Followed, Packet, Passed, Path};
 use crate::pipeline::Pipeline;
 
 /// Calls of a batch, at most.
@@ -14,7 +14,7 @@ const CALLS: usize = 128;
 pub(super) enum Call {
     /// The next of [`Batch::defined`].
     Define,
-    Run(Words),
+    Run(Extent),
     Fetch(Option<Packet>),
     /// The next of [`Batch::retired`].
     Retire,
@@ -77,8 +77,8 @@ impl Batch {
     #[inline]
     pub fn run(&mut self, run: &Run<'_>, path: &mut Path) {
         self.instructions += run.steps.len();
-        let words = path.follow(run, &mut self.followed);
-        self.push(Call::Run(words));
+        let extent = path.follow(run, &mut self.followed);
+        self.push(Call::Run(extent));
     }
 
     /// The next instruction is the one of length `len` at `pc`, whose page is at physical address `page`.
@@ -125,7 +125,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
         for call in &batch.calls {
             match *call {
                 Call::Define => defined.next().into_iter().for_each(|d| pipeline.define(d)),
-                Call::Run(words) => *decoded = pipeline.run(words, &mut followed),
+                Call::Run(extent) => *decoded = pipeline.run(extent, &mut followed),
                 Call::Fetch(packet) => *decoded = pipeline.fetch(packet, &mut followed),
                 Call::Retire => {
                     if let Some((executed, passed)) = retired.next() {

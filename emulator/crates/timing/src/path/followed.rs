@@ -2,7 +2,7 @@
 
 use std::slice::Iter;
 
-use isa::{Operand, PageWalk, RUN_STEPS, StaticId};
+use isa::{Operand, PageWalk, RUN_STEPS, Run, StaticId};
 
 use super::stores::{Match, STORES};
 use crate::predict::Forecast;
@@ -109,18 +109,23 @@ pub(crate) struct Reads {
     pub walk: PageWalk,
 }
 
-/// Of an instruction in a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step(u64);
+/// An instruction of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Step(u32);
 
 impl Step {
-    /// It starts a packet.
-    const STARTS: u64 = 1 << 63;
+    /// It starts a packet. No instruction has such a number: the facts of so many take more memory than there is.
+    const STARTS: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(super) fn starts_packet(&mut self) {
+        self.0 |= Self::STARTS;
+    }
 
     /// The instruction.
     #[inline(always)]
     pub fn id(self) -> StaticId {
-        StaticId(self.0 as u32)
+        StaticId(self.0 & !Self::STARTS)
     }
 
     /// It starts a packet.
@@ -134,33 +139,46 @@ impl Step {
 /// is written and read front to back, as those like it best.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
-    /// For each instruction of a run its number, and whether it starts a packet, then that packet, then what it finds,
-    /// or what is made of it.
+    steps: Vec<Step>,
+    /// For each instruction of a run the packet that it starts, then what is made of it.
     words: Vec<u64>,
+    /// What loads and stores find.
+    finds: Vec<Found>,
     pub(super) operands: Vec<Operand>,
     /// What walks read: those of packets, and those of data accesses.
     pub(super) packet_walks: Vec<Reads>,
     pub(super) data_walks: Vec<Reads>,
 }
 
-/// How many words a run takes.
+/// How much a run takes of each.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Words(u32);
+pub(crate) struct Extent {
+    steps: u32,
+    words: u32,
+    finds: u32,
+}
 
 impl Followed {
-    /// Takes the words of a run.
+    /// Takes what was written of a run.
     #[inline(always)]
-    pub(super) fn take(&mut self, written: Writer<'_>) -> Words {
-        let count = written.count.min(Draft::WORDS);
-        self.words.extend_from_slice(&written.words[..count]);
-        Words(count as u32)
+    pub(super) fn take(&mut self, steps: &[Step], words: &[u64], finds: &[Found]) -> Extent {
+        self.steps.extend_from_slice(steps);
+        self.words.extend_from_slice(words);
+        self.finds.extend_from_slice(finds);
+        Extent {
+            steps: steps.len() as u32,
+            words: words.len() as u32,
+            finds: finds.len() as u32,
+        }
     }
 
     /// Reads it.
     #[inline(always)]
     pub fn read(&self) -> Reader<'_> {
         Reader {
+            steps: &self.steps,
             words: &self.words,
+            finds: &self.finds,
             operands: self.operands.iter(),
             packet_walks: self.packet_walks.iter(),
             data_walks: self.data_walks.iter(),
@@ -169,64 +187,70 @@ impl Followed {
 
     /// Empties it.
     pub fn clear(&mut self) {
+        self.steps.clear();
         self.words.clear();
+        self.finds.clear();
         self.operands.clear();
         self.packet_walks.clear();
         self.data_walks.clear();
     }
 }
 
-/// Room for the words of a run.
-pub(super) struct Draft([u64; Draft::WORDS]);
+/// Room for what is written of a run.
+pub(super) struct Draft {
+    steps: [Step; RUN_STEPS],
+    words: [u64; Words::MOST],
+    finds: [Found; RUN_STEPS],
+}
 
 impl Draft {
-    /// An instruction has four at most.
-    const WORDS: usize = (4 * RUN_STEPS).next_power_of_two();
-
     pub fn new() -> Self {
-        Self([0; Self::WORDS])
+        Self {
+            steps: [Step::default(); RUN_STEPS],
+            words: [0; Words::MOST],
+            finds: [Found::default(); RUN_STEPS],
+        }
     }
 
+    /// The steps of a run, none of which starts a packet yet, where its words are written, and what its accesses find.
     #[inline(always)]
-    pub fn begin(&mut self) -> Writer<'_> {
-        let Self(words) = self;
-        Writer { words, count: 0 }
+    pub fn begin(&mut self, run: &Run<'_>) -> (&mut [Step], Words<'_>, &mut [Found; RUN_STEPS]) {
+        let steps = &mut self.steps[..run.steps.len()];
+        for (step, of_run) in steps.iter_mut().zip(run.steps) {
+            *step = Step(of_run.id.0);
+        }
+        let words = &mut self.words;
+        (steps, Words { words, count: 0 }, &mut self.finds)
     }
 }
 
 /// Writes the words of a run.
-pub(super) struct Writer<'a> {
-    words: &'a mut [u64; Draft::WORDS],
+pub(super) struct Words<'a> {
+    words: &'a mut [u64; Words::MOST],
     count: usize,
 }
 
-impl Writer<'_> {
+impl Words<'_> {
+    /// An instruction has three at most.
+    const MOST: usize = (3 * RUN_STEPS).next_power_of_two();
+
+    pub fn written(&self) -> &[u64] {
+        &self.words[..self.count.min(Self::MOST)]
+    }
+
     #[inline(always)]
     fn put(&mut self, word: u64) {
-        self.words[self.count % Draft::WORDS] = word;
+        self.words[self.count % Self::MOST] = word;
         self.count += 1;
     }
 
-    /// An instruction that starts a packet.
+    /// The packet that the next instruction starts.
     #[inline(always)]
-    pub fn start(&mut self, id: StaticId, Packet(packet): Packet) {
-        self.put(u64::from(id.0) | Step::STARTS);
+    pub fn packet(&mut self, Packet(packet): Packet) {
         self.put(packet);
     }
 
-    /// One that does not.
-    #[inline(always)]
-    pub fn go_on(&mut self, id: StaticId) {
-        self.put(id.0.into());
-    }
-
-    /// What the last one, a load or store, finds.
-    #[inline(always)]
-    pub fn find(&mut self, Found(found): Found) {
-        self.put(found);
-    }
-
-    /// What is made of the last one, a branch or jump.
+    /// What is made of a branch or jump.
     #[inline(always)]
     pub fn forecast(&mut self, forecast: Forecast) {
         let [at, rest] = forecast.words();
@@ -238,23 +262,23 @@ impl Writer<'_> {
 /// Reads [`Followed`], each of what belongs to an instruction in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
+    steps: &'a [Step],
     words: &'a [u64],
+    finds: &'a [Found],
     operands: Iter<'a, Operand>,
     packet_walks: Iter<'a, Reads>,
     data_walks: Iter<'a, Reads>,
 }
 
 impl<'a> Reader<'a> {
-    /// The steps of the next run.
+    /// The next run.
     #[inline(always)]
-    pub fn steps(&mut self, Words(count): Words) -> Steps<'a> {
-        // As many as were written.
-        let (steps, rest) = self
-            .words
-            .split_at_checked(count as usize)
-            .unwrap_or((self.words, &[]));
-        self.words = rest;
-        Steps(steps.iter())
+    pub fn run(&mut self, extent: Extent) -> Steps<'a> {
+        Steps {
+            steps: take(&mut self.steps, extent.steps),
+            words: take(&mut self.words, extent.words),
+            finds: take(&mut self.finds, extent.finds),
+        }
     }
 
     /// The operand of the next division.
@@ -282,20 +306,33 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The first `count`, which are taken.
+#[inline(always)]
+fn take<'a, T>(all: &mut &'a [T], count: u32) -> Iter<'a, T> {
+    // As many as were written.
+    let (first, rest) = all.split_at_checked(count as usize).unwrap_or_default();
+    *all = rest;
+    first.iter()
+}
+
 /// The instructions of a run, and what follows each.
-pub(crate) struct Steps<'a>(Iter<'a, u64>);
+pub(crate) struct Steps<'a> {
+    steps: Iter<'a, Step>,
+    words: Iter<'a, u64>,
+    finds: Iter<'a, Found>,
+}
 
 impl Steps<'_> {
-    #[inline(always)]
-    fn word(&mut self) -> u64 {
-        // What was written is read, no more.
-        self.0.next().copied().unwrap_or(0)
-    }
-
     /// The next instruction.
     #[inline(always)]
     pub fn next(&mut self) -> Option<Step> {
-        self.0.next().map(|&word| Step(word))
+        self.steps.next().copied()
+    }
+
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        // What was written is read, no more.
+        self.words.next().copied().unwrap_or(0)
     }
 
     /// The packet that it starts.
@@ -307,7 +344,7 @@ impl Steps<'_> {
     /// What a load or store finds.
     #[inline(always)]
     pub fn found(&mut self) -> Found {
-        Found(self.word())
+        self.finds.next().copied().unwrap_or_default()
     }
 
     /// What is made of a branch or jump.

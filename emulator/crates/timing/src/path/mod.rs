@@ -7,26 +7,21 @@ mod stores;
 mod tables;
 mod tlb;
 
-use isa::{Executed, InstClass, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst};
+use isa::{
+    DecodedInst, Executed, InstClass, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst,
+};
 
 use crate::Preset;
 use crate::facts::{self, Link};
 use crate::mem::LINE_BITS;
 use followed::Draft;
-pub(crate) use followed::{Followed, Found, Packet, Passed, Reader, Reads, Words};
+pub(crate) use followed::{Extent, Followed, Found, Packet, Passed, Reader, Reads};
 use stores::Stores;
 pub(crate) use stores::{Match, STORES};
 use tables::Tables;
 use tlb::Tlb;
 
 use crate::predict::{Forecast, History, Last, Outcome, Place, Predictor, Returns};
-
-/// What the path has to know of a static instruction.
-#[derive(Clone, Copy, Debug)]
-struct Course {
-    len: u8,
-    role: Role,
-}
 
 /// What an instruction has to do with the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,29 +48,19 @@ enum Role {
     Flush,
 }
 
-impl Course {
-    const UNKNOWN: Self = Self {
-        len: 4,
-        role: Role::None,
-    };
-
-    fn new(inst: &StaticInst) -> Self {
-        let inst = &inst.inst;
-        let role = match (inst.class, facts::link(inst)) {
-            (InstClass::Branch, _) => Role::Branch,
-            (InstClass::Jal, Link::Call) => Role::DirectCall,
-            (InstClass::Jal, _) => Role::Direct,
-            (InstClass::Jalr, Link::Call) => Role::IndirectCall,
-            (InstClass::Jalr, Link::Return) => Role::Return,
-            (InstClass::Jalr, Link::None) => Role::Indirect,
-            (InstClass::Load | InstClass::FpLoad, _) => Role::Load,
-            (InstClass::Store | InstClass::FpStore, _) => Role::Store,
-            (class, _) if class.serialises() => Role::Flush,
-            _ => Role::None,
-        };
-        Self {
-            len: inst.len,
-            role,
+impl Role {
+    fn of(inst: &DecodedInst) -> Self {
+        match (inst.class, facts::link(inst)) {
+            (InstClass::Branch, _) => Self::Branch,
+            (InstClass::Jal, Link::Call) => Self::DirectCall,
+            (InstClass::Jal, _) => Self::Direct,
+            (InstClass::Jalr, Link::Call) => Self::IndirectCall,
+            (InstClass::Jalr, Link::Return) => Self::Return,
+            (InstClass::Jalr, Link::None) => Self::Indirect,
+            (InstClass::Load | InstClass::FpLoad, _) => Self::Load,
+            (InstClass::Store | InstClass::FpStore, _) => Self::Store,
+            (class, _) if class.serialises() => Self::Flush,
+            _ => Self::None,
         }
     }
 }
@@ -83,7 +68,8 @@ impl Course {
 /// The path. In lines of the host's caches that no other processor writes, like [`Pipeline`](crate::pipeline::Pipeline).
 #[repr(align(128))]
 pub(crate) struct Path {
-    courses: Vec<Course>,
+    /// By static instruction.
+    roles: Vec<Role>,
     draft: Draft,
     state: State,
 }
@@ -111,8 +97,8 @@ struct State {
     packet_insts: u32,
 }
 
-// Between runs. Courses of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path { state } keeps { courses, draft });
+// Between runs. Roles of instructions are not state: they are announced again, and so are page tables.
+snapshot::snapshot!(Path { state } keeps { roles, draft });
 
 snapshot::snapshot!(State {
     start,
@@ -136,7 +122,7 @@ snapshot::snapshot!(State {
 impl Path {
     pub fn new(preset: &Preset) -> Self {
         Self {
-            courses: Vec::new(),
+            roles: Vec::new(),
             draft: Draft::new(),
             state: State::new(preset),
         }
@@ -145,15 +131,15 @@ impl Path {
     /// Announces a static instruction.
     pub fn define(&mut self, inst: &StaticInst) {
         let index = inst.id.0 as usize;
-        if index >= self.courses.len() {
-            self.courses.resize(index + 1, Course::UNKNOWN);
+        if index >= self.roles.len() {
+            self.roles.resize(index + 1, Role::None);
         }
-        self.courses[index] = Course::new(inst);
+        self.roles[index] = Role::of(&inst.inst);
     }
 
     /// Leaves room for instructions that were announced to another core.
     pub fn skip_ids(&mut self, count: usize) {
-        self.courses.resize(count, Course::UNKNOWN);
+        self.roles.resize(count, Role::None);
     }
 
     /// The hart walked its page tables for `va`.
@@ -169,49 +155,52 @@ impl Path {
         state.page = u64::MAX;
     }
 
-    /// Follows a run, after those that were followed before; the words that it takes.
+    /// Follows a run, after those that were followed before.
     #[inline(never)]
-    pub fn follow(&mut self, run: &Run<'_>, followed: &mut Followed) -> Words {
+    pub fn follow(&mut self, run: &Run<'_>, followed: &mut Followed) -> Extent {
         let Self {
-            courses,
+            roles,
             draft,
             state,
         } = self;
-        debug_assert!(run.steps.len() <= RUN_STEPS);
-        let mut writer = draft.begin();
-        let mut accesses = run.accesses.iter();
+        let (steps, mut words, finds) = draft.begin(run);
+        // Within a page both addresses go up together.
+        let to_pa = run.page.wrapping_sub(run.vpage);
         let mut room = state.room;
-        followed.operands.extend_from_slice(run.operands);
-        let mut steps = run.steps.iter();
-        while let Some(step) = steps.next() {
-            let Course { len, role } = courses[step.id.0 as usize];
-            let pc = run.pc(step);
-            if over(pc, len, state.limit, room) {
-                let packet = state.packet(pc, len, run.page);
-                let packet = state.in_page(packet, run.translated, &mut followed.packet_walks);
-                room = state.packet_insts;
-                writer.start(step.id, packet);
-            } else {
-                writer.go_on(step.id);
-            }
-            room -= 1;
-            if role == Role::None {
-                continue;
-            }
-            if matches!(role, Role::Load | Role::Store) {
-                // There is one for each.
-                if let Some(access) = accesses.next() {
-                    let walks = &mut followed.data_walks;
-                    writer.find(state.access(role, access, run.translated, walks));
+        let mut n = 0;
+        loop {
+            // What belongs to the packet.
+            let first = n;
+            let until = run.steps.len().min(first + room as usize);
+            while n < until {
+                let step = &run.steps[n];
+                let (pc, len) = (run.pc(step), step.len());
+                if pc.wrapping_add(len.into()) > state.limit {
+                    break;
                 }
-            } else if role != Role::Flush {
-                let next = steps.as_slice().first();
-                let next = next.map_or(run.next_pc, |next| run.pc(next));
-                writer.forecast(state.turn(role, pc, len, next));
+                n += 1;
+                if step.turns() {
+                    let next = run.steps.get(n);
+                    let next = next.map_or(run.next_pc, |next| run.pc(next));
+                    let role = roles[step.id.0 as usize];
+                    words.forecast(state.turn(role, pc, len, next));
+                }
             }
+            room -= (n - first) as u32;
+            let Some(step) = run.steps.get(n) else {
+                break;
+            };
+            let packet = state.packet(run.pc(step), step.len(), to_pa);
+            let packet = state.in_page(packet, run.translated, &mut followed.packet_walks);
+            room = state.packet_insts;
+            words.packet(packet);
+            steps[n].starts_packet();
         }
         state.room = room;
-        followed.take(writer)
+        followed.operands.extend_from_slice(run.operands);
+        // Nothing above has to do with them, and they are followed fastest by themselves.
+        let finds = state.accesses(run, finds, &mut followed.data_walks);
+        followed.take(steps, words.written(), finds)
     }
 
     /// The next instruction is the one at `pc`, whose page is at physical address `page`; the packet that it starts.
@@ -225,7 +214,7 @@ impl Path {
     ) -> Option<Packet> {
         let state = &mut self.state;
         let packet = over(pc, len, state.limit, state.room).then(|| {
-            let packet = state.packet(pc, len, page);
+            let packet = state.packet(pc, len, page.wrapping_sub(pc & !0xfff));
             state.room = state.packet_insts;
             state.in_page(packet, translated, &mut followed.packet_walks)
         });
@@ -235,7 +224,7 @@ impl Path {
 
     /// Passes the instruction that was fetched last.
     pub fn pass(&mut self, executed: &Executed, followed: &mut Followed) -> Passed {
-        let Course { len, role } = self.courses[executed.id.0 as usize];
+        let (role, len) = (self.roles[executed.id.0 as usize], executed.inst.len);
         let state = &mut self.state;
         let (mem, translated) = (&executed.mem, executed.translated);
         let data_walks = &mut followed.data_walks;
@@ -244,7 +233,7 @@ impl Path {
             _ if executed.trap.is_some() => state.flush(),
             Role::None => {}
             Role::Load | Role::Store => {
-                passed.found = state.access(role, mem, translated, data_walks);
+                passed.found = state.access(mem, translated && !mem.mmio(), data_walks);
             }
             Role::Flush => {
                 // An atomic finds no store in the queue.
@@ -288,7 +277,7 @@ impl State {
     /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
     #[inline(always)]
     fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<Reads>) -> Packet {
-        match translated && self.start >> 12 != self.page && self.fetch_page(walks) {
+        match self.start >> 12 != self.page && translated && self.fetch_page(walks) {
             true => packet.that_walks(),
             false => packet,
         }
@@ -302,23 +291,32 @@ impl State {
         lookup(&mut self.itlb, &self.tables, self.start, walks)
     }
 
-    /// A load or store that was executed.
-    #[inline(always)]
-    fn access(
+    /// What the loads and stores of a run find.
+    #[inline(never)]
+    fn accesses<'a>(
         &mut self,
-        role: Role,
-        access: &MemAccess,
-        translated: bool,
+        run: &Run<'_>,
+        finds: &'a mut [Found; RUN_STEPS],
         walks: &mut Vec<Reads>,
-    ) -> Found {
-        let (pa, size) = (access.pa(), access.size());
-        let store = if role == Role::Store {
-            self.stores.push(pa, size);
-            Match::default()
+    ) -> &'a [Found] {
+        let finds = &mut finds[..run.accesses.len()];
+        for (access, found) in run.accesses.iter().zip(&mut *finds) {
+            *found = self.access(access, run.translated, walks);
+        }
+        finds
+    }
+
+    /// What a load or store finds.
+    #[inline(always)]
+    fn access(&mut self, access: &MemAccess, translated: bool, walks: &mut Vec<Reads>) -> Found {
+        let pa = access.pa();
+        let store = if access.kind() == MemKind::Load {
+            self.stores.search(access)
         } else {
-            self.stores.search(pa, size)
+            self.stores.push(access);
+            Match::default()
         };
-        let walks = translated && !access.mmio() && self.walks(access.va, walks);
+        let walks = translated && self.walks(access.va, walks);
         Found::new(pa, store, walks)
     }
 
@@ -328,9 +326,9 @@ impl State {
         lookup(&mut self.dtlb, &self.tables, va, walks)
     }
 
-    /// Starts a packet with the instruction at `pc`.
+    /// Starts a packet with the instruction at `pc`; `to_pa` more is its physical address.
     #[inline(always)]
-    fn packet(&mut self, pc: u64, len: u8, page: u64) -> Packet {
+    fn packet(&mut self, pc: u64, len: u8, to_pa: u64) -> Packet {
         let end = pc.wrapping_add(u64::from(len));
         let sequential = self.limit != 0;
         if sequential {
@@ -353,8 +351,7 @@ impl State {
         self.seen = 0;
         // A packet of the page after the instruction's first half is taken to follow in memory: the machine
         // tells one physical address per instruction.
-        let pa = page | pc & 0xfff;
-        let line = pa.wrapping_add(self.start.wrapping_sub(pc)) >> LINE_BITS;
+        let line = self.start.wrapping_add(to_pa) >> LINE_BITS;
         Packet::new(line, sequential, straddles)
     }
 

@@ -1,5 +1,7 @@
 //! Which store a load finds before it, in program order.
 
+use isa::MemAccess;
+
 /// Stores remembered; no queue is longer.
 pub(crate) const STORES: usize = 64;
 /// Lists of stores by the 8-byte word that they write.
@@ -49,12 +51,12 @@ fn list(word: u64) -> usize {
     (word ^ word >> 8) as usize % LISTS
 }
 
-/// The 8-byte word of an address, and the bytes of it that are accessed. Not modelled: the part of a misaligned
-/// access that lies in the next word.
+/// The bytes of its 8-byte word that are accessed. Not modelled: the part of a misaligned access that lies in the
+/// next word.
 #[inline(always)]
-fn bytes(pa: u64, size: u8) -> (u64, u8) {
-    let all = (1u32 << size.min(8)) - 1;
-    (pa >> 3, (all << (pa & 7)) as u8)
+fn bytes(access: &MemAccess) -> u8 {
+    let all = (1u32 << access.size().min(8)) - 1;
+    (all << (access.pa() & 7)) as u8
 }
 
 impl Stores {
@@ -68,11 +70,12 @@ impl Stores {
 
     /// The youngest store to bytes of a load.
     #[inline(always)]
-    pub fn search(&self, pa: u64, size: u8) -> Match {
-        let (word, mask) = bytes(pa, size);
+    pub fn search(&self, load: &MemAccess) -> Match {
+        let word = load.pa() >> 3;
         let mut number = self.lists[list(word)];
         while self.next - number < STORES as u64 {
             let store = &self.stores[number as usize % STORES];
+            let mask = bytes(load);
             if store.word == word && store.mask & mask != 0 {
                 return Match {
                     ago: (self.next - number) as u8,
@@ -86,13 +89,13 @@ impl Stores {
 
     /// Adds a store.
     #[inline(always)]
-    pub fn push(&mut self, pa: u64, size: u8) {
-        let (word, mask) = bytes(pa, size);
+    pub fn push(&mut self, store: &MemAccess) {
+        let word = store.pa() >> 3;
         let head = &mut self.lists[list(word)];
         let number = self.next;
         self.stores[number as usize % STORES] = Store {
             word,
-            mask,
+            mask: bytes(store),
             previous: *head,
         };
         *head = number;
@@ -104,26 +107,40 @@ impl Stores {
 mod tests {
     use super::*;
 
+    use isa::MemKind;
+
+    fn access(kind: MemKind, pa: u64, size: u8) -> MemAccess {
+        MemAccess::new(kind, pa, pa, size, false)
+    }
+
+    fn search(stores: &Stores, pa: u64, size: u8) -> Match {
+        stores.search(&access(MemKind::Load, pa, size))
+    }
+
+    fn push(stores: &mut Stores, pa: u64, size: u8) {
+        stores.push(&access(MemKind::Store, pa, size));
+    }
+
     #[test]
     fn the_youngest_overlapping_store_is_found() {
         let mut stores = Stores::new();
         let found = |ago, covers| Match { ago, covers };
         for (pa, size) in [(0x1000, 8), (0x1004, 4), (0x1000 + 8 * 256, 8)] {
-            stores.push(pa, size);
+            push(&mut stores, pa, size);
         }
-        assert_eq!(stores.search(0x1004, 4), found(2, true));
-        assert_eq!(stores.search(0x1000, 8), found(2, false));
-        assert_eq!(stores.search(0x1000, 4), found(3, true));
-        assert_eq!(stores.search(0x1008, 8), Match::default());
+        assert_eq!(search(&stores, 0x1004, 4), found(2, true));
+        assert_eq!(search(&stores, 0x1000, 8), found(2, false));
+        assert_eq!(search(&stores, 0x1000, 4), found(3, true));
+        assert_eq!(search(&stores, 0x1008, 8), Match::default());
     }
 
     #[test]
     fn old_stores_are_forgotten() {
         let mut stores = Stores::new();
-        stores.push(0x2000, 8);
+        push(&mut stores, 0x2000, 8);
         for i in 0..STORES as u64 {
-            stores.push(0x8000 + i * 8, 8);
+            push(&mut stores, 0x8000 + i * 8, 8);
         }
-        assert_eq!(stores.search(0x2000, 8), Match::default());
+        assert_eq!(search(&stores, 0x2000, 8), Match::default());
     }
 }

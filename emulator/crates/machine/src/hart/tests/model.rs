@@ -173,6 +173,7 @@ impl TimingModel for InRuns {
             let (id, pc) = (step.id, run.pc(step));
             let inst = self.model.defined[id.0 as usize].inst;
             assert!(!inst.class.serialises());
+            assert_eq!(*step, Step::new(id, step.offset(), inst.class, inst.len));
             let fetch_pa = run.page | pc & 0xfff;
             decoded = self.fetch(id, &inst, pc, fetch_pa, run.translated, before);
             let executed = Executed {
