@@ -185,7 +185,7 @@ impl Step {
 
     /// Length in bytes: 2 or 4.
     #[inline(always)]
-    pub const fn len(self) -> u8 {
+    pub const fn size(self) -> u8 {
         (self.rest >> 24) as u8
     }
 

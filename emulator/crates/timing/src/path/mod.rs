@@ -174,7 +174,7 @@ impl Path {
             let until = run.steps.len().min(first + room as usize);
             while n < until {
                 let step = &run.steps[n];
-                let (pc, len) = (run.pc(step), step.len());
+                let (pc, len) = (run.pc(step), step.size());
                 if pc.wrapping_add(len.into()) > state.limit {
                     break;
                 }
@@ -190,7 +190,7 @@ impl Path {
             let Some(step) = run.steps.get(n) else {
                 break;
             };
-            let packet = state.packet(run.pc(step), step.len(), to_pa);
+            let packet = state.packet(run.pc(step), step.size(), to_pa);
             let packet = state.in_page(packet, run.translated, &mut followed.packet_walks);
             room = state.packet_insts;
             words.packet(packet);
