@@ -7,10 +7,6 @@ image_size=2G
 find_image_packages() {
     if [ -s "$lock" ] && [ "$update" = no ] && grep -q '^# required ' "$lock"; then return; fi
     make_private_apt
-    private_apt apt-get update > "$guest/logs/apt.log" 2>&1 9>&- || {
-        tail -n 20 "$guest/logs/apt.log" >&2
-        fail "apt-get update failed"
-    }
     local required
     required=$(private_apt apt-cache dumpavail |
         awk '/^Package: /{name=$2} /^Priority: required/{required=1} /^Essential: yes/{required=1}

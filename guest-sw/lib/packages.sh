@@ -2,6 +2,9 @@
 # Sourced by guest-sw/build and guest-sw/debian. Uses: guest, update, install; lock: the file that pins versions.
 
 suite=trixie
+# The release by its codename, and while it is stable by that name too: a mirror in the middle of its own update may have
+# only one of them whole.
+suite_names="$suite stable"
 kernel_package=linux-source-6.12
 host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make flex bison bc python3 pkg-config
     xz-utils patch ca-certificates debian-archive-keyring"
@@ -60,14 +63,13 @@ PYTHON
 
 private_apt() { APT_CONFIG=$guest/apt/apt.conf "$@"; }
 
+# Leaves it with fresh lists.
 make_private_apt() {
-    local apt=$guest/apt mirror=${TIPSIM_MIRROR:-}
+    local apt=$guest/apt log=$guest/logs/apt.log mirror=${TIPSIM_MIRROR:-} name
     [ -n "$mirror" ] || mirror=$(host_mirror)
     [ -n "$mirror" ] || fail "no Debian mirror in this machine's apt sources: set TIPSIM_MIRROR"
     mkdir -p "$apt"/etc/{apt.conf.d,preferences.d,sources.list.d} "$apt"/state/lists/partial "$apt"/cache/archives/partial
     : > "$apt/status"
-    echo "deb [arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
-        > "$apt/etc/sources.list"
     {
         printf '%s\n' "Dir \"$apt\";" "Dir::Etc \"$apt/etc\";" "Dir::State \"$apt/state\";" \
             "Dir::State::status \"$apt/status\";" "Dir::Cache \"$apt/cache\";" \
@@ -76,6 +78,17 @@ make_private_apt() {
         # Proxies and certificates of this machine hold for us too.
         apt-config dump | grep -E '^Acquire::https?::' || true
     } > "$apt/apt.conf"
+    for name in $suite_names; do
+        echo "deb [arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $name main" \
+            > "$apt/etc/sources.list"
+        if private_apt apt-get update > "$log" 2>&1 9>&- &&
+            private_apt apt-get indextargets --format '$(CODENAME)' | grep -qx "$suite"; then
+            return
+        fi
+        tail -n 20 "$log" >&2
+        say "the mirror has no $suite as '$name'"
+    done
+    fail "apt-get update failed; set TIPSIM_MIRROR to use another mirror"
 }
 
 # Writes the lock file: one line per package, "name version sha256 size address".
@@ -84,10 +97,6 @@ find_packages() {
     if [ -s "$lock" ] && [ "$update" = no ] && [ "$(head -n 1 "$lock")" = "$(lock_head)" ]; then return; fi
     say "looking up packages"
     make_private_apt
-    private_apt apt-get update > "$guest/logs/apt.log" 2>&1 9>&- || {
-        tail -n 20 "$guest/logs/apt.log" >&2
-        fail "apt-get update failed"
-    }
     # shellcheck disable=SC2086
     closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages |
         sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
