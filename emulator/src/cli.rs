@@ -206,7 +206,7 @@ pub struct ExecArgs {
     /// Set one parameter of the core, e.g. `isa.zbb=false`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Print cycles, instructions and speed to standard error.
+    /// Print cycles, instructions and speed to standard error, and what each timing core counted, as a line of JSON.
     #[arg(long)]
     pub stats: bool,
     /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.

@@ -88,6 +88,9 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
                 eprintln!("hart {hart}: {instructions} instructions, {cycles} cycles");
             }
         }
+        for stats in engine.stats().unwrap_or_default() {
+            eprintln!("{}", serde_json::to_string(&stats)?);
+        }
     }
     let code = match exit {
         RunExit::Exit(Exit::Host(code)) => code,

@@ -29,13 +29,14 @@ use crate::spec::{self, Mode, Net, Spec};
 use crate::system::{Engine, Setup, System};
 
 use boot::Boot;
+use description::metadata;
 pub use host::Helper;
 use host::Host;
 use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
-use self_profile::SelfProfile;
 pub use self_profile::sample_this_thread;
+use self_profile::{Samples, SelfProfile};
 
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
@@ -160,10 +161,15 @@ fn simulate(
         live: plan.spec.guest.net != Net::None,
     })?;
     let boot = Boot::start(plan, &mut system, &mut console)?;
+    // It reads all that boots: not a part of the run's time.
+    let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 
     let mut host = None;
+    let start = |system: &System, host: &mut Option<Host>| {
+        timing(plan, &args.out, described.as_deref(), system, host)
+    };
     let mut engine = match plan.spec.run.boot {
-        Mode::Timing => timing(plan, &args.out, &system, &mut host)?,
+        Mode::Timing => start(&system, &mut host)?,
         Mode::Functional => Engine::FUNCTIONAL,
     };
     let boots_first = plan.spec.boots_functionally_first();
@@ -200,7 +206,7 @@ fn simulate(
                 if !starts {
                     engine.rest();
                 } else if !engine.go_on(system.hart.cycle()) {
-                    engine = timing(plan, &args.out, &system, &mut host)?;
+                    engine = start(&system, &mut host)?;
                     engine.region(true);
                 }
             }
@@ -212,7 +218,7 @@ fn simulate(
     };
     progress.end();
 
-    let parts = self_profile.map(SelfProfile::finish).transpose()?;
+    let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
     let recorded = engine.finish();
@@ -220,6 +226,7 @@ fn simulate(
     let host = host.map(Host::finish).transpose()?;
     // With what the host's side still had to read.
     laps.lap(&system, timing);
+    let parts = samples.map(Samples::parts).transpose()?;
     if let Some(stats) = stats.first() {
         laps.timing.cycles = stats.cycles;
     }
@@ -232,10 +239,11 @@ fn simulate(
     })
 }
 
-/// The timing core from now on, and its recording, if there is to be one.
+/// The timing core from now on, and its recording, if there is to be one; `described`: what the trace says of the run.
 fn timing(
     plan: &Plan,
     out: &Path,
+    described: Option<&str>,
     system: &System,
     host: &mut Option<Host>,
 ) -> anyhow::Result<Engine> {
@@ -245,7 +253,7 @@ fn timing(
         let starts: Vec<u64> = system.each().map(|(_, cycles)| cycles).collect();
         let (senders, stream) = recordings(&starts, IN_FLIGHT);
         recorders = senders;
-        *host = Some(Host::start(plan, out, stream)?);
+        *host = Some(Host::start(plan, out, described, stream)?);
     }
     let helper = host.as_ref().map(Host::helper);
     let stages = record.stages && record.trace;

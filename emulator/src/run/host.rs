@@ -15,7 +15,6 @@ use commit_trace::{
 use profile::{Evaluation, Evaluator, Region};
 use timing::Spare;
 
-use super::description::metadata;
 use super::{IN_FLIGHT, Plan};
 use crate::failure::bad_input;
 use crate::spec;
@@ -104,19 +103,24 @@ impl Helper {
 }
 
 impl Host {
-    /// Opens the trace and starts the thread.
-    pub fn start(plan: &Plan, out: &Path, stream: BatchStream) -> anyhow::Result<Self> {
+    /// Opens the trace, if one is described, and starts the thread.
+    pub fn start(
+        plan: &Plan,
+        out: &Path,
+        described: Option<&str>,
+        stream: BatchStream,
+    ) -> anyhow::Result<Self> {
         let path = out.join("trace.tip");
         let record = &plan.spec.record;
-        let create = || {
+        let create = |described| {
             let mut writer =
-                TraceWriter::create(&path, &metadata(plan)?).map_err(|e| bad_input(&path, e))?;
+                TraceWriter::create(&path, described).map_err(|e| bad_input(&path, e))?;
             writer
                 .set_level(record.level)
                 .map_err(|e| bad_input(&path, e))?;
             anyhow::Ok(writer)
         };
-        let writer = record.trace.then(create).transpose()?;
+        let writer = described.map(create).transpose()?;
         let region = match plan.spec.run.region {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Processor time between samples: 2 ms less a bit, so that nothing beats against it.
 const PERIOD_NS: libc::c_long = 1_999_000;
@@ -119,12 +119,27 @@ impl SelfProfile {
         Ok(profile)
     }
 
-    /// Ends; the processor time that each part took, of both threads, as a share of the time that went by.
-    pub fn finish(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+    /// Ends.
+    pub fn stop(self) -> Samples {
         SAMPLING.store(false, Ordering::Relaxed);
         let Self { timer, started } = self;
         drop(timer);
-        let elapsed = started.elapsed().as_secs_f64();
+        Samples {
+            elapsed: started.elapsed(),
+        }
+    }
+}
+
+/// What a [`SelfProfile`] found. There are none of an older one.
+pub struct Samples {
+    elapsed: Duration,
+}
+
+impl Samples {
+    /// The processor time that each part took, of both threads, as a share of the time that went by. It takes some tenths
+    /// of a second.
+    pub fn parts(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+        let elapsed = self.elapsed.as_secs_f64();
         let taken = TAKEN.load(Ordering::Relaxed).min(MOST);
         let mut addresses: BTreeMap<u64, u64> = BTreeMap::new();
         for sample in &SAMPLES[..taken] {
@@ -184,8 +199,19 @@ fn check(result: libc::c_int) -> std::io::Result<()> {
     }
 }
 
-/// Notes the interrupted instruction.
-extern "C" fn on_timer(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// The start of the kernel's `siginfo_t` for a timer (`si_tid`, `si_overrun`), on 64-bit machines.
+#[repr(C)]
+struct TimerInfo {
+    signal: [libc::c_int; 4],
+    timer: libc::c_int,
+    overrun: libc::c_int,
+}
+
+/// Notes the interrupted instruction, for each time that the timer expired: many kernels look at such timers every 4 ms.
+extern "C" fn on_timer(_: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo to a handler that was set with SA_SIGINFO, of a timer since nothing else
+    // raises this signal; a TimerInfo is shorter and has the same alignment at most.
+    let overrun = unsafe { (*info.cast::<TimerInfo>()).overrun };
     // SAFETY: the kernel passes a valid ucontext to a handler that was set with SA_SIGINFO.
     let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
     #[cfg(target_arch = "x86_64")]
@@ -194,7 +220,9 @@ extern "C" fn on_timer(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut li
     let pc = machine.pc;
     #[cfg(target_arch = "riscv64")]
     let pc = machine.__gregs[libc::REG_PC] as u64;
-    if let Some(sample) = SAMPLES.get(TAKEN.fetch_add(1, Ordering::Relaxed)) {
+    let times = 1 + usize::try_from(overrun).unwrap_or(0);
+    let first = TAKEN.fetch_add(times, Ordering::Relaxed);
+    for sample in SAMPLES.iter().skip(first).take(times) {
         sample.store(pc, Ordering::Relaxed);
     }
 }

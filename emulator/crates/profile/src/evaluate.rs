@@ -3,6 +3,8 @@
 mod details;
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread;
 
 use commit_trace::{
     Ahead, Batch, CommitRecord, Event, Fed, InstFacts, Span, SpanBuilder, SpanSink, State,
@@ -209,17 +211,20 @@ impl Evaluator {
     /// Ends the pass.
     pub fn finish(self) -> Evaluation {
         let run = self.run;
-        let views = run.views.into_iter();
-        let mut results: Vec<(usize, SamplerResult)> =
-            views.flat_map(|view| view.finish(run.profiled)).collect();
-        results.sort_by_key(|(position, _)| *position);
+        let (views, profiled) = (run.views, run.profiled);
+        let (results, charged) = thread::scope(|scope| {
+            let results = scope.spawn(move || results(views, profiled));
+            let charged = run.oracle.finish();
+            (results.join(), charged)
+        });
+        let results = results.unwrap_or_else(|panic| resume_unwind(panic));
         let Charged {
             profile: oracle,
             stacks,
             marked,
             commits,
             stalls,
-        } = run.oracle.finish();
+        } = charged;
         let spaces = owners(&oracle, &run.facts);
         let (contexts, by_context) = match run.stacks {
             Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
@@ -238,7 +243,7 @@ impl Evaluator {
             contexts,
             by_context,
             marked: run.by_mark.then_some(marked),
-            samplers: results.into_iter().map(|(_, result)| result).collect(),
+            samplers: results,
             facts: run.facts,
             first_use: run.first_use,
             spaces,
@@ -254,6 +259,14 @@ impl Evaluator {
             signatures,
         }
     }
+}
+
+/// The results of all samplers after so many profiled cycles, in the order in which they were given.
+fn results(views: Vec<View>, profiled: u64) -> Vec<SamplerResult> {
+    let views = views.into_iter();
+    let mut results: Vec<_> = views.flat_map(|view| view.finish(profiled)).collect();
+    results.sort_by_key(|(position, _)| *position);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The process that spent the most time in each user address space. Nothing else tells, and all but

@@ -222,8 +222,9 @@ impl<S: CommitSink> Pipeline<S> {
         let dispatch = self.dispatch(fact, self.window.loads.available());
         let ready = self.sources(fact, dispatch);
         let head = self.window.empty();
-        let issue = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
-        let answer = self.lsu.load(fact, load, issue, head);
+        let issued = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
+        let issue = issued.cycle;
+        let answer = self.lsu.load(fact, load, issued, head);
         if let Some(known) = answer.failed {
             return self.order_failure(fact, load, (issue, known));
         }

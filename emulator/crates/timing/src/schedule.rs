@@ -103,12 +103,16 @@ impl Schedule {
         (cycle, allowed & allowed.wrapping_neg())
     }
 
-    /// Takes `ports` in `cycle`, whether they are free or not.
+    /// Takes `ports` in `cycle`, whether they are free or not; true: one was not.
     #[inline(always)]
-    pub fn mark(&mut self, cycle: u64, ports: u32) {
-        if cycle < self.horizon {
-            *self.at(cycle) |= u64::from(ports);
+    pub fn mark(&mut self, cycle: u64, ports: u32) -> bool {
+        if cycle >= self.horizon {
+            return false;
         }
+        let entry = self.at(cycle);
+        let taken = *entry & u64::from(ports) != 0;
+        *entry |= u64::from(ports);
+        taken
     }
 
     /// True if an instruction finds no room, as far as releases were looked up; `after_slot` is its slot in its

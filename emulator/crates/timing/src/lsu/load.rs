@@ -4,7 +4,7 @@ use commit_trace::{CycleClass, TeaEvents};
 use isa::MemAccess;
 
 use super::queue::Store;
-use super::{ANSWER, Access, Answer, BANKS, Lsu, RETRY, S0, class_of};
+use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, STORE_PORT, class_of};
 use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
 use crate::path::Reads;
@@ -17,17 +17,23 @@ const REFUSED: u64 = 4;
 const REPORT: u64 = 2;
 
 impl Lsu {
-    /// Issues a load whose address is ready to be computed in cycle `ready`; the cycle.
+    /// Issues a load whose address is ready to be computed in cycle `ready`.
     #[inline(always)]
-    pub fn issue_load(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> u64 {
-        self.load_ports.issue(schedule, ready, fact)
+    pub fn issue_load(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> Issued {
+        let issued = self.load_ports.issue(schedule, ready, fact);
+        if issued.displaces {
+            // Those behind the store are later, too: they take another slot together.
+            let (slot, _) = schedule.book(self.written + 1 - S0, STORE_PORT, 0);
+            self.written = slot + S0;
+        }
+        issued
     }
 
-    /// A load that issued in cycle `issue`. `head`: first cycle in which it is the oldest instruction.
+    /// A load that issued. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
-    pub fn load(&mut self, fact: &Fact, load: &Access<'_>, issue: u64, head: u64) -> Answer {
+    pub fn load(&mut self, fact: &Fact, load: &Access<'_>, issued: Issued, head: u64) -> Answer {
         self.counts.loads += 1;
-        let first = issue + S0;
+        let first = issued.cycle + S0;
         if load.mmio {
             return self.device(first, head);
         }
@@ -35,8 +41,10 @@ impl Lsu {
         let mut tea = TeaEvents::default();
         if s0 != first {
             tea = TeaEvents::ST_TLB;
-        } else if self.banked && self.conflicts(load.pa, s0) {
+        } else if self.banked && self.conflicts(load.pa, s0, issued.first) {
             self.counts.bank_conflicts += 1;
+            s0 += REFUSED;
+        } else if self.l1d.is_replaying(s0 + 2) {
             s0 += REFUSED;
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
@@ -128,16 +136,29 @@ impl Lsu {
         s0
     }
 
-    /// Two loads of a cycle conflict if they read different 16-byte rows of one bank.
+    /// Two accesses of a cycle conflict if they read different 16-byte rows of one bank; stores read, too. The one on the
+    /// first port goes through (`lsu/dcache.scala:318-333`).
     #[inline(always)]
-    fn conflicts(&mut self, pa: u64, s0: u64) -> bool {
-        let row = pa >> 4;
+    fn conflicts(&mut self, pa: u64, s0: u64, first: bool) -> bool {
+        let row = self.row(pa);
         let entry = &mut self.rows[s0 as usize % BANKS];
-        if entry.0 != s0 {
+        if first {
             *entry = (s0, row);
             return false;
         }
-        entry.1 & 1 == row & 1 && entry.1 != row
+        entry.0 == s0 && entry.1 & 1 == row & 1 && entry.1 != row
+    }
+
+    /// The row of a way that an address is in.
+    #[inline(always)]
+    fn row(&self, pa: u64) -> u64 {
+        pa >> 4 & self.row_mask
+    }
+
+    /// A store is written: its row is read on the first port.
+    #[inline(always)]
+    pub(super) fn reads_row(&mut self, pa: u64, s0: u64) {
+        self.rows[s0 as usize % BANKS] = (s0, self.row(pa));
     }
 
     /// A device register is read when the load is the oldest instruction, one access at a time.

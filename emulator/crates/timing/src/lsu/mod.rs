@@ -98,9 +98,11 @@ pub(crate) struct Lsu {
     pub l1d: L1d,
     pub lower: Lower,
     stores: Stores,
-    /// By cycle: the 16-byte row that the first load of it reads.
+    /// By cycle: the 16-byte row of a way that the first port reads, for a load or for the store that is written.
     rows: [(u64, u64); BANKS],
     banked: bool,
+    /// Number of such rows, less one.
+    row_mask: u64,
     /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
     retried: u64,
     /// Loads and stores up to and with that one.
@@ -120,7 +122,7 @@ snapshot::snapshot!(Lsu {
     walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
     counts
 } keeps {
-    banked, single, mmio_latency
+    banked, row_mask, single, mmio_latency
 });
 
 impl Lsu {
@@ -133,6 +135,7 @@ impl Lsu {
             lower,
             stores: Stores::new(),
             rows: [(0, 0); BANKS],
+            row_mask: u64::from(preset.l1d.kib / preset.l1d.ways) * 64 - 1,
             banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
             retried: 0,
             entered: 0,
@@ -210,13 +213,25 @@ const SATURATED: u32 = 31;
 
 snapshot::snapshot!(LoadPorts { last, run });
 
+/// Where a load issued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issued {
+    pub cycle: u64,
+    /// To the first memory port.
+    first: bool,
+    /// In a cycle in which a store was to be written, which goes later: loads come first.
+    displaces: bool,
+}
+
 impl LoadPorts {
     /// Books the memory port of a load; one on the first port keeps stores from the data cache.
     #[inline(always)]
-    fn issue(&mut self, schedule: &mut Schedule, ready: u64, fact: &Fact) -> u64 {
+    fn issue(&mut self, schedule: &mut Schedule, ready: u64, fact: &Fact) -> Issued {
         let (cycle, port) = schedule.book(ready, fact.ports, fact.lanes);
-        if port == 1 << crate::facts::port::MEM {
-            schedule.mark(cycle, STORE_PORT);
+        let first = port == 1 << crate::facts::port::MEM;
+        let mut displaces = false;
+        if first {
+            displaces = schedule.mark(cycle, STORE_PORT);
             self.run = if cycle == self.last + 1 {
                 self.run + 1
             } else {
@@ -227,6 +242,10 @@ impl LoadPorts {
                 schedule.mark(cycle + 1, fact.ports);
             }
         }
-        cycle
+        Issued {
+            cycle,
+            first,
+            displaces,
+        }
     }
 }

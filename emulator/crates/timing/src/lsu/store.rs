@@ -89,8 +89,10 @@ impl Lsu {
             let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
             let line = store.pa >> LINE_BITS;
             let s2 = self.l1d.store(line, slot + S0 + 2, &mut self.lower);
-            self.written = s2 - 2;
-            s2 - 2 + WRITTEN
+            let s0 = s2 - 2;
+            self.reads_row(store.pa, s0);
+            self.written = s0;
+            s0 + WRITTEN
         };
         self.stores.push(Store {
             address: times.address_in,

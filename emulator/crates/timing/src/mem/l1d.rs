@@ -6,6 +6,7 @@ use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
 use super::replays::Replays;
 use super::slot::Slot;
+use super::store_data::{REPLAY, StoreData};
 use crate::Preset;
 
 /// Miss in S2 to the request on the bus: the MSHR's allocation.
@@ -39,13 +40,14 @@ pub(crate) struct L1d {
     /// There are several harts.
     coherent: bool,
     replays: Replays,
+    store_data: StoreData,
     pub misses: u64,
     pub load_misses: u64,
     pub prefetches: u64,
 }
 
 snapshot::snapshot!(L1d {
-    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, misses, load_misses, prefetches
+    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, prefetches
 } keeps {
     line_port, refill, release, writeback, prefetch, coherent
 });
@@ -67,6 +69,7 @@ impl L1d {
             next_wanted: 0,
             coherent,
             replays: Replays::default(),
+            store_data: StoreData::new(),
             misses: 0,
             load_misses: 0,
             prefetches: 0,
@@ -97,19 +100,42 @@ impl L1d {
         }
     }
 
-    /// A store's write whose tags are compared in cycle `s2`, or as soon after it as an MSHR can take the miss;
-    /// the cycle. The data is merged into the line whenever that arrives.
+    /// A store's write whose tags are compared in cycle `s2`, or as soon after it as its data and, if nobody else has asked
+    /// for the line, the miss can be taken; the cycle. The data is merged into the line when that arrives.
     #[inline(always)]
     pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         if self.coherent {
             return self.store_to_shared(line, s2, lower);
         }
-        if self.tags.hit(line, s2, true).is_some() {
-            return s2;
+        let s2 = self.store_data.after_replays(s2);
+        match self.tags.hit(line, s2 - REPLAY, true) {
+            Some(filled) if filled + REPLAY <= s2 => s2,
+            filled => self.store_late(line, s2, filled, lower),
         }
-        let (_, s2) = self.mshrs.choose(s2);
-        self.miss(line, s2, true, lower);
+    }
+
+    /// The same of a store whose line is not there, or not there before cycle `filled`.
+    #[cold]
+    #[inline(never)]
+    fn store_late(&mut self, line: u64, s2: u64, filled: Option<u64>, lower: &mut Lower) -> u64 {
+        let s2 = self.store_data.room(s2);
+        let (s2, ready) = match filled {
+            Some(filled) => (s2, filled),
+            None => {
+                let (_, s2) = self.mshrs.choose(s2);
+                (s2, self.miss(line, s2, true, lower).0)
+            }
+        };
+        if ready + REPLAY > s2 {
+            self.store_data.take(s2, ready);
+        }
         s2
+    }
+
+    /// A store is replayed in cycle `s2`, and nothing else can be accessed.
+    #[inline(always)]
+    pub fn is_replaying(&self, s2: u64) -> bool {
+        self.store_data.after_replays(s2) != s2
     }
 
     /// The same with several harts: a line that is there may have to be asked for, and stores that wait for one are
@@ -171,6 +197,10 @@ impl L1d {
         self.misses += 1;
         self.load_misses += u64::from(!write);
         self.prefetch_until(s2, lower);
+        let s2 = match write {
+            true => s2,
+            false => self.store_data.accepts(s2),
+        };
         if let Some((register, there)) = self.mshrs.prefetched(line) {
             let mut ready = s2.max(there) + FROM_LINE_BUFFER;
             if write && self.coherent && !lower.writes(line) {
@@ -250,7 +280,8 @@ impl L1d {
     /// stays in the MSHR's line buffer (`prefetcher.scala`).
     fn prefetch_line(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
         let (register, start) = self.mshrs.choose(cycle);
-        if start > cycle || self.tags.contains(line) || self.mshrs.prefetched(line).is_some() {
+        let refused = start > cycle || self.store_data.accepts(cycle) > cycle;
+        if refused || self.tags.contains(line) || self.mshrs.prefetched(line).is_some() {
             return;
         }
         self.prefetches += 1;

@@ -9,6 +9,7 @@ mod mshr;
 mod replays;
 mod shared;
 mod slot;
+mod store_data;
 mod walk;
 
 pub(crate) use cache::Cache;

@@ -1,0 +1,105 @@
+//! The data of stores that miss: it waits beside the miss registers until their lines are there (`sdq` in
+//! `lsu/mshrs.scala:553`).
+//!
+//! Its size decides how many lines a stream of stores has in flight: two of them with stores of 8 bytes, one with smaller ones.
+
+use crate::ring::Ring;
+
+/// Entries, for all lines together (`nSDQ` of Rocket's `DCacheParams`).
+const ENTRIES: u32 = 17;
+/// From when a load of the line would be answered to the first store's replay: the line is committed to the array in
+/// between.
+pub(super) const REPLAY: u64 = 4;
+/// A refused store is tried again every third cycle: in the one after its S2.
+const RETRY: u64 = 3;
+
+/// Entries by the cycle from which they are free again.
+pub(super) struct StoreData {
+    entries: Ring,
+    /// When the last one was taken, and until when: replays go one a cycle.
+    taken: u64,
+    until: u64,
+}
+
+snapshot::snapshot!(StoreData {
+    entries,
+    taken,
+    until
+});
+
+impl StoreData {
+    pub fn new() -> Self {
+        Self {
+            entries: Ring::new(ENTRIES),
+            taken: 0,
+            until: 0,
+        }
+    }
+
+    /// First cycle from `s2` on in which no store is replayed: replays come first (`lsu/dcache.scala:499`).
+    #[inline(always)]
+    pub fn after_replays(&self, s2: u64) -> u64 {
+        match s2 > self.until {
+            true => s2,
+            false => self.between_replays(s2),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn between_replays(&self, s2: u64) -> u64 {
+        // By ascending cycle.
+        let replays = self.entries.oldest_first().skip_while(|cycle| *cycle < s2);
+        replays.fold(s2, |s2, cycle| if cycle == s2 { s2 + 1 } else { s2 })
+    }
+
+    /// First try from `s2` on of a store to enter with success.
+    pub fn room(&self, s2: u64) -> u64 {
+        let free = self.entries.available();
+        let waits = self.after_replays(free.max(s2)) - s2;
+        s2 + match free > s2 {
+            true => waits.next_multiple_of(RETRY),
+            false => waits,
+        }
+    }
+
+    /// A store enters in cycle `s2`, whose line a load would have in cycle `ready`.
+    pub fn take(&mut self, s2: u64, ready: u64) {
+        self.until = (ready + REPLAY).max(s2 + 1).max(self.until + 1);
+        self.taken = s2;
+        self.entries.take(self.until);
+    }
+
+    /// First cycle from `s2` on in which a miss is accepted that is no store's: none is while all entries are taken.
+    pub fn accepts(&self, s2: u64) -> u64 {
+        // A load may have missed before the last store did, which comes before it in program order.
+        match s2 < self.taken {
+            true => s2,
+            false => self.after_replays(s2.max(self.entries.available())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_waits_until_those_of_a_line_are_replayed() {
+        let mut data = StoreData::new();
+        for s2 in 100..100 + u64::from(ENTRIES) {
+            assert_eq!((data.room(s2), data.accepts(s2)), (s2, s2));
+            data.take(s2, 200);
+        }
+        // One is replayed in each cycle from 204 on, and nothing else goes meanwhile.
+        let replayed = 204 + u64::from(ENTRIES);
+        assert_eq!(data.room(117), 117 + 105, "in steps of three");
+        assert_eq!((data.accepts(117), data.accepts(110)), (replayed, 110));
+        assert_eq!(
+            (data.after_replays(203), data.after_replays(204)),
+            (203, replayed)
+        );
+        data.take(222, 300);
+        assert_eq!(data.room(223), 223, "all others are gone");
+    }
+}
