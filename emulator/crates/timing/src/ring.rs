@@ -34,12 +34,6 @@ impl Ring {
         self.free_from[self.next as usize % MAX]
     }
 
-    /// From when each entry is free, beginning with the next.
-    pub fn oldest_first(&self) -> impl Iterator<Item = u64> {
-        let (taken, next) = self.free_from[..self.capacity as usize].split_at(self.next as usize);
-        next.iter().chain(taken).copied()
-    }
-
     /// Takes the next entry until `free_from`.
     #[inline(always)]
     pub fn take(&mut self, free_from: u64) {

@@ -135,7 +135,7 @@ impl L1d {
     /// A store is replayed in cycle `s2`, and nothing else can be accessed.
     #[inline(always)]
     pub fn is_replaying(&self, s2: u64) -> bool {
-        self.store_data.after_replays(s2) != s2
+        self.store_data.is_replaying(s2)
     }
 
     /// The same with several harts: a line that is there may have to be asked for, and stores that wait for one are

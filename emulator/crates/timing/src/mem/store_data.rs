@@ -13,18 +13,24 @@ pub(super) const REPLAY: u64 = 4;
 /// A refused store is tried again every third cycle: in the one after its S2.
 const RETRY: u64 = 3;
 
+/// Cycles of which it is known whether a store is replayed in them: more than a line takes to come.
+const SPAN: usize = 256;
+
 /// Entries by the cycle from which they are free again.
 pub(super) struct StoreData {
     entries: Ring,
     /// When the last one was taken, and until when: replays go one a cycle.
     taken: u64,
     until: u64,
+    /// Cycles with a replay, each at its place.
+    replays: [u64; SPAN],
 }
 
 snapshot::snapshot!(StoreData {
     entries,
     taken,
-    until
+    until,
+    replays
 });
 
 impl StoreData {
@@ -33,24 +39,24 @@ impl StoreData {
             entries: Ring::new(ENTRIES),
             taken: 0,
             until: 0,
+            replays: [0; SPAN],
         }
     }
 
-    /// First cycle from `s2` on in which no store is replayed: replays come first (`lsu/dcache.scala:499`).
+    /// A store is replayed in cycle `s2`: replays come first (`lsu/dcache.scala:499`).
+    #[inline(always)]
+    pub fn is_replaying(&self, s2: u64) -> bool {
+        s2 <= self.until && self.replays[s2 as usize % SPAN] == s2
+    }
+
+    /// First cycle from `s2` on in which none is.
     #[inline(always)]
     pub fn after_replays(&self, s2: u64) -> u64 {
-        match s2 > self.until {
-            true => s2,
-            false => self.between_replays(s2),
+        let mut s2 = s2;
+        while self.is_replaying(s2) {
+            s2 += 1;
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn between_replays(&self, s2: u64) -> u64 {
-        // By ascending cycle.
-        let replays = self.entries.oldest_first().skip_while(|cycle| *cycle < s2);
-        replays.fold(s2, |s2, cycle| if cycle == s2 { s2 + 1 } else { s2 })
+        s2
     }
 
     /// First try from `s2` on of a store to enter with success.
@@ -66,6 +72,7 @@ impl StoreData {
     /// A store enters in cycle `s2`, whose line a load would have in cycle `ready`.
     pub fn take(&mut self, s2: u64, ready: u64) {
         self.until = (ready + REPLAY).max(s2 + 1).max(self.until + 1);
+        self.replays[self.until as usize % SPAN] = self.until;
         self.taken = s2;
         self.entries.take(self.until);
     }
