@@ -1,6 +1,6 @@
 //! Stores that wait in a miss register for their line (the replay queue, `lsu/mshrs.scala`), with several harts.
 //!
-//! With one hart a store's line comes whenever it comes, as the measured kernels do (see [`super::L1d::store`]). A line
+//! With one hart, what all lines' stores have together is counted instead ([`super::store_data`]). A line
 //! that travels between harts makes stores wait again and again, and then it is this queue's size that decides how much
 //! of it is hidden.
 
