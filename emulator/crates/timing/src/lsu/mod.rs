@@ -135,7 +135,7 @@ impl Lsu {
             lower,
             stores: Stores::new(),
             rows: [(0, 0); BANKS],
-            row_mask: u64::from(preset.l1d.kib / preset.l1d.ways) * 64 - 1,
+            row_mask: u64::from(preset.l1d.kib) * 64 / u64::from(preset.l1d.ways) - 1,
             banked: preset.l1d.banks > 1 && preset.issue.mem_width > 1,
             retried: 0,
             entered: 0,
