@@ -80,6 +80,8 @@ pub struct Helper {
     backlog: Backlog,
     /// Somebody did lately.
     helps: Arc<AtomicBool>,
+    /// There will be no more batches, and nobody else who reads them.
+    ends: Arc<AtomicBool>,
 }
 
 impl Helper {
@@ -150,6 +152,7 @@ impl Host {
             reader,
             backlog,
             helps: Arc::default(),
+            ends: Arc::default(),
         };
         let shared = helper.clone();
         let thread = thread::Builder::new()
@@ -169,9 +172,11 @@ impl Host {
         { self.helper.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 
-    /// Waits for the rest of the stream.
+    /// Waits for the rest of the stream, all of which was sent.
     pub fn finish(self) -> anyhow::Result<HostOutcome> {
         let panicked = || anyhow::anyhow!("the recording thread panicked");
+        self.helper.ends.store(true, Relaxed);
+        self.thread.thread().unpark();
         self.thread.join().map_err(|_| panicked())?;
         let reader = Arc::into_inner(self.helper.reader).ok_or_else(panicked)?;
         let reader = reader.into_inner().map_err(|_| panicked())?;
@@ -191,6 +196,7 @@ fn drain(helper: &Helper) {
         let waiting = helper.backlog.batches();
         let taken = match alone {
             // Once more, so that the end is seen.
+            _ if helper.ends.load(Relaxed) => waiting + 1,
             ALONE => waiting + 1,
             _ => waiting.saturating_sub(IN_FLIGHT * 3 / 4),
         };
@@ -202,7 +208,7 @@ fn drain(helper: &Helper) {
                 Err(Over) => return,
             }
         }
-        thread::sleep(BETWEEN_LOOKS);
+        thread::park_timeout(BETWEEN_LOOKS);
     }
 }
 

@@ -79,8 +79,18 @@ impl Batch {
             .iter()
             .map(|record| u64::from(record.commit_delta))
             .sum();
-        let idle = self.events.iter().map(|(_, event)| event.idle());
-        idle.chain([commits])
-            .try_fold(self.start_cycle, u64::checked_add)
+        self.after_events()?.checked_add(commits)
+    }
+
+    /// A cycle that [`Self::end_cycle`] is not after, found without adding all up; `None` if that does not fit into 64 bits.
+    pub(crate) fn bound(&self) -> Option<u64> {
+        let most = (self.records.len() as u64).checked_mul(u32::MAX.into())?;
+        self.after_events()?.checked_add(most)
+    }
+
+    /// Its first cycle after as many as its events take; `None` if that does not fit into 64 bits.
+    pub(crate) fn after_events(&self) -> Option<u64> {
+        let mut idle = self.events.iter().map(|(_, event)| event.idle());
+        idle.try_fold(self.start_cycle, u64::checked_add)
     }
 }

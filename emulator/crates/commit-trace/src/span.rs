@@ -305,12 +305,8 @@ fn all_below(records: &[CommitRecord], number: u32) -> bool {
 
 /// True if a batch ends before [`MAX_CYCLE`].
 fn ends_early(batch: &Batch) -> bool {
-    let idle = batch.events.iter().map(|(_, event)| event.idle());
-    let most = (batch.records.len() as u64).saturating_mul(u64::from(u32::MAX));
     // Far from the limit nobody need add them up.
-    let bound = idle
-        .chain([most])
-        .try_fold(batch.start_cycle, u64::checked_add);
+    let bound = batch.bound();
     bound.is_some_and(|end| end < MAX_CYCLE) || batch.end_cycle().is_some_and(|end| end < MAX_CYCLE)
 }
 

@@ -225,18 +225,24 @@ impl Evaluator {
             commits,
             stalls,
         } = charged;
-        let spaces = owners(&oracle, &run.facts);
         let (contexts, by_context) = match run.stacks {
             Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
             None => (None, Vec::new()),
         };
-        let (top_down, signatures) = match run.details {
-            Some(details) => (
-                Some(details.slots.finish(&commits, &stalls)),
-                Some(details.signatures.finish(&stalls)),
-            ),
+        let (slots, signatures) = match run.details {
+            Some(details) => (Some(details.slots), Some(details.signatures)),
             None => (None, None),
         };
+        let facts = &run.facts;
+        let (top_down, others) = thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let signatures = signatures.map(|signatures| signatures.finish(&stalls));
+                (signatures, owners(&oracle, facts))
+            });
+            let top_down = slots.map(|slots| slots.finish(&commits, &stalls));
+            (top_down, others.join())
+        });
+        let (signatures, spaces) = others.unwrap_or_else(|panic| resume_unwind(panic));
         Evaluation {
             oracle,
             stacks,
@@ -273,17 +279,24 @@ fn results(views: Vec<View>, profiled: u64) -> Vec<SamplerResult> {
 /// strays are exact: the kernel reports a switch before the first instruction of the new process.
 fn owners(oracle: &Profile, facts: &[InstFacts]) -> BTreeMap<u32, ProcessId> {
     let mut units = BTreeMap::<u32, BTreeMap<ProcessId, u64>>::new();
-    for (process, inst, weight) in oracle.iter() {
-        if let Some(facts) = facts.get(inst.0 as usize)
-            && facts.space >= 2
-        {
-            *units
-                .entry(facts.space)
-                .or_default()
-                .entry(process)
-                .or_default() += weight;
+    let mut add = |space: u32, process: ProcessId, weight: u64| {
+        if space >= 2 {
+            *units.entry(space).or_default().entry(process).or_default() += weight;
         }
+    };
+    // Instructions of a space mostly follow each other.
+    let mut same = (0, ProcessId::BOOT, 0);
+    for (process, inst, weight) in oracle.iter() {
+        let Some(facts) = facts.get(inst.0 as usize) else {
+            continue;
+        };
+        if (facts.space, process) != (same.0, same.1) {
+            add(same.0, same.1, same.2);
+            same = (facts.space, process, 0);
+        }
+        same.2 += weight;
     }
+    add(same.0, same.1, same.2);
     let most = |by_process: BTreeMap<ProcessId, u64>| {
         by_process
             .into_iter()

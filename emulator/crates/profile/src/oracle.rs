@@ -6,7 +6,7 @@ use commit_trace::{
 
 use crate::block::{BLOCK, Block, Each, bits};
 use crate::dense::{DenseTally, Sum};
-use crate::packed::Packed;
+use crate::packed::{Packed, Packer};
 use crate::stacks::{COMPONENT_BITS, number};
 use crate::stalls::{STALL_BITS, StallKind, Stalls, counted_as};
 use crate::tables::Tables;
@@ -257,14 +257,16 @@ impl Oracle {
                 charged.marked.set(process, totals(&inside));
             }
             if self.counts_commits {
-                let is_commits = |number: u64| number & COMMITS == COMMITS;
-                let commits = all.iter().filter(|(number, _)| is_commits(*number));
-                let commits = commits.map(|(number, commits)| (number >> COMPONENT_BITS, commits));
-                charged.commits.push(commits.collect());
-                all = all
-                    .iter()
-                    .filter(|(number, _)| !is_commits(*number))
-                    .collect();
+                let (mut units, mut commits) = (Packer::default(), Packer::default());
+                for (number, amount) in all.iter() {
+                    if number & COMMITS == COMMITS {
+                        commits.add(number >> COMPONENT_BITS, amount);
+                    } else {
+                        units.add(number, amount);
+                    }
+                }
+                charged.commits.push(commits.finish());
+                all = units.finish();
             }
             charged.profile.set(process, totals(&all));
             charged.stacks.push(all);
@@ -297,8 +299,15 @@ pub(crate) const IS_USUAL: [bool; CycleClass::ALL.len()] = {
 
 /// Units of each instruction, of all components.
 fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {
-    let stacks = crate::stacks::unpacked(stacks);
-    stacks.map(|(inst, stack)| (inst, stack.total()))
+    let inst = |number: u64| InstId((number >> COMPONENT_BITS) as u32);
+    let mut units = stacks.iter().peekable();
+    std::iter::from_fn(move || {
+        let (first, mut total) = units.next()?;
+        while let Some((_, more)) = units.next_if(|(number, _)| inst(*number) == inst(first)) {
+            total += more;
+        }
+        Some((inst(first), total))
+    })
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.

@@ -65,7 +65,9 @@ impl RecordEncoder {
         (self.inst, self.lead) = (0, 0);
     }
 
-    pub(super) fn encode(&mut self, records: &[CommitRecord], columns: &mut Columns) {
+    /// Adds records; the sum of their commit deltas.
+    pub(super) fn encode(&mut self, records: &[CommitRecord], columns: &mut Columns) -> u64 {
+        let mut cycles = 0;
         let mut tokens = std::mem::take(&mut columns[Column::Tokens]);
         let first = tokens.len();
         tokens.resize(first + records.len(), 0);
@@ -77,6 +79,7 @@ impl RecordEncoder {
             let (from, to) = (before as usize % ENTRIES, inst as usize % ENTRIES);
             let step = inst.wrapping_sub(before.wrapping_add(1));
             let commit = record.commit_delta;
+            cycles += u64::from(commit);
             let dispatch = commit
                 .wrapping_sub(lead & CommitRecord::MAX_RESIDENCE)
                 .wrapping_add(last & CommitRecord::MAX_RESIDENCE);
@@ -97,6 +100,7 @@ impl RecordEncoder {
         }
         (self.inst, self.lead) = (before, last);
         columns[Column::Tokens] = tokens;
+        cycles
     }
 }
 

@@ -11,7 +11,14 @@ pub(super) type Lost = DenseTally<SLOT_BITS, [u8; Slot::COUNT]>;
 
 impl Entry for [u8; Slot::COUNT] {
     fn sums(self) -> impl Iterator<Item = (u32, u64)> {
-        (0..).zip(self.map(u64::from))
+        // Most are 0: they are passed over by their bits.
+        let mut rest = u128::from_le_bytes(self);
+        std::iter::from_fn(move || {
+            let leaf = rest.trailing_zeros() / u8::BITS;
+            let amount = self.get(leaf as usize)?;
+            rest &= !(u128::from(u8::MAX) << (leaf * u8::BITS));
+            Some((leaf, u64::from(*amount)))
+        })
     }
 }
 

@@ -150,12 +150,32 @@ pub(crate) struct Followed {
     pub(super) data_walks: Vec<Reads>,
 }
 
-/// How much a run takes of each.
+/// How much a run takes of each: steps, words and finds, 16 bits each. In one word: it goes from function to function in a
+/// register. (In three it went by way of memory, and waited until the host had written all that stands before it.)
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    steps: u32,
-    words: u32,
-    finds: u32,
+pub(crate) struct Extent(u64);
+
+impl Extent {
+    #[inline(always)]
+    fn new(steps: usize, words: usize, finds: usize) -> Self {
+        const { assert!(Words::MOST <= u16::MAX as usize) };
+        Self(steps as u64 | (words as u64) << 16 | (finds as u64) << 32)
+    }
+
+    #[inline(always)]
+    fn steps(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+
+    #[inline(always)]
+    fn words(self) -> usize {
+        (self.0 >> 16 & 0xffff) as usize
+    }
+
+    #[inline(always)]
+    fn finds(self) -> usize {
+        (self.0 >> 32) as usize
+    }
 }
 
 impl Followed {
@@ -165,11 +185,7 @@ impl Followed {
         self.steps.extend_from_slice(steps);
         self.words.extend_from_slice(words);
         self.finds.extend_from_slice(finds);
-        Extent {
-            steps: steps.len() as u32,
-            words: words.len() as u32,
-            finds: finds.len() as u32,
-        }
+        Extent::new(steps.len(), words.len(), finds.len())
     }
 
     /// Reads it.
@@ -275,9 +291,9 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub fn run(&mut self, extent: Extent) -> Steps<'a> {
         Steps {
-            steps: take(&mut self.steps, extent.steps),
-            words: take(&mut self.words, extent.words),
-            finds: take(&mut self.finds, extent.finds),
+            steps: take(&mut self.steps, extent.steps()),
+            words: take(&mut self.words, extent.words()),
+            finds: take(&mut self.finds, extent.finds()),
         }
     }
 
@@ -308,9 +324,9 @@ impl<'a> Reader<'a> {
 
 /// The first `count`, which are taken.
 #[inline(always)]
-fn take<'a, T>(all: &mut &'a [T], count: u32) -> Iter<'a, T> {
+fn take<'a, T>(all: &mut &'a [T], count: usize) -> Iter<'a, T> {
     // As many as were written.
-    let (first, rest) = all.split_at_checked(count as usize).unwrap_or_default();
+    let (first, rest) = all.split_at_checked(count).unwrap_or_default();
     *all = rest;
     first.iter()
 }

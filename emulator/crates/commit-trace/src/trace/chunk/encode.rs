@@ -56,7 +56,10 @@ impl ChunkEncoder {
     /// Begins a batch, unless it is one that no reader would take. [`Self::go_on`] then adds its records.
     pub(in crate::trace) fn begin(&mut self, batch: &Batch) -> Result<(), &'static str> {
         let header = &mut self.header;
-        let end_cycle = batch.end_cycle().ok_or("its cycle numbers overflow")?;
+        let overflows = "its cycle numbers overflow";
+        let after_events = batch.after_events().ok_or(overflows)?;
+        // Far from the limit nobody need add them up.
+        { batch.bound().or_else(|| batch.end_cycle()) }.ok_or(overflows)?;
         if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
             return Err("it has too many records");
         }
@@ -98,7 +101,8 @@ impl ChunkEncoder {
         header.batches += 1;
         header.records += batch.records.len() as u32;
         header.facts += batch.facts.len() as u32;
-        header.end_cycle = end_cycle;
+        // Its records' cycles come with them.
+        header.end_cycle = after_events;
         Ok(())
     }
 
@@ -111,7 +115,7 @@ impl ChunkEncoder {
     ) -> Result<bool, &'static str> {
         let rest = &batch.records[*done..];
         let records = &rest[..rest.len().min(most)];
-        self.records.encode(records, &mut self.columns);
+        self.header.end_cycle += self.records.encode(records, &mut self.columns);
         *done += records.len();
         if *done < batch.records.len() {
             return Ok(false);
