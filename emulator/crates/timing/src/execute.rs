@@ -224,7 +224,8 @@ impl<S: CommitSink> Pipeline<S> {
         let head = self.window.empty();
         let issued = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
         let issue = issued.cycle;
-        let answer = self.lsu.load(fact, load, issued, head);
+        let schedule = &mut self.window.schedule;
+        let answer = self.lsu.load(fact, load, issued, head, schedule);
         if let Some(known) = answer.failed {
             return self.order_failure(fact, load, (issue, known));
         }

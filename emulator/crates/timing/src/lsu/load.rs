@@ -31,7 +31,14 @@ impl Lsu {
 
     /// A load that issued. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
-    pub fn load(&mut self, fact: &Fact, load: &Access<'_>, issued: Issued, head: u64) -> Answer {
+    pub fn load(
+        &mut self,
+        fact: &Fact,
+        load: &Access<'_>,
+        issued: Issued,
+        head: u64,
+        schedule: &mut Schedule,
+    ) -> Answer {
         self.counts.loads += 1;
         let first = issued.cycle + S0;
         if load.mmio {
@@ -43,7 +50,7 @@ impl Lsu {
             tea = TeaEvents::ST_TLB;
         } else if self.banked && self.conflicts(load.pa, s0, issued.first) {
             self.counts.bank_conflicts += 1;
-            s0 += REFUSED;
+            s0 = self.try_again(load.pa, s0, fact, schedule);
         } else if self.l1d.is_replaying(s0 + 2) {
             s0 += REFUSED;
         }
@@ -147,6 +154,22 @@ impl Lsu {
             return false;
         }
         entry.0 == s0 && entry.1 & 1 == row & 1 && entry.1 != row
+    }
+
+    /// S0 in which a load that met another in its bank goes through. It is tried again on the last port only
+    /// (`lsu/lsu.scala:512-535`), where it takes a slot, and may meet what the first port does then. Not modelled: younger
+    /// loads that issue take that slot first, so that in the RTL some wait for 30 cycles.
+    #[cold]
+    fn try_again(&mut self, pa: u64, s0: u64, fact: &Fact, schedule: &mut Schedule) -> u64 {
+        let last = fact.ports & !(1 << crate::facts::port::MEM);
+        let mut s0 = s0;
+        loop {
+            let (slot, _) = schedule.book(s0 + REFUSED - S0, last, 0);
+            s0 = slot + S0;
+            if !self.conflicts(pa, s0, false) {
+                return s0;
+            }
+        }
     }
 
     /// The row of a way that an address is in.
