@@ -334,6 +334,7 @@ impl State {
         if sequential {
             self.run_on();
         }
+        self.predictor.packet();
         let bank = self.packet_bytes / 2;
         self.start = if sequential && end > self.end {
             self.end
@@ -413,7 +414,6 @@ impl State {
 
     #[inline(always)]
     fn jump(&mut self, role: Role, at: Place, bank: u8, after: u64, next: u64) -> Forecast {
-        let forecast = self.predictor.jump(at, next);
         let falls = next == self.end;
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
         let last = match role {
@@ -426,7 +426,8 @@ impl State {
             self.returns.call(after);
         }
         self.close(bank, Outcome::None);
-        forecast.in_the_end(last).that_falls(falls)
+        let forecast = self.predictor.jump(at, next, last);
+        forecast.that_falls(falls)
     }
 
     /// Ends the packet with an instruction of `bank`, and what that did to the history.

@@ -1,5 +1,7 @@
 //! The BTB: two ways, answers in F2 (`ifu/bpd/btb.scala`).
 
+use std::collections::VecDeque;
+
 use super::{COLUMNS, Known, Place, Taught};
 
 const WAYS: usize = 2;
@@ -16,19 +18,34 @@ struct Entry {
 
 snapshot::snapshot!(Entry { tag, target });
 
+/// A branch of which it knew nothing, or something else, when it was predicted.
+#[derive(Clone, Copy, Default)]
+struct Late {
+    due: u64,
+    at: Place,
+    branch: Taught,
+}
+
+snapshot::snapshot!(Late { due, at, branch });
+
 /// Both banks.
 pub(super) struct Btb {
     sets: Box<[[[Entry; WAYS]; COLUMNS]]>,
     set_bits: u32,
+    late: VecDeque<Late>,
+    /// When the first of them is due; never, if there is none.
+    next: u64,
 }
 
-snapshot::snapshot!(Btb { sets } keeps { set_bits });
+snapshot::snapshot!(Btb { sets, late, next } keeps { set_bits });
 
 impl Btb {
     pub fn new(sets: u32) -> Self {
         Self {
             sets: vec![[[Entry::default(); WAYS]; COLUMNS]; sets as usize].into(),
             set_bits: sets.trailing_zeros(),
+            late: VecDeque::new(),
+            next: u64::MAX,
         }
     }
 
@@ -57,11 +74,40 @@ impl Btb {
         }
     }
 
-    /// Writes a branch of which it knew nothing, or something else. A new branch goes to the way that has others of
-    /// its bank's block, else where the parity of all tags of the set says.
+    /// Has a branch written when it is `due`, of which it knew nothing, or something else.
     #[cold]
     #[inline(never)]
-    pub fn write(&mut self, at: Place, found: Known, branch: &Taught) {
+    pub fn write(&mut self, due: u64, at: Place, branch: &Taught) {
+        let branch = *branch;
+        self.late.push_back(Late { due, at, branch });
+        self.next = self.next.min(due);
+    }
+
+    /// Writes what is due.
+    #[inline(always)]
+    pub fn train(&mut self, now: u64) {
+        if self.next <= now {
+            self.write_due(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_due(&mut self, now: u64) {
+        while let Some(&Late { at, branch, .. }) = self.late.front().filter(|late| late.due <= now)
+        {
+            let found = self.find(at);
+            if !found.same(&branch) {
+                self.write_now(at, found, &branch);
+            }
+            self.late.pop_front();
+        }
+        self.next = self.late.front().map_or(u64::MAX, |late| late.due);
+    }
+
+    /// A new branch goes to the way that has others of
+    /// its bank's block, else where the parity of all tags of the set says.
+    fn write_now(&mut self, at: Place, found: Known, branch: &Taught) {
         let way = if found.hit {
             found.way
         } else {

@@ -2,13 +2,14 @@
 //!
 //! Every component has two banks of 8 bytes of code, four 2-byte slots each. What is known about a branch is
 //! asked for when the branch comes by in program order, with the history that its packet saw, and
-//! trained at once with its outcome. In hardware training happens at commit: not modelled is that a
-//! branch in a tight loop is predicted with counters that its last few outcomes have not reached. Only the
-//! micro BTB learns at commit, and so belongs to the part of the front end that keeps time.
+//! trained with its outcome. In hardware training happens at commit. The BTB learns some packets later ([`late`]), on which
+//! indirect jumps depend; TAGE, bimodal table and loop predictor at once: not modelled is that a branch in a tight loop is predicted with
+//! counters that its last few outcomes have not reached. The micro BTB learns at commit by cycles, and so belongs to the part of the front end that keeps time.
 
 mod bimodal;
 mod btb;
 mod history;
+mod late;
 mod loops;
 mod micro_btb;
 mod returns;
@@ -23,6 +24,7 @@ use snapshot::{Archive, Snapshot};
 use crate::Preset;
 use bimodal::Bimodal;
 use btb::Btb;
+use late::Clock;
 use loops::Loops;
 use tage::Tage;
 
@@ -327,6 +329,7 @@ pub(crate) struct Predictor {
     bimodal: Bimodal,
     tage: Option<Tage>,
     loops: Option<Loops>,
+    clock: Clock,
 }
 
 impl Snapshot for Predictor {
@@ -336,9 +339,11 @@ impl Snapshot for Predictor {
             bimodal,
             tage,
             loops,
+            clock,
         } = self;
         btb.snapshot(archive)?;
         bimodal.snapshot(archive)?;
+        clock.snapshot(archive)?;
         if let Some(tage) = tage {
             tage.snapshot(archive)?;
         }
@@ -357,12 +362,20 @@ impl Predictor {
             bimodal: Bimodal::new(p.bimodal_sets),
             tage: p.tage.then(Tage::new),
             loops: p.loops.then(Loops::new),
+            clock: Clock::default(),
         }
     }
 
-    /// Predicts a conditional branch and trains with its outcome. `history` is what its bank saw.
+    /// A packet starts.
+    #[inline(always)]
+    pub fn packet(&mut self) {
+        self.clock.packet();
+    }
+
+    /// Predicts a conditional branch, and has training with its outcome follow. `history` is what its bank saw.
     #[inline(always)]
     pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Forecast {
+        self.btb.train(self.clock.now());
         let base = self.bimodal.branch(at, taken);
         let branch = Taught::branch(taken, target as u32);
         let found = self.btb.find(at);
@@ -370,7 +383,8 @@ impl Predictor {
             let target = found.target == branch.target;
             Forecast::of_known(at, &branch, base, target)
         } else {
-            self.btb.write(at, found, &branch);
+            // Not modelled: that one which is mispredicted is trained with later.
+            self.btb.write(self.clock.trains(false), at, &branch);
             Forecast::new(at, &branch, base, found)
         };
         let mut direction = match &mut self.tage {
@@ -382,23 +396,31 @@ impl Predictor {
             let known = found.hit & found.conditional;
             direction = loops.branch(at, known, direction, taken);
         }
-        forecast.in_the_end(if direction == taken {
-            Last::Right
-        } else {
-            Last::Wrong
-        })
+        if direction == taken {
+            return forecast;
+        }
+        self.clock.missed();
+        forecast.in_the_end(Last::Wrong)
     }
 
-    /// Looks up a jump and trains with its target. Where F3 has it go is left to the caller.
+    /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
     #[inline(always)]
-    pub fn jump(&mut self, at: Place, target: u64) -> Forecast {
+    pub fn jump(&mut self, at: Place, target: u64, last: Last) -> Forecast {
+        self.btb.train(self.clock.now());
         let jump = Taught::jump(target as u32);
         let base = self.bimodal.predict(at);
         let found = self.btb.find(at);
-        if !found.same(&jump) {
-            self.btb.write(at, found, &jump);
+        let same = found.same(&jump);
+        if !same {
+            // What is mispredicted takes longer to be trained with.
+            let due = self.clock.trains(last != Last::Right);
+            self.btb.write(due, at, &jump);
         }
-        Forecast::new(at, &jump, base, found)
+        if last == Last::Wrong || last == Last::AsF2 && !same {
+            self.clock.missed();
+        }
+        let forecast = Forecast::new(at, &jump, base, found);
+        forecast.in_the_end(last)
     }
 }
 
