@@ -25,12 +25,12 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// So many looks after somebody helped, nobody does any more.
 const ALONE: u32 = 8;
 
-/// Batches that may wait until the core's thread reads some itself: what a second-level cache holds.
-const MANY: usize = 8;
+/// Batches that may wait until the core's thread reads some itself: what the host's inner caches hold.
+const MANY: usize = 4;
 
-/// Records that are written or evaluated at once, about: few microseconds of work, since who helps with it may be waited
-/// for.
-const PART: usize = 256;
+/// Records that are written or evaluated at once, about: some ten microseconds of work, since who helps with it may be
+/// waited for.
+const PART: usize = 1024;
 
 /// The thread and its state.
 pub struct Host {

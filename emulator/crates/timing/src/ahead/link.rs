@@ -25,7 +25,7 @@ const NAP: Duration = Duration::from_micros(200);
 
 /// With so many instructions before it, the core's thread does not miss the hart's for a while, which then does something
 /// else,
-const ENOUGH: u64 = 6 << 10;
+const ENOUGH: u64 = 4 << 10;
 /// or with so many, where it has to wait anyway.
 const SOME: u64 = 1 << 8;
 /// With so many it may sleep for a while, and is not woken, which would take the core's thread some microseconds.
