@@ -1,8 +1,8 @@
 //! One pass over a stream: the Oracle and every sampler.
 
 mod details;
+mod owners;
 
-use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -21,6 +21,7 @@ use crate::{
     SamplerResult,
 };
 use details::{CallStacks, Details};
+use owners::owners;
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -273,39 +274,6 @@ fn results(views: Vec<View>, profiled: u64) -> Vec<SamplerResult> {
     let mut results: Vec<_> = views.flat_map(|view| view.finish(profiled)).collect();
     results.sort_by_key(|(position, _)| *position);
     results.into_iter().map(|(_, result)| result).collect()
-}
-
-/// The process that spent the most time in each user address space. Nothing else tells, and all but
-/// strays are exact: the kernel reports a switch before the first instruction of the new process.
-fn owners(oracle: &Profile, facts: &[InstFacts]) -> BTreeMap<u32, ProcessId> {
-    let mut units = BTreeMap::<u32, BTreeMap<ProcessId, u64>>::new();
-    let mut add = |space: u32, process: ProcessId, weight: u64| {
-        if space >= 2 {
-            *units.entry(space).or_default().entry(process).or_default() += weight;
-        }
-    };
-    // Instructions of a space mostly follow each other.
-    let mut same = (0, ProcessId::BOOT, 0);
-    for (process, inst, weight) in oracle.iter() {
-        let Some(facts) = facts.get(inst.0 as usize) else {
-            continue;
-        };
-        if (facts.space, process) != (same.0, same.1) {
-            add(same.0, same.1, same.2);
-            same = (facts.space, process, 0);
-        }
-        same.2 += weight;
-    }
-    add(same.0, same.1, same.2);
-    let most = |by_process: BTreeMap<ProcessId, u64>| {
-        by_process
-            .into_iter()
-            .max_by_key(|(process, units)| (*units, std::cmp::Reverse(*process)))
-    };
-    units
-        .into_iter()
-        .filter_map(|(space, by_process)| most(by_process).map(|(process, _)| (space, process)))
-        .collect()
 }
 
 struct Run {
