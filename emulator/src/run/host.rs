@@ -194,11 +194,11 @@ fn drain(helper: &Helper) {
             false => ALONE.min(alone + 1),
         };
         let waiting = helper.backlog.batches();
-        let taken = match alone {
+        let taken = if alone == ALONE || helper.ends.load(Relaxed) {
             // Once more, so that the end is seen.
-            _ if helper.ends.load(Relaxed) => waiting + 1,
-            ALONE => waiting + 1,
-            _ => waiting.saturating_sub(IN_FLIGHT * 3 / 4),
+            waiting + 1
+        } else {
+            waiting.saturating_sub(IN_FLIGHT * 3 / 4)
         };
         for _ in 0..taken {
             let mut reader = helper.reader.lock().unwrap_or_else(PoisonError::into_inner);

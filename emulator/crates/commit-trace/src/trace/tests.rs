@@ -209,6 +209,37 @@ fn a_newer_trace_still_says_what_it_is_of() {
 }
 
 #[test]
+fn cycles_that_overflow_are_refused_and_no_others() {
+    let record = CommitRecord::from_packed(InstId(0), 5, 0, 0);
+    // By its events; by its record; and as much as fits, though records as long as any would not.
+    for (start_cycle, idle, fits) in [
+        (0, vec![u64::MAX / 2 + 1; 2], false),
+        (u64::MAX - 9, vec![5], false),
+        (u64::MAX - 9, vec![4], true),
+    ] {
+        let event = |cycles| (0, Event::Idle { cycles });
+        let batch = Batch {
+            start_cycle,
+            records: vec![record],
+            events: idle.into_iter().map(event).collect(),
+            ..Batch::default()
+        };
+        let mut bytes = Vec::new();
+        let mut writer = TraceWriter::new(&mut bytes, "test".into(), METADATA).unwrap();
+        match writer.batch(&batch) {
+            Ok(()) => assert!(fits, "{batch:?}"),
+            Err(error) => {
+                assert!(!fits && error.to_string().contains("overflow"), "{error}");
+                continue;
+            }
+        }
+        let summary = writer.finish().unwrap();
+        assert_eq!(summary.records, 1);
+        assert_eq!(read(&bytes).0, [batch]);
+    }
+}
+
+#[test]
 fn stages_for_some_records_only_are_refused() {
     let mut batch = synthetic::batches(&[0; 100], 4).remove(0);
     batch.stages = vec![Stages::default(); 3];

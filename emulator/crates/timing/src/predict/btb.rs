@@ -105,8 +105,8 @@ impl Btb {
         self.next = self.late.front().map_or(u64::MAX, |late| late.due);
     }
 
-    /// A new branch goes to the way that has others of
-    /// its bank's block, else where the parity of all tags of the set says.
+    /// Writes a branch. A new one goes to the way that has others of its bank's block, else where the parity of all tags of
+    /// the set says.
     fn write_now(&mut self, at: Place, found: Known, branch: &Taught) {
         let way = if found.hit {
             found.way

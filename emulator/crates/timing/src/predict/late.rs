@@ -30,9 +30,9 @@ impl Clock {
         self.0 += REFILL;
     }
 
-    /// When the branch is trained with that is predicted now, wrongly if `missed`.
-    pub fn trains(self, missed: bool) -> u64 {
-        self.0 + 1 + TRAINS + if missed { REFILL } else { 0 }
+    /// When the branch is trained with that was predicted last.
+    pub fn trains(self) -> u64 {
+        self.0 + 1 + TRAINS
     }
 
     /// Packets so far.
@@ -49,8 +49,9 @@ mod tests {
     #[test]
     fn what_could_not_be_fetched_counts() {
         let mut clock = Clock::default();
-        let (first, second) = (clock.trains(false), clock.trains(true));
+        let first = clock.trains();
         clock.missed();
+        let second = clock.trains();
         let mut waits = |due| {
             let mut packets = 0;
             while clock.now() < due {

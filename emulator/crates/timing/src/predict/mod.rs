@@ -384,7 +384,7 @@ impl Predictor {
             Forecast::of_known(at, &branch, base, target)
         } else {
             // Not modelled: that one which is mispredicted is trained with later.
-            self.btb.write(self.clock.trains(false), at, &branch);
+            self.btb.write(self.clock.trains(), at, &branch);
             Forecast::new(at, &branch, base, found)
         };
         let mut direction = match &mut self.tage {
@@ -411,13 +411,12 @@ impl Predictor {
         let base = self.bimodal.predict(at);
         let found = self.btb.find(at);
         let same = found.same(&jump);
-        if !same {
-            // What is mispredicted takes longer to be trained with.
-            let due = self.clock.trains(last != Last::Right);
-            self.btb.write(due, at, &jump);
-        }
         if last == Last::Wrong || last == Last::AsF2 && !same {
             self.clock.missed();
+        }
+        if !same {
+            // After what a misprediction takes.
+            self.btb.write(self.clock.trains(), at, &jump);
         }
         let forecast = Forecast::new(at, &jump, base, found);
         forecast.in_the_end(last)
