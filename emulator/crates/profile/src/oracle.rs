@@ -299,15 +299,8 @@ pub(crate) const IS_USUAL: [bool; CycleClass::ALL.len()] = {
 
 /// Units of each instruction, of all components.
 fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {
-    let inst = |number: u64| InstId((number >> COMPONENT_BITS) as u32);
-    let mut units = stacks.iter().peekable();
-    std::iter::from_fn(move || {
-        let (first, mut total) = units.next()?;
-        while let Some((_, more)) = units.next_if(|(number, _)| inst(*number) == inst(first)) {
-            total += more;
-        }
-        Some((inst(first), total))
-    })
+    let stacks = crate::stacks::unpacked(stacks);
+    stacks.map(|(inst, stack)| (inst, stack.total()))
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.
