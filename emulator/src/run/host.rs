@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use commit_trace::{
-    Backlog, Batch, BatchStream, Fed, Over, StreamError, TraceError, TraceSummary, TraceWriter,
+    Backlog, Batch, BatchStream, Compression, Fed, Over, StreamError, TraceError, TraceSummary, TraceWriter,
     Written,
 };
 use profile::{Evaluation, Evaluator, Region};
@@ -77,6 +77,7 @@ enum Stage {
 #[derive(Clone)]
 pub struct Helper {
     reader: Arc<Mutex<Reader>>,
+    compression: Option<Arc<Compression<File>>>,
     backlog: Backlog,
     /// Somebody did lately.
     helps: Arc<AtomicBool>,
@@ -85,23 +86,45 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Does a part of that, if a batch waits and nobody else does it; false: there was nothing to do.
+    /// Does a part of that, if there is anything that nobody else does; false: there was nothing to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
             Spare::Any => 1,
             Spare::Urgent => MANY,
         };
         if self.backlog.batches() < enough {
-            return false;
+            return what == Spare::Any && self.compress();
         }
-        match self.reader.try_lock() {
+        let done = match self.reader.try_lock() {
             Ok(mut reader) => {
                 self.helps.store(true, Relaxed);
-                reader.do_part() == Ok(true)
+                reader.do_part()
             }
-            Err(_) => false,
+            Err(_) => return what == Spare::Any && self.compress(),
+        };
+        // A piece for each batch: then a chunk is compressed long before the next is full.
+        if done == Ok(Part::Last) {
+            self.compress();
         }
+        matches!(done, Ok(Part::Last | Part::Some))
     }
+
+    /// Compresses a piece of the trace.
+    fn compress(&self) -> bool {
+        { &self.compression }
+            .as_ref()
+            .is_some_and(|compression| compression.step())
+    }
+}
+
+/// What was done for a batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Nothing: there is none.
+    None,
+    Some,
+    /// It is over.
+    Last,
 }
 
 impl Host {
@@ -122,7 +145,8 @@ impl Host {
                 .map_err(|e| bad_input(&path, e))?;
             anyhow::Ok(writer)
         };
-        let writer = described.map(create).transpose()?;
+        let mut writer = described.map(create).transpose()?;
+        let compression = writer.as_mut().map(|w| Arc::new(w.compression()));
         let region = match plan.spec.run.region {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,
@@ -150,6 +174,7 @@ impl Host {
         }));
         let helper = Helper {
             reader,
+            compression,
             backlog,
             helps: Arc::default(),
             ends: Arc::default(),
@@ -178,6 +203,7 @@ impl Host {
         self.helper.ends.store(true, Relaxed);
         self.thread.thread().unpark();
         self.thread.join().map_err(|_| panicked())?;
+        drop(self.helper.compression);
         let reader = Arc::into_inner(self.helper.reader).ok_or_else(panicked)?;
         let reader = reader.into_inner().map_err(|_| panicked())?;
         Ok(reader.finish())
@@ -207,30 +233,37 @@ fn drain(helper: &Helper) {
                 Ok(false) => break,
                 Err(Over) => return,
             }
+            drop(reader);
+            helper.compress();
         }
         thread::park_timeout(BETWEEN_LOOKS);
     }
 }
 
 impl Reader {
-    /// Does something for the next batch, if there is one already: then true.
-    fn do_part(&mut self) -> Result<bool, Over> {
+    /// Does something for the next batch, if there is one already.
+    fn do_part(&mut self) -> Result<Part, Over> {
         let begun = match self.begun.take() {
             Some(begun) => Some(begun),
             None => self.stream.look()?.map(|batch| self.begin(batch)),
         };
         let Some(Begun { batch, stage }) = begun else {
-            return Ok(false);
+            return Ok(Part::None);
         };
         let next = match stage {
             Stage::Write(written) => Some(self.write(&batch, written)),
             Stage::Evaluate(fed) => self.evaluate(&batch, fed),
         };
-        match next {
-            Some(stage) => self.begun = Some(Begun { batch, stage }),
-            None => self.stream.recycle(batch),
-        }
-        Ok(true)
+        Ok(match next {
+            Some(stage) => {
+                self.begun = Some(Begun { batch, stage });
+                Part::Some
+            }
+            None => {
+                self.stream.recycle(batch);
+                Part::Last
+            }
+        })
     }
 
     fn begin(&self, batch: Batch) -> Begun {
@@ -243,12 +276,13 @@ impl Reader {
 
     /// Does all for the next batch, if there is one already: then true.
     fn do_batch(&mut self) -> Result<bool, Over> {
-        while self.do_part()? {
-            if self.begun.is_none() {
-                return Ok(true);
+        loop {
+            match self.do_part()? {
+                Part::None => return Ok(false),
+                Part::Some => {}
+                Part::Last => return Ok(true),
             }
         }
-        Ok(false)
     }
 
     /// Writes a part of a batch; what it is at then.

@@ -63,6 +63,7 @@ pub use span::{
 };
 pub use stages::{StageCycles, Stages};
 pub use trace::{
-    ChunkInfo, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter, Written,
+    ChunkInfo, Compression, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter,
+    Written,
 };
 pub use walk::{Item, Position, Range, Retired, WalkError, walk};

@@ -26,7 +26,7 @@ mod writer;
 pub use error::TraceError;
 pub use reader::{ChunkInfo, TraceEnd, TraceReader};
 pub use replay::Replay;
-pub use writer::{TraceSummary, TraceWriter, Written};
+pub use writer::{Compression, TraceSummary, TraceWriter, Written};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
 /// 3: tokens as they are, and larger tables of what is predicted. 2: columns for stages.

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::chunk::{ChunkEncoder, ChunkHeader, ClosedChunk, Compressor};
 use super::columns::Columns;
@@ -30,19 +32,40 @@ pub struct Written {
 /// Writes batches as they come. Each chunk reaches the file soon after it is full, so that a run
 /// that is killed leaves a trace that ends a few milliseconds of simulation before it did.
 pub struct TraceWriter<W: Write> {
+    /// The open chunk of each hart.
+    open: Vec<(u32, ChunkEncoder)>,
+    output: Arc<Shared<W>>,
+    /// Somebody else has a [`Compression`].
+    apart: bool,
+    /// Nothing more is written after an error, nor after the end.
+    closed: bool,
+}
+
+/// Compresses full chunks and writes them to the file, a piece at a time, while the [`TraceWriter`] takes batches on
+/// another thread. What nobody has done when the next chunk is full, that does.
+pub struct Compression<W: Write>(Arc<Shared<W>>);
+
+/// What a writer and its [`Compression`]s share.
+struct Shared<W> {
+    output: Mutex<Output<W>>,
+    /// A chunk waits; and something could not be written.
+    waits: AtomicBool,
+    failed: AtomicBool,
+}
+
+/// The file, and what goes there next.
+struct Output<W> {
     output: W,
     file: String,
     /// Bytes written whole.
     offset: u64,
-    /// The open chunk of each hart.
-    open: Vec<(u32, ChunkEncoder)>,
     /// The chunk that is full and not written yet, and the memory of one that is.
     full: Option<ClosedChunk>,
     spare: Columns,
     index: Vec<(u64, ChunkHeader)>,
     compressor: Compressor,
-    /// Nothing more is written after an error, nor after the end.
-    closed: bool,
+    /// What went wrong, until the writer tells.
+    error: Option<TraceError>,
 }
 
 impl TraceWriter<File> {
@@ -75,24 +98,32 @@ impl<W: Write> TraceWriter<W> {
             offset: 0,
             source,
         })?;
-        let mut writer = Self {
+        let mut output = Output {
             output,
             file,
             offset: 0,
-            open: Vec::new(),
             full: None,
             spare: Columns::default(),
             index: Vec::new(),
             compressor,
-            closed: false,
+            error: None,
         };
         let mut header = Vec::from(MAGIC);
         header.extend(VERSION.to_le_bytes());
         header.extend((metadata.len() as u32).to_le_bytes());
         header.extend(metadata.as_bytes());
         header.extend(crc32fast::hash(&header).to_le_bytes());
-        writer.write(&header)?;
-        Ok(writer)
+        output.write(&header)?;
+        Ok(Self {
+            open: Vec::new(),
+            output: Arc::new(Shared {
+                output: Mutex::new(output),
+                waits: AtomicBool::new(false),
+                failed: AtomicBool::new(false),
+            }),
+            apart: false,
+            closed: false,
+        })
     }
 
     /// Sets zstd's level for the chunks that come, 1 (the default) to 19.
@@ -100,9 +131,18 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If zstd refuses it.
     pub fn set_level(&mut self, level: i32) -> Result<(), TraceError> {
-        self.write_full()?;
-        self.compressor = Compressor::with_level(level).map_err(|source| self.failed(source))?;
-        Ok(())
+        self.with_output(|output| {
+            output.write_full()?;
+            output.compressor =
+                Compressor::with_level(level).map_err(|source| output.failed(source))?;
+            Ok(())
+        })
+    }
+
+    /// Leaves compression to whoever has what this returns.
+    pub fn compression(&mut self) -> Compression<W> {
+        self.apart = true;
+        Compression(self.output.clone())
     }
 
     /// Adds a batch.
@@ -128,8 +168,11 @@ impl<W: Write> TraceWriter<W> {
         if self.closed {
             return Ok(written);
         }
-        if !self.compress()? {
-            self.write_full()?;
+        if !self.apart {
+            self.output.step();
+        }
+        if self.output.failed.load(Relaxed) {
+            self.with_output(|_| Ok(()))?;
         }
         let hart = batch.hart.0;
         written.slot = match self.open.iter().position(|(number, _)| *number == hart) {
@@ -170,7 +213,7 @@ impl<W: Write> TraceWriter<W> {
     fn refused(&mut self, batch: &Batch, what: &'static str) -> TraceError {
         self.closed = true;
         TraceError::Unwritable {
-            file: self.file.clone(),
+            file: self.output.lock().file.clone(),
             seq: batch.first_seq.0,
             what,
         }
@@ -182,21 +225,19 @@ impl<W: Write> TraceWriter<W> {
     /// If that fails; the chunks that were written before stay readable.
     pub fn finish(mut self) -> Result<TraceSummary, TraceError> {
         self.write_open()?;
-        if !self.closed {
-            let mut bytes = index_bytes(&self.index);
-            bytes.extend(trailer_bytes(self.offset, &bytes));
-            self.write(&bytes)?;
-            self.closed = true;
-        }
-        let records = self
-            .index
-            .iter()
-            .map(|(_, header)| u64::from(header.records))
-            .sum();
-        Ok(TraceSummary {
-            bytes: self.offset,
-            records,
-            chunks: self.index.len() as u64,
+        let ends = !std::mem::replace(&mut self.closed, true);
+        self.with_output(|output| {
+            if ends {
+                let mut bytes = index_bytes(&output.index);
+                bytes.extend(trailer_bytes(output.offset, &bytes));
+                output.write(&bytes)?;
+            }
+            let index = &output.index;
+            Ok(TraceSummary {
+                bytes: output.offset,
+                records: { index.iter() }.map(|(_, h)| u64::from(h.records)).sum(),
+                chunks: index.len() as u64,
+            })
         })
     }
 
@@ -206,33 +247,83 @@ impl<W: Write> TraceWriter<W> {
                 self.close_chunk(slot)?;
             }
         }
-        self.write_full()
+        match self.closed {
+            true => Ok(()),
+            false => self.with_output(Output::write_full),
+        }
     }
 
     /// Closes a chunk, which is written once it is compressed. That before is written now.
     fn close_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
-        self.write_full()?;
-        let spare = std::mem::take(&mut self.spare);
-        self.full = Some(self.open[slot].1.close(spare));
-        Ok(())
+        let chunk = &mut self.open[slot].1;
+        let mut output = self.output.lock();
+        let written = output.write_full();
+        if written.is_ok() {
+            let spare = std::mem::take(&mut output.spare);
+            output.full = Some(chunk.close(spare));
+            self.output.waits.store(true, Relaxed);
+        }
+        drop(output);
+        written.inspect_err(|_| self.closed = true)
     }
 
-    /// Does another part of the full chunk's compression; false: nothing is left of it.
-    fn compress(&mut self) -> Result<bool, TraceError> {
-        match &mut self.full {
-            Some(chunk) => chunk
-                .compress(&mut self.compressor)
-                .map_err(|source| self.failed(source)),
-            None => Ok(false),
-        }
+    /// Does something with the output, unless that failed before; nothing more is written if it fails.
+    fn with_output<R>(
+        &mut self,
+        work: impl FnOnce(&mut Output<W>) -> Result<R, TraceError>,
+    ) -> Result<R, TraceError> {
+        let mut output = self.output.lock();
+        let done = match output.error.take() {
+            Some(error) => Err(error),
+            None => work(&mut output),
+        };
+        drop(output);
+        done.inspect_err(|_| self.closed = true)
+    }
+}
+
+impl<W: Write> Compression<W> {
+    /// Does another piece; false: there was none, or somebody else is at it. What goes wrong the writer tells.
+    pub fn step(&self) -> bool {
+        self.0.step()
+    }
+}
+
+impl<W: Write> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, Output<W>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the full chunk, if there is one.
-    fn write_full(&mut self) -> Result<(), TraceError> {
-        if self.closed {
-            return Ok(());
+    fn step(&self) -> bool {
+        if !self.waits.load(Relaxed) {
+            return false;
         }
-        while self.compress()? {}
+        let Ok(mut output) = self.output.try_lock() else {
+            return false;
+        };
+        let more = output.step().unwrap_or_else(|error| {
+            output.full = None;
+            output.error = Some(error);
+            self.failed.store(true, Relaxed);
+            false
+        });
+        if !more {
+            self.waits.store(false, Relaxed);
+        }
+        true
+    }
+}
+
+impl<W: Write> Output<W> {
+    /// Does another part of the full chunk's compression, or writes it; false: there is none.
+    fn step(&mut self) -> Result<bool, TraceError> {
+        let Some(chunk) = &mut self.full else {
+            return Ok(false);
+        };
+        let compressed = chunk.compress(&mut self.compressor);
+        if compressed.map_err(|source| self.failed(source))? {
+            return Ok(true);
+        }
         if let Some(chunk) = self.full.take() {
             let mut bytes = Vec::new();
             let (header, columns) = chunk.put(&mut bytes);
@@ -241,6 +332,12 @@ impl<W: Write> TraceWriter<W> {
             self.write(&bytes)?;
             self.index.push((offset, header));
         }
+        Ok(false)
+    }
+
+    /// Writes the full chunk, if there is one.
+    fn write_full(&mut self) -> Result<(), TraceError> {
+        while self.step()? {}
         Ok(())
     }
 
@@ -255,7 +352,6 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn failed(&mut self, source: std::io::Error) -> TraceError {
-        self.closed = true;
         TraceError::Write {
             file: self.file.clone(),
             offset: self.offset,

@@ -215,16 +215,26 @@ impl Sender<'_> {
             }
             core.0.done.load(Acquire) >= batches
         };
-        while !is_done() && self.left() >= SOME {
-            if !(self.link.spare)(Spare::Any) {
-                if self.left() < PLENTY {
-                    break;
-                }
-                thread::sleep(REST);
-            }
+        if is_done() {
+            return;
         }
         let waits = &self.link.hart.0.waits;
         waits.store(true, Relaxed);
+        let spare = || (self.link.spare)(Spare::Any);
+        while !is_done() && self.left() >= SOME {
+            
+            if spare() { 
+                continue;
+            }
+            if self.left() < PLENTY {
+                break;
+            }
+            // The core's thread may be at it, which ends soon.
+            if (0..LOOKS).any(|_| { spin_loop(); is_done() || spare() }) {  continue; }
+            thread::sleep(REST);
+            
+        }
+        
         if look(|| is_done().then_some(())).is_some() {
             waits.store(false, Relaxed);
             return;
