@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use commit_trace::{
-    Backlog, Batch, BatchStream, Compression, Fed, Over, StreamError, TraceError, TraceSummary, TraceWriter,
-    Written,
+    Backlog, Batch, BatchStream, Compression, Fed, Over, StreamError, TraceError, TraceSummary,
+    TraceWriter, Written,
 };
 use profile::{Evaluation, Evaluator, Region};
 use timing::Spare;

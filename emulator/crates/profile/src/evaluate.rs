@@ -132,7 +132,7 @@ impl Evaluator {
     /// Packs the counts of processes that have not run for so many cycles: with the same result.
     #[cfg(test)]
     fn cooling_after(mut self, cycles: u64) -> Self {
-        self.run.cooling = Cooling::after(cycles);
+        self.run.cooling = Cooling::after(cycles, 0);
         self
     }
 
@@ -544,7 +544,9 @@ impl SpanSink for Run {
                 if before != self.process {
                     self.cooling.stop(before, cycle);
                 }
-                if let Some(cold) = self.cooling.look(self.process, cycle) {
+                if let Some(cold) =
+                    { self.cooling.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
+                {
                     self.cool(&cold);
                 }
                 if let Some(stacks) = &mut self.stacks {

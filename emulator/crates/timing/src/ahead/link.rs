@@ -222,19 +222,22 @@ impl Sender<'_> {
         waits.store(true, Relaxed);
         let spare = || (self.link.spare)(Spare::Any);
         while !is_done() && self.left() >= SOME {
-            
-            if spare() { 
+            if spare() {
                 continue;
             }
             if self.left() < PLENTY {
                 break;
             }
             // The core's thread may be at it, which ends soon.
-            if (0..LOOKS).any(|_| { spin_loop(); is_done() || spare() }) {  continue; }
+            if (0..LOOKS).any(|_| {
+                spin_loop();
+                is_done() || spare()
+            }) {
+                continue;
+            }
             thread::sleep(REST);
-            
         }
-        
+
         if look(|| is_done().then_some(())).is_some() {
             waits.store(false, Relaxed);
             return;
