@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use commit_trace::InstId;
 
-use crate::packed::{Packed, merged};
+use crate::packed::{Packed, merged, summed};
 use crate::paged::Paged;
 use crate::tally::Tally;
 
@@ -96,6 +96,7 @@ pub(crate) struct OwnedTally<const BITS: u32> {
 
 impl<const BITS: u32> OwnedTally<BITS> {
     const OWNER: u32 = u32::BITS + BITS;
+    const NUMBER: u64 = (1 << Self::OWNER) - 1;
 
     /// Adds to a sum.
     #[inline(always)]
@@ -113,22 +114,33 @@ impl<const BITS: u32> OwnedTally<BITS> {
     }
 
     fn pack(&mut self, is_cold: impl Fn(usize) -> bool) {
-        let owner = |key: u64| (key >> Self::OWNER) as usize;
+        let taken = self.hot.take(|key| is_cold(Self::owner_of(key)));
+        self.left = self.hot.len();
+        let taken = Self::by_owner(taken.into_iter());
+        for sums in taken.chunk_by(|one, next| Self::owner_of(one.0) == Self::owner_of(next.0)) {
+            let owner = Self::owner_of(sums[0].0);
+            let sums = sums.iter().map(|(key, sum)| (key & Self::NUMBER, *sum));
+            self.add_packed(owner, sums);
+        }
+    }
+
+    fn owner_of(key: u64) -> usize {
+        (key >> Self::OWNER) as usize
+    }
+
+    /// Sums in order of owner and number, which take the keys' places.
+    fn by_owner(sums: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
         let number = |key: u64| {
             let what = key >> u32::BITS & ((1 << BITS) - 1);
             (key & u64::from(u32::MAX)) << BITS | what
         };
-        let mut taken = self.hot.take(|key| is_cold(owner(key)));
-        self.left = self.hot.len();
-        for sums in taken.chunk_by_mut(|one, next| owner(one.0) == owner(next.0)) {
-            let owner = owner(sums[0].0);
-            sums.iter_mut().for_each(|(key, _)| *key = number(*key));
-            sums.sort_unstable();
-            self.add_packed(owner, sums.iter().copied());
-        }
+        let sums = sums.map(|(key, sum)| (key & !Self::NUMBER | number(key), sum));
+        let mut sums: Vec<_> = sums.collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        sums
     }
 
-    /// Adds to an owner's packed sums; numbers as of [`OwnedTally::finish`], ascending.
+    /// Adds to an owner's packed sums; numbers as of [`Owners`], ascending.
     pub(crate) fn add_packed(&mut self, owner: usize, sums: impl Iterator<Item = (u64, u64)>) {
         if self.cold.len() <= owner {
             self.cold.resize_with(owner + 1, Packed::default);
@@ -136,13 +148,68 @@ impl<const BITS: u32> OwnedTally<BITS> {
         self.cold[owner].add(sums);
     }
 
-    /// The sums by owner, up to the last that has any, so that equal sums are equal lists; numbers: what for in the low
-    /// `BITS`, above it the instruction.
-    pub(crate) fn finish(mut self) -> Vec<Packed> {
-        self.pack(|_| true);
-        while self.cold.pop_if(|sums| sums.is_empty()).is_some() {}
-        self.cold
+    /// Everything, owner by owner.
+    pub(crate) fn owners(self) -> Owners<BITS> {
+        Owners {
+            hot: Self::by_owner(self.hot.into_sums()),
+            at: 0,
+            cold: self.cold,
+            next: 0,
+        }
     }
+
+    /// The same packed.
+    pub(crate) fn finish(self) -> Vec<Packed> {
+        let mut owners = self.owners();
+        let count = owners.count();
+        packed(count, |_, sums| owners.next_into(sums))
+    }
+}
+
+/// What an [`OwnedTally`] has, owner by owner. Numbers: what for in the low `BITS`, above it the instruction.
+pub(crate) struct Owners<const BITS: u32> {
+    /// By owner and number.
+    hot: Vec<(u64, u64)>,
+    at: usize,
+    cold: Vec<Packed>,
+    next: usize,
+}
+
+impl<const BITS: u32> Owners<BITS> {
+    /// How many owners may have any.
+    pub(crate) fn count(&self) -> usize {
+        let last = { self.hot.last() }.map(|(key, _)| OwnedTally::<BITS>::owner_of(*key) + 1);
+        self.cold.len().max(last.unwrap_or(0))
+    }
+
+    /// Appends the next owner's sums; it may have two of the same number.
+    pub(crate) fn next_into(&mut self, sums: &mut Vec<(u64, u64)>) {
+        if let Some(cold) = self.cold.get_mut(self.next) {
+            sums.extend(std::mem::take(cold).iter());
+        }
+        let rest = &self.hot[self.at..];
+        let own = rest.partition_point(|(key, _)| OwnedTally::<BITS>::owner_of(*key) <= self.next);
+        let sum = |(key, sum): &(u64, u64)| (key & OwnedTally::<BITS>::NUMBER, *sum);
+        sums.extend(rest[..own].iter().map(sum));
+        self.at += own;
+        self.next += 1;
+    }
+}
+
+/// Packs what a function appends for each of so many owners. Those after the last that has any are left out, so that equal
+/// sums are equal lists.
+pub(crate) fn packed(
+    owners: usize,
+    mut append: impl FnMut(usize, &mut Vec<(u64, u64)>),
+) -> Vec<Packed> {
+    let pack = |owner| {
+        let mut sums = Vec::new();
+        append(owner, &mut sums);
+        Packed::from_iter(summed(sums))
+    };
+    let mut all: Vec<_> = (0..owners).map(pack).collect();
+    while all.pop_if(|sums| sums.is_empty()).is_some() {}
+    all
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use commit_trace::InstId;
 
-use crate::counts::OwnedTally;
-use crate::packed::Packed;
+use crate::counts::{OwnedTally, Owners};
+use crate::paged::Paged;
 use crate::tables::Tables;
 
 /// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with an entry of the most usual
@@ -119,25 +119,51 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
 
     fn pack(&mut self, owner: usize) {
         let first = self.first.take(owner);
-        let sums = first.iter().flat_map(|(inst, entry)| {
-            let sums = entry.sums().filter(|(_, amount)| *amount != 0);
-            sums.map(move |(what, amount)| (u64::from(inst) << BITS | u64::from(what), amount))
-        });
-        self.others.add_packed(owner, sums);
+        self.others.add_packed(owner, sums::<BITS, T>(&first));
     }
 
-    /// As [`OwnedTally::add_packed`].
+    /// Adds to what an owner has that is packed; numbers as of [`Owners`], ascending.
     pub(crate) fn add_packed(&mut self, owner: usize, sums: impl Iterator<Item = (u64, u64)>) {
         self.others.add_packed(owner, sums);
     }
 
-    /// As [`OwnedTally::finish`].
-    pub(crate) fn finish(mut self) -> Vec<Packed> {
-        for owner in 0..self.first.len() {
-            self.pack(owner);
+    /// Everything, owner by owner.
+    pub(crate) fn owners(self) -> DenseOwners<BITS, T> {
+        DenseOwners {
+            first: self.first,
+            next: 0,
+            others: self.others.owners(),
         }
-        self.others.finish()
     }
+}
+
+/// What a [`DenseTally`] has, as [`Owners`].
+pub(crate) struct DenseOwners<const BITS: u32, T> {
+    first: Tables<T>,
+    next: usize,
+    others: Owners<BITS>,
+}
+
+impl<const BITS: u32, T: Entry> DenseOwners<BITS, T> {
+    /// As [`Owners::count`].
+    pub(crate) fn count(&self) -> usize {
+        self.first.len().max(self.others.count())
+    }
+
+    /// As [`Owners::next_into`].
+    pub(crate) fn next_into(&mut self, all: &mut Vec<(u64, u64)>) {
+        all.extend(sums::<BITS, T>(&self.first.take(self.next)));
+        self.next += 1;
+        self.others.next_into(all);
+    }
+}
+
+/// What is counted beside an owner's instructions.
+fn sums<const BITS: u32, T: Entry>(first: &Paged<T>) -> impl Iterator<Item = (u64, u64)> {
+    first.iter().flat_map(|(inst, entry)| {
+        let sums = entry.sums().filter(|(_, amount)| *amount != 0);
+        sums.map(move |(what, amount)| (u64::from(inst) << BITS | u64::from(what), amount))
+    })
 }
 
 /// Adds what neither place took: to a free one, or to one that is full and begins anew, or else to the others.
@@ -165,6 +191,7 @@ fn add_elsewhere<const BITS: u32>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::packed;
 
     #[test]
     fn sums_are_those_of_a_plain_tally() {
@@ -189,6 +216,8 @@ mod tests {
                 dense.cool([0, 2].into_iter(), |owner| owner != 1);
             }
         }
-        assert_eq!(plain.finish(), dense.finish());
+        let mut dense = dense.owners();
+        let dense = packed(dense.count(), |_, sums| dense.next_into(sums));
+        assert_eq!(plain.finish(), dense);
     }
 }

@@ -4,7 +4,7 @@ mod details;
 mod owners;
 
 use std::panic::resume_unwind;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use commit_trace::{
     Ahead, Batch, CommitRecord, Event, Fed, InstFacts, Span, SpanBuilder, SpanSink, State,
@@ -213,19 +213,6 @@ impl Evaluator {
     pub fn finish(self) -> Evaluation {
         let run = self.run;
         let (views, profiled) = (run.views, run.profiled);
-        let (results, charged) = thread::scope(|scope| {
-            let results = scope.spawn(move || results(views, profiled));
-            let charged = run.oracle.finish();
-            (results.join(), charged)
-        });
-        let results = results.unwrap_or_else(|panic| resume_unwind(panic));
-        let Charged {
-            profile: oracle,
-            stacks,
-            marked,
-            commits,
-            stalls,
-        } = charged;
         let (contexts, by_context) = match run.stacks {
             Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
             None => (None, Vec::new()),
@@ -234,16 +221,29 @@ impl Evaluator {
             Some(details) => (Some(details.slots), Some(details.signatures)),
             None => (None, None),
         };
-        let facts = &run.facts;
-        let (top_down, others) = thread::scope(|scope| {
-            let others = scope.spawn(|| {
-                let signatures = signatures.map(|signatures| signatures.finish(&stalls));
-                (signatures, owners(&oracle, facts))
+        let oracle = run.oracle;
+        let reference = || {
+            let charged = oracle.finish();
+            let (commits, stalls) = (&charged.commits, &charged.stalls);
+            let (top_down, signatures, spaces) = thread::scope(|scope| {
+                let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
+                let signatures = signatures.map(|signatures| signatures.finish(stalls));
+                let spaces = owners(&charged.profile, &run.facts);
+                (join(top_down), signatures, spaces)
             });
-            let top_down = slots.map(|slots| slots.finish(&commits, &stalls));
-            (top_down, others.join())
+            (charged, top_down, signatures, spaces)
+        };
+        let (results, (charged, top_down, signatures, spaces)) = thread::scope(|scope| {
+            let results = scope.spawn(move || results(views, profiled));
+            let reference = reference();
+            (join(results), reference)
         });
-        let (signatures, spaces) = others.unwrap_or_else(|panic| resume_unwind(panic));
+        let Charged {
+            profile: oracle,
+            stacks,
+            marked,
+            ..
+        } = charged;
         Evaluation {
             oracle,
             stacks,
@@ -266,6 +266,11 @@ impl Evaluator {
             signatures,
         }
     }
+}
+
+/// What a thread leads to, be it a panic.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// The results of all samplers after so many profiled cycles, in the order in which they were given.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Block, bits};
-use crate::counts::OwnedTally;
+use crate::counts::{OwnedTally, packed};
 use crate::dense::{DenseTally, Sum};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
 use crate::packed::Packed;
@@ -125,18 +125,19 @@ impl CycleSignatures {
     }
 
     /// The result; `stalls` are each process's, as the Oracle counts them.
-    pub(crate) fn finish(mut self, stalls: &[Packed]) -> Signatures {
+    pub(crate) fn finish(self, stalls: &[Packed]) -> Signatures {
         let events = |record: &CommitRecord| {
             let events = record.tea().0;
             (events != 0).then_some((events.into(), UNITS_PER_CYCLE))
         };
-        for (process, stalls) in stalls.iter().enumerate() {
-            let stalls = counted_as(stalls, EVENT_BITS, events);
-            self.0.add_packed(process, stalls);
-        }
-        Signatures {
-            by_process: self.0.finish(),
-        }
+        let mut others = self.0.owners();
+        let owners = others.count().max(stalls.len());
+        let by_process = packed(owners, |process, all| {
+            others.next_into(all);
+            let stalls = { stalls.get(process) }.into_iter().flat_map(Packed::iter);
+            all.extend(counted_as(stalls, EVENT_BITS, events));
+        });
+        Signatures { by_process }
     }
 }
 
@@ -309,7 +310,7 @@ impl MisplacedCounter {
         for m in std::mem::take(&mut self.ended) {
             self.add((m.process, m.named, m.truth, m.component), m.units);
         }
-        let units = self.units.finish().into_iter();
+        let units = self.units.into_sums();
         let units = units.map(|(short, units)| (long(short), units));
         heaviest(units.chain(self.others))
     }
@@ -345,8 +346,7 @@ fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
         component,
         units,
     };
-    let mut list: Vec<Misplaced> = units.into_iter().map(misplaced).collect();
-    list.sort_unstable_by_key(|m| {
+    let order = |m: &Misplaced| {
         (
             std::cmp::Reverse(m.units),
             m.process,
@@ -354,15 +354,22 @@ fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
             m.truth,
             m.component,
         )
-    });
-    let mut kept = FxHashMap::default();
-    list.retain(|m| {
-        let before = kept.entry(m.process).or_insert(0);
-        *before += 1;
-        *before <= KEPT
-    });
-    list.shrink_to_fit();
-    list
+    };
+    let mut by_process = FxHashMap::<ProcessId, Vec<Misplaced>>::default();
+    for m in units.into_iter().map(misplaced) {
+        by_process.entry(m.process).or_default().push(m);
+    }
+    let mut kept = Vec::new();
+    for mut list in by_process.into_values() {
+        if list.len() > KEPT {
+            list.select_nth_unstable_by_key(KEPT, order);
+            list.truncate(KEPT);
+        }
+        kept.extend(list);
+    }
+    kept.sort_unstable_by_key(order);
+    kept.shrink_to_fit();
+    kept
 }
 
 #[cfg(test)]

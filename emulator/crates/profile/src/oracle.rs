@@ -6,7 +6,8 @@ use commit_trace::{
 
 use crate::block::{BLOCK, Block, Each, bits};
 use crate::dense::{DenseTally, Sum};
-use crate::packed::{Packed, Packer};
+use crate::packed::{Packed, summed};
+use crate::paged::Paged;
 use crate::stacks::{COMPONENT_BITS, number};
 use crate::stalls::{STALL_BITS, StallKind, Stalls, counted_as};
 use crate::tables::Tables;
@@ -210,19 +211,12 @@ impl Oracle {
     /// Packs what the tables have at an index.
     fn pack(&mut self, index: usize) {
         let execution = self.execution.take(index);
-        let execution = execution.iter().flat_map(|(inst, count)| {
-            let (units, commits) = match self.counts_commits {
-                true => parts(*count),
-                false => (*count, 0),
-            };
-            let first = number(InstId(inst), Component::Execution);
-            [(first, units), (first | COMMITS, commits)]
-        });
-        self.waits.add_packed(index, execution);
+        let amounts = amounts_of(&execution, self.counts_commits);
+        self.waits.add_packed(index, amounts);
     }
 
     /// The result.
-    pub(crate) fn finish(mut self) -> Charged {
+    pub(crate) fn finish(self) -> Charged {
         let mut charged = Charged {
             profile: Profile::new(UNITS_PER_CYCLE),
             stacks: CycleStacks::default(),
@@ -230,50 +224,74 @@ impl Oracle {
             commits: Vec::new(),
             stalls: Vec::new(),
         };
-        for index in 0..self.execution.len() {
-            self.pack(index);
-        }
-        let mut units = self.waits.finish().into_iter();
-        let mut stalls = self.stalls.finish().into_iter();
+        let Self {
+            mut execution,
+            counts_commits,
+            stalls,
+            waits,
+        } = self;
+        let (mut stalls, mut waits) = (stalls.owners(), waits.owners());
         let component = |record: &CommitRecord| {
             let component = component(State::Stalled, record);
             Some((component as u64, UNITS_PER_CYCLE))
         };
-        let mut next = || {
-            let (units, stalls) = (units.next(), stalls.next());
-            let is_any = units.is_some() || stalls.is_some();
-            let mut units = units.unwrap_or_default();
-            let stalls = stalls.unwrap_or_default();
-            units.add(counted_as(&stalls, COMPONENT_BITS, component));
-            is_any.then_some((units, stalls))
+        let tables = execution.len().max(stalls.count()).max(waits.count());
+        let mut next = |index| {
+            let (mut amounts, mut stalled) = (Vec::new(), Vec::new());
+            stalls.next_into(&mut stalled);
+            let stalled = summed(stalled);
+            waits.next_into(&mut amounts);
+            amounts.extend(amounts_of(&execution.take(index), counts_commits));
+            let stalls = stalled.iter().copied();
+            amounts.extend(counted_as(stalls, COMPONENT_BITS, component));
+            (summed(amounts), stalled)
         };
-        for process in (0..).map(ProcessId) {
-            let Some((mut all, mut stalls)) = next() else {
-                break;
-            };
-            if let Some((inside, stalls_inside)) = next() {
-                all.add(inside.iter());
-                stalls.add(stalls_inside.iter());
+        for (process, outside) in (0..).map(ProcessId).zip((0..tables).step_by(2)) {
+            let (mut all, mut stalled) = next(outside);
+            let (inside, stalled_inside) = next(outside + 1);
+            if !inside.is_empty() {
                 charged.marked.set(process, totals(&inside));
+                all = summed([all, inside].concat());
+                stalled = summed([stalled, stalled_inside].concat());
             }
-            if self.counts_commits {
-                let (mut units, mut commits) = (Packer::default(), Packer::default());
-                for (number, amount) in all.iter() {
-                    if number & COMMITS == COMMITS {
-                        commits.add(number >> COMPONENT_BITS, amount);
-                    } else {
-                        units.add(number, amount);
-                    }
-                }
-                charged.commits.push(commits.finish());
-                all = units.finish();
+            if all.is_empty() {
+                continue;
             }
             charged.profile.set(process, totals(&all));
-            charged.stacks.push(all);
-            charged.stalls.push(stalls);
+            let units = all.iter().copied().filter(|amount| !is_commits(amount));
+            charged.stacks.set(process, units.collect());
+            if counts_commits {
+                let commits = all.iter().filter(|amount| is_commits(amount));
+                let commits = commits.map(|(number, count)| (number >> COMPONENT_BITS, *count));
+                put(&mut charged.commits, process, commits.collect());
+            }
+            put(&mut charged.stalls, process, stalled.into_iter().collect());
         }
         charged
     }
+}
+
+/// What a table of executions amounts to, as it is packed.
+fn amounts_of(execution: &Paged<u64>, counts_commits: bool) -> impl Iterator<Item = (u64, u64)> {
+    execution.iter().flat_map(move |(inst, count)| {
+        let (units, commits) = match counts_commits {
+            true => parts(*count),
+            false => (*count, 0),
+        };
+        let first = number(InstId(inst), Component::Execution);
+        [(first, units), (first | COMMITS, commits)]
+    })
+}
+
+fn is_commits((number, _): &(u64, u64)) -> bool {
+    number & COMMITS == COMMITS
+}
+
+/// Makes it the process's.
+fn put(list: &mut Vec<Packed>, process: ProcessId, packed: Packed) {
+    let index = process.0 as usize;
+    list.resize(list.len().max(index + 1), Packed::default());
+    list[index] = packed;
 }
 
 /// What the Oracle found.
@@ -298,9 +316,13 @@ pub(crate) const IS_USUAL: [bool; CycleClass::ALL.len()] = {
 };
 
 /// Units of each instruction, of all components.
-fn totals(stacks: &Packed) -> impl Iterator<Item = (InstId, u64)> {
-    let stacks = crate::stacks::unpacked(stacks);
-    stacks.map(|(inst, stack)| (inst, stack.total()))
+fn totals(amounts: &[(u64, u64)]) -> impl Iterator<Item = (InstId, u64)> {
+    let insts = amounts.chunk_by(|one, next| one.0 >> COMPONENT_BITS == next.0 >> COMPONENT_BITS);
+    insts.map(|of_one| {
+        let units = of_one.iter().filter(|amount| !is_commits(amount));
+        let inst = InstId((of_one[0].0 >> COMPONENT_BITS) as u32);
+        (inst, units.map(|(_, units)| units).sum())
+    })
 }
 
 /// What the cycles of a span without a commit are spent on, from the record that they belong to.

@@ -41,9 +41,11 @@ pub(crate) fn unpacked(stacks: &Packed) -> impl Iterator<Item = (InstId, CycleSt
 }
 
 impl CycleStacks {
-    /// Adds the next process's stacks.
-    pub(crate) fn push(&mut self, stacks: Packed) {
-        self.by_process.push(stacks);
+    /// Makes these the stacks of a process.
+    pub(crate) fn set(&mut self, process: ProcessId, stacks: Packed) {
+        let (list, index) = (&mut self.by_process, process.0 as usize);
+        list.resize(list.len().max(index + 1), Packed::default());
+        list[index] = stacks;
     }
 
     /// The stack of one instruction in one process. It looks at all of the process's before: whoever wants many takes
@@ -81,8 +83,7 @@ mod tests {
         let own = [(3, Execution, 7), (3, Interrupt, 1), (9, Store, 5)];
         let packed = own.map(|(inst, component, units)| (number(InstId(inst), component), units));
         let mut stacks = CycleStacks::default();
-        stacks.push(Packed::default());
-        stacks.push(packed.into_iter().collect());
+        stacks.set(ProcessId(1), packed.into_iter().collect());
         let mut nine = CycleStack::default();
         nine[Store] = 5;
         assert_eq!(stacks.get(ProcessId(1), InstId(9)), nine);

@@ -3,7 +3,6 @@
 use commit_trace::{CommitRecord, InstId};
 
 use crate::dense::DenseTally;
-use crate::packed::{Packed, summed};
 
 /// Stalled cycles by owner, instruction, and the [`StallKind`] of its record.
 pub(crate) type Stalls = DenseTally<STALL_BITS>;
@@ -28,20 +27,25 @@ impl StallKind {
     }
 }
 
-/// What stalls amount to in other units: `what` says of a stalled record what for, and how much each cycle is; ascending, with
-/// what for in the low `bits`.
+/// What stalls amount to in other units: `what` says of a stalled record what for, and how much each cycle is. Ascending, with
+/// what for in the low `bits`; some more than once.
 pub(crate) fn counted_as(
-    stalls: &Packed,
+    stalls: impl Iterator<Item = (u64, u64)>,
     bits: u32,
     what: impl Fn(&CommitRecord) -> Option<(u64, u64)>,
-) -> impl Iterator<Item = (u64, u64)> {
-    let amounts = stalls.iter().filter_map(|(number, cycles)| {
+) -> Vec<(u64, u64)> {
+    let amounts = stalls.filter_map(|(number, cycles)| {
         let inst = number >> STALL_BITS;
         let flags = (number as u32 & ((1 << STALL_BITS) - 1)) << IN_FLAGS;
         let record = CommitRecord::from_packed(InstId(inst as u32), 0, 0, flags);
         what(&record).map(|(what, each)| (inst << bits | what, cycles * each))
     });
-    summed(amounts.collect()).into_iter()
+    let mut amounts: Vec<_> = amounts.collect();
+    // Only those of one instruction may be out of order.
+    for of_one in amounts.chunk_by_mut(|one, next| one.0 >> bits == next.0 >> bits) {
+        of_one.sort_unstable();
+    }
+    amounts
 }
 
 #[cfg(test)]
@@ -49,6 +53,7 @@ mod tests {
     use commit_trace::{CycleClass, Redirect, TeaEvents};
 
     use super::*;
+    use crate::packed::summed;
 
     #[test]
     fn kinds_keep_class_and_events_and_amounts_are_added_up() {
@@ -66,16 +71,20 @@ mod tests {
         for (record, cycles) in stalled {
             stalls.add(record.inst, StallKind::of(&record).number().into(), cycles);
         }
-        let stalls = stalls.finish();
-        let by_class = counted_as(&stalls[0], 4, |record| Some((record.class() as u64, 10)));
-        let by_class: Vec<_> = by_class.collect();
+        let mut all = Vec::new();
+        stalls.owners().next_into(&mut all);
+        let stalls = summed(all);
+        let counted = |bits, what: &dyn Fn(&CommitRecord) -> Option<(u64, u64)>| {
+            summed(counted_as(stalls.iter().copied(), bits, what))
+        };
+        let by_class = counted(4, &|record| Some((record.class() as u64, 10)));
         assert_eq!(
             by_class,
             [(7 << 4 | 2, 70), (7 << 4 | 5, 50), (9 << 4 | 8, 60)]
         );
         let events =
             |record: &CommitRecord| (record.tea().0 != 0).then_some((record.tea().0.into(), 1));
-        let by_events: Vec<_> = counted_as(&stalls[0], 9, events).collect();
+        let by_events = counted(9, &events);
         assert_eq!(
             by_events,
             [(7 << 9 | 0x40, 3), (7 << 9 | 0x80, 4), (9 << 9 | 0x1ff, 6)]

@@ -131,26 +131,31 @@ impl Tally {
         self.used
     }
 
-    /// Takes out the sums of such keys, by ascending key.
+    /// Takes out the sums of such keys, in no order.
     pub(crate) fn take(&mut self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
         self.note_fresh();
-        let mut taken: Vec<_> = self.sums().filter(|(key, _)| is_wanted(*key)).collect();
+        let taken: Vec<_> = self.sums().filter(|(key, _)| is_wanted(*key)).collect();
         // Large enough from the start: the order is that of the hash, which would crowd the front of a smaller one.
         let lines = (self.used - taken.len()) / (LINE / 2) + 1;
         let mut rest = Self::with_bits((lines.ilog2() + 1).max(FIRST_BITS));
         for (key, amount) in self.sums().filter(|(key, _)| !is_wanted(*key)) {
             rest.note(key, amount);
         }
-        taken.sort_unstable();
         *self = rest;
         taken
     }
 
-    /// The sums that are not zero, by ascending key.
-    pub(crate) fn finish(mut self) -> Vec<(u64, u64)> {
+    /// The sums that are not zero, in no order.
+    pub(crate) fn into_sums(mut self) -> impl Iterator<Item = (u64, u64)> {
         self.note_fresh();
-        let mut sums = Vec::with_capacity(self.used);
-        sums.extend(self.sums());
+        let places = self.lines.into_iter().flat_map(|line| line.0);
+        places.filter(|(_, amount)| *amount != 0)
+    }
+
+    /// The same by ascending key.
+    pub(crate) fn finish(self) -> Vec<(u64, u64)> {
+        let mut sums = Vec::with_capacity(self.used + self.waiting);
+        sums.extend(self.into_sums());
         sums.sort_unstable();
         sums
     }

@@ -141,13 +141,13 @@ pub(crate) fn evaluation() -> Evaluation {
         stacks[process.0 as usize].push((InstId(inst), stack(component, cycles)));
     }
     let mut packed = CycleStacks::default();
-    for stacks in stacks {
+    for (process, stacks) in (0..).map(ProcessId).zip(stacks) {
         let units = stacks
             .into_iter()
             .flat_map(|(inst, stack): (_, CycleStack)| {
                 Component::ALL.map(|component| (number(inst, component), stack[component]))
             });
-        packed.push(units.collect());
+        packed.set(process, units.collect());
     }
     let same = [
         (QUICKSTART, 0, 9000),

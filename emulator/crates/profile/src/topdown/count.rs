@@ -8,6 +8,7 @@ use super::lost::Lost;
 use super::rules::{DECODE_TO_ROB, STALLS, backend, flush, latency, left_over, refusal};
 use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
 use crate::block::{Block, bits, start_of};
+use crate::counts::packed;
 use crate::oracle::{Stalled, component};
 use crate::packed::Packed;
 use crate::stalls::counted_as;
@@ -220,23 +221,24 @@ impl Counter {
     }
 
     /// The result; `commits` and `stalls` are each process's, by instruction, as the Oracle counts them.
-    pub(crate) fn finish(mut self, commits: &[Packed], stalls: &[Packed]) -> TopDown {
+    pub(crate) fn finish<'a>(mut self, commits: &'a [Packed], stalls: &'a [Packed]) -> TopDown {
         self.close();
         self.windows.flush(self.process);
         self.windows.cut();
-        for (process, commits) in commits.iter().enumerate() {
-            let number = |inst| inst << SLOT_BITS | Slot::Retiring as u64;
-            let retired = commits.iter().map(|(inst, count)| (number(inst), count));
-            self.lost.add_packed(process, retired);
-        }
-        for (process, stalls) in stalls.iter().enumerate() {
-            let slot = |record: &CommitRecord| Some((backend(record) as u64, self.width));
-            let stalled = counted_as(stalls, SLOT_BITS, slot);
-            self.lost.add_packed(process, stalled);
-        }
+        let width = self.width;
+        let slot = |record: &CommitRecord| Some((backend(record) as u64, width));
+        let number = |inst| inst << SLOT_BITS | Slot::Retiring as u64;
+        let mut lost = self.lost.owners();
+        let owners = lost.count().max(commits.len()).max(stalls.len());
+        let by_process = packed(owners, |process, all| {
+            lost.next_into(all);
+            let of = |list: &'a [Packed]| list.get(process).into_iter().flat_map(Packed::iter);
+            all.extend(of(commits).map(|(inst, count)| (number(inst), count)));
+            all.extend(counted_as(of(stalls), SLOT_BITS, slot));
+        });
         TopDown {
-            width: self.width as u32,
-            by_process: self.lost.finish(),
+            width: width as u32,
+            by_process,
             windows: self.windows.list,
         }
     }
