@@ -132,20 +132,24 @@ struct Sleep {
     gone: AtomicBool,
 }
 
-/// Looks again and again, as long as it is worth it.
-fn look<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    for n in 0..LOOKS + MORE_LOOKS {
+/// Looks again and again for some microseconds.
+fn look_briefly(mut look: impl FnMut() -> bool) -> bool {
+    (0..LOOKS).any(|_| {
         let found = look();
-        if found.is_some() {
-            return found;
-        }
-        if n < LOOKS {
+        if !found {
             spin_loop();
-        } else {
-            thread::yield_now();
         }
-    }
-    None
+        found
+    })
+}
+
+/// The same as long as it is worth it.
+fn look(mut look: impl FnMut() -> bool) -> bool {
+    look_briefly(&mut look)
+        || (0..MORE_LOOKS).any(|_| {
+            thread::yield_now();
+            look()
+        })
 }
 
 impl<'a> Link<'a> {
@@ -218,6 +222,7 @@ impl Sender<'_> {
         if is_done() {
             return;
         }
+        // Now, so that the core's thread leaves it what else there is to do.
         let waits = &self.link.hart.0.waits;
         waits.store(true, Relaxed);
         let spare = || (self.link.spare)(Spare::Any);
@@ -228,28 +233,21 @@ impl Sender<'_> {
             if self.left() < PLENTY {
                 break;
             }
-            // The core's thread may be at it, which ends soon.
-            if (0..LOOKS).any(|_| {
-                spin_loop();
-                is_done() || spare()
-            }) {
-                continue;
+            // The core's thread may be at it still.
+            if !look_briefly(|| is_done() || spare()) {
+                thread::sleep(REST);
             }
-            thread::sleep(REST);
         }
-
-        if look(|| is_done().then_some(())).is_some() {
-            waits.store(false, Relaxed);
-            return;
-        }
-        loop {
-            sleep.0.hart.store(batches, SeqCst);
-            if is_done() {
-                break;
+        if !look(is_done) {
+            loop {
+                sleep.0.hart.store(batches, SeqCst);
+                if is_done() {
+                    break;
+                }
+                thread::park_timeout(NAP);
             }
-            thread::park_timeout(NAP);
+            sleep.0.hart.store(0, Relaxed);
         }
-        sleep.0.hart.store(0, Relaxed);
         waits.store(false, Relaxed);
     }
 
@@ -341,8 +339,9 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     let is_sent = || link.hart.0.sent.load(Acquire) >= number;
     // The hart's thread waits for the end of this one.
     let is_over = || link.sleep.0.over.load(SeqCst);
+    let is_there = || is_sent() || is_over();
     loop {
-        if look(|| (is_sent() || is_over()).then_some(())).is_some() {
+        if look(is_there) {
             // In this order: what was sent before the end counts.
             return is_sent();
         }
@@ -352,7 +351,7 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     }
     loop {
         link.sleep.0.core.store(true, SeqCst);
-        if is_sent() || is_over() {
+        if is_there() {
             link.sleep.0.core.store(false, Relaxed);
             return is_sent();
         }
