@@ -86,7 +86,7 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Does a part of that, if there is anything that nobody else does; false: there was nothing to do.
+    /// Does a part of that, or compresses a piece of the trace, unless somebody else is at it; false: there was nothing to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
             Spare::Any => 1,
@@ -122,6 +122,7 @@ impl Helper {
 enum Part {
     /// Nothing: there is none.
     None,
+    /// Some of it.
     Some,
     /// It is over.
     Last,
@@ -203,7 +204,6 @@ impl Host {
         self.helper.ends.store(true, Relaxed);
         self.thread.thread().unpark();
         self.thread.join().map_err(|_| panicked())?;
-        drop(self.helper.compression);
         let reader = Arc::into_inner(self.helper.reader).ok_or_else(panicked)?;
         let reader = reader.into_inner().map_err(|_| panicked())?;
         Ok(reader.finish())

@@ -1,4 +1,5 @@
 use std::io::{Cursor, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use proptest::prelude::*;
 
@@ -336,6 +337,59 @@ fn a_full_disk_is_an_error_and_leaves_what_fitted() {
         found.iter().map(|b| b.records.len() as u64).sum::<u64>(),
         second.first_seq.0
     );
+}
+
+#[test]
+fn compression_on_another_thread_changes_no_byte() {
+    let (batches, bytes) = long();
+    let mut written = Vec::new();
+    let mut writer = TraceWriter::new(&mut written, "test".into(), METADATA).unwrap();
+    let compression = writer.compression();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let compress = scope.spawn(|| {
+            let mut steps = 0;
+            while !over.load(Relaxed) {
+                steps += u32::from(compression.step());
+            }
+            steps
+        });
+        for batch in &batches {
+            writer.batch(batch).unwrap();
+            // Some of it is left to the writer.
+            std::thread::yield_now();
+        }
+        over.store(true, Relaxed);
+        assert!(compress.join().unwrap() > 0);
+    });
+    writer.finish().unwrap();
+    drop(compression);
+    assert!(written == bytes);
+}
+
+#[test]
+fn the_writer_tells_what_went_wrong_in_compression() {
+    let (batches, bytes) = long();
+    let second = open(&bytes).unwrap().chunks()[1];
+    let mut disk = FullDisk {
+        written: Vec::new(),
+        room: second.offset as usize + 77,
+    };
+    let mut writer = TraceWriter::new(&mut disk, "full".into(), METADATA).unwrap();
+    let compression = writer.compression();
+    let error = batches
+        .iter()
+        .find_map(|batch| {
+            let result = writer.batch(batch);
+            while compression.step() {}
+            result.err()
+        })
+        .unwrap();
+    assert!(matches!(error, TraceError::Write { offset, .. } if offset == second.offset));
+    assert!(!compression.step());
+    writer.finish().unwrap();
+    drop(compression);
+    assert_eq!(disk.written, bytes[..second.offset as usize + 77]);
 }
 
 #[test]

@@ -255,16 +255,17 @@ impl<W: Write> TraceWriter<W> {
 
     /// Closes a chunk, which is written once it is compressed. That before is written now.
     fn close_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
-        let chunk = &mut self.open[slot].1;
-        let mut output = self.output.lock();
-        let written = output.write_full();
-        if written.is_ok() {
-            let spare = std::mem::take(&mut output.spare);
-            output.full = Some(chunk.close(spare));
-            self.output.waits.store(true, Relaxed);
-        }
-        drop(output);
-        written.inspect_err(|_| self.closed = true)
+        let spare = self.with_output(|output| {
+            output.write_full()?;
+            Ok(std::mem::take(&mut output.spare))
+        })?;
+        let chunk = self.open[slot].1.close(spare);
+        self.with_output(|output| {
+            output.full = Some(chunk);
+            Ok(())
+        })?;
+        self.output.waits.store(true, Relaxed);
+        Ok(())
     }
 
     /// Does something with the output, unless that failed before; nothing more is written if it fails.
@@ -302,7 +303,6 @@ impl<W: Write> Shared<W> {
             return false;
         };
         let more = output.step().unwrap_or_else(|error| {
-            output.full = None;
             output.error = Some(error);
             self.failed.store(true, Relaxed);
             false
@@ -315,23 +315,22 @@ impl<W: Write> Shared<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Does another part of the full chunk's compression, or writes it; false: there is none.
+    /// Does another part of the full chunk's compression, or writes it; false: nothing is left. The chunk is gone if that fails.
     fn step(&mut self) -> Result<bool, TraceError> {
-        let Some(chunk) = &mut self.full else {
+        let Some(mut chunk) = self.full.take() else {
             return Ok(false);
         };
         let compressed = chunk.compress(&mut self.compressor);
         if compressed.map_err(|source| self.failed(source))? {
+            self.full = Some(chunk);
             return Ok(true);
         }
-        if let Some(chunk) = self.full.take() {
-            let mut bytes = Vec::new();
-            let (header, columns) = chunk.put(&mut bytes);
-            self.spare = columns;
-            let offset = self.offset;
-            self.write(&bytes)?;
-            self.index.push((offset, header));
-        }
+        let mut bytes = Vec::new();
+        let (header, columns) = chunk.put(&mut bytes);
+        self.spare = columns;
+        let offset = self.offset;
+        self.write(&bytes)?;
+        self.index.push((offset, header));
         Ok(false)
     }
 
@@ -351,7 +350,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    fn failed(&mut self, source: std::io::Error) -> TraceError {
+    fn failed(&self, source: std::io::Error) -> TraceError {
         TraceError::Write {
             file: self.file.clone(),
             offset: self.offset,
