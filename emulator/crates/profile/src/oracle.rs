@@ -6,7 +6,7 @@ use commit_trace::{
 
 use crate::block::{BLOCK, Block, Each, bits};
 use crate::dense::{DenseTally, Sum};
-use crate::packed::{Packed, summed};
+use crate::packed::{Packed, put, summed};
 use crate::paged::Paged;
 use crate::stacks::{COMPONENT_BITS, number};
 use crate::stalls::{STALL_BITS, StallKind, Stalls, counted_as};
@@ -263,9 +263,13 @@ impl Oracle {
             if counts_commits {
                 let commits = all.iter().filter(|amount| is_commits(amount));
                 let commits = commits.map(|(number, count)| (number >> COMPONENT_BITS, *count));
-                put(&mut charged.commits, process, commits.collect());
+                put(&mut charged.commits, process.0 as usize, commits.collect());
             }
-            put(&mut charged.stalls, process, stalled.into_iter().collect());
+            put(
+                &mut charged.stalls,
+                process.0 as usize,
+                stalled.into_iter().collect(),
+            );
         }
         charged
     }
@@ -285,13 +289,6 @@ fn amounts_of(execution: &Paged<u64>, counts_commits: bool) -> impl Iterator<Ite
 
 fn is_commits((number, _): &(u64, u64)) -> bool {
     number & COMMITS == COMMITS
-}
-
-/// Makes it the process's.
-fn put(list: &mut Vec<Packed>, process: ProcessId, packed: Packed) {
-    let index = process.0 as usize;
-    list.resize(list.len().max(index + 1), Packed::default());
-    list[index] = packed;
 }
 
 /// What the Oracle found.

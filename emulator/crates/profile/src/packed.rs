@@ -45,37 +45,22 @@ impl Packed {
 /// Of ascending numbers; amounts of 0 are left out.
 impl FromIterator<(u64, u64)> for Packed {
     fn from_iter<I: IntoIterator<Item = (u64, u64)>>(amounts: I) -> Self {
-        let mut packer = Packer::default();
-        for (number, amount) in amounts {
-            packer.add(number, amount);
+        let mut bytes = Vec::new();
+        let mut next = 0;
+        for (number, amount) in amounts.into_iter().filter(|(_, amount)| *amount != 0) {
+            debug_assert!(number >= next, "{number} after {next}");
+            push(&mut bytes, number - next);
+            push(&mut bytes, amount);
+            next = number + 1;
         }
-        packer.finish()
+        Self(bytes.into())
     }
 }
 
-/// Packs one number after the other.
-#[derive(Default)]
-pub(crate) struct Packer {
-    bytes: Vec<u8>,
-    next: u64,
-}
-
-impl Packer {
-    /// Adds a number, larger than the last one, unless its amount is 0.
-    #[inline]
-    pub(crate) fn add(&mut self, number: u64, amount: u64) {
-        if amount == 0 {
-            return;
-        }
-        debug_assert!(number >= self.next, "{number} after {}", self.next);
-        push(&mut self.bytes, number - self.next);
-        push(&mut self.bytes, amount);
-        self.next = number + 1;
-    }
-
-    pub(crate) fn finish(self) -> Packed {
-        Packed(self.bytes.into())
-    }
+/// Makes it the one at an index.
+pub(crate) fn put(list: &mut Vec<Packed>, index: usize, packed: Packed) {
+    list.resize(list.len().max(index + 1), Packed::default());
+    list[index] = packed;
 }
 
 /// Two ascending lists as one; what both have is added up.

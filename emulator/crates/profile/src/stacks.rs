@@ -4,7 +4,7 @@ use commit_trace::InstId;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessId;
-use crate::packed::Packed;
+use crate::packed::{Packed, put};
 use crate::stack::{Component, CycleStack};
 
 /// Bits of a component's number.
@@ -43,9 +43,7 @@ pub(crate) fn unpacked(stacks: &Packed) -> impl Iterator<Item = (InstId, CycleSt
 impl CycleStacks {
     /// Makes these the stacks of a process.
     pub(crate) fn set(&mut self, process: ProcessId, stacks: Packed) {
-        let (list, index) = (&mut self.by_process, process.0 as usize);
-        list.resize(list.len().max(index + 1), Packed::default());
-        list[index] = stacks;
+        put(&mut self.by_process, process.0 as usize, stacks);
     }
 
     /// The stack of one instruction in one process. It looks at all of the process's before: whoever wants many takes
