@@ -67,10 +67,10 @@ struct Begun {
 
 /// What a batch is at, and how far that is, once it has begun.
 enum Stage {
-    /// It goes into the trace,
-    Write(Option<Written>),
-    /// and then to the profilers.
+    /// It goes to the profilers,
     Evaluate(Option<Fed>),
+    /// and then into the trace.
+    Write(Option<Written>),
 }
 
 /// Does the thread's work for it.
@@ -245,14 +245,17 @@ impl Reader {
     fn do_part(&mut self) -> Result<Part, Over> {
         let begun = match self.begun.take() {
             Some(begun) => Some(begun),
-            None => self.stream.look()?.map(|batch| self.begin(batch)),
+            None => self.stream.look()?.map(|batch| Begun {
+                batch,
+                stage: Stage::Evaluate(None),
+            }),
         };
         let Some(Begun { batch, stage }) = begun else {
             return Ok(Part::None);
         };
         let next = match stage {
-            Stage::Write(written) => Some(self.write(&batch, written)),
-            Stage::Evaluate(fed) => self.evaluate(&batch, fed),
+            Stage::Evaluate(fed) => Some(self.evaluate(&batch, fed)),
+            Stage::Write(written) => self.write(&batch, written),
         };
         Ok(match next {
             Some(stage) => {
@@ -266,14 +269,6 @@ impl Reader {
         })
     }
 
-    fn begin(&self, batch: Batch) -> Begun {
-        let stage = match self.writer {
-            Some(_) => Stage::Write(None),
-            None => Stage::Evaluate(None),
-        };
-        Begun { batch, stage }
-    }
-
     /// Does all for the next batch, if there is one already: then true.
     fn do_batch(&mut self) -> Result<bool, Over> {
         loop {
@@ -285,46 +280,46 @@ impl Reader {
         }
     }
 
-    /// Writes a part of a batch; what it is at then.
-    fn write(&mut self, batch: &Batch, written: Option<Written>) -> Stage {
-        let Some(writer) = &mut self.writer else {
-            return Stage::Evaluate(None);
-        };
-        let mut part = || {
-            let mut written = match written {
-                Some(written) => written,
-                None => writer.begin(batch)?,
-            };
-            let is_whole = writer.go_on(batch, &mut written, PART)?;
-            Ok((!is_whole).then_some(written))
-        };
-        match part() {
-            Ok(None) => Stage::Evaluate(None),
-            Ok(written) => Stage::Write(written),
-            Err(e) => {
-                let e: TraceError = e;
-                self.error.get_or_insert(e.into());
-                self.writer = None;
-                Stage::Evaluate(None)
-            }
-        }
-    }
-
-    /// Gives the profilers a part of a batch; what it is at then, if they have not seen all of it.
-    fn evaluate(&mut self, batch: &Batch, fed: Option<Fed>) -> Option<Stage> {
+    /// Gives the profilers a part of a batch; what it is at then. They come first: they take longer for a record, so that
+    /// waiting for it to come from the other processor is hidden better than while it is written.
+    fn evaluate(&mut self, batch: &Batch, fed: Option<Fed>) -> Stage {
         let hart = batch.hart.0 as usize;
-        let evaluator = self.evaluators.get_mut(hart).filter(|_| !self.broken)?;
+        let Some(evaluator) = self.evaluators.get_mut(hart).filter(|_| !self.broken) else {
+            return Stage::Write(None);
+        };
         let mut part = || {
             let mut fed = match fed {
                 Some(fed) => fed,
                 None => evaluator.begin(batch)?,
             };
             let is_whole = evaluator.go_on(batch, &mut fed, PART)?;
-            Ok((!is_whole).then_some(Stage::Evaluate(Some(fed))))
+            Ok(if is_whole {
+                Stage::Write(None)
+            } else {
+                Stage::Evaluate(Some(fed))
+            })
         };
         part().unwrap_or_else(|e: StreamError| {
             self.broken = true;
             self.error.get_or_insert(e.into());
+            Stage::Write(None)
+        })
+    }
+
+    /// Writes a part of a batch; what it is at then, if not all of it is written.
+    fn write(&mut self, batch: &Batch, written: Option<Written>) -> Option<Stage> {
+        let writer = self.writer.as_mut()?;
+        let mut part = || {
+            let mut written = match written {
+                Some(written) => written,
+                None => writer.begin(batch)?,
+            };
+            let is_whole = writer.go_on(batch, &mut written, PART)?;
+            Ok((!is_whole).then_some(Stage::Write(Some(written))))
+        };
+        part().unwrap_or_else(|e: TraceError| {
+            self.error.get_or_insert(e.into());
+            self.writer = None;
             None
         })
     }
