@@ -29,7 +29,8 @@ pub use replay::Replay;
 pub use writer::{Compression, TraceSummary, TraceWriter, Written};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
-/// 4: tokens hold larger deltas, decode leads follow from them. 3: tokens as they are, and larger tables of what is predicted. 2: columns for stages.
+/// 4: tokens hold larger deltas, decode leads follow from them. 3: tokens as they are, and larger tables of what is
+/// predicted. 2: columns for stages.
 const VERSION: u32 = 4;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");

@@ -429,6 +429,20 @@ fn harts_have_chunks_of_their_own() {
     assert_eq!(read(&bytes).0, both);
 }
 
+#[test]
+fn a_dispatch_delta_beyond_32_bits_is_not_taken_for_a_small_one() {
+    const FIRST_OF_ROW: u32 = 1 << 3;
+    let records = [(1, 9, 0), (u32::MAX, 0, FIRST_OF_ROW)]
+        .map(|(delta, lead, flags)| CommitRecord::from_packed(InstId(0), delta, lead, flags));
+    let batch = Batch {
+        records: records.into(),
+        ..Batch::default()
+    };
+    let (found, error) = read(&write(std::slice::from_ref(&batch)));
+    assert!(error.is_none());
+    assert_eq!(found, [batch]);
+}
+
 fn any_record() -> impl Strategy<Value = CommitRecord> {
     let small = prop_oneof![
         4 => 0..12u32,
