@@ -1,6 +1,7 @@
 //! Many commit groups at once.
 
 use commit_trace::{Ahead, CommitRecord, Redirect, Span, SpanSink, State, empty_cycles, gap_spans};
+use multiversion::multiversion;
 
 /// Records of a block at most: a bit of a `u64` each.
 pub(crate) const BLOCK: usize = 64;
@@ -117,46 +118,46 @@ impl Marks {
             trap,
         }
     }
+}
 
-    /// The same, written such that several records are looked at together (compilers do not see how in the other).
-    #[inline(always)]
-    fn of_whole(records: &[CommitRecord; BLOCK]) -> Self {
-        // Bit 0: starts a group; 1: after a gap; 2: a trap; 3: met an event.
-        let mut kinds = [0; BLOCK];
-        let (mut cycles, mut deltas) = (0u32, 0);
-        for (kinds, record) in kinds.iter_mut().zip(records) {
-            let delta = record.commit_delta;
-            // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
-            let redirect = record.packed().1.wrapping_add(1);
-            let is_start = u32::from(delta != 0);
-            let is_gap = u32::from(delta & !1 != 0);
-            let has_event = u32::from(record.tea().0 != 0);
-            *kinds = (is_start | is_gap << 1 | redirect & 4 | has_event << 3) as u8;
-            cycles = cycles.wrapping_add(delta);
-            deltas |= delta;
-        }
-        let (mut starts, mut gaps, mut events, mut all) = (0, 0, 0, 0);
-        for (at, kinds) in (0..).step_by(8).zip(kinds.as_chunks().0) {
-            let kinds = u64::from_le_bytes(*kinds);
-            starts |= low_bits(kinds) << at;
-            gaps |= low_bits(kinds >> 1) << at;
-            events |= low_bits(kinds >> 3) << at;
-            all |= kinds;
-        }
-        let cycles = if deltas < 1 << (32 - BLOCK.ilog2()) {
-            u64::from(cycles)
-        } else {
-            { records.iter() }
-                .map(|record| u64::from(record.commit_delta))
-                .sum()
-        };
-        Self {
-            starts,
-            gaps,
-            events,
-            cycles,
-            trap: all & 0x0404_0404_0404_0404 != 0,
-        }
+/// As [`Marks::of`], written such that several records are looked at together (compilers do not see how in the other).
+#[multiversion(targets = "simd")]
+fn marks_of_whole(records: &[CommitRecord; BLOCK]) -> Marks {
+    // Bit 0: starts a group; 1: after a gap; 2: a trap; 3: met an event.
+    let mut kinds = [0; BLOCK];
+    let (mut cycles, mut deltas) = (0u32, 0);
+    for (kinds, record) in kinds.iter_mut().zip(records) {
+        let delta = record.commit_delta;
+        // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
+        let redirect = record.packed().1.wrapping_add(1);
+        let is_start = u32::from(delta != 0);
+        let is_gap = u32::from(delta & !1 != 0);
+        let has_event = u32::from(record.tea().0 != 0);
+        *kinds = (is_start | is_gap << 1 | redirect & 4 | has_event << 3) as u8;
+        cycles = cycles.wrapping_add(delta);
+        deltas |= delta;
+    }
+    let (mut starts, mut gaps, mut events, mut all) = (0, 0, 0, 0);
+    for (at, kinds) in (0..).step_by(8).zip(kinds.as_chunks().0) {
+        let kinds = u64::from_le_bytes(*kinds);
+        starts |= low_bits(kinds) << at;
+        gaps |= low_bits(kinds >> 1) << at;
+        events |= low_bits(kinds >> 3) << at;
+        all |= kinds;
+    }
+    let cycles = if deltas < 1 << (32 - BLOCK.ilog2()) {
+        u64::from(cycles)
+    } else {
+        { records.iter() }
+            .map(|record| u64::from(record.commit_delta))
+            .sum()
+    };
+    Marks {
+        starts,
+        gaps,
+        events,
+        cycles,
+        trap: all & 0x0404_0404_0404_0404 != 0,
     }
 }
 
@@ -179,7 +180,7 @@ impl<'a> Block<'a> {
             mut cycles,
             trap,
         } = match ahead.records[..len].first_chunk() {
-            Some(whole) => Marks::of_whole(whole),
+            Some(whole) => marks_of_whole(whole),
             None => Marks::of(&ahead.records[..len]),
         };
         if starts & 1 == 0 || trap {
@@ -334,7 +335,7 @@ mod tests {
         for (seed, redirect) in (1..200).zip((0..5).cycle()) {
             for most in [1, 2, 3, 4, 1 << 27, 1 << 32] {
                 let records = records(seed, most, seed as usize % BLOCK, redirect);
-                assert_eq!(Marks::of_whole(&records), Marks::of(&records));
+                assert_eq!(marks_of_whole(&records), Marks::of(&records));
             }
         }
     }
