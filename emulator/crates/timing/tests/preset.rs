@@ -59,8 +59,18 @@ fn overrides() {
         e.contains("`rob.entires`") && e.contains("`rob.entries`"),
         "{e}"
     );
-    let e = error(&mut preset, "entries", "96");
-    assert!(e.contains("unknown key `entries`"), "{e}");
+    for (wrong, nearest) in [
+        ("entries", "rob.entries"),
+        ("issue.int", "issue.int_width"),
+        ("lsu.ldq", "lsu.loads"),
+        ("l1d.size", "l1d.kib"),
+    ] {
+        let e = error(&mut preset, wrong, "96");
+        assert!(
+            e.contains(&format!("`{wrong}`")) && e.contains(nearest),
+            "{e}"
+        );
+    }
     let e = error(&mut preset, "rob.entries", "97");
     assert!(
         e.contains("multiple of decode.width = 4") && e.contains("97"),
@@ -74,6 +84,45 @@ fn overrides() {
     assert!(e.contains("ddr"), "{e}");
     let e = error(&mut preset, "lsu.loads", "-3");
     assert!(!e.is_empty());
+}
+
+#[test]
+fn a_description_says_what_was_changed() {
+    let mut preset = Preset::default();
+    assert!(!preset.describe().to_string().contains("instead"));
+    preset.set("rob.entries", "96").unwrap();
+    let changed = "512 KiB L2, 8 MiB LLC (the default); but rob.entries = 96 instead of 64";
+    assert!(preset.describe().to_string().contains(changed));
+    assert!(preset.picture().contains(changed));
+    let description = serde_json::to_value(preset.describe()).unwrap();
+    let parameters = description["parameters"].as_array().unwrap();
+    let changed: Vec<_> = parameters
+        .iter()
+        .filter(|p| !p["preset"].is_null())
+        .collect();
+    assert_eq!(changed.len(), 1);
+    assert_eq!(
+        (&changed[0]["value"], &changed[0]["preset"]),
+        (&96.into(), &64.into())
+    );
+    for key in ["lsu.loads", "lsu.stores"] {
+        preset.set(key, "16").unwrap();
+    }
+    let many = preset.describe().to_string();
+    assert!(
+        many.lines()
+            .next()
+            .unwrap()
+            .ends_with("but 3 parameters are changed")
+    );
+    preset.name = "my-own".into();
+    assert!(
+        preset
+            .describe()
+            .parameters
+            .iter()
+            .all(|p| p.preset.is_none())
+    );
 }
 
 #[test]

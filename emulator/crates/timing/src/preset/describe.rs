@@ -3,7 +3,10 @@
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::{Preset, load::ROOT};
+use super::{Preset, load::ROOT, names};
+
+/// Changed parameters that a title names at most.
+const MOST_NAMED: usize = 2;
 
 /// All parameters of a preset, in the order of the file that documents them.
 #[derive(Clone, Debug, Serialize)]
@@ -25,11 +28,31 @@ pub struct Parameter {
     pub value: Value,
     /// Meaning and unit.
     pub meaning: String,
+    /// What the embedded preset of that name has, if it is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Value>,
 }
 
 impl Preset {
     /// Describes every parameter.
     pub fn describe(&self) -> Description {
+        let mut parameters = self.parameters();
+        if let Some(of_name) = names().find(|name| *name == self.name)
+            && let Ok(preset) = Self::load(of_name)
+        {
+            for (parameter, unchanged) in parameters.iter_mut().zip(preset.parameters()) {
+                let differs = parameter.value != unchanged.value;
+                parameter.preset = differs.then_some(unchanged.value);
+            }
+        }
+        Description {
+            name: self.name.clone(),
+            summary: self.summary.clone(),
+            parameters,
+        }
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
         let table = Table::try_from(self).expect("a preset is a TOML table");
         let mut section = String::new();
         let mut parameters = Vec::new();
@@ -55,20 +78,33 @@ impl Preset {
                     key,
                     value,
                     meaning,
+                    preset: None,
                 });
             }
         }
-        Description {
-            name: self.name.clone(),
-            summary: self.summary.clone(),
-            parameters,
+        parameters
+    }
+}
+
+impl Description {
+    /// What it stands for, and what was changed of that.
+    pub(super) fn title(&self) -> String {
+        let changed = self.parameters.iter().filter_map(|p| {
+            let preset = p.preset.as_ref()?;
+            Some(format!("{} = {} instead of {preset}", p.key, p.value))
+        });
+        let changed: Vec<_> = changed.collect();
+        match changed.len() {
+            0 => self.summary.clone(),
+            1..=MOST_NAMED => format!("{}; but {}", self.summary, changed.join(", ")),
+            many => format!("{}; but {many} parameters are changed", self.summary),
         }
     }
 }
 
 impl std::fmt::Display for Description {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}: {}", self.name, self.summary)?;
+        writeln!(f, "{}: {}", self.name, self.title())?;
         for p in self.parameters.iter().filter(|p| p.key.contains('.')) {
             writeln!(f, "{:24} {:>8}  {}", p.key, p.value.to_string(), p.meaning)?;
         }

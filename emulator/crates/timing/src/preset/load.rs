@@ -166,9 +166,13 @@ fn article(noun: &str) -> &'static str {
 fn nearest(key: &str, known: &Table) -> String {
     let mut keys = Vec::new();
     collect(known, "", &mut keys);
-    let last = |k: &str| k.rsplit('.').next().unwrap_or_default().to_owned();
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let likeness = |known: &str| {
+        let by_name = strsim::jaro_winkler(&last(known), &last(key));
+        strsim::jaro_winkler(known, key).max(0.9 * by_name)
+    };
     keys.into_iter()
-        .min_by_key(|k| distance(k, key).min(distance(&last(k), &last(key)) + 1))
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
         .unwrap_or_default()
 }
 
@@ -184,20 +188,4 @@ fn collect(table: &Table, at: &str, keys: &mut Vec<String>) {
             _ => keys.push(path),
         }
     }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -85,7 +85,7 @@ impl Preset {
              <defs><marker id=\"core-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
              orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\"/></marker></defs>\n\
              <text class=\"title\" x=\"20\" y=\"26\">{name}</text><text x=\"20\" y=\"44\">{}</text>\n",
-            escape(&self.summary)
+            escape(&self.describe().title())
         );
         self.front_end(&mut canvas);
         self.back_end(&mut canvas);
