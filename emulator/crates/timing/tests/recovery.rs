@@ -389,3 +389,99 @@ fn target_buffer_capacity() {
         }
     }
 }
+
+/// The longest step in the last of `rounds` rounds through `count` pieces of code, each `stride` bytes from the next, to which it
+/// jumps.
+fn slowest_jump(
+    preset: &Preset,
+    count: usize,
+    stride: u64,
+    rounds: usize,
+    translated: bool,
+) -> u64 {
+    let jump = format!("j 3f; .skip {}; 3: ;", stride - 4);
+    let program = Program::new(&format!(
+        "FN(f)\n1: .rept {}; {jump} .endr\n addi a0,a0,-1; beqz a0,2f; j 1b; 2: jalr zero,s3\n",
+        count - 1
+    ));
+    let mut core = Core::new(preset, Commits::default());
+    program.define(&mut core);
+    let mut state = State::new();
+    (state.x[10], state.x[19], state.pc) = (rounds as u64, 0x1000, TEXT);
+    state.translated = translated;
+    program.run(&mut core, &mut state);
+    let commits = &core.sink().0;
+    // From the jump back in the round before to the last piece's first instruction.
+    let run = &commits[commits.len() - 3 - count..][..=count];
+    let steps = run.windows(2).map(|p| p[1].commit - p[0].commit);
+    steps.max().unwrap()
+}
+
+/// A jump to code that is not in the L1I, or whose page is not in the ITLB, takes longer than one that no target buffer knows.
+const SLOW_JUMP: u64 = 5;
+
+#[test]
+fn size_and_ways_of_the_instruction_cache() {
+    for preset in presets() {
+        let fits =
+            |count, stride| slowest_jump(&preset, count, stride, SETTLED, false) <= SLOW_JUMP;
+        let ways = (2..20).find(|&k| !fits(k, 1 << 16)).unwrap() - 1;
+        let strides = (6..17).map(|bits| 1 << bits);
+        let span = { strides }.find(|&stride| !fits(ways + 1, stride)).unwrap();
+        let found = (span * ways as u64 / 1024, ways as u32);
+        assert_eq!(
+            found,
+            (preset.l1i.kib.into(), preset.l1i.ways),
+            "{}",
+            preset.name
+        );
+    }
+}
+
+#[test]
+fn instruction_tlb_entries() {
+    for mut preset in presets() {
+        for entries in [preset.itlb.entries, 12] {
+            preset.set("itlb.entries", &entries.to_string()).unwrap();
+            // Each page's jump in another line, so that all stay in the L1I.
+            let fits = |count| slowest_jump(&preset, count, 4096 + 64, 20, true) <= SLOW_JUMP;
+            let most = (2..64).find(|&k| !fits(k)).unwrap() - 1;
+            assert_eq!(most as u32, entries, "{}", preset.name);
+        }
+    }
+}
+
+/// Two branches with opposite directions share a counter if their places differ by a multiple of the table's span: its rows of 16
+/// bytes of code.
+#[test]
+fn bimodal_rows() {
+    for mut preset in presets() {
+        for key in ["predictor.tage", "predictor.loops"] {
+            preset.set(key, "false").unwrap();
+        }
+        for rows in [preset.predictor.bimodal_sets, 256] {
+            preset
+                .set("predictor.bimodal_sets", &rows.to_string())
+                .unwrap();
+            let disturb = |span: u64| {
+                let skip = span - 8;
+                let program = Program::new(&format!(
+                    "FN(f)\n1: bnez s3,2f; nop; .skip {skip}; 2: beqz s3,2b; addi a0,a0,-1; beqz a0,3f; j 1b; 3: jalr zero,s3\n"
+                ));
+                let mut core = Core::new(&preset, Commits::default());
+                program.define(&mut core);
+                let mut state = State::new();
+                (state.x[10], state.x[19], state.pc) = (60, 0x1000, TEXT);
+                program.run(&mut core, &mut state);
+                let late = &core.sink().0[core.sink().0.len() / 2..];
+                late.iter()
+                    .filter(|c| c.redirect == Redirect::Mispredict)
+                    .count()
+                    > 20
+            };
+            let spans = (6..20).map(|bits| 1 << bits);
+            let shared = { spans }.find(|&span| disturb(span)).unwrap();
+            assert_eq!(shared, 16 * u64::from(rows), "{}", preset.name);
+        }
+    }
+}

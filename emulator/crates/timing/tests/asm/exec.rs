@@ -13,7 +13,10 @@ impl Program {
     pub fn step<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State, index: usize) {
         let inst = &self.insts[index];
         let (id, pc, d) = (StaticId(index as u32), inst.pc, &inst.decoded);
-        core.fetch(id, d, pc, pc, false, 0);
+        if state.translated {
+            core.translated(pc, &walk(pc));
+        }
+        core.fetch(id, d, pc, pc, state.translated, 0);
         let x = |r: u8| if r < 32 { state.x[usize::from(r)] } else { 0 };
         let (a, b, imm) = (x(d.rs1), x(d.rs2), i64::from(d.imm) as u64);
         let mut next = pc + 4;

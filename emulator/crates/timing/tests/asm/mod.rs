@@ -72,7 +72,7 @@ pub struct Program {
 pub struct State {
     pub x: [u64; 32],
     pub pc: u64,
-    /// Data addresses are translated, each to itself, by 4 KiB pages.
+    /// Addresses are translated, each to itself, by 4 KiB pages.
     pub translated: bool,
     memory: HashMap<u64, u64>,
     epc: u64,

@@ -1,4 +1,4 @@
-//! Text to instructions: labels, `.rept`, and the mnemonics that the kernels use.
+//! Text to instructions: labels, `.rept`, `.skip`, and the mnemonics that the kernels use.
 
 use std::collections::HashMap;
 
@@ -47,6 +47,9 @@ pub fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
         }
         if rest.starts_with(".align") {
             pc = pc.next_multiple_of(64);
+        }
+        if let Some(bytes) = rest.strip_prefix(".skip ") {
+            pc += bytes.trim().parse::<u64>().expect(".skip bytes");
         }
         if rest.is_empty() || rest.starts_with('.') {
             continue;
