@@ -66,10 +66,9 @@ fn overrides() {
         ("l1d.size", "l1d.kib"),
     ] {
         let e = error(&mut preset, wrong, "96");
-        assert!(
-            e.contains(&format!("`{wrong}`")) && e.contains(nearest),
-            "{e}"
-        );
+        let expected =
+            format!("override: unknown key `{wrong}`; the nearest known key is `{nearest}`");
+        assert_eq!(e, expected);
     }
     let e = error(&mut preset, "rob.entries", "97");
     assert!(
@@ -114,6 +113,14 @@ fn a_description_says_what_was_changed() {
             .next()
             .unwrap()
             .ends_with("but 3 parameters are changed")
+    );
+    let mut renamed = Preset::default();
+    renamed.set("summary", "\"my own\"").unwrap();
+    assert!(
+        renamed
+            .describe()
+            .to_string()
+            .starts_with("boom-4w: my own\n")
     );
     preset.name = "my-own".into();
     assert!(

@@ -347,19 +347,24 @@ fn return_stack_depth() {
     }
 }
 
+/// What commits when a program runs that counts `rounds` down in `a0`.
+fn counted(preset: &Preset, source: &str, rounds: usize, translated: bool) -> Vec<Commit> {
+    let program = Program::new(source);
+    let mut core = Core::new(preset, Commits::default());
+    program.define(&mut core);
+    let mut state = State::new();
+    (state.x[10], state.x[19], state.pc) = (rounds as u64, 0x1000, TEXT);
+    state.translated = translated;
+    program.run(&mut core, &mut state);
+    core.into_sink().0
+}
+
 /// How many of `count` jumps, each three packets from the next, take more than `limit` cycles when the code is
 /// warm.
 fn slow_jumps(preset: &Preset, count: usize, limit: u64) -> usize {
     let jumps = format!(".rept {count}; j 3f; .rept 11; nop; .endr; 3: ; .endr");
-    let program = Program::new(&format!(
-        "FN(f)\n1: {jumps}\n addi a0,a0,-1; bnez a0,1b; jalr zero,s3\n"
-    ));
-    let mut core = Core::new(preset, Commits::default());
-    program.define(&mut core);
-    let mut state = State::new();
-    (state.x[10], state.x[19], state.pc) = (30, 0x1000, TEXT);
-    program.run(&mut core, &mut state);
-    let commits = &core.sink().0;
+    let source = format!("FN(f)\n1: {jumps}\n addi a0,a0,-1; bnez a0,1b; jalr zero,s3\n");
+    let commits = counted(preset, &source, 30, false);
     let round = count + 2;
     let run = &commits[commits.len() - 1 - 2 * round..][..count + 1];
     run.windows(2)
@@ -400,17 +405,11 @@ fn slowest_jump(
     translated: bool,
 ) -> u64 {
     let jump = format!("j 3f; .skip {}; 3: ;", stride - 4);
-    let program = Program::new(&format!(
+    let source = format!(
         "FN(f)\n1: .rept {}; {jump} .endr\n addi a0,a0,-1; beqz a0,2f; j 1b; 2: jalr zero,s3\n",
         count - 1
-    ));
-    let mut core = Core::new(preset, Commits::default());
-    program.define(&mut core);
-    let mut state = State::new();
-    (state.x[10], state.x[19], state.pc) = (rounds as u64, 0x1000, TEXT);
-    state.translated = translated;
-    program.run(&mut core, &mut state);
-    let commits = &core.sink().0;
+    );
+    let commits = counted(preset, &source, rounds, translated);
     // From the jump back in the round before to the last piece's first instruction.
     let run = &commits[commits.len() - 3 - count..][..=count];
     let steps = run.windows(2).map(|p| p[1].commit - p[0].commit);
@@ -465,15 +464,11 @@ fn bimodal_rows() {
                 .unwrap();
             let disturb = |span: u64| {
                 let skip = span - 8;
-                let program = Program::new(&format!(
+                let source = format!(
                     "FN(f)\n1: bnez s3,2f; nop; .skip {skip}; 2: beqz s3,2b; addi a0,a0,-1; beqz a0,3f; j 1b; 3: jalr zero,s3\n"
-                ));
-                let mut core = Core::new(&preset, Commits::default());
-                program.define(&mut core);
-                let mut state = State::new();
-                (state.x[10], state.x[19], state.pc) = (60, 0x1000, TEXT);
-                program.run(&mut core, &mut state);
-                let late = &core.sink().0[core.sink().0.len() / 2..];
+                );
+                let commits = counted(&preset, &source, 60, false);
+                let late = &commits[commits.len() / 2..];
                 late.iter()
                     .filter(|c| c.redirect == Redirect::Mispredict)
                     .count()

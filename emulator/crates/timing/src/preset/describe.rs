@@ -37,9 +37,8 @@ impl Preset {
     /// Describes every parameter.
     pub fn describe(&self) -> Description {
         let mut parameters = self.parameters();
-        if let Some(of_name) = names().find(|name| *name == self.name)
-            && let Ok(preset) = Self::load(of_name)
-        {
+        if names().any(|name| name == self.name) {
+            let preset = Self::load(&self.name).expect("an embedded preset is valid");
             for (parameter, unchanged) in parameters.iter_mut().zip(preset.parameters()) {
                 let differs = parameter.value != unchanged.value;
                 parameter.preset = differs.then_some(unchanged.value);
@@ -87,9 +86,14 @@ impl Preset {
 }
 
 impl Description {
+    /// All but what it is called.
+    fn of_the_core(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|p| p.key.contains('.'))
+    }
+
     /// What it stands for, and what was changed of that.
     pub(super) fn title(&self) -> String {
-        let changed = self.parameters.iter().filter_map(|p| {
+        let changed = self.of_the_core().filter_map(|p| {
             let preset = p.preset.as_ref()?;
             Some(format!("{} = {} instead of {preset}", p.key, p.value))
         });
@@ -105,7 +109,7 @@ impl Description {
 impl std::fmt::Display for Description {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{}: {}", self.name, self.title())?;
-        for p in self.parameters.iter().filter(|p| p.key.contains('.')) {
+        for p in self.of_the_core() {
             writeln!(f, "{:24} {:>8}  {}", p.key, p.value.to_string(), p.meaning)?;
         }
         Ok(())
