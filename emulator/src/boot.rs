@@ -43,6 +43,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         write_drives: true,
         threads: Threads::default(),
         translator: args.translator,
+        epoch: args.clock.seconds(),
         share: args.share.as_deref(),
         net: net::of(args.net, &args.hostfwd)?,
         live: true,

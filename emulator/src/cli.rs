@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
+use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Translator};
 use crate::trace_cmd::Place;
 
@@ -142,7 +143,7 @@ pub struct BootArgs {
     pub save: Option<PathBuf>,
     /// Go on with a machine that was saved. It brings memory and harts; give the same --drive and --share.
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["firmware", "kernel", "initrd", "append", "memory", "harts", "net"])]
+        conflicts_with_all = ["firmware", "kernel", "initrd", "append", "memory", "harts", "clock", "net"])]
     pub restore: Option<PathBuf>,
     /// Memory.
     #[arg(long, default_value = "512M")]
@@ -159,6 +160,10 @@ pub struct BootArgs {
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
     #[arg(long)]
     pub core: Option<String>,
+    /// What the guest's clock shows at reset: `fixed` (2026-01-01), `host` (the host's time), or a time such as
+    /// 2026-06-30T12:00:00Z. It goes on in simulated time.
+    #[arg(long, default_value_t, value_name = "TIME")]
+    pub clock: Epoch,
     /// Network: `user` is a card whose traffic the host's ordinary sockets carry. The guest is 10.0.2.15 (DHCP),
     /// the host's loopback interface 10.0.2.2.
     #[arg(long, value_enum, default_value = "none")]

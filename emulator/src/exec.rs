@@ -9,6 +9,7 @@ use machine::{
 };
 
 use crate::cli::ExecArgs;
+use crate::epoch::Epoch;
 use crate::failure::{BadInput, bad_input};
 use crate::gdb;
 use crate::spec::{Threads, parse_size};
@@ -29,6 +30,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         write_drives: false,
         threads: Threads::default(),
         translator: args.translator,
+        epoch: Epoch::Fixed.seconds(),
         share: None,
         net: None,
         live: false,

@@ -13,6 +13,7 @@ mod boot;
 mod checkpoint;
 mod cli;
 mod core_cmd;
+mod epoch;
 mod exec;
 mod export_cmd;
 mod failure;

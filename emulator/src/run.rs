@@ -58,6 +58,8 @@ struct Plan {
     samplers: Vec<Sampler>,
     bootargs: String,
     memory: u64,
+    /// Unix time at reset, in seconds.
+    epoch: u64,
 }
 
 /// Runs the experiment; the exit status is that of the guest's command.
@@ -126,6 +128,7 @@ impl Plan {
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
+        let epoch = spec.guest.clock.seconds();
         Ok(Self {
             spec,
             preset,
@@ -133,6 +136,7 @@ impl Plan {
             samplers,
             bootargs,
             memory,
+            epoch,
         })
     }
 }
@@ -156,6 +160,7 @@ fn simulate(
         write_drives: false,
         translator: plan.spec.run.translator,
         threads: plan.spec.run.threads,
+        epoch: plan.epoch,
         share: Some(share),
         net,
         live: plan.spec.guest.net != Net::None,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use user_net::{BadForward, Forward};
 
+use crate::epoch::Epoch;
 use crate::failure::{BadInput, bad_input};
 use crate::samplers::SamplerSpec;
 
@@ -44,6 +45,8 @@ pub struct Guest {
     pub append: String,
     /// Memory, e.g. "512M".
     pub memory: String,
+    /// What its clock shows at reset.
+    pub clock: Epoch,
     /// The network. With one, runs are not deterministic.
     pub net: Net,
     /// TCP ports of the host's loopback interface that lead to the guest, e.g. "2222:22".
@@ -64,6 +67,7 @@ impl Default for Guest {
             drive: Vec::new(),
             append: String::new(),
             memory: "512M".into(),
+            clock: Epoch::Fixed,
             net: Net::None,
             hostfwd: Vec::new(),
             harts: 1,
@@ -278,6 +282,11 @@ impl Spec {
     /// The timing core waits for the region of interest.
     pub fn boots_functionally_first(&self) -> bool {
         self.run.boot == Mode::Functional && self.run.region == Region::Command
+    }
+
+    /// Another run of it is the same, to the cycle: nothing of the host but files gets into the guest.
+    pub fn deterministic(&self) -> bool {
+        self.guest.net == Net::None && self.guest.clock != Epoch::Host
     }
 
     /// The forwarded ports.

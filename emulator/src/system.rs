@@ -27,8 +27,6 @@ use crate::stream::SharedTip;
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
-/// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
-const EPOCH_SECONDS: u64 = 1_767_225_600;
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
 /// Seed of the guest's entropy.
@@ -54,6 +52,8 @@ pub struct Setup<'a> {
     pub translator: Translator,
     /// Threads that simulate under the timing core.
     pub threads: Threads,
+    /// Unix time that the guest's clock shows at reset, in seconds.
+    pub epoch: u64,
     /// Host folder for the guest, 9p tag `out`.
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
@@ -179,7 +179,7 @@ impl System {
     pub fn new(setup: Setup<'_>) -> anyhow::Result<Self> {
         let clock_hz = u64::from(setup.preset.clock.mhz) * 1_000_000;
         let clock = Clock::new(clock_hz, TIMEBASE_HZ);
-        let mut board = Board::new(setup.memory, setup.harts, clock, EPOCH_SECONDS)
+        let mut board = Board::new(setup.memory, setup.harts, clock, setup.epoch)
             .map_err(|e| BadInput(format!("memory: {e}")))?;
         board.add_uart(setup.console, setup.input)?;
         for (n, drive) in setup.drives.iter().enumerate() {
@@ -193,8 +193,7 @@ impl System {
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
         }
         if let Some(share) = setup.share {
-            let p9 =
-                P9::new(share, "out", false, EPOCH_SECONDS).map_err(|e| bad_input(share, e))?;
+            let p9 = P9::new(share, "out", false, setup.epoch).map_err(|e| bad_input(share, e))?;
             board.add_virtio(Box::new(p9), Latency::STORAGE)?;
         }
         board.add_virtio(Box::new(Rng::new(ENTROPY_SEED)), Latency::BUFFER)?;

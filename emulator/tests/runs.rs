@@ -409,3 +409,43 @@ fn full_disk_keeps_what_was_recorded() {
     );
     assert!(info["records"].as_u64().unwrap() > 0);
 }
+
+/// The clock that a guest starts with: the fixed one, a given time, or the host's.
+#[test]
+fn the_guests_clock_is_what_the_spec_says() {
+    let dir = scratch("runs-clock");
+    let path = dir.join("spec.toml");
+    let text = "[run]\nboot = \"functional\"\ncheckpoint = false\ncommand = \"date -u +now=%s\"\n";
+    std::fs::write(&path, text).unwrap();
+    let host = || {
+        let now = std::time::SystemTime::now();
+        now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    };
+    let before = host();
+    let date = |clock: &str| {
+        let out = dir.join(clock);
+        let mut command = run(&path, &out);
+        command.args(["--set", &format!("guest.clock={clock}")]);
+        finished(command);
+        let console = std::fs::read_to_string(out.join("console.log")).unwrap();
+        let now = console.split("now=").nth(1).expect("a time");
+        let seconds = now.split_whitespace().next().unwrap();
+        (
+            seconds.parse::<u64>().unwrap(),
+            json(&out.join("run.json"))["deterministic"].clone(),
+        )
+    };
+    assert_eq!(date("fixed"), (1_767_225_600, true.into()));
+    assert_eq!(date("2001-09-09T01:46:40Z"), (1_000_000_000, true.into()));
+    let (now, deterministic) = date("host");
+    assert!((before..=host()).contains(&now), "{now}");
+    assert_eq!(deterministic, Value::Bool(false));
+
+    let mut wrong = run(&path, &dir.join("wrong"));
+    wrong.args(["--set", "guest.clock=yesterday"]);
+    assert_error(
+        &wrong.output().unwrap(),
+        2,
+        &["clock", "\"fixed\", \"host\"", "yesterday"],
+    );
+}

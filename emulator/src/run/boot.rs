@@ -12,7 +12,7 @@ use super::description::guest;
 use super::progress::Console;
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::{BadInput, bad_input};
-use crate::spec::{Mode, Net};
+use crate::spec::Mode;
 use crate::system::{Engine, System};
 
 /// Checkpoints that are kept: tens of megabytes each.
@@ -33,8 +33,8 @@ impl Boot {
         console: &mut Console,
     ) -> anyhow::Result<Option<Self>> {
         let run = &plan.spec.run;
-        // What a network answers is not in a checkpoint.
-        let same = run.boot == Mode::Functional && plan.spec.guest.net == Net::None;
+        // What a network answers is not in a checkpoint, and no boot comes again at the same time of the host.
+        let same = run.boot == Mode::Functional && plan.spec.deterministic();
         let Some(folder) = folder().filter(|_| run.checkpoint && same) else {
             system.load_guest(&plan.files, &plan.bootargs)?;
             return Ok(None);
@@ -106,6 +106,7 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
         "bootargs": plan.bootargs,
         "memory": plan.memory,
         "harts": plan.spec.guest.harts,
+        "clock": plan.epoch,
         "mhz": plan.preset.clock.mhz,
         "isa": plan.preset.isa,
         "width": plan.preset.decode.width,

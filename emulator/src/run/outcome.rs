@@ -11,10 +11,10 @@ use timing::Stats;
 use super::Plan;
 use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
+use crate::epoch::Epoch;
 use crate::failure::bad_input;
 use crate::kept;
 use crate::report_cmd::{self, SymbolPaths};
-use crate::spec::Net;
 use crate::trace_cmd::fingerprint;
 
 /// Why the run ended.
@@ -135,8 +135,8 @@ impl Outcome {
                 "host_seconds": lap.host.as_secs_f64(),
                 "mips": lap.mips(),
             })),
-            // What comes through a network comes when the host has it.
-            "deterministic": plan.spec.guest.net == Net::None,
+            "deterministic": plan.spec.deterministic(),
+            "clock": Epoch::At(plan.epoch).to_string(),
             "core": plan.preset,
             "spec": plan.spec,
             "symbols": symbols(plan),
