@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use isa::{DecodedInst, Op, Reg, StaticId, Step};
 
-use crate::{RAM_BASE, Ram};
+use crate::RAM_BASE;
+use crate::ram::{Event, Ram};
 
 /// Slots of a page: one per halfword.
 pub(crate) const SLOTS: usize = 2048;
@@ -205,6 +206,8 @@ impl CodePage {
 
 /// All decoded pages and id pages.
 pub(crate) struct CodeCache {
+    /// The hart whose they are.
+    hart: usize,
     /// By page number relative to the start of RAM.
     pages: Vec<Option<Rc<CodePage>>>,
     decoded: usize,
@@ -218,8 +221,10 @@ pub(crate) struct CodeCache {
 }
 
 impl CodeCache {
-    pub fn new() -> Self {
+    /// Of hart number `hart`.
+    pub fn new(hart: usize) -> Self {
         Self {
+            hart,
             pages: Vec::new(),
             decoded: 0,
             ids: HashMap::new(),
@@ -269,6 +274,8 @@ impl CodeCache {
         for page in self.pages.drain(..).flatten() {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
         }
+        // Others may hold code of these pages.
+        ram.tell_everything();
         self.decoded = 0;
         self.ids.clear();
         self.generation += 1;
@@ -291,7 +298,7 @@ impl CodeCache {
         let unmarked = ram.page_flags(pa) & Ram::HAS_CODE == 0;
         if unmarked {
             ram.set_page_flags(pa, Ram::HAS_CODE);
-            ram.note_code(pa);
+            ram.tell(pa, Event::Noticed, self.hart);
         }
         (page, unmarked)
     }
@@ -314,8 +321,10 @@ impl CodeCache {
     /// The hart stored `size` bytes to a page with code. True if the page counts as data from now
     /// on, and stores to it need not be noticed any more.
     pub fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
-        ram.note_code(pa);
+        ram.tell(pa, Event::Overwritten, self.hart);
         let Some(Some(page)) = self.pages.get(index(pa)) else {
+            // Another hart's code, which it drops: it says when it decodes there again.
+            ram.clear_page_flags(pa, Ram::HAS_CODE);
             return true;
         };
         let first = (pa & 0xfff) as usize >> 1;
@@ -333,7 +342,15 @@ impl CodeCache {
         true
     }
 
-    /// A device overwrote the page with number `number` (`pa >> 12`), or some of it.
+    /// Every page may have been overwritten.
+    pub fn all_overwritten(&mut self) {
+        for page in self.pages.iter().flatten() {
+            page.clear(0, SLOTS);
+        }
+        self.generation += 1;
+    }
+
+    /// Somebody else overwrote the page with number `number` (`pa >> 12`), or some of it.
     pub fn overwritten(&mut self, number: u64) {
         if let Some(Some(page)) = self.pages.get(index(number << 12)) {
             self.generation += u64::from(page.clear(0, SLOTS));

@@ -4,7 +4,7 @@ const ADDI: u32 = 0x0010_0093; // addi x1, x0, 1
 
 fn setup() -> (Ram, CodeCache, Rc<CodePage>) {
     let mut ram = Ram::new(1 << 20).unwrap();
-    let mut cache = CodeCache::new();
+    let mut cache = CodeCache::new(0);
     let (page, unmarked) = cache.page(RAM_BASE + 0x1008, &mut ram);
     assert!(unmarked && ram.page_flags(RAM_BASE + 0x1000) & Ram::HAS_CODE != 0);
     (ram, cache, page)

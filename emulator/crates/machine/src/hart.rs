@@ -131,11 +131,12 @@ pub struct Hart {
     pub(crate) stimer_at: u64,
     /// Interrupt lines as last seen.
     pub(crate) lines: u64,
-    /// Address and value that a load-reserved read.
-    pub(crate) reservation: Option<(u64, u64)>,
+    pub(crate) reservation: Option<atomics::Reservation>,
     pub(crate) fetch_tlb: FetchTlb,
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
+    /// News of pages that it has heard, see [`crate::ram::News`].
+    pub(crate) heard: u64,
     pub(crate) spaces: Spaces,
     /// What translated code works with.
     pub(crate) frame: Frame,
@@ -197,6 +198,7 @@ impl Snapshot for Hart {
             fetch_tlb: _,
             superpages: _,
             code: _,
+            heard: _,
             spaces: _,
             frame: _,
             strict_page: _,
@@ -287,9 +289,10 @@ impl Hart {
             stimer_at: u64::MAX,
             lines: 0,
             reservation: None,
+            heard: 0,
             fetch_tlb: FetchTlb::new(),
             superpages: Superpages::new(),
-            code: CodeCache::new(),
+            code: CodeCache::new(id),
             spaces: Spaces::new(),
             frame: Frame::new(),
             translator: None,

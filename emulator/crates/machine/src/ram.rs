@@ -1,8 +1,14 @@
 //! Guest memory.
 
+mod news;
+mod reservations;
+
 use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
+
+pub(crate) use news::{Event, News};
+use reservations::{Published, Reservations};
 
 /// Physical address of the first byte of RAM.
 pub const RAM_BASE: u64 = 0x8000_0000;
@@ -26,11 +32,10 @@ pub enum RamError {
 pub struct Ram {
     map: MmapMut,
     flags: Box<[u8]>,
-    dirty_code: Vec<u64>,
     /// More than one hart uses it.
     shared: bool,
-    /// See [`Self::take_code_news`].
-    code_news: Vec<u64>,
+    news: news::Log,
+    reservations: Reservations,
 }
 
 impl Ram {
@@ -38,6 +43,8 @@ impl Ram {
     pub const HAS_CODE: u8 = 1;
     /// Page flag: stores to this page are reported to `Bus::watched_store`.
     pub const WATCHED: u8 = 2;
+    /// Page flag: a hart whose turn is over has a reservation in this page.
+    pub(crate) const RESERVED: u8 = 4;
 
     /// Memory of `size` bytes, a multiple of 1 MiB.
     pub fn new(size: u64) -> Result<Self, RamError> {
@@ -57,9 +64,9 @@ impl Ram {
         Ok(Self {
             map,
             flags,
-            dirty_code: Vec::new(),
             shared: false,
-            code_news: Vec::new(),
+            news: news::Log::default(),
+            reservations: Reservations::default(),
         })
     }
 
@@ -117,10 +124,11 @@ impl Ram {
         Some(&self.map[at..at + len as usize])
     }
 
-    /// The bytes at `pa`, to be written by a device: code in them counts as changed.
+    /// The bytes at `pa`, to be written by somebody else than a hart: code in them counts as changed, and
+    /// reservations are lost.
     pub fn slice_mut(&mut self, pa: u64, len: u64) -> Option<&mut [u8]> {
         let at = self.offset(pa, len)?;
-        self.note_dirty(at, len as usize);
+        self.written(at, len as usize);
         Some(&mut self.map[at..at + len as usize])
     }
 
@@ -157,33 +165,89 @@ impl Ram {
         self.write(pa, value.to_le_bytes().get(..usize::from(size))?)
     }
 
-    /// Takes the list of physical page numbers (`pa >> 12`) whose code was overwritten by DMA
-    /// since the last call. A page can be listed more than once.
-    pub fn take_dirty_code(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.dirty_code)
-    }
-
-    /// True if [`Self::take_dirty_code`] would return something.
-    pub fn has_dirty_code(&self) -> bool {
-        !self.dirty_code.is_empty()
-    }
-
-    /// Several harts use it from now on: each has to hear what the others do to code.
+    /// Several harts use it from now on: each has to hear what the others do.
     pub(crate) fn share(&mut self) {
         self.shared = true;
     }
 
-    /// A hart stored to the page with code that holds `pa`, or decoded code in a page that had none. Notes it if
-    /// there are other harts.
-    pub(crate) fn note_code(&mut self, pa: u64) {
-        if self.shared && self.code_news.last() != Some(&(pa >> PAGE_BITS)) {
-            self.code_news.push(pa >> PAGE_BITS);
+    /// True if [`Self::share`] was called.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// A hart tells the others, if there are any, what it did to the page that holds `pa`.
+    pub(crate) fn tell(&mut self, pa: u64, event: Event, by: usize) {
+        if self.shared {
+            self.news.add(News {
+                page: pa >> PAGE_BITS,
+                event,
+                by: Some(by),
+            });
         }
     }
 
-    /// Takes the numbers of the pages (`pa >> 12`) for which harts noted something.
-    pub(crate) fn take_code_news(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.code_news)
+    /// A hart forgot all its code, and with it what pages have code.
+    pub(crate) fn tell_everything(&mut self) {
+        if self.shared {
+            self.news.add_everything();
+        }
+    }
+
+    /// News that there ever were.
+    pub(crate) fn news(&self) -> u64 {
+        self.news.end()
+    }
+
+    /// What came after the first `heard`; `None` if some of it is not known any more.
+    pub(crate) fn news_since(&mut self, heard: u64) -> Option<&[News]> {
+        self.news.since(heard)
+    }
+
+    /// A hart reserves the line that holds `pa`, instead of the one it had.
+    #[inline]
+    pub(crate) fn reserve(&mut self, hart: usize, pa: u64) {
+        self.reservations.reserve(hart, pa);
+    }
+
+    /// A hart gives its reservation up. True if it held it until now.
+    #[inline]
+    pub(crate) fn release(&mut self, hart: usize) -> bool {
+        self.reservations.release(hart)
+    }
+
+    /// True if a hart's reservation was taken away, and it does not know yet.
+    pub(crate) fn lost_reservation(&self, hart: usize) -> bool {
+        self.reservations.is_lost(hart)
+    }
+
+    /// A hart's turn is over: if it has a reservation, other harts' stores to the page are noticed from now on.
+    pub(crate) fn publish_reservation(&mut self, hart: usize) {
+        if !self.shared {
+            return;
+        }
+        let Published { free, taken } = self.reservations.publish(hart);
+        if let Some(page) = free {
+            self.clear_page_flags(page << PAGE_BITS, Self::RESERVED);
+        }
+        if let Some(page) = taken {
+            self.set_page_flags(page << PAGE_BITS, Self::RESERVED);
+            self.tell(page << PAGE_BITS, Event::Noticed, hart);
+        }
+    }
+
+    /// A hart stores to a page with [`Self::RESERVED`].
+    pub(crate) fn stored_by(&mut self, hart: usize, pa: u64, len: u64) {
+        self.reservations.written(pa, len, Some(hart));
+    }
+
+    /// True if a hart's stores to the page that holds `pa` have to be noticed.
+    #[inline]
+    pub(crate) fn is_noticed(&self, pa: u64, hart: usize) -> bool {
+        match self.page_flags(pa) {
+            0 => false,
+            Self::RESERVED => self.reservations.noticed_for(pa >> PAGE_BITS, hart),
+            _ => true,
+        }
     }
 
     fn offset(&self, pa: u64, len: u64) -> Option<usize> {
@@ -191,16 +255,20 @@ impl Ram {
         (at.checked_add(len)? <= self.size()).then_some(at as usize)
     }
 
-    fn note_dirty(&mut self, at: usize, len: usize) {
+    /// Somebody else than a hart writes.
+    fn written(&mut self, at: usize, len: usize) {
         if len == 0 {
             return;
         }
+        let pa = RAM_BASE + at as u64;
+        self.reservations.written(pa, len as u64, None);
         for page in at >> PAGE_BITS..=(at + len - 1) >> PAGE_BITS {
             if self.flags[page] & Self::HAS_CODE != 0 {
-                let number = (RAM_BASE >> PAGE_BITS) + page as u64;
-                if self.dirty_code.last() != Some(&number) {
-                    self.dirty_code.push(number);
-                }
+                self.news.add(News {
+                    page: (RAM_BASE >> PAGE_BITS) + page as u64,
+                    event: Event::Overwritten,
+                    by: None,
+                });
             }
         }
     }
@@ -236,10 +304,15 @@ mod tests {
         ram.set_page_flags(RAM_BASE + 0x1000, Ram::HAS_CODE);
         ram.set_page_flags(RAM_BASE + 0x2fff, Ram::HAS_CODE | Ram::WATCHED);
         ram.write(RAM_BASE + 0xffc, &[0; 4]).unwrap();
-        assert!(!ram.has_dirty_code());
+        assert_eq!(ram.news(), 0);
         ram.write(RAM_BASE + 0xffc, &[0; 0x3000]).unwrap();
-        assert_eq!(ram.take_dirty_code(), [0x80001, 0x80002]);
-        assert!(ram.take_dirty_code().is_empty());
+        let pages = |news: &[News]| news.iter().map(|news| news.page).collect::<Vec<_>>();
+        let news = ram.news_since(0).unwrap();
+        assert_eq!(pages(news), [0x80001, 0x80002]);
+        assert!(
+            news.iter()
+                .all(|news| news.event == Event::Overwritten && news.by.is_none())
+        );
         assert_eq!(ram.page_flags(RAM_BASE + 0x1000), Ram::HAS_CODE);
         ram.clear_page_flags(RAM_BASE + 0x2000, Ram::HAS_CODE);
         assert_eq!(ram.page_flags(RAM_BASE + 0x2000), Ram::WATCHED);

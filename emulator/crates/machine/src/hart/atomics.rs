@@ -5,8 +5,67 @@ use isa::{Exception, MemAccess, MemKind, TimingModel, Trap};
 use super::memory::Value;
 use super::{Env, Hart};
 use crate::mmu::Access;
+use crate::ram::Ram;
+
+/// Instructions that a reservation lasts from the end of the turn in which it was made. A constrained sequence has at most
+/// 16 (unprivileged specification, "Eventual Success of Store-Conditional Instructions"); one that is never used would
+/// slow down other harts' stores to its page.
+const LASTS: u64 = 64;
+
+/// What load-reserved read, until store-conditional. Whether it still holds, [`crate::Ram`] knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pa: u64,
+    value: u64,
+    /// Value of [`Hart::count`] beyond which it is dropped, once its turn is over; 0 before.
+    ends: u64,
+}
+
+snapshot::snapshot!(Reservation { pa, value, ends });
+
+impl Reservation {
+    fn new(pa: u64, value: u64) -> Self {
+        Self { pa, value, ends: 0 }
+    }
+}
 
 impl Hart {
+    /// Before a run: what the hart holds, it holds against others, too.
+    pub(super) fn resume_reservation(&mut self, ram: &mut Ram) {
+        self.heed_lost_reservation(ram);
+        match self.reservation {
+            Some(reservation) => ram.reserve(self.id, reservation.pa),
+            None => _ = ram.release(self.id),
+        }
+        ram.publish_reservation(self.id);
+    }
+
+    /// Between runs, the hart itself knows whether it has a reservation.
+    pub(super) fn heed_lost_reservation(&mut self, ram: &mut Ram) {
+        if ram.lost_reservation(self.id) {
+            ram.release(self.id);
+            self.reservation = None;
+        }
+    }
+
+    /// Its turn is over.
+    pub(super) fn keep_reservation(&mut self, ram: &mut Ram) {
+        self.heed_lost_reservation(ram);
+        if !ram.is_shared() {
+            return;
+        }
+        if let Some(Reservation { ends, .. }) = &mut self.reservation {
+            let over = *ends != 0 && self.count > *ends;
+            if over || self.waiting {
+                self.reservation = None;
+                ram.release(self.id);
+            } else if *ends == 0 {
+                *ends = self.count + LASTS;
+            }
+        }
+        ram.publish_reservation(self.id);
+    }
+
     /// Reads memory at `va` and writes back what `update` makes of it. Gives what was read.
     #[inline(always)]
     pub(crate) fn modify<T: TimingModel, V: Value>(
@@ -47,12 +106,13 @@ impl Hart {
     ) -> Result<V, Trap> {
         let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Load)?;
         let value = self.read_atomic::<T, V>(env, va, pa)?;
-        self.reservation = Some((pa, value));
+        self.reservation = Some(Reservation::new(pa, value));
+        env.bus.ram.reserve(self.id, pa);
         Ok(V::from_u64(value))
     }
 
-    /// True if the store was done. It is if memory still holds what load-reserved read: a store in
-    /// between that left the value as it was goes unnoticed, as no program can tell.
+    /// True if the store was done: the hart holds a reservation for this very address. A store of its own in between
+    /// that changed the value makes it fail, too, as it may, and as QEMU has it.
     #[inline(always)]
     pub(crate) fn store_conditional<T: TimingModel, V: Value>(
         &mut self,
@@ -62,7 +122,9 @@ impl Hart {
     ) -> Result<bool, Trap> {
         let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Store)?;
         let current = self.read_atomic::<T, V>(env, va, pa)?;
-        let success = self.reservation.take() == Some((pa, current));
+        let held = env.bus.ram.release(self.id);
+        let reserved = self.reservation.take().filter(|_| held);
+        let success = reserved.is_some_and(|r| (r.pa, r.value) == (pa, current));
         if success {
             self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
         } else {

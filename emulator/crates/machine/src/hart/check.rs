@@ -6,6 +6,7 @@ use super::{Env, Hart, RunExit, after};
 use crate::Bus;
 use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
+use crate::ram::{Event, Ram};
 
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::At`].
@@ -111,7 +112,7 @@ impl Hart {
         if env.bus.irq_at.get() <= now {
             env.bus.irq_at.set(u64::MAX);
         }
-        self.drop_overwritten_code(env.bus);
+        self.hear(&mut env.bus.ram);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
         if env.bus.exit.is_some() || env.bus.pause {
@@ -161,7 +162,7 @@ impl Hart {
             env.timing.flush_tlb();
         }
         if after & after::DEVICE != 0 {
-            self.drop_overwritten_code(env.bus);
+            self.hear(&mut env.bus.ram);
             self.adopt_guest_tag();
             self.stimer_at = self.stimer_cycle(env.bus);
             self.heed_device(env);
@@ -230,11 +231,29 @@ impl Hart {
         }
     }
 
-    fn drop_overwritten_code(&mut self, bus: &mut Bus) {
-        if bus.ram.has_dirty_code() {
-            for number in bus.ram.take_dirty_code() {
-                self.code.overwritten(number);
+    /// Hears what others did: drops code that was overwritten, and has stores noticed that have to be.
+    pub(super) fn hear(&mut self, ram: &mut Ram) {
+        let end = ram.news();
+        if self.heard == end {
+            return;
+        }
+        match ram.news_since(self.heard) {
+            Some(news) => {
+                for news in news.iter().filter(|news| news.by != Some(self.id)) {
+                    match news.event {
+                        Event::Overwritten => self.code.overwritten(news.page),
+                        Event::Noticed => {
+                            let host = (news.page << 12).wrapping_sub(self.host_to_pa) as *mut u8;
+                            self.store_tlb.flush_host(host);
+                        }
+                    }
+                }
+            }
+            None => {
+                self.code.all_overwritten();
+                self.store_tlb.flush();
             }
         }
+        self.heard = end;
     }
 }

@@ -244,7 +244,7 @@ impl Hart {
         if !ram {
             return Ok(Place { pa, ram });
         }
-        let noticed = access == Access::Store && env.bus.ram.page_flags(pa) != 0;
+        let noticed = access == Access::Store && env.bus.ram.is_noticed(pa, self.id);
         let page = pa & !0xfff;
         if !noticed
             && !self.watches_page(va)
@@ -324,6 +324,9 @@ impl Hart {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
         if flags & Ram::HAS_CODE != 0 {
             self.code.stored(pa, u64::from(size), &mut bus.ram);
+        }
+        if flags & Ram::RESERVED != 0 {
+            bus.ram.stored_by(self.id, pa, size.into());
         }
         if flags & Ram::WATCHED != 0 {
             bus.watched_store(pa);

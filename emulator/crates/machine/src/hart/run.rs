@@ -86,6 +86,7 @@ impl Hart {
         self.stop_count = self.count.saturating_add(limit.instructions);
         self.stop_cycle = limit.cycle;
         // The world may have changed since the last run.
+        self.hear(&mut env.bus.ram);
         self.afterwards(after::DEVICE | after::INTERRUPTS);
         if self.waiting {
             self.afterwards(after::WAIT);
@@ -95,6 +96,7 @@ impl Hart {
         } else {
             self.run_untimed(env)
         };
+        self.keep_reservation(&mut env.bus.ram);
         self.sync_counters(env, self.count);
         self.cycle = self.now(env, self.count);
         if self.in_turns {
@@ -125,6 +127,7 @@ impl Hart {
             self.count = self.cycle;
             self.not_retired = self.not_retired.wrapping_add(ahead);
         }
+        self.resume_reservation(&mut env.bus.ram);
         self.debug.started = self.count;
         self.rebase_counters(env);
     }

@@ -6,6 +6,7 @@ mod debug;
 mod memory;
 mod model;
 mod privileged;
+mod shared;
 mod timed;
 mod together;
 mod translated;

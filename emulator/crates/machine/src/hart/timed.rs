@@ -365,12 +365,17 @@ impl Hart {
         hart.decoded_at = env
             .timing
             .fetch(id, inst, pc, pa, translated, hart.exact_from);
-        if !hart.decodes_before(env, hart.check_at.min(irq_at.get()))
-            && let Some(interrupt) = hart.check_timed(env)
-        {
-            let handler = hart.interrupt(interrupt, pc);
-            env.timing.interrupt(id, pc, handler);
-            return handler;
+        let fetched;
+        let mut slot = slot;
+        if !hart.decodes_before(env, hart.check_at.min(irq_at.get())) {
+            if let Some(interrupt) = hart.check_timed(env) {
+                let handler = hart.interrupt(interrupt, pc);
+                env.timing.interrupt(id, pc, handler);
+                return handler;
+            }
+            // A device may have overwritten the page just now, and emptied the slot: this one was fetched before.
+            fetched = Slot::new(hart.executed.inst);
+            slot = &fetched;
         }
 
         hart.executed.id = id;

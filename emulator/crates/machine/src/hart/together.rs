@@ -14,10 +14,15 @@ const TURN: u64 = 64;
 
 /// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
 /// limit's instructions are counted by cycle: a hart executes at most one in each.
-///
-/// Store-conditionals compare the value that was loaded, as QEMU's do: they succeed if another hart wrote the same
-/// value again meanwhile.
 pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
+    let exit = take_turns(harts, bus, limit);
+    for hart in harts {
+        hart.heed_lost_reservation(&mut bus.ram);
+    }
+    exit
+}
+
+fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
     let Some(start) = harts.iter().map(|hart| hart.cycle()).min() else {
         return RunExit::Limit;
     };
@@ -41,9 +46,6 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
         let exit = hart.go_on(env, until);
         // What one hart has seen of the time is past for all.
         env.bus.now = env.bus.now.max(hart.cycle());
-        let from = hart.id();
-        let others = harts.iter_mut().filter(|hart| hart.id() != from);
-        spread_code_news(env.bus, others.map(|hart| &mut **hart));
         match exit {
             RunExit::Limit => {}
             exit => return exit,
@@ -67,8 +69,20 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
 /// the next multiple. A hart asleep has its turn when something wakes it.
 ///
 /// The limit is looked at between turns, so that where a run stops does not change what harts see of each other; its
-/// instructions are those of all harts together. Store-conditionals are those of [`run_together`].
+/// instructions are those of all harts together.
 pub fn run_timed_together<T: TimingModel>(
+    harts: &mut [(&mut Hart, &mut T)],
+    bus: &mut Bus,
+    limit: Limit,
+) -> RunExit {
+    let exit = take_timed_turns(harts, bus, limit);
+    for (hart, _) in harts {
+        hart.heed_lost_reservation(&mut bus.ram);
+    }
+    exit
+}
+
+fn take_timed_turns<T: TimingModel>(
     harts: &mut [(&mut Hart, &mut T)],
     bus: &mut Bus,
     limit: Limit,
@@ -112,9 +126,6 @@ pub fn run_timed_together<T: TimingModel>(
             },
             until,
         );
-        let from = hart.id();
-        let others = harts.iter_mut().filter(|(hart, _)| hart.id() != from);
-        spread_code_news(bus, others.map(|(hart, _)| &mut **hart));
         if exit != RunExit::Limit {
             return exit;
         }
@@ -123,19 +134,6 @@ pub fn run_timed_together<T: TimingModel>(
                 hart.sleeps_until(*timing, bus.now);
                 hart.waiting = false;
             }
-        }
-    }
-}
-
-/// Tells the other harts where one stored to code, or decoded it.
-fn spread_code_news<'a>(bus: &mut Bus, others: impl Iterator<Item = &'a mut Hart>) {
-    let news = bus.ram.take_code_news();
-    if news.is_empty() {
-        return;
-    }
-    for hart in others {
-        for &number in &news {
-            hart.hear_of_code(number);
         }
     }
 }
@@ -160,13 +158,6 @@ impl Hart {
     /// It waits, and what happened on the bus since it began to does not wake it.
     fn waits(&self, bus: &Bus) -> bool {
         self.waiting && (bus.mip(self.id) | self.csrs.mip_soft) & self.csrs.mie == 0
-    }
-
-    /// Another hart stored to a page with code, or decoded code there.
-    fn hear_of_code(&mut self, number: u64) {
-        self.code.overwritten(number);
-        let host = (number << 12).wrapping_sub(self.host_to_pa) as *mut u8;
-        self.store_tlb.flush_host(host);
     }
 
     /// Lets cycles pass in which it waits.

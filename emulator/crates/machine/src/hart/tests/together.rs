@@ -11,14 +11,14 @@ use crate::{
 
 const DATA: u64 = RAM_BASE + 0x4000;
 
-struct Machine {
-    harts: Vec<Hart>,
-    bus: Bus,
+pub(super) struct Machine {
+    pub harts: Vec<Hart>,
+    pub bus: Bus,
 }
 
 impl Machine {
     /// Each hart starts at its own program, with register 1 set to `DATA`.
-    fn new(programs: &[&[u32]], translate: Translate) -> Self {
+    pub fn new(programs: &[&[u32]], translate: Translate) -> Self {
         let mut bus = Bus::new(1 << 20, programs.len(), Clock::default()).unwrap();
         let mut harts = Vec::new();
         for (id, program) in programs.iter().enumerate() {
@@ -37,7 +37,7 @@ impl Machine {
         Self { harts, bus }
     }
 
-    fn run(&mut self, cycle: u64) -> RunExit {
+    pub fn run(&mut self, cycle: u64) -> RunExit {
         let mut harts: Vec<&mut Hart> = self.harts.iter_mut().collect();
         run_together(&mut harts, &mut self.bus, Limit::cycle(cycle))
     }

@@ -1,0 +1,110 @@
+//! What harts have to hear of pages. Whoever writes to code, or wants stores to a page to be noticed, says so once;
+//! each hart reads on from where it stopped, at the latest before its next instruction. Nobody takes news from another.
+
+/// News that are kept. A hart that missed some drops everything.
+const KEPT: usize = 4096;
+
+/// What happened to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Bytes of a page with code were written.
+    Overwritten,
+    /// From now on, stores to the page have to be noticed: a hart decoded code in it, or has a reservation there.
+    Noticed,
+}
+
+/// An event of the page with number `page` (`pa >> 12`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct News {
+    pub page: u64,
+    pub event: Event,
+    /// The hart that did it, and so knows; `None`: a device, a debugger, a loader.
+    pub by: Option<usize>,
+}
+
+/// The latest news.
+#[derive(Default)]
+pub(super) struct Log {
+    news: Vec<News>,
+    /// News that were dropped.
+    dropped: u64,
+    /// News that somebody has read.
+    read: u64,
+}
+
+impl Log {
+    /// News that there ever were.
+    pub fn end(&self) -> u64 {
+        self.dropped + self.news.len() as u64
+    }
+
+    pub fn add(&mut self, news: News) {
+        if self.read < self.end() && self.news.last() == Some(&news) {
+            return;
+        }
+        if self.news.len() == KEPT {
+            self.drop_all();
+        }
+        self.news.push(news);
+    }
+
+    /// Everything may have happened to every page.
+    pub fn add_everything(&mut self) {
+        self.drop_all();
+        self.dropped += 1;
+    }
+
+    /// What came after the first `heard`; `None` if some of it was dropped.
+    pub fn since(&mut self, heard: u64) -> Option<&[News]> {
+        self.read = self.end();
+        let first = heard.checked_sub(self.dropped)?;
+        self.news.get(first as usize..)
+    }
+
+    fn drop_all(&mut self) {
+        self.dropped = self.end();
+        self.news.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overwritten(page: u64) -> News {
+        News {
+            page,
+            event: Event::Overwritten,
+            by: None,
+        }
+    }
+
+    #[test]
+    fn every_reader_hears_everything() {
+        let mut log = Log::default();
+        log.add(overwritten(1));
+        log.add(overwritten(1));
+        assert_eq!(log.since(0), Some(&[overwritten(1)][..]));
+        // The first one has read it: the second time is news to it.
+        log.add(overwritten(1));
+        assert_eq!(log.since(1), Some(&[overwritten(1)][..]));
+        assert_eq!(log.since(0), Some(&[overwritten(1); 2][..]));
+        assert_eq!(log.since(2), Some(&[][..]));
+    }
+
+    #[test]
+    fn who_missed_some_knows() {
+        let mut log = Log::default();
+        for page in 0..KEPT as u64 {
+            log.add(overwritten(page));
+        }
+        assert_eq!(log.since(0).map(<[_]>::len), Some(KEPT));
+        log.add(overwritten(7));
+        assert_eq!(log.since(KEPT as u64), Some(&[overwritten(7)][..]));
+        assert_eq!(log.since(KEPT as u64 - 1), None);
+        let heard = log.end();
+        log.add_everything();
+        assert_eq!(log.since(heard), None);
+        assert_eq!(log.since(log.end()), Some(&[][..]));
+    }
+}

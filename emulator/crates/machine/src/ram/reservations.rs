@@ -1,0 +1,139 @@
+//! The reservations of load-reserved, by hart (unprivileged specification, section "Load-Reserved/Store-Conditional").
+//! A reservation set is a 64-byte line; a write to it by anybody else takes it away.
+//!
+//! Harts take turns, so that within one only devices interfere, whose writes are compared here. Only a reservation that
+//! is open when a turn ends is published: other harts then have stores to its page noticed, until it is over.
+
+const LINE: u64 = 64;
+const NONE: u64 = u64::MAX;
+
+#[derive(Clone, Copy)]
+struct Place {
+    line: u64,
+    lost: bool,
+    /// Number of the page in which others have stores noticed.
+    published: u64,
+}
+
+const NOWHERE: Place = Place {
+    line: NONE,
+    lost: false,
+    published: NONE,
+};
+
+/// What publishing changes of pages' flags.
+pub(super) struct Published {
+    /// Nobody has published a reservation in this page any more.
+    pub free: Option<u64>,
+    /// This one is new.
+    pub taken: Option<u64>,
+}
+
+#[derive(Default)]
+pub(super) struct Reservations {
+    harts: Vec<Place>,
+}
+
+impl Reservations {
+    /// A hart reserves the line that holds `pa`.
+    #[inline]
+    pub fn reserve(&mut self, hart: usize, pa: u64) {
+        if self.harts.len() <= hart {
+            self.harts.resize(hart + 1, NOWHERE);
+        }
+        let place = &mut self.harts[hart];
+        (place.line, place.lost) = (pa & !(LINE - 1), false);
+    }
+
+    /// A hart gives its reservation up. True if it held it until now.
+    #[inline]
+    pub fn release(&mut self, hart: usize) -> bool {
+        self.harts.get_mut(hart).is_some_and(|place| {
+            let held = place.line != NONE && !place.lost;
+            place.line = NONE;
+            held
+        })
+    }
+
+    /// True if a hart's reservation was taken away, and it does not know yet.
+    pub fn is_lost(&self, hart: usize) -> bool {
+        { self.harts.get(hart) }.is_some_and(|place| place.line != NONE && place.lost)
+    }
+
+    /// Somebody (`None`: not a hart) writes `len` bytes at `pa`.
+    pub fn written(&mut self, pa: u64, len: u64, by: Option<usize>) {
+        for (hart, place) in self.harts.iter_mut().enumerate() {
+            let line = place.line;
+            let apart = line == NONE || pa >= line + LINE || line >= pa.saturating_add(len);
+            place.lost |= !apart && by != Some(hart);
+        }
+    }
+
+    /// True if a hart other than `hart` published a reservation in the page.
+    pub fn noticed_for(&self, page: u64, hart: usize) -> bool {
+        let mut others = self.harts.iter().enumerate();
+        others.any(|(n, place)| n != hart && place.published == page)
+    }
+
+    /// A hart's turn is over.
+    pub fn publish(&mut self, hart: usize) -> Published {
+        let Some(place) = self.harts.get_mut(hart) else {
+            return Published {
+                free: None,
+                taken: None,
+            };
+        };
+        let open = place.line != NONE && !place.lost;
+        let page = if open { place.line >> 12 } else { NONE };
+        let before = std::mem::replace(&mut place.published, page);
+        let free = before != NONE && !self.harts.iter().any(|place| place.published == before);
+        Published {
+            free: free.then_some(before),
+            taken: (page != NONE && page != before).then_some(page),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_of_others_to_the_line_take_it_away() {
+        let mut all = Reservations::default();
+        let held = |all: &mut Reservations, pa, len, by| {
+            all.reserve(1, 0x1048);
+            all.written(pa, len, by);
+            all.release(1)
+        };
+        assert!(held(&mut all, 0x1048, 8, Some(1)), "its own");
+        for by in [None, Some(0), Some(7)] {
+            assert!(!held(&mut all, 0x1048, 8, by));
+            assert!(!held(&mut all, 0x1040, 1, by), "the line's first byte");
+            assert!(!held(&mut all, 0x103f, 2, by), "reaches in");
+            assert!(!held(&mut all, 0, u64::MAX, by));
+            assert!(held(&mut all, 0x1080, 8, by) && held(&mut all, 0x103f, 1, by));
+        }
+        assert!(!all.release(1) && !all.release(5), "none");
+    }
+
+    #[test]
+    fn pages_are_noticed_as_long_as_anybody_needs_it() {
+        let mut all = Reservations::default();
+        let publish = |all: &mut Reservations, hart| {
+            let Published { free, taken } = all.publish(hart);
+            (free, taken)
+        };
+        assert_eq!(publish(&mut all, 0), (None, None));
+        all.reserve(0, 0x1000);
+        all.reserve(1, 0x1fff);
+        assert_eq!(publish(&mut all, 0), (None, Some(1)));
+        assert_eq!(publish(&mut all, 0), (None, None));
+        assert!(all.noticed_for(1, 1) && !all.noticed_for(1, 0));
+        assert_eq!(publish(&mut all, 1), (None, Some(1)));
+        all.release(0);
+        assert_eq!(publish(&mut all, 0), (None, None), "the other one is there");
+        all.written(0x1fff, 1, None);
+        assert_eq!(publish(&mut all, 1), (Some(1), None));
+    }
+}
