@@ -67,7 +67,7 @@ _start:
     .endr
     # Page tables may hold memory types (Svpbmt). 0x30a: menvcfg.
     li      t0, 1 << 62
-    csrw    0x30a, t0
+    csrs    0x30a, t0
     la      s0, save
     csrw    mscratch, s0
     li      t0, LOG

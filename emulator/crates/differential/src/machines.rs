@@ -47,8 +47,6 @@ pub struct Machines {
     elf: Vec<u8>,
     /// Extensions that both have.
     pub extensions: Extensions,
-    /// QEMU's, too, faults on a clear A or D bit (Svade); before 9.1 it writes them.
-    pub faults_on_clear_bits: bool,
     preset: Preset,
 }
 
@@ -118,18 +116,19 @@ impl Machines {
                 }
             }
         }
+        // Before 9.1 QEMU always writes A and D bits.
         let faults_on_clear_bits = knows("svadu=false,svade")
             .with_context(|| format!("{}: cannot be run", qemu.display()))?;
         if faults_on_clear_bits {
             cpu += ",svadu=false,svade=true";
         }
+        extensions = extensions.with(Extension::Svadu, !faults_on_clear_bits);
         Ok(Self {
             qemu: qemu.to_owned(),
             cpu,
             elf: std::fs::read(&harness)?,
             harness,
             extensions,
-            faults_on_clear_bits,
             preset: Preset::default(),
         })
     }

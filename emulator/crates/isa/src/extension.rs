@@ -54,6 +54,8 @@ extensions! {
     Smcntrpmf "smcntrpmf";
     /// The supervisor's own timer.
     Sstc "sstc";
+    /// Accessed and dirty bits of pages are written by hardware.
+    Svadu "svadu";
     /// Fine-grained invalidation of translations.
     Svinval "svinval";
     /// Naturally aligned 64 KiB pages.

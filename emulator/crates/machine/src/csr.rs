@@ -106,7 +106,8 @@ pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
     | bit(Interrupt::MachineExternal);
 /// Exceptions that can be delegated: all but `ecall` from M-mode (0–9, 12, 13, 15).
 pub(crate) const MEDELEG_WRITE: u64 = 0xb3ff;
-/// Fields of `menvcfg`, and below bit 8 of `senvcfg`. ADUE stays 0: page faults on clear A or D bits (Svade).
+/// Fields of `menvcfg`, and below bit 8 of `senvcfg`. Without ADUE, clear A or D bits are page faults
+/// (Svade).
 /// FIOM has no effect: every fence orders everything here.
 pub(crate) mod envcfg {
     use isa::{Extension, Extensions};
@@ -116,6 +117,7 @@ pub(crate) mod envcfg {
     pub const CBIE: u64 = 3 << 4;
     pub const CBCFE: u64 = 1 << 6;
     pub const CBZE: u64 = 1 << 7;
+    pub const ADUE: u64 = 1 << 61;
     pub const PBMTE: u64 = 1 << 62;
     pub const STCE: u64 = 1 << 63;
     /// Bytes of a cache block.
@@ -126,6 +128,7 @@ pub(crate) mod envcfg {
         let of = [
             (CBIE | CBCFE, Extension::Zicbom),
             (CBZE, Extension::Zicboz),
+            (ADUE, Extension::Svadu),
             (PBMTE, Extension::Svpbmt),
             (STCE, Extension::Sstc),
         ];

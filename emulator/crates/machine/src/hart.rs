@@ -16,11 +16,13 @@ use std::rc::Rc;
 
 use snapshot::{Archive, Snapshot};
 
-use isa::{Executed, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel};
+use isa::{
+    Executed, Extension, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel,
+};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
-use crate::csr::{Csrs, status};
+use crate::csr::{Csrs, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
 use crate::translate::{Frame, Translator};
@@ -314,6 +316,12 @@ impl Hart {
     /// Says what it implements beyond RV64GC; everything, after reset. Before its first run.
     pub fn set_extensions(&mut self, extensions: Extensions) {
         self.extensions = extensions;
+        // Firmware that knows nothing of it finds it on, as a machine with Svadu but not Svade in its device tree has it
+        // (Linux's riscv/extensions.yaml; QEMU does the same).
+        self.csrs.menvcfg = match extensions.has(Extension::Svadu) {
+            true => envcfg::ADUE,
+            false => 0,
+        };
     }
 
     /// The first `count` numbers of instructions are taken: those of a stream before this hart's first timed run.

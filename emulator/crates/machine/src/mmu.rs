@@ -1,6 +1,6 @@
 //! Address translation: Sv39 and Sv48 page walks (Privileged ISA 1.13, sections 4.3 to 4.5).
 //!
-//! Accessed and dirty bits are never written by hardware (Svade): a clear bit is a page fault.
+//! A clear accessed or dirty bit is a page fault (Svade), unless hardware writes them (Svadu, `menvcfg.ADUE`).
 
 use isa::Exception;
 
@@ -102,6 +102,8 @@ pub(crate) struct Leaf {
     pub pa: u64,
     /// Entry.
     pub pte: u64,
+    /// Physical address of the entry.
+    pub at: u64,
     /// log2 of the page size.
     pub page_bits: u8,
 }
@@ -120,6 +122,7 @@ pub(crate) fn bare(va: u64) -> Leaf {
     Leaf {
         pa: va,
         pte: pte::V | pte::R | pte::W | pte::X,
+        at: 0,
         page_bits: 12,
     }
 }
@@ -140,7 +143,8 @@ pub(crate) fn walk(
     for level in (0..levels).rev() {
         let page_bits = 12 + 9 * level;
         let index = va >> page_bits & 0x1ff;
-        let entry = read(table + index * 8).ok_or(WalkFault::Access)?;
+        let at = table + index * 8;
+        let entry = read(at).ok_or(WalkFault::Access)?;
         let memory_type = entry & pte::TYPE;
         let typed = memory_type != 0 && (!features.types || memory_type == pte::TYPE);
         if typed || entry & pte::N != 0 && !features.napot {
@@ -165,12 +169,14 @@ pub(crate) fn walk(
                 return Ok(Leaf {
                     pa: target & !range | va & range,
                     pte: entry,
+                    at,
                     page_bits: 12,
                 });
             }
             return Ok(Leaf {
                 pa: target | va & offset,
                 pte: entry,
+                at,
                 page_bits: page_bits as u8,
             });
         }
@@ -192,6 +198,14 @@ pub(crate) struct Rights {
     pub sum: bool,
     /// `mstatus.MXR`: executable pages are readable.
     pub mxr: bool,
+}
+
+/// The entry after an access: hardware has written A, and D if that writes.
+pub(crate) fn accessed(leaf_pte: u64, access: Access) -> u64 {
+    match access {
+        Access::Store => leaf_pte | pte::A | pte::D,
+        Access::Load | Access::Fetch => leaf_pte | pte::A,
+    }
 }
 
 /// True if the leaf permits the access (A and D included).

@@ -268,7 +268,7 @@ impl Hart {
     /// Translates `va` for an access in `privilege`, and tells the timing model what was read for it. The second value
     /// is false if translation is off.
     pub(super) fn translate<T: TimingModel>(
-        &self,
+        &mut self,
         env: &mut Env<'_, T>,
         va: u64,
         access: Access,
@@ -300,6 +300,21 @@ impl Hart {
         };
         match leaf {
             Ok(leaf) if mmu::permits(leaf.pte, access, rights) => Ok((leaf, true)),
+            Ok(leaf) if self.csrs.menvcfg & envcfg::ADUE != 0 => {
+                // Not modelled: the time of this write.
+                let pte = mmu::accessed(leaf.pte, access);
+                if !mmu::permits(pte, access, rights) {
+                    return Err(access.page_fault());
+                }
+                if !self
+                    .pmp
+                    .allows(leaf.at, 8, Access::Store, Privilege::Supervisor)
+                {
+                    return Err(access.access_fault());
+                }
+                self.store_ram(env.bus, leaf.at, 8, pte);
+                Ok((Leaf { pte, ..leaf }, true))
+            }
             Ok(_) | Err(WalkFault::Page) => Err(access.page_fault()),
             Err(WalkFault::Access) => Err(access.access_fault()),
         }

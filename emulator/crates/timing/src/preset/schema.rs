@@ -50,7 +50,7 @@ sections! {
     /// Extensions beyond RV64GC.
     Isa {
         zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
-        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, sstc: bool, svinval: bool, svnapot: bool, svpbmt: bool,
+        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, sstc: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock { mhz: u32, }
@@ -122,6 +122,7 @@ impl Isa {
             (E::Zcb, self.zcb),
             (E::Smcntrpmf, self.smcntrpmf),
             (E::Sstc, self.sstc),
+            (E::Svadu, self.svadu),
             (E::Svinval, self.svinval),
             (E::Svnapot, self.svnapot),
             (E::Svpbmt, self.svpbmt),

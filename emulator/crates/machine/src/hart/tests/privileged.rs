@@ -220,3 +220,57 @@ fn extensions_can_be_off() {
         "CBIE 2 is reserved"
     );
 }
+
+/// Svadu: a page whose A and D bits are clear, accessed by a load, a store and a fetch.
+#[test]
+fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
+    use crate::csr::envcfg::ADUE;
+    use crate::mmu::{Satp, pte};
+    use isa::{Extension, Extensions};
+
+    const TABLE: u64 = RAM_BASE + 0x1_0000;
+    let leaf = RAM_BASE >> 12 << 10 | pte::V | pte::R | pte::W | pte::X;
+    let access = |svadu: bool, adue: bool, permitted: u64, first: u32| {
+        let mut machine = machine(Privilege::Supervisor, &[first, WFI]);
+        let hart = &mut machine.hart;
+        hart.set_extensions(Extensions::ALL.with(Extension::Svadu, svadu));
+        assert_eq!(hart.csrs.menvcfg & ADUE != 0, svadu, "its value at reset");
+        if !adue {
+            hart.csrs.menvcfg &= !ADUE;
+        }
+        hart.permit_all_memory();
+        hart.csrs.satp = Satp(8 << 60 | TABLE >> 12);
+        // Code is mapped with A; data, at the second GiB, without.
+        hart.set_reg(1, 0x4000_0800);
+        machine.bus.ram.store(TABLE + 16, 8, leaf | pte::A).unwrap();
+        machine
+            .bus
+            .ram
+            .store(TABLE + 8, 8, leaf & !permitted)
+            .unwrap();
+        machine.steps(1);
+        let entry = machine.bus.ram.load(TABLE + 8, 8).unwrap();
+        (machine.hart.instructions() == 1, entry & (pte::A | pte::D))
+    };
+    assert_eq!(access(true, true, 0, ld(2, 1, 0)), (true, pte::A));
+    assert_eq!(access(true, true, 0, sd(0, 1, 0)), (true, pte::A | pte::D));
+    assert_eq!(access(true, true, 0, lr_d(2, 1)), (true, pte::A));
+    let amo = access(true, true, 0, amoadd_d(2, 0, 1));
+    assert_eq!(amo, (true, pte::A | pte::D));
+    // What is not permitted leaves no trace; nor does anything without Svadu, or with ADUE clear.
+    assert_eq!(access(true, true, pte::W, sd(0, 1, 0)), (false, 0));
+    for (svadu, adue) in [(false, false), (true, false)] {
+        assert_eq!(access(svadu, adue, 0, ld(2, 1, 0)), (false, 0));
+        assert_eq!(access(svadu, adue, 0, sd(0, 1, 0)), (false, 0));
+    }
+    // Fetched from.
+    let mut machine = machine(Privilege::Supervisor, &[addi(2, 0, 7)]);
+    machine.hart.set_extensions(Extensions::ALL);
+    machine.hart.permit_all_memory();
+    machine.hart.csrs.satp = Satp(8 << 60 | TABLE >> 12);
+    machine.bus.ram.store(TABLE + 16, 8, leaf).unwrap();
+    machine.steps(1);
+    assert_eq!(machine.x(2), 7);
+    let entry = machine.bus.ram.load(TABLE + 16, 8);
+    assert_eq!(entry, Some(leaf | pte::A));
+}
