@@ -50,7 +50,8 @@ pub struct Machines {
     preset: Preset,
 }
 
-struct Nowhere;
+/// Where a timing core's commits go.
+pub struct Nowhere;
 
 impl CommitSink for Nowhere {
     fn commit(&mut self, _: &Commit) {}
