@@ -113,18 +113,23 @@ pub const SB_FORK: u8 = 5;
 /// Where the kernel's text lies.
 pub const SB_KERNEL: u8 = 6;
 
+/// A task has a new name.
+pub const SB_COMM: u8 = 7;
+
 /// Types of side-band records: guest context that the driver reports from the kernel's own hooks.
 /// All fields are packed, little-endian.
 pub const SIDE_BAND: &[(&str, u8, &str)] = &[
     (
         "SWITCH",
         SB_SWITCH,
-        "u32 pid, u32 tid, char comm[16]: this task runs from now on",
+        "u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), \
+         char comm[16] (the thread's name): this task runs from now on on this hart",
     ),
     (
         "EXEC",
         SB_EXEC,
-        "u32 pid, u32 tid, char comm[16]: the task runs a new program",
+        "u32 pid, u32 tid, char comm[16]: the task runs a new program; it is the only thread left of its \
+         process, and its tid is the pid, whichever thread called exec",
     ),
     (
         "MMAP",
@@ -132,16 +137,27 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, \
          u8 build_id[20], char path[]: an executable mapping",
     ),
-    ("EXIT", SB_EXIT, "u32 pid, u32 tid: the task ended"),
+    (
+        "EXIT",
+        SB_EXIT,
+        "u32 pid, u32 tid: the task ended; its tid may be used again after the next FORK that names it",
+    ),
     (
         "FORK",
         SB_FORK,
-        "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task",
+        "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task, a thread if pid is parent_pid; it has \
+         its parent's name",
     ),
     (
         "KERNEL",
         SB_KERNEL,
         "u64 text_start, u64 text_end: where the kernel's text lies",
+    ),
+    (
+        "COMM",
+        SB_COMM,
+        "u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need \
+         not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs",
     ),
 ];
 
