@@ -31,6 +31,8 @@
 #define TIP_CONTROL_M_MASK 0x10ULL /* the timer counts cycles in machine mode */
 #define TIP_CONTROL_IRQ_ENABLE_SHIFT 5
 #define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO */
+#define TIP_CONTROL_FREEZE_SHIFT 6
+#define TIP_CONTROL_FREEZE_MASK 0x40ULL /* the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too */
 
 /* Reload value of the timer, in core cycles (at least 1). (RW) */
 #define TIP_PERIOD 0x10
@@ -103,6 +105,9 @@
 #define TIP_SB_COMMIT_TYPE_MASK 0xffULL /* record type */
 #define TIP_SB_COMMIT_LENGTH_SHIFT 16
 #define TIP_SB_COMMIT_LENGTH_MASK 0xffff0000ULL /* length in bytes */
+
+/* Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset. (RO) */
+#define TIP_FROZEN 0x90
 
 /* Side-band record types; fields are packed, little-endian. */
 #define TIP_SB_SWITCH 1 /* u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), char comm[16] (the thread's name): this task runs from now on on this hart */

@@ -66,6 +66,7 @@ registers! {
         "S" 3:3 "the timer counts cycles in supervisor mode",
         "M" 4:4 "the timer counts cycles in machine mode",
         "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO",
+        "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too",
     ];
     Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
     Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
@@ -98,6 +99,7 @@ registers! {
         "TYPE" 7:0 "record type",
         "LENGTH" 31:16 "length in bytes",
     ];
+    Frozen "FROZEN" 0x90 "RO" "Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset." [];
 }
 
 /// This task runs from now on.
@@ -178,8 +180,10 @@ pub mod control {
     pub const M: u64 = 1 << 4;
     /// Interrupt line enabled.
     pub const IRQ_ENABLE: u64 = 1 << 5;
+    /// The timer stands still while the interrupt is handled.
+    pub const FREEZE: u64 = 1 << 6;
     /// All writable bits.
-    pub const ALL: u64 = 0x3f;
+    pub const ALL: u64 = 0x7f;
 }
 
 /// Bits of [`Reg::Flags`].
