@@ -9,6 +9,10 @@ use isa::SharedCycle;
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
+/// Encodings of the returns from traps.
+const SRET: u32 = 0x1020_0073;
+const MRET: u32 = 0x3020_0073;
+
 /// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
 #[derive(Debug)]
 pub struct TipPort {
@@ -21,7 +25,7 @@ pub struct TipPort {
 impl TipPort {
     /// The first commit after this cycle concerns the unit or the side band.
     fn due(&self) -> u64 {
-        if !self.side_band.is_empty() {
+        if !self.side_band.is_empty() || self.unit.waits_for_trap() {
             return 0;
         }
         match self.unit.next_sample() {
@@ -120,7 +124,7 @@ impl<const STAGES: bool> Stream<STAGES> {
             .recent()
             .enumerate()
             .map(|(n, commit)| {
-                let Origin { pc, privilege } = self.origins[commit.inst.0 as usize];
+                let Origin { pc, privilege, .. } = self.origins[commit.inst.0 as usize];
                 let inst = InstId(n as u32);
                 (Commit { inst, ..commit }, (pc, privilege))
             })
@@ -130,6 +134,8 @@ impl<const STAGES: bool> Stream<STAGES> {
             let origin = |(_, (pc, privilege)): &_| Origin {
                 pc: *pc,
                 privilege: *privilege,
+                // Asked of an instruction when it commits, and these have.
+                trap_return: false,
             };
             self.origins = recent.iter().map(origin).collect();
             let commits: Vec<Commit> = recent.iter().map(|(commit, _)| *commit).collect();
@@ -211,6 +217,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.origins.push(Origin {
             pc: facts.pc,
             privilege: facts.privilege,
+            trap_return: matches!(facts.raw, SRET | MRET),
         });
         self.recorder.define(facts);
     }

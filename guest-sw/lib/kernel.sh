@@ -1,18 +1,19 @@
-# The kernel. Sourced by guest-sw/build.
+# The kernel. Sourced by guest-sw/build. Uses: kernel_config.
 
 build_kernel() {
     local tree line missing=0
     tree=$(kernel_tree)
     local make=(make -C "$tree" O="$PWD" ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- -j "$jobs"
         KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_USER=tipsim KBUILD_BUILD_HOST=tipsim)
-    "${make[@]}" KCONFIG_ALLCONFIG="$here/kernel/tipsim.config" allnoconfig
+    cat "${kernel_config[@]}" > wanted.config
+    "${make[@]}" KCONFIG_ALLCONFIG="$PWD/wanted.config" allnoconfig
     # A symbol whose dependencies are not met is dropped without a word.
     while read -r line; do
         if ! grep -qxF "$line" .config; then
             echo "not in the configuration: $line"
             missing=1
         fi
-    done < <(grep -E '^(# )?CONFIG_' "$here/kernel/tipsim.config")
+    done < <(grep -E '^(# )?CONFIG_' wanted.config)
     [ "$missing" = 0 ]
     "${make[@]}" Image
     "${make[@]}" -s kernelrelease > release

@@ -31,6 +31,8 @@
 #define TIP_CONTROL_M_MASK 0x10ULL /* the timer counts cycles in machine mode */
 #define TIP_CONTROL_IRQ_ENABLE_SHIFT 5
 #define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO */
+#define TIP_CONTROL_FREEZE_SHIFT 6
+#define TIP_CONTROL_FREEZE_MASK 0x40ULL /* the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too */
 
 /* Reload value of the timer, in core cycles (at least 1). (RW) */
 #define TIP_PERIOD 0x10
@@ -104,12 +106,16 @@
 #define TIP_SB_COMMIT_LENGTH_SHIFT 16
 #define TIP_SB_COMMIT_LENGTH_MASK 0xffff0000ULL /* length in bytes */
 
+/* Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset. (RO) */
+#define TIP_FROZEN 0x90
+
 /* Side-band record types; fields are packed, little-endian. */
-#define TIP_SB_SWITCH 1 /* u32 pid, u32 tid, char comm[16]: this task runs from now on */
-#define TIP_SB_EXEC 2 /* u32 pid, u32 tid, char comm[16]: the task runs a new program */
+#define TIP_SB_SWITCH 1 /* u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), char comm[16] (the thread's name): this task runs from now on on this hart */
+#define TIP_SB_EXEC 2 /* u32 pid, u32 tid, char comm[16]: the task runs a new program; it is the only thread left of its process, and its tid is the pid, whichever thread called exec */
 #define TIP_SB_MMAP 3 /* u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, u8 build_id[20], char path[]: an executable mapping */
-#define TIP_SB_EXIT 4 /* u32 pid, u32 tid: the task ended */
-#define TIP_SB_FORK 5 /* u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task */
+#define TIP_SB_EXIT 4 /* u32 pid, u32 tid: the task ended; its tid may be used again after the next FORK that names it */
+#define TIP_SB_FORK 5 /* u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task, a thread if pid is parent_pid; it has its parent's name */
 #define TIP_SB_KERNEL 6 /* u64 text_start, u64 text_end: where the kernel's text lies */
+#define TIP_SB_COMM 7 /* u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs */
 
 #endif

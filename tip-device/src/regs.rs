@@ -66,6 +66,7 @@ registers! {
         "S" 3:3 "the timer counts cycles in supervisor mode",
         "M" 4:4 "the timer counts cycles in machine mode",
         "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO",
+        "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too",
     ];
     Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
     Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
@@ -98,6 +99,7 @@ registers! {
         "TYPE" 7:0 "record type",
         "LENGTH" 31:16 "length in bytes",
     ];
+    Frozen "FROZEN" 0x90 "RO" "Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset." [];
 }
 
 /// This task runs from now on.
@@ -113,18 +115,23 @@ pub const SB_FORK: u8 = 5;
 /// Where the kernel's text lies.
 pub const SB_KERNEL: u8 = 6;
 
+/// A task has a new name.
+pub const SB_COMM: u8 = 7;
+
 /// Types of side-band records: guest context that the driver reports from the kernel's own hooks.
 /// All fields are packed, little-endian.
 pub const SIDE_BAND: &[(&str, u8, &str)] = &[
     (
         "SWITCH",
         SB_SWITCH,
-        "u32 pid, u32 tid, char comm[16]: this task runs from now on",
+        "u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), \
+         char comm[16] (the thread's name): this task runs from now on on this hart",
     ),
     (
         "EXEC",
         SB_EXEC,
-        "u32 pid, u32 tid, char comm[16]: the task runs a new program",
+        "u32 pid, u32 tid, char comm[16]: the task runs a new program; it is the only thread left of its \
+         process, and its tid is the pid, whichever thread called exec",
     ),
     (
         "MMAP",
@@ -132,16 +139,27 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, \
          u8 build_id[20], char path[]: an executable mapping",
     ),
-    ("EXIT", SB_EXIT, "u32 pid, u32 tid: the task ended"),
+    (
+        "EXIT",
+        SB_EXIT,
+        "u32 pid, u32 tid: the task ended; its tid may be used again after the next FORK that names it",
+    ),
     (
         "FORK",
         SB_FORK,
-        "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task",
+        "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task, a thread if pid is parent_pid; it has \
+         its parent's name",
     ),
     (
         "KERNEL",
         SB_KERNEL,
         "u64 text_start, u64 text_end: where the kernel's text lies",
+    ),
+    (
+        "COMM",
+        SB_COMM,
+        "u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need \
+         not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs",
     ),
 ];
 
@@ -162,8 +180,10 @@ pub mod control {
     pub const M: u64 = 1 << 4;
     /// Interrupt line enabled.
     pub const IRQ_ENABLE: u64 = 1 << 5;
+    /// The timer stands still while the interrupt is handled.
+    pub const FREEZE: u64 = 1 << 6;
     /// All writable bits.
-    pub const ALL: u64 = 0x3f;
+    pub const ALL: u64 = 0x7f;
 }
 
 /// Bits of [`Reg::Flags`].

@@ -17,6 +17,11 @@ pub(crate) struct Timer {
     seed: u64,
     control: u64,
     privilege: u8,
+    /// The unit's own interrupt is handled: nothing counts.
+    frozen: bool,
+    /// Cycles that would have counted but for `frozen`, up to the cycle `since`.
+    stood_still: u64,
+    since: u64,
 }
 
 snapshot::snapshot!(Timer {
@@ -26,7 +31,10 @@ snapshot::snapshot!(Timer {
     rest,
     seed,
     control,
-    privilege
+    privilege,
+    frozen,
+    stood_still,
+    since
 });
 
 impl Timer {
@@ -40,6 +48,9 @@ impl Timer {
             seed,
             control: 0,
             privilege: 3,
+            frozen: false,
+            stood_still: 0,
+            since: 0,
         }
     }
 
@@ -69,6 +80,22 @@ impl Timer {
         }
     }
 
+    /// Cycles that would have counted, had the timer not been frozen.
+    pub(crate) fn stood_still(&self, now: u64) -> u64 {
+        self.stood_still
+            + if self.stands_still() {
+                now.saturating_sub(self.since)
+            } else {
+                0
+            }
+    }
+
+    pub(crate) fn set_frozen(&mut self, frozen: bool, cycle: u64) {
+        self.stop(cycle);
+        self.frozen = frozen;
+        self.start(cycle);
+    }
+
     pub(crate) fn set_period(&mut self, cycles: u64) {
         self.period = cycles.clamp(1, 1 << 48);
     }
@@ -87,6 +114,7 @@ impl Timer {
 
     pub(crate) fn set_control(&mut self, bits: u64, now: u64) {
         self.stop(now);
+        self.frozen = false;
         self.control = bits & control::ALL;
         self.start(now);
     }
@@ -100,6 +128,7 @@ impl Timer {
 
     /// The core slept: the trigger moves with it.
     pub(crate) fn slept(&mut self, cycles: u64) {
+        self.since += cycles;
         if self.next != NEVER {
             self.next += cycles;
         }
@@ -121,6 +150,7 @@ impl Timer {
         step
     }
 
+    /// The mode is one that counts.
     fn counts(&self) -> bool {
         let bit = match self.privilege {
             0 => control::U,
@@ -130,7 +160,12 @@ impl Timer {
         self.control & control::ENABLE != 0 && self.control & bit != 0
     }
 
+    fn stands_still(&self) -> bool {
+        self.frozen && self.counts()
+    }
+
     fn stop(&mut self, now: u64) {
+        self.stood_still = self.stood_still(now);
         if self.next != NEVER {
             self.left = self.next.saturating_sub(now).max(1);
             self.next = NEVER;
@@ -138,7 +173,8 @@ impl Timer {
     }
 
     fn start(&mut self, now: u64) {
-        if self.counts() {
+        self.since = now;
+        if self.counts() && !self.frozen {
             self.next = now + self.left;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use commit_trace::{Commit, InstId};
+use commit_trace::{Commit, InstId, Redirect};
 
 use crate::regs::MAGIC;
 use crate::sample::{Recent, WIDTH, select};
@@ -19,7 +19,22 @@ pub struct Origin {
     pub pc: u64,
     /// Privilege (0 U, 1 S, 3 M).
     pub privilege: u8,
+    /// It returns from a trap (`sret`, `mret`).
+    pub trap_return: bool,
 }
+
+/// How far the handling of the unit's interrupt has come, as FREEZE needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standstill {
+    /// It is not handled; the timer runs.
+    None,
+    /// The hart has taken an interrupt while the line was high.
+    Handling,
+    /// The trap has returned: the timer runs again from the next instruction's dispatch on.
+    Returned,
+}
+
+snapshot::snapshot_enum!(Standstill: None, Handling, Returned);
 
 /// What a register write did beyond the unit itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +58,7 @@ pub struct TipUnit {
     weight: u64,
     /// Cycles from the last trigger to the next.
     step: u64,
+    standstill: Standstill,
     side_band: Assembler,
 }
 
@@ -53,6 +69,7 @@ snapshot::snapshot!(TipUnit {
     overruns,
     weight,
     step,
+    standstill,
     side_band,
 } keeps {
     width,
@@ -73,6 +90,7 @@ impl TipUnit {
             overruns: 0,
             weight: 0,
             step: 1,
+            standstill: Standstill::None,
             side_band: Assembler::default(),
         }
     }
@@ -88,27 +106,69 @@ impl TipUnit {
         self.timer.control() & control::ENABLE != 0
     }
 
+    /// Every commit concerns the unit: it waits for its interrupt to be taken, or for the return from it.
+    pub fn waits_for_trap(&self) -> bool {
+        match self.standstill {
+            Standstill::None => self.freezes() && self.irq(),
+            Standstill::Handling => self.fifo.is_empty(),
+            Standstill::Returned => true,
+        }
+    }
+
+    fn freezes(&self) -> bool {
+        self.timer.control() & control::FREEZE != 0
+    }
+
     /// Level of the interrupt line.
     pub fn irq(&self) -> bool {
         !self.fifo.is_empty() && self.timer.control() & control::IRQ_ENABLE != 0
     }
 
     /// Watches one instruction leave the ROB. Returns the cycle in which the interrupt line rose,
-    /// if it did. Costs one compare unless a sample is due.
+    /// if it did. Costs two compares unless a sample is due.
     #[inline]
     pub fn commit(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
+        let taken = self.waits_for_trap() && self.follow_trap(commit, origin);
         let risen = if commit.commit > self.timer.next() {
             self.take_samples(Some(commit), commit.commit, origin)
         } else {
             None
         };
+        if taken {
+            self.timer.set_frozen(true, commit.commit);
+        }
         self.recent.push(commit);
         risen
     }
 
+    /// Takes the next step of a standstill if this instruction is what it waits for; true if it is the interrupt.
+    #[cold]
+    fn follow_trap(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> bool {
+        if self.standstill == Standstill::Returned {
+            self.standstill = Standstill::None;
+            self.timer.set_frozen(false, commit.dispatch);
+        }
+        match self.standstill {
+            // Not modelled: which interrupt it was. Another one is only taken first if it goes to machine mode.
+            Standstill::None
+                if self.freezes() && self.irq() && commit.redirect == Redirect::Interrupt =>
+            {
+                self.standstill = Standstill::Handling;
+                return true;
+            }
+            Standstill::Handling
+                if !commit.redirect.is_trap() && origin(commit.inst).trap_return =>
+            {
+                self.standstill = Standstill::Returned;
+            }
+            _ => {}
+        }
+        false
+    }
+
     /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest first,
     /// before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
-    /// after [`Self::next_sample`].
+    /// after [`Self::next_sample`], or while the unit [waits for a trap](Self::waits_for_trap).
     pub fn recall(&mut self, youngest_first: impl Iterator<Item = Commit>) {
         self.recent.replace(youngest_first);
     }
@@ -189,6 +249,7 @@ impl TipUnit {
             Reg::Address3 => oldest.address[3],
             Reg::Weight => oldest.weight,
             Reg::Seed => self.timer.seed(),
+            Reg::Frozen => self.timer.stood_still(now),
             Reg::Pop | Reg::SbData | Reg::SbCommit => 0,
         }
     }
@@ -196,7 +257,10 @@ impl TipUnit {
     /// Writes a register at cycle `now`. Writes to read-only registers are ignored.
     pub fn write(&mut self, reg: Reg, value: u64, now: u64) -> WriteEffect {
         match reg {
-            Reg::Control => self.timer.set_control(value, now),
+            Reg::Control => {
+                self.standstill = Standstill::None;
+                self.timer.set_control(value, now);
+            }
             Reg::Period => self.timer.set_period(value),
             Reg::Count => {
                 self.timer.set_left(value, now);
@@ -214,6 +278,7 @@ impl TipUnit {
             Reg::SbData => self.side_band.push(value),
             Reg::SbCommit => return WriteEffect::SideBand(self.side_band.finish(value)),
             Reg::Id
+            | Reg::Frozen
             | Reg::Status
             | Reg::Clock
             | Reg::Cycle

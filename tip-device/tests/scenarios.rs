@@ -16,10 +16,14 @@ fn commit(inst: u32, dispatch: u64, commit: u64, redirect: Redirect) -> Commit {
     }
 }
 
+/// The instruction that stands for `sret`.
+const SRET: u32 = 99;
+
 fn origin(inst: InstId) -> Origin {
     Origin {
         pc: 0x1000 + 4 * u64::from(inst.0),
         privilege: 0,
+        trap_return: inst.0 == SRET,
     }
 }
 
@@ -188,4 +192,106 @@ fn side_band_records_come_out_whole() {
         bytes: vec![0x88, 0x77, 0x66],
     };
     assert_eq!(effect, tip_device::WriteEffect::SideBand(record));
+}
+
+/// A unit that freezes, with the line raised by a trigger in cycle 10; the next one is due in cycle 110.
+fn raised() -> TipUnit {
+    let mut tip = TipUnit::new(4, 1_000_000_000);
+    tip.write(Reg::Period, 100, 0);
+    tip.write(Reg::Count, 10, 0);
+    let modes = control::U | control::S | control::IRQ_ENABLE | control::FREEZE;
+    tip.write(Reg::Control, control::ENABLE | modes, 0);
+    tip.privilege(0, 0);
+    assert_eq!(tip.next_sample(), 10);
+    feed(
+        &mut tip,
+        &[
+            commit(1, 5, 10, Redirect::None),
+            commit(2, 6, 20, Redirect::None),
+        ],
+    );
+    assert!(tip.irq());
+    assert_eq!(tip.next_sample(), 110);
+    tip
+}
+
+#[test]
+fn the_timer_stands_still_from_the_interrupt_to_the_return_from_it() {
+    let mut tip = raised();
+    feed(&mut tip, &[commit(3, 25, 30, Redirect::Interrupt)]);
+    tip.privilege(1, 30);
+    assert_eq!(tip.next_sample(), u64::MAX);
+    // A return before the queue is empty is that of a trap inside the handler.
+    feed(
+        &mut tip,
+        &[
+            commit(4, 40, 200, Redirect::None),
+            commit(SRET, 205, 210, Redirect::Flush),
+            commit(5, 220, 300, Redirect::None),
+        ],
+    );
+    tip.write(Reg::Pop, 1, 300);
+    assert_eq!(tip.next_sample(), u64::MAX);
+    feed(&mut tip, &[commit(SRET, 395, 400, Redirect::Flush)]);
+    tip.privilege(0, 400);
+    assert_eq!(tip.next_sample(), u64::MAX);
+    // From its dispatch on: the 80 cycles that were left when the interrupt came.
+    feed(&mut tip, &[commit(6, 412, 420, Redirect::None)]);
+    assert_eq!(tip.next_sample(), 412 + 80);
+    assert_eq!(tip.read(Reg::Frozen, 420), 412 - 30);
+    assert_eq!(tip.read(Reg::Status, 420), 0);
+    feed(&mut tip, &[commit(7, 413, 600, Redirect::None)]);
+    assert_eq!(tip.read(Reg::Cycle, 600), 492);
+    assert_eq!(tip.read(Reg::Weight, 600), 100);
+}
+
+#[test]
+fn another_interrupt_does_not_freeze_and_neither_does_a_unit_that_was_not_told_to() {
+    let mut low = raised();
+    low.write(Reg::Pop, 1, 20);
+    feed(&mut low, &[commit(3, 25, 30, Redirect::Interrupt)]);
+    assert_eq!(low.next_sample(), 110);
+
+    let mut plain = armed(10);
+    feed(
+        &mut plain,
+        &[
+            commit(1, 5, 10, Redirect::None),
+            commit(2, 6, 20, Redirect::None),
+            commit(3, 25, 30, Redirect::Interrupt),
+        ],
+    );
+    assert_eq!(plain.next_sample(), 1010);
+}
+
+#[test]
+fn a_write_to_control_ends_the_standstill() {
+    let mut tip = raised();
+    feed(&mut tip, &[commit(3, 25, 30, Redirect::Interrupt)]);
+    let control = tip.read(Reg::Control, 50);
+    tip.write(Reg::Control, control, 50);
+    assert_eq!(tip.next_sample(), 50 + 80);
+    assert_eq!(tip.read(Reg::Frozen, 60), 20);
+}
+
+#[test]
+fn samples_before_the_interrupt_is_taken_queue_and_modes_that_do_not_count_stand_still_for_nothing()
+{
+    let mut tip = raised();
+    feed(&mut tip, &[commit(3, 25, 350, Redirect::Interrupt)]);
+    assert_eq!(tip.read(Reg::Status, 350), 4);
+    assert_eq!(tip.next_sample(), u64::MAX);
+
+    let mut user = raised();
+    let control = user.read(Reg::Control, 20) & !control::S;
+    user.write(Reg::Control, control, 20);
+    feed(&mut user, &[commit(3, 25, 30, Redirect::Interrupt)]);
+    user.privilege(1, 30);
+    user.write(Reg::Pop, 1, 100);
+    feed(&mut user, &[commit(SRET, 395, 400, Redirect::Flush)]);
+    user.privilege(0, 400);
+    feed(&mut user, &[commit(6, 412, 420, Redirect::None)]);
+    assert_eq!(user.next_sample(), 412 + 80);
+    // Only the refill after the return was in user mode.
+    assert_eq!(user.read(Reg::Frozen, 420), 12);
 }

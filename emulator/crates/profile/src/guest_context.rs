@@ -118,6 +118,13 @@ impl GuestContext {
                     self.fork(cycle, pid, parent);
                 }
             }
+            // A process is named as its first thread is.
+            Some(SideBand::Comm { pid, tid, comm }) => {
+                if pid == tid {
+                    let id = self.entity(cycle, pid, &comm);
+                    self.processes[id.0 as usize].name = comm;
+                }
+            }
             Some(SideBand::Kernel { text }) => self.kernel_text = Some(text),
             None => self.malformed += 1,
         }

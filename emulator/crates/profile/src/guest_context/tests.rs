@@ -79,6 +79,19 @@ fn threads_share_their_process_and_do_not_rename_it() {
 }
 
 #[test]
+fn a_task_that_does_not_run_is_renamed_and_a_thread_s_name_is_not_its_process_s() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(5, 5, "server"));
+    context.record(2, 7, &task(5, 6, "worker"));
+    assert_eq!(name(&context), "server");
+    context.record(3, 1, &task(9, 9, "sh"));
+    context.record(4, 7, &task(5, 5, "renamed"));
+    assert_eq!(name(&context), "sh");
+    assert_eq!(context.processes()[1].name, "renamed");
+    assert_eq!(context.malformed(), 0);
+}
+
+#[test]
 fn mappings_are_found_by_time() {
     let mut context = GuestContext::new();
     context.record(1, 1, &task(5, 5, "a"));

@@ -12,6 +12,7 @@ pub(super) enum SideBand {
     Exit { pid: u32, tid: u32 },
     Fork { pid: u32, parent: u32 },
     Kernel { text: Range<u64> },
+    Comm { pid: u32, tid: u32, comm: String },
 }
 
 /// `None` for an unknown type or a record that is too short.
@@ -62,6 +63,11 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             let text = fields.u64()?..fields.u64()?;
             SideBand::Kernel { text }
         }
+        7 => SideBand::Comm {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+            comm: fields.comm()?,
+        },
         _ => return None,
     })
 }
