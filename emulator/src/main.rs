@@ -18,6 +18,7 @@ mod export_cmd;
 mod failure;
 mod gdb;
 mod guest;
+mod host_memory;
 mod kept;
 mod net;
 mod pace;

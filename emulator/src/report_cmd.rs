@@ -13,7 +13,7 @@ use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::export_cmd::{export, symbol_paths};
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, write_whole};
 use crate::guest::GuestFiles;
 use crate::{kept, trace_cmd};
 
@@ -89,7 +89,7 @@ pub fn write(
         ("report.html", report.html(&core.picture())),
     ] {
         let path = out.join(name);
-        std::fs::write(&path, content).map_err(|e| bad_input(&path, e))?;
+        write_whole(&path, content)?;
     }
     Ok(text)
 }
@@ -121,7 +121,7 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
             trace_cmd::replay(&path, args.hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
             std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
-            kept::keep(&args.dir, args.hart, &evaluation).map_err(|e| bad_input(&out, e))?;
+            kept::keep(&args.dir, args.hart, &evaluation)?;
             evaluation
         }
     };
@@ -202,7 +202,7 @@ fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
 /// Writes to the output file, or to standard output.
 fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
-        Some(path) => std::fs::write(path, text).map_err(|e| bad_input(path, e))?,
+        Some(path) => write_whole(path, text)?,
         None => print!("{text}"),
     }
     Ok(())
