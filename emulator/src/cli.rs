@@ -67,6 +67,7 @@ pub enum Command {
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
+  tipsim report out/before out/after --map sort-old=sort-new
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        with the symbols of today
@@ -275,9 +276,12 @@ pub struct ReportArgs {
     /// source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
-    /// Of several harts, this one.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub hart: u32,
+    /// Of several harts, this one. Without it the first, and of two runs all together.
+    #[arg(long = "hart", value_name = "N")]
+    pub one_hart: Option<u32>,
+    /// Of two runs: what a process of the first is called in the second; may be repeated.
+    #[arg(long, value_name = "BEFORE=AFTER")]
+    pub map: Vec<String>,
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
@@ -289,6 +293,13 @@ pub struct ReportArgs {
     /// (evaluation.zst), or else from the trace.
     #[arg(long)]
     pub rebuild: bool,
+}
+
+impl ReportArgs {
+    /// The hart asked for, or the first.
+    pub fn hart(&self) -> u32 {
+        self.one_hart.unwrap_or(0)
+    }
 }
 
 /// `tipsim trace`.

@@ -61,7 +61,11 @@ pub fn cache() -> Option<PathBuf> {
 }
 
 fn cache_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let named = |name| { variable(name) }.filter(|v| !v.is_empty()).map(PathBuf::from);
+    let named = |name| {
+        { variable(name) }
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
     named("TIPSIM_CACHE").or_else(|| {
         let user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
         Some(user.join("tipsim"))
@@ -94,12 +98,23 @@ mod tests {
     #[test]
     fn the_cache_is_where_the_build_has_it() {
         let cache = |set: &[(&str, &str)]| {
-            let found = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into());
+            let found = |name: &str| {
+                set.iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| (*v).into())
+            };
             cache_by(found).map(|path| path.display().to_string())
         };
-        let (all, xdg, home) = (("TIPSIM_CACHE", "/t"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h"));
+        let (all, xdg, home) = (
+            ("TIPSIM_CACHE", "/t"),
+            ("XDG_CACHE_HOME", "/x"),
+            ("HOME", "/h"),
+        );
         assert_eq!(cache(&[all, xdg, home]).unwrap(), "/t");
-        assert_eq!(cache(&[("TIPSIM_CACHE", ""), xdg, home]).unwrap(), "/x/tipsim");
+        assert_eq!(
+            cache(&[("TIPSIM_CACHE", ""), xdg, home]).unwrap(),
+            "/x/tipsim"
+        );
         assert_eq!(cache(&[home]).unwrap(), "/h/.cache/tipsim");
         assert_eq!(cache(&[]), None);
     }

@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn the_host_is_read_with_the_limits_of_its_groups() {
-        let host = Host::of("MemTotal:       2048 kB\nMemFree: 1 kB\nMemAvailable:   1024 kB\n").unwrap();
+        let host =
+            Host::of("MemTotal:       2048 kB\nMemFree: 1 kB\nMemAvailable:   1024 kB\n").unwrap();
         assert_eq!((host.total, host.available), (2 << 20, 1 << 20));
         assert!(Host::of("MemTotal: lots\n").is_none());
         let read = |path: &str| match path {
@@ -91,7 +92,10 @@ mod tests {
     #[test]
     fn what_no_host_has_is_refused_with_numbers() {
         let error = check("guest.memory", 64 << 40).unwrap_err().to_string();
-        assert!(error.starts_with("guest.memory: expected at most the host's"), "{error}");
+        assert!(
+            error.starts_with("guest.memory: expected at most the host's"),
+            "{error}"
+        );
         assert!(error.ends_with("found 65536.0 GiB"), "{error}");
         check("guest.memory", 1 << 20).unwrap();
     }

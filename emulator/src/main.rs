@@ -22,6 +22,7 @@ mod host_memory;
 mod kept;
 mod net;
 mod pace;
+mod percent;
 mod report_cmd;
 mod run;
 mod samplers;

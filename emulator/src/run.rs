@@ -40,9 +40,9 @@ use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
 use region::Regions;
-use share::Share;
 pub use self_profile::sample_this_thread;
 use self_profile::{Samples, SelfProfile};
+use share::Share;
 
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).

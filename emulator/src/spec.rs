@@ -496,7 +496,10 @@ mod tests {
                 "--set guest.memroy=1G: unknown field `memroy`",
             ),
             ("guest.memroy=1G", "did you mean `memory`?"),
-            ("run.boot=slow", "--set run.boot=slow: unknown variant `slow`"),
+            (
+                "run.boot=slow",
+                "--set run.boot=slow: unknown variant `slow`",
+            ),
             (
                 "guest.harts=9",
                 "--set guest.harts=9: guest.harts: expected 1 to 8, found 9",
@@ -506,7 +509,10 @@ mod tests {
                 "--set guest.memory=lots: guest.memory: expected a size",
             ),
             ("record.level=0", "--set record.level=0: record.level:"),
-            ("guest.harts.x=1", "--set guest.harts.x=1: harts is not a table"),
+            (
+                "guest.harts.x=1",
+                "--set guest.harts.x=1: harts is not a table",
+            ),
             ("sampler=3", "--set sampler=3: invalid type"),
             ("nothing", "--set nothing: expected KEY=VALUE"),
         ];
@@ -518,8 +524,18 @@ mod tests {
         // What another option sets, or nothing does, is not blamed on this one.
         let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
         assert!(error.starts_with("--set guest.harts=9:"), "{error}");
-        assert_eq!(load(&["run.command='false'"]).unwrap().run.command.unwrap(), "false");
-        assert_eq!(load(&["run.command=echo 1=2"]).unwrap().run.command.unwrap(), "echo 1=2");
+        assert_eq!(
+            load(&["run.command='false'"]).unwrap().run.command.unwrap(),
+            "false"
+        );
+        assert_eq!(
+            load(&["run.command=echo 1=2"])
+                .unwrap()
+                .run
+                .command
+                .unwrap(),
+            "echo 1=2"
+        );
         std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();
         let error = load(&["guest.memory=1G"]).unwrap_err();
         assert!(error.contains("base.toml: guest.harts"), "{error}");

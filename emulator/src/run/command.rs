@@ -9,9 +9,9 @@ const LINES: usize = 10;
 
 /// Linux's names of the signals from 1.
 const SIGNALS: [&str; 31] = [
-    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
-    "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
-    "PWR", "SYS",
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
 /// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
@@ -24,7 +24,10 @@ pub fn told(out: &Path) -> u8 {
         for line in last_lines(&String::from_utf8_lossy(&console)) {
             eprintln!("  | {line}");
         }
-        eprintln!("tipsim: the guest's command ended with {status}{}", meaning(status));
+        eprintln!(
+            "tipsim: the guest's command ended with {status}{}",
+            meaning(status)
+        );
     }
     u8::try_from(status).unwrap_or(255)
 }
@@ -50,8 +53,14 @@ fn last_lines(console: &str) -> Vec<String> {
         time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
     };
     let lines = console.lines().map(|line| {
-        let shown = line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or("");
-        shown.chars().filter(|c| !c.is_control()).collect::<String>()
+        let shown = line
+            .rsplit('\r')
+            .find(|part| !part.is_empty())
+            .unwrap_or("");
+        shown
+            .chars()
+            .filter(|c| !c.is_control())
+            .collect::<String>()
     });
     let mut lines: Vec<String> = lines
         .filter(|line| !line.trim().is_empty() && !of_the_kernel(line))

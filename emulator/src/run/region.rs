@@ -192,7 +192,11 @@ mod tests {
         assert_eq!((seen.count, seen.cycles), (open.len() as u64, cycles));
         assert_eq!(seen.instructions, 2 * cycles);
         let listed: Vec<u64> = seen.each.iter().map(|one| one.cycles).collect();
-        assert!(listed.into_iter().eq(open.iter().map(|(start, stop)| stop - start)));
+        assert!(
+            listed
+                .into_iter()
+                .eq(open.iter().map(|(start, stop)| stop - start))
+        );
         (open, seen)
     }
 
@@ -255,7 +259,14 @@ mod tests {
     fn a_guest_without_tipsim_run_has_its_own_marks_alone() {
         assert_eq!(open(&[Stop, Start, Stop, Stop]).0, [(200, 300)]);
         // Once programs have marked, later commands are not the region either.
-        let later = [CommandStart, Start, Stop, CommandStop, CommandStart, CommandStop];
+        let later = [
+            CommandStart,
+            Start,
+            Stop,
+            CommandStop,
+            CommandStart,
+            CommandStop,
+        ];
         assert_eq!(open(&later).0, [(200, 300)]);
     }
 }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::oracle::UNITS_PER_CYCLE;
-use crate::{Component, Filter, Timeline, Privilege, Profiler, Schedule, profile_error, sampling_error};
+use crate::{
+    Component, Filter, Privilege, Profiler, Schedule, Timeline, profile_error, sampling_error,
+};
 
 fn evaluate(batches: &[Batch], samplers: &[Sampler], region: Region) -> Evaluation {
     let mut evaluator = Evaluator::new(samplers, region);

@@ -235,10 +235,7 @@ fn runs_can_end_at_region_triggers() {
     let (mut machine, mut model) = (Machine::new(&program), Model::new());
     machine.hart.stop_at_regions(true);
     assert_eq!(machine.steps(5), RunExit::Region(Mark::Start));
-    assert_eq!(
-        machine.timed(&mut model, 5),
-        RunExit::Region(Mark::Stop)
-    );
+    assert_eq!(machine.timed(&mut model, 5), RunExit::Region(Mark::Stop));
     assert_eq!((machine.hart.instructions(), model.retired.len()), (4, 2));
     assert_eq!(machine.steps(5), RunExit::Region(Mark::CommandStart));
     assert_eq!(
