@@ -45,12 +45,12 @@ pub enum CoreFormat {
 pub enum Command {
     /// Run a whole experiment: boot, run, record, evaluate, report.
     #[command(
-        after_help = "Example:\n  tipsim run workloads/quickstart.toml --guest-dir GUEST --out out/quickstart\n  \
+        after_help = "Example:\n  tipsim run workloads/quickstart.toml --out out/quickstart\n  \
         tipsim run spec.toml --set core.rob.entries=128 --set record.trace=false --out out/rob128"
     )]
     Run(RunArgs),
     /// An interactive machine on this terminal (leave: Ctrl-A x).
-    #[command(after_help = "Example:\n  tipsim boot --guest-dir GUEST\n  \
+    #[command(after_help = "Example:\n  tipsim boot\n  \
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
         tipsim boot --save machine.ckpt           # saved when left\n  \
         tipsim boot --restore machine.ckpt --mode timing\n  \
@@ -103,7 +103,7 @@ pub struct RunArgs {
     /// Output directory; made if missing.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Directory of the built guest, as printed by `guest-sw/build`.
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// Show the guest's console too.
@@ -117,7 +117,8 @@ pub struct RunArgs {
 /// `tipsim boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// Directory of the built guest, as printed by `guest-sw/build`; the options below replace its parts.
+    /// Directory of the built guest, as printed by `guest-sw/build`; the options below replace its parts. Without it
+    /// and --firmware, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// Firmware: OpenSBI's `fw_dynamic`, ELF or raw.

@@ -178,6 +178,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     if !args.profiler.is_empty() {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
     }
+    if let (None, Some(2..)) = (args.one_hart, harts(&args.dir)) {
+        eprintln!("tipsim: of hart 0; the run has others (--hart N)");
+    }
     let text = match (args.level, args.format) {
         (Some(level), format) => {
             let path = dir.join("errors.json");

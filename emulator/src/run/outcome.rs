@@ -63,7 +63,10 @@ impl Outcome {
             let folder = report_cmd::folder(out, hart);
             if hart > 0 {
                 std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
-                println!("\nhart {hart}:");
+                println!();
+            }
+            if self.evaluations().len() > 1 {
+                println!("hart {hart}:");
             }
             let run = run.clone();
             let text = report_cmd::write(evaluation, &symbols(plan), &folder, &plan.preset, run)?;
