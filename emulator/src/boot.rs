@@ -11,6 +11,7 @@ use crate::cli::BootArgs;
 use crate::failure::BadInput;
 use crate::gdb;
 use crate::guest::GuestFiles;
+use crate::host_memory;
 use crate::net;
 use crate::spec::{Mode, Threads, parse_size};
 use crate::system::{Setup, System, harts};
@@ -32,9 +33,11 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
             preset = header.core.clone();
         }
     }
+    let memory = memory.map_err(|e| BadInput(format!("--memory: {e}")))?;
+    host_memory::check("--memory", memory)?;
     let input = Input::default();
     let mut system = System::new(Setup {
-        memory: memory.map_err(|e| BadInput(format!("--memory: {e}")))?,
+        memory,
         harts: harts(count, args.gdb.is_some())?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),

@@ -16,13 +16,13 @@ use snapshot::{Archive, Snapshot, SnapshotError};
 use timing::Preset;
 use zstd::{Decoder, Encoder};
 
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, cannot_write};
 use crate::spec::Mode;
 use crate::system::{Engine, System};
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;
@@ -95,7 +95,7 @@ pub fn save(
     };
     write().map_err(|e| {
         let _ = std::fs::remove_file(&partial);
-        bad_input(path, e).into()
+        cannot_write(path, e)
     })
 }
 

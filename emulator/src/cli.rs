@@ -46,12 +46,12 @@ pub enum CoreFormat {
 pub enum Command {
     /// Run a whole experiment: boot, run, record, evaluate, report.
     #[command(
-        after_help = "Example:\n  tipsim run workloads/quickstart.toml --guest-dir GUEST --out out/quickstart\n  \
+        after_help = "Example:\n  tipsim run workloads/quickstart.toml --out out/quickstart\n  \
         tipsim run spec.toml --set core.rob.entries=128 --set record.trace=false --out out/rob128"
     )]
     Run(RunArgs),
     /// An interactive machine on this terminal (leave: Ctrl-A x).
-    #[command(after_help = "Example:\n  tipsim boot --guest-dir GUEST\n  \
+    #[command(after_help = "Example:\n  tipsim boot\n  \
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
         tipsim boot --save machine.ckpt           # saved when left\n  \
         tipsim boot --restore machine.ckpt --mode timing\n  \
@@ -68,6 +68,7 @@ pub enum Command {
   tipsim report out/quickstart
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
+  tipsim report out/before out/after --map sort-old=sort-new
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        with the symbols of today
@@ -103,7 +104,7 @@ pub struct RunArgs {
     /// Output directory; made if missing.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Directory of the built guest, as printed by `guest-sw/build`.
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// Show the guest's console too.
@@ -117,7 +118,8 @@ pub struct RunArgs {
 /// `tipsim boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// Directory of the built guest, as printed by `guest-sw/build`; the options below replace its parts.
+    /// Directory of the built guest, as printed by `guest-sw/build`; the options below replace its parts. Without it
+    /// and --firmware, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// Firmware: OpenSBI's `fw_dynamic`, ELF or raw.
@@ -280,9 +282,12 @@ pub struct ReportArgs {
     /// source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
-    /// Of several harts, this one.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub hart: u32,
+    /// Of several harts, this one. Without it the first, and of two runs all together.
+    #[arg(long = "hart", value_name = "N")]
+    pub one_hart: Option<u32>,
+    /// Of two runs: what a process of the first is called in the second; may be repeated.
+    #[arg(long, value_name = "BEFORE=AFTER")]
+    pub map: Vec<String>,
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
@@ -294,6 +299,13 @@ pub struct ReportArgs {
     /// (evaluation.zst), or else from the trace.
     #[arg(long)]
     pub rebuild: bool,
+}
+
+impl ReportArgs {
+    /// The hart asked for, or the first.
+    pub fn hart(&self) -> u32 {
+        self.one_hart.unwrap_or(0)
+    }
 }
 
 /// `tipsim trace`.

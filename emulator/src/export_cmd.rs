@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::percent::Percent;
 use crate::report_cmd::{SymbolPaths, disassemble};
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
@@ -50,7 +51,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if call_stacks {
         evaluator = evaluator.with_call_stacks();
     }
-    let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart;
+    let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart();
     let mut chunks = reader.chunks().iter().filter(own);
     let start = chunks.next().map_or(0, |first| first.start_cycle);
     let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
@@ -65,14 +66,19 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
             false => timeline,
         }
     });
-    replay(&path, args.hart, |batch| {
+    let records = { reader.chunks().iter() }
+        .filter(own)
+        .map(|chunk| u64::from(chunk.records));
+    let mut progress = Percent::new("reading the trace", records.sum());
+    replay(&path, args.hart(), |batch| {
+        progress.add(batch.records.len() as u64);
         timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
         evaluator.batch(batch)
     })?;
-    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart) {
+    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart()) {
         eprintln!(
             "tipsim: of hart {}; the trace has others (--hart N)",
-            args.hart
+            args.hart()
         );
     }
     if reader.end() != TraceEnd::Complete {
@@ -82,6 +88,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         );
     }
 
+    progress.then("naming and writing");
     let evaluation = evaluator.finish();
     let windows = timeline.map(Timeline::finish).unwrap_or_default();
     let options = Options {

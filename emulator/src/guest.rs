@@ -1,5 +1,6 @@
 //! The files that boot: a guest that `guest-sw/build` made, or single files.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::failure::BadInput;
@@ -22,23 +23,22 @@ pub struct GuestFiles {
 }
 
 impl GuestFiles {
-    /// The files of a built guest, with single ones replaced.
+    /// The files of a built guest, with single ones replaced. Without a guest or firmware: of the one that was built last.
     pub fn resolve(
         dir: Option<&Path>,
         firmware: Option<&Path>,
         kernel: Option<&Path>,
         initrd: Option<&Path>,
     ) -> Result<Self, BadInput> {
+        let found = match (dir, firmware) {
+            (None, None) => Some(latest()?),
+            _ => None,
+        };
+        let dir = dir.or(found.as_deref());
         let built = |name: &str| dir.map(|d| d.join(name)).filter(|f| f.exists());
         let given = |file: Option<&Path>| file.map(Path::to_owned);
         let firmware = given(firmware).or_else(|| dir.map(|d| d.join("fw_dynamic.bin")));
-        let firmware = firmware.ok_or_else(|| {
-            BadInput(
-                "no guest: expected --guest-dir DIR (made by guest-sw/build) or TIPSIM_GUEST, \
-                 or --firmware and --kernel"
-                    .into(),
-            )
-        })?;
+        let firmware = firmware.ok_or_else(no_guest)?;
         // A kernel of one's own does not go with the built guest's symbols or file system.
         let own_kernel = kernel.is_some();
         Ok(Self {
@@ -49,5 +49,73 @@ impl GuestFiles {
             firmware_elf: built("fw_dynamic.elf"),
             debug: built("debug").into_iter().collect(),
         })
+    }
+}
+
+/// `guest-sw/build` leaves a link of this name to what it made last.
+const LATEST: &str = "latest";
+
+/// The cache of `guest-sw/build`: `$TIPSIM_CACHE`, else `$XDG_CACHE_HOME/tipsim`, else `~/.cache/tipsim`.
+pub fn cache() -> Option<PathBuf> {
+    cache_by(|name| std::env::var_os(name))
+}
+
+fn cache_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = |name| {
+        { variable(name) }
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    named("TIPSIM_CACHE").or_else(|| {
+        let user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+        Some(user.join("tipsim"))
+    })
+}
+
+/// The guest that was built last, and a word of it: nobody named it.
+fn latest() -> Result<PathBuf, BadInput> {
+    let link = cache().ok_or_else(no_guest)?.join("guest").join(LATEST);
+    // The guest's own name says which it is, and the link may lead elsewhere before the run is over.
+    let dir = link.canonicalize().map_err(|_| no_guest())?;
+    eprintln!("tipsim: guest: {}, built last", dir.display());
+    Ok(dir)
+}
+
+fn no_guest() -> BadInput {
+    let cache = cache().map_or_else(
+        || "no cache: neither TIPSIM_CACHE nor HOME is set".into(),
+        |cache| format!("none in {}", cache.join("guest").display()),
+    );
+    BadInput(format!(
+        "no guest ({cache}): run guest-sw/build, or give --guest-dir DIR, TIPSIM_GUEST, or --firmware and --kernel"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_where_the_build_has_it() {
+        let cache = |set: &[(&str, &str)]| {
+            let found = |name: &str| {
+                set.iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| (*v).into())
+            };
+            cache_by(found).map(|path| path.display().to_string())
+        };
+        let (all, xdg, home) = (
+            ("TIPSIM_CACHE", "/t"),
+            ("XDG_CACHE_HOME", "/x"),
+            ("HOME", "/h"),
+        );
+        assert_eq!(cache(&[all, xdg, home]).unwrap(), "/t");
+        assert_eq!(
+            cache(&[("TIPSIM_CACHE", ""), xdg, home]).unwrap(),
+            "/x/tipsim"
+        );
+        assert_eq!(cache(&[home]).unwrap(), "/h/.cache/tipsim");
+        assert_eq!(cache(&[]), None);
     }
 }

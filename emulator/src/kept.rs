@@ -11,6 +11,7 @@ use profile::Evaluation;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::failure::{bad_input, cannot_write, whole};
 use crate::report_cmd::folder;
 
 const NAME: &str = "evaluation.zst";
@@ -50,14 +51,18 @@ impl Stamp {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> std::io::Result<()> {
-    let stamp = Stamp::now(dir)?;
-    let file = BufWriter::new(File::create(folder(dir, hart).join(NAME))?);
-    let mut encoder = zstd::Encoder::new(file, LEVEL)?;
+pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> anyhow::Result<()> {
+    let stamp = Stamp::now(dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
+    let path = folder(dir, hart).join(NAME);
+    whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
+}
+
+fn write(file: &mut File, stamp: &Stamp, evaluation: &Evaluation) -> std::io::Result<()> {
+    let mut encoder = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
     encoder.include_checksum(true)?;
     // Its many small writes are slow in the encoder itself.
     let mut output = BufWriter::with_capacity(1 << 16, encoder);
-    output.write_all(&packed(&stamp)?)?;
+    output.write_all(&packed(stamp)?)?;
     let mut serializer = rmp_serde::Serializer::new(&mut output).with_struct_map();
     evaluation
         .serialize(&mut serializer)

@@ -13,7 +13,7 @@ use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::export_cmd::{export, symbol_paths};
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, write_whole};
 use crate::guest::GuestFiles;
 use crate::{kept, trace_cmd};
 
@@ -89,7 +89,7 @@ pub fn write(
         ("report.html", report.html(&core.picture())),
     ] {
         let path = out.join(name);
-        std::fs::write(&path, content).map_err(|e| bad_input(&path, e))?;
+        write_whole(&path, content)?;
     }
     Ok(text)
 }
@@ -113,15 +113,15 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let meta = trace_cmd::metadata(&reader);
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
     let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-    let out = folder(&args.dir, args.hart);
-    let evaluation = match kept::kept(&args.dir, args.hart) {
+    let out = folder(&args.dir, args.hart());
+    let evaluation = match kept::kept(&args.dir, args.hart()) {
         Some(evaluation) => evaluation,
         None => {
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-            trace_cmd::replay(&path, args.hart, |batch| evaluator.batch(batch))?;
+            trace_cmd::replay(&path, args.hart(), |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
             std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
-            kept::keep(&args.dir, args.hart, &evaluation).map_err(|e| bad_input(&out, e))?;
+            kept::keep(&args.dir, args.hart(), &evaluation)?;
             evaluation
         }
     };
@@ -140,13 +140,19 @@ pub fn disassemble(raw: u32, pc: u64) -> String {
 
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
-    let dir = folder(&args.dir, args.hart);
+    for dir in std::iter::once(&args.dir).chain(&args.after) {
+        check_hart(args, dir)?;
+    }
+    let dir = folder(&args.dir, args.hart());
     let read = |name: &str| {
         let path = dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
     };
     if let Some(after) = &args.after {
         return compare(args, after);
+    }
+    if !args.map.is_empty() {
+        return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
     }
     if args.rebuild {
         rebuild(args)?;
@@ -172,6 +178,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     if !args.profiler.is_empty() {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
     }
+    if let (None, Some(2..)) = (args.one_hart, harts(&args.dir)) {
+        eprintln!("tipsim: of hart 0; the run has others (--hart N)");
+    }
     let text = match (args.level, args.format) {
         (Some(level), format) => {
             let path = dir.join("errors.json");
@@ -186,9 +195,29 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     put(args, &text)
 }
 
+/// Harts of a run that is over, if it says so.
+fn harts(dir: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(dir.join("run.json")).ok()?;
+    let run: Value = serde_json::from_str(&text).ok()?;
+    // That of a single hart has no list of them.
+    run.get("cycles")?;
+    Some(
+        run["harts"]
+            .as_array()
+            .map_or(1, |harts| harts.len() as u32),
+    )
+}
+
+fn check_hart(args: &ReportArgs, dir: &Path) -> Result<(), BadInput> {
+    let (Some(hart), Some(harts)) = (args.one_hart, harts(dir)) else {
+        return Ok(());
+    };
+    trace_cmd::is_hart(hart, harts).map_err(|e| bad_input(dir, e))
+}
+
 /// `tipsim report DIR --explain NUMBER-OR-PATH`.
 fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
-    let path = folder(&args.dir, args.hart).join("report.json");
+    let path = folder(&args.dir, args.hart()).join("report.json");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
     let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
     let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
@@ -202,7 +231,7 @@ fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
 /// Writes to the output file, or to standard output.
 fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
-        Some(path) => std::fs::write(path, text).map_err(|e| bad_input(path, e))?,
+        Some(path) => write_whole(path, text)?,
         None => print!("{text}"),
     }
     Ok(())
@@ -211,16 +240,33 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
 /// `tipsim report BEFORE AFTER`.
 fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
     const ROWS: usize = 20;
-    let read = |dir: &Path| -> anyhow::Result<Run> {
-        let path = folder(dir, args.hart).join("report.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-        Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
+    let read = |dir: &Path| -> anyhow::Result<Vec<Run>> {
+        let of_hart = |hart| {
+            let path = folder(dir, hart).join("report.json");
+            let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+            Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
+        };
+        match args.one_hart {
+            Some(hart) => Ok(vec![of_hart(hart)?]),
+            None => (0..harts(dir).unwrap_or(1)).map(of_hart).collect(),
+        }
     };
+    let renamed = |pair: &String| match pair.split_once('=') {
+        Some((before, after)) if !before.is_empty() && !after.is_empty() => {
+            Ok((before.to_owned(), after.to_owned()))
+        }
+        _ => Err(BadInput(format!(
+            "--map: expected BEFORE=AFTER, two names of processes, found \"{pair}\""
+        ))),
+    };
+    let map: Vec<_> = args.map.iter().map(renamed).collect::<Result<_, _>>()?;
     if args.level.is_some() || !args.profiler.is_empty() {
         let error = "--level, --profiler: expected one run, found two to compare";
         return Err(BadInput(error.into()).into());
     }
-    let comparison = Comparison::new(&read(&args.dir)?, &read(after)?);
+    let (before, after) = (read(&args.dir)?, read(after)?);
+    let comparison =
+        Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
         ReportFormat::Text => put(args, &comparison.text(ROWS)),
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),

@@ -1,28 +1,32 @@
 //! `tipsim run`: a whole experiment.
 
 mod boot;
+mod command;
 mod description;
 mod host;
 mod laps;
 mod outcome;
 mod progress;
+mod region;
 mod self_profile;
+mod share;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use base64::Engine as _;
-use commit_trace::recordings;
+use commit_trace::{Event, recordings};
 use machine::{Limit, Output, RunExit};
 use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;
 
 use crate::cli::RunArgs;
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, write_whole};
 use crate::guest::GuestFiles;
+use crate::host_memory;
 use crate::net;
 use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
@@ -35,8 +39,10 @@ use host::Host;
 use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
+use region::Regions;
 pub use self_profile::sample_this_thread;
 use self_profile::{Samples, SelfProfile};
+use share::Share;
 
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
@@ -49,6 +55,8 @@ const MAX_BOOTARGS: usize = 1023;
 
 /// Where the guest finds its command in the shared folder, in base64.
 const COMMAND: &str = ".tipsim-command";
+/// Where it leaves the command's exit status.
+const STATUS: &str = "status";
 
 /// Everything that a run needs, checked before anything is written.
 struct Plan {
@@ -71,28 +79,33 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
 
     std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
-    let share = args.out.join("share");
-    let _ = std::fs::remove_dir_all(&share);
-    std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
-
-    share_files(&plan.spec.run.files, &share)?;
-    let command = share.join(COMMAND);
+    let _ = std::fs::remove_file(args.out.join(STATUS));
+    let share = Share::create(&args.out)?;
+    share.give(&plan.spec.run.files)?;
     if let Some(text) = &plan.spec.run.command {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        std::fs::write(&command, encoded + "\n").map_err(|e| bad_input(&command, e))?;
+        write_whole(&share.path.join(COMMAND), encoded + "\n")?;
     }
-    let outcome = simulate(&plan, args, &share, net, &stop)?;
-    unshare_files(&plan.spec.run.files, &share);
-    let _ = std::fs::remove_file(&command);
-    collect(&share, &args.out)?;
-    outcome.write(&plan, &args.out)?;
-    outcome.verdict(&args.out)
+    let outcome = simulate(&plan, args, &share.path, net, &stop)?;
+    share.take_back(&plan.spec.run.files);
+    let _ = std::fs::remove_file(share.path.join(COMMAND));
+    share.collect(&args.out)?;
+    let written = outcome.write(&plan, &args.out);
+    // What failed first is why the rest does.
+    if written.is_ok() || outcome.failed() {
+        return outcome.verdict(&args.out);
+    }
+    written.map(|()| 0)
 }
 
 impl Plan {
     fn new(args: &RunArgs) -> anyhow::Result<Self> {
         let spec = Spec::load(&args.spec, &args.set)?;
-        let at = |e: BadInput| bad_input(&args.spec, e);
+        let of = spec::Source {
+            path: &args.spec,
+            set: &args.set,
+        };
+        let at = |e: BadInput| of.blame(&e);
         let preset = crate::core_cmd::of_spec(&spec.core).map_err(at)?;
         let clock_hz = f64::from(preset.clock.mhz) * 1e6;
         let samplers = samplers(&spec.sampler, clock_hz);
@@ -128,6 +141,7 @@ impl Plan {
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
+        host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let epoch = spec.guest.clock.seconds();
         Ok(Self {
             spec,
@@ -178,8 +192,8 @@ fn simulate(
         Mode::Functional => Engine::FUNCTIONAL,
     };
     let boots_first = plan.spec.boots_functionally_first();
-    // A trigger that one hart executes is for all of them.
-    system.stop_at_regions(boots_first || system.harts() > 1);
+    system.stop_at_regions(true);
+    let mut regions = Regions::default();
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
     let mut progress = Progress::new(Instant::now());
@@ -191,6 +205,9 @@ fn simulate(
             RunExit::Exit(exit) => break outcome::End::Guest(exit),
             RunExit::Idle => break outcome::End::Asleep,
             RunExit::Limit if stop.load(Ordering::Relaxed) => break outcome::End::Interrupted,
+            RunExit::Limit if console.failure().is_some() => {
+                break outcome::End::RecordingFailed;
+            }
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 break outcome::End::RecordingFailed;
             }
@@ -200,19 +217,22 @@ fn simulate(
                 }
             }
             RunExit::Limit | RunExit::Debug(_) => {}
-            RunExit::Region(starts) => {
-                if system.harts() > 1 && engine.is_timing() {
-                    engine.region(starts);
-                }
-                if !boots_first {
+            RunExit::Region(mark) => {
+                let now = (system.hart.cycle(), system.instructions());
+                let Some(event) = regions.take(mark, now) else {
                     continue;
+                };
+                let stops = event == Event::Region(false);
+                if boots_first && stops == engine.is_timing() {
+                    laps.lap(&system, stops);
                 }
-                laps.lap(&system, engine.is_timing());
-                if !starts {
-                    engine.rest();
-                } else if !engine.go_on(system.hart.cycle()) {
+                if boots_first && !stops && !engine.go_on(system.hart.cycle()) {
                     engine = start(&system, &mut host)?;
-                    engine.region(true);
+                }
+                // A mark that one hart executes is for all of them.
+                engine.region(&event);
+                if boots_first && stops {
+                    engine.rest();
                 }
             }
         }
@@ -222,6 +242,7 @@ fn simulate(
         }
     };
     progress.end();
+    let regions = regions.end((system.hart.cycle(), system.instructions()));
 
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
@@ -237,6 +258,8 @@ fn simulate(
     }
     Ok(Outcome {
         end,
+        console: console.failure(),
+        regions,
         laps,
         parts,
         stats,
@@ -263,55 +286,4 @@ fn timing(
     let helper = host.as_ref().map(Host::helper);
     let stages = record.stages && record.trace;
     Ok(system.timing(&plan.preset, recorders, stages, helper))
-}
-
-/// Puts the host's files where the guest's command finds them.
-fn share_files(files: &[PathBuf], share: &Path) -> anyhow::Result<()> {
-    for file in files {
-        let name = file
-            .file_name()
-            .ok_or_else(|| bad_input(file, "expected a file or folder with a name"))?;
-        copy(file, &share.join(name)).map_err(|e| bad_input(file, e))?;
-    }
-    Ok(())
-}
-
-/// Copies a file, a link or a whole folder.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    let kind = std::fs::symlink_metadata(from)?.file_type();
-    if kind.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    }
-    if !kind.is_dir() {
-        return std::fs::copy(from, to).map(|_| ());
-    }
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
-}
-
-/// Takes the host's files out of the shared folder again.
-fn unshare_files(files: &[PathBuf], share: &Path) {
-    for name in files.iter().filter_map(|file| file.file_name()) {
-        let path = share.join(name);
-        // The guest may have removed or replaced it.
-        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-    }
-}
-
-/// Moves what the guest left in its shared folder to the output directory.
-fn collect(share: &Path, out: &Path) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(share)? {
-        let entry = entry?;
-        let to = out.join(entry.file_name());
-        if to.exists() {
-            let _ = std::fs::remove_file(&to);
-        }
-        std::fs::rename(entry.path(), &to).map_err(|e| bad_input(&to, e))?;
-    }
-    std::fs::remove_dir(share)?;
-    Ok(())
 }

@@ -252,13 +252,15 @@ impl Spec {
         let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
         let mut table: toml::Table =
             toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
-        for assignment in set {
-            apply(&mut table, assignment)?;
-        }
-        // Round trip through text, so that messages carry the offending line.
-        let text = toml::to_string(&table).map_err(|e| bad_input(path, e))?;
+        // With the text, so that messages carry the offending line.
         let mut spec: Spec =
             toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+        for assignment in set {
+            apply(&mut table, assignment)?;
+            let set = Spec::deserialize(table.clone());
+            spec = set.map_err(|e| unfit(assignment, &e))?;
+        }
+        let of = Source { path, set };
         if spec.name.is_empty() {
             spec.name = path
                 .file_stem()
@@ -266,7 +268,7 @@ impl Spec {
                 .to_string_lossy()
                 .into_owned();
         }
-        spec.validate().map_err(|e| bad_input(path, e))?;
+        spec.validate().map_err(|e| of.blame(e))?;
         // Files named in a spec are relative to it.
         let base = path.parent().unwrap_or(Path::new("."));
         let anchor = |p: &mut PathBuf| *p = base.join(&*p);
@@ -324,6 +326,43 @@ impl Spec {
     }
 }
 
+/// Where a spec comes from.
+pub struct Source<'a> {
+    /// The file,
+    pub path: &'a Path,
+    /// and what was set instead of its keys.
+    pub set: &'a [String],
+}
+
+impl Source<'_> {
+    /// An error of the file, or of the option that set the key with which the error begins.
+    pub fn blame(&self, error: impl std::fmt::Display) -> BadInput {
+        let error = error.to_string();
+        let said = error.split([':', ' ']).next().unwrap_or_default();
+        let set = self.set.iter().rev().find(|assignment| {
+            let key = assignment.split('=').next().unwrap_or_default().trim();
+            // Parameters of the core are named as in a preset.
+            key == said || key.strip_prefix("core.").is_some_and(|key| key == said)
+        });
+        match set {
+            Some(assignment) => BadInput(format!("--set {assignment}: {error}")),
+            None => bad_input(self.path, error),
+        }
+    }
+}
+
+/// What was set does not fit.
+fn unfit(assignment: &str, error: &toml::de::Error) -> BadInput {
+    let message = toml_message(error, "");
+    let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+    let hint = if message.contains("expected a string") {
+        format!("; a text of that look wants quotes: --set '{key}=\"{value}\"'")
+    } else {
+        String::new()
+    };
+    BadInput(format!("--set {assignment}: {message}{hint}"))
+}
+
 /// Sets one dotted key of a table. The value is TOML, or a bare string.
 fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), BadInput> {
     let (key, value) = assignment.split_once('=').ok_or_else(|| {
@@ -354,8 +393,8 @@ fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), BadInput> {
 /// One line for a TOML error: line number, message, nearest known key.
 pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
     let message = error.message().replace('\n', " ");
-    let line = error
-        .span()
+    let line = { error.span() }
+        .filter(|_| !text.is_empty())
         .map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
     let mut quoted = message.split('`').skip(1).step_by(2);
     let nearest = message.starts_with("unknown").then(|| {
@@ -443,5 +482,75 @@ mod tests {
             message.contains("line 2") && message.contains("did you mean `memory`?"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn errors_of_what_is_set_blame_the_option() {
+        let folder = std::env::temp_dir().join(format!("tipsim-spec-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("base.toml");
+        std::fs::write(&path, "[guest]\nharts = 1\n[run]\n\ncommand = \"ls\"\n").unwrap();
+        let load = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|s| s.to_string()).collect();
+            Spec::load(&path, &set).map_err(|e| e.to_string())
+        };
+        let cases = [
+            (
+                "run.command=false",
+                "--set run.command=false: invalid type: boolean `false`, expected a string; \
+                 a text of that look wants quotes: --set 'run.command=\"false\"'",
+            ),
+            (
+                "guest.memroy=1G",
+                "--set guest.memroy=1G: unknown field `memroy`",
+            ),
+            ("guest.memroy=1G", "did you mean `memory`?"),
+            (
+                "run.boot=slow",
+                "--set run.boot=slow: unknown variant `slow`",
+            ),
+            (
+                "guest.harts=9",
+                "--set guest.harts=9: guest.harts: expected 1 to 8, found 9",
+            ),
+            (
+                "guest.memory=lots",
+                "--set guest.memory=lots: guest.memory: expected a size",
+            ),
+            ("record.level=0", "--set record.level=0: record.level:"),
+            (
+                "guest.harts.x=1",
+                "--set guest.harts.x=1: harts is not a table",
+            ),
+            ("sampler=3", "--set sampler=3: invalid type"),
+            ("nothing", "--set nothing: expected KEY=VALUE"),
+        ];
+        for (set, expected) in cases {
+            let error = load(&[set]).unwrap_err();
+            assert!(error.contains(expected), "{set}: {error}");
+            assert!(!error.contains("base.toml"), "{set}: {error}");
+        }
+        // What another option sets, or nothing does, is not blamed on this one.
+        let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
+        assert!(error.starts_with("--set guest.harts=9:"), "{error}");
+        assert_eq!(
+            load(&["run.command='false'"]).unwrap().run.command.unwrap(),
+            "false"
+        );
+        assert_eq!(
+            load(&["run.command=echo 1=2"])
+                .unwrap()
+                .run
+                .command
+                .unwrap(),
+            "echo 1=2"
+        );
+        std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();
+        let error = load(&["guest.memory=1G"]).unwrap_err();
+        assert!(error.contains("base.toml: guest.harts"), "{error}");
+        std::fs::write(&path, "[run]\ncommand = false\n").unwrap();
+        let error = load(&["guest.memory=1G"]).unwrap_err();
+        assert!(error.contains("base.toml: line 2: invalid type"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use commit_trace::{RecordError, Recorder};
+use commit_trace::{Event, RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
@@ -111,8 +111,7 @@ impl Engine {
         self.rests = true;
     }
 
-    /// The timing cores go on, from cycle `now`, for the functional harts, at a region's start. False if there
-    /// are none.
+    /// The timing cores go on, from cycle `now`, for the functional harts. False if there are none.
     pub fn go_on(&mut self, now: u64) -> bool {
         let Some(cores) = &mut self.cores else {
             return false;
@@ -133,11 +132,10 @@ impl Engine {
         self.cores.is_some() && !self.rests
     }
 
-    /// Notes that the region of interest starts or ends here: its trigger was executed before the cores were there, or
-    /// by one of the harts.
-    pub fn region(&mut self, start: bool) {
+    /// Notes in what is recorded of every hart that the region of interest starts, stops or begins anew.
+    pub fn region(&mut self, event: &Event) {
         if let Some(cores) = &mut self.cores {
-            cores.region(start);
+            cores.region(event);
         }
     }
 

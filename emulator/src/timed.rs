@@ -1,6 +1,6 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
-use commit_trace::{RecordError, Recorder};
+use commit_trace::{Event, RecordError, Recorder};
 use isa::SharedCycle;
 use machine::{Bus, Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
@@ -14,10 +14,10 @@ use crate::stream::{SharedTip, Stream};
 pub trait Timed {
     /// Executes on the harts, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Others have executed for the harts until `cycle`; the region of interest starts.
+    /// Others have executed for the harts until `cycle`.
     fn go_on(&mut self, cycle: u64);
-    /// The region of interest starts or ends.
-    fn region(&mut self, start: bool);
+    /// The region of interest starts, stops or begins anew.
+    fn region(&mut self, event: &Event);
     /// What was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
     /// State between runs.
@@ -122,13 +122,12 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
         for Timing { core, rested, .. } in &mut self.cores {
             *rested += cycle.saturating_sub(core.cycle());
             isa::TimingModel::idle_until(core, cycle);
-            isa::TimingModel::region(core, true);
         }
     }
 
-    fn region(&mut self, start: bool) {
+    fn region(&mut self, event: &Event) {
         for Timing { core, .. } in &mut self.cores {
-            isa::TimingModel::region(core, start);
+            core.region(event.clone());
         }
     }
 

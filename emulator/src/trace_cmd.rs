@@ -48,6 +48,33 @@ pub fn metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 
+/// Whether there is such a hart among so many.
+pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
+    match harts {
+        _ if hart < harts => Ok(()),
+        1 => Err(BadInput(format!(
+            "--hart: expected 0, the only hart, found {hart}"
+        ))),
+        _ => Err(BadInput(format!(
+            "--hart: expected 0 to {}, found {hart}: there are {harts} harts",
+            harts - 1
+        ))),
+    }
+}
+
+/// Whether a trace is of such a hart, too. One of which nothing was recorded is as good as none.
+fn check_hart(path: &Path, reader: &Reader, hart: u32) -> Result<(), BadInput> {
+    let recorded = reader
+        .chunks()
+        .iter()
+        .map(|chunk| chunk.hart.0.saturating_add(1));
+    // A trace of nothing at all is empty for whatever hart.
+    let Some(recorded) = recorded.max() else {
+        return Ok(());
+    };
+    is_hart(hart, recorded).map_err(|e| bad_input(path, e))
+}
+
 /// A part of a trace.
 struct Part {
     hart: HartId,
@@ -55,9 +82,10 @@ struct Part {
 }
 
 impl PartArgs {
-    fn of(&self, reader: &Reader) -> Part {
+    fn of(&self, path: &Path, reader: &Reader) -> Result<Part, BadInput> {
+        check_hart(path, reader, self.hart)?;
         let clock_hz = metadata(reader)["clock_hz"].as_u64().unwrap_or(CLOCK_HZ);
-        Part {
+        Ok(Part {
             hart: HartId(self.hart),
             range: Range {
                 from: self
@@ -65,7 +93,7 @@ impl PartArgs {
                     .map_or(Position::START, |at| at.position(clock_hz)),
                 to: self.to.map(|at| at.position(clock_hz)),
             },
-        }
+        })
     }
 }
 

@@ -184,7 +184,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
         .arg(&trace)
         .output()
         .unwrap();
-    assert_error(&none, 2, &["nothing of hart 2"]);
+    assert_error(&none, 2, &["trace.tip", "--hart", "0 to 1", "2 harts"]);
 
     // A report of each, from what the run kept and from the trace; exports of each.
     let report = |arguments: &[&str]| {
@@ -212,12 +212,12 @@ fn each_of_several_harts_is_timed_and_profiled() {
     assert_error(
         &report(&["--hart", "2"]),
         2,
-        &["hart2/report.txt", "No such file"],
+        &["--hart", "0 to 1", "found 2"],
     );
     assert_error(
         &report(&["--format", "folded", "--hart", "2"]),
         2,
-        &["nothing of hart 2"],
+        &["--hart", "0 to 1", "2 harts"],
     );
 }
 

@@ -163,7 +163,7 @@ fn bad_arguments_name_what_is_expected() {
     let beyond = run("dump", trace(), &["--from", "99s"]);
     assert_error(&beyond, 2, &["run.tip", "no cycle 99000000000"]);
     let hart = run("dump", trace(), &["--hart", "3", "--from", "5"]);
-    assert_error(&hart, 2, &["hart 3"]);
+    assert_error(&hart, 2, &["--hart", "the only hart, found 3"]);
     let bad = run("dump", trace(), &["--from", "5 parsecs"]);
     assert_eq!(bad.status.code(), Some(2));
     assert!(stderr(&bad).contains("a time (1.5ms)"), "{}", stderr(&bad));

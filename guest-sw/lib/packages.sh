@@ -63,9 +63,10 @@ PYTHON
 
 private_apt() { APT_CONFIG=$guest/apt/apt.conf "$@"; }
 
-# Leaves it with fresh lists.
+# Leaves it with fresh lists. Packages with debugging information are in an archive of their own, beside Debian's.
 make_private_apt() {
-    local apt=$guest/apt log=$guest/logs/apt.log mirror=${TIPSIM_MIRROR:-} name
+    local apt=$guest/apt log=$guest/logs/apt.log mirror=${TIPSIM_MIRROR:-} name known
+    local signed="[arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
     [ -n "$mirror" ] || mirror=$(host_mirror)
     [ -n "$mirror" ] || fail "no Debian mirror in this machine's apt sources: set TIPSIM_MIRROR"
     mkdir -p "$apt"/etc/{apt.conf.d,preferences.d,sources.list.d} "$apt"/state/lists/partial "$apt"/cache/archives/partial
@@ -79,30 +80,45 @@ make_private_apt() {
         apt-config dump | grep -E '^Acquire::https?::' || true
     } > "$apt/apt.conf"
     for name in $suite_names; do
-        echo "deb [arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $name main" \
-            > "$apt/etc/sources.list"
-        if private_apt apt-get update > "$log" 2>&1 9>&- &&
-            private_apt apt-get indextargets --format '$(CODENAME)' | grep -qx "$suite"; then
-            return
-        fi
-        tail -n 20 "$log" >&2
-        say "the mirror has no $suite as '$name'"
+        echo "deb $signed $mirror $name main" > "$apt/etc/sources.list"
+        private_apt apt-get update > "$log" 2>&1 9>&- || continue
+        known=$(private_apt apt-get indextargets --format '$(CODENAME)')
+        grep -qx "$suite" <<< "$known" || continue
+        wants_debug_archive || return 0
+        echo "deb $signed $mirror-debug $suite-debug main" >> "$apt/etc/sources.list"
+        private_apt apt-get update -o APT::Update::Error-Mode=any > "$log" 2>&1 9>&- ||
+            fail "the mirror has no -dbgsym packages: expected them at $mirror-debug ($log); set TIPSIM_MIRROR to use another"
+        return 0
     done
-    fail "apt-get update failed; set TIPSIM_MIRROR to use another mirror"
+    tail -n 20 "$log" >&2
+    fail "the mirror has no $suite, nor is its stable release that; set TIPSIM_MIRROR to use another"
+}
+
+wants_debug_archive() { grep -q -- '-dbgsym\( \|$\)' <<< "$sysroot_packages"; }
+
+# The names, one a line, of what apt does not know.
+unknown_packages() {
+    sed -n "s/^E: Unable to locate package //p; s/^E: Package '\([^']*\)' has no installation candidate$/\1/p;
+        s/^E: Couldn't find any package by .* '\([^']*\)'$/\1/p" "$1" | sort -u
 }
 
 # Writes the lock file: one line per package, "name version sha256 size address".
 find_packages() {
-    local closure
+    local closure unknown log=$guest/logs/apt.log
     if [ -s "$lock" ] && [ "$update" = no ] && [ "$(head -n 1 "$lock")" = "$(lock_head)" ]; then return; fi
     say "looking up packages"
     make_private_apt
     # shellcheck disable=SC2086
-    closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages |
-        sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
+    closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages 2> "$log" |
+        sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p") || {
+        unknown=$(unknown_packages "$log" | paste -sd ' ')
+        [ -z "$unknown" ] || fail "no such package in $suite: $unknown"
+        grep '^[EW]:\|Depends:' "$log" >&2 || true
+        fail "apt finds no way to install: $sysroot_packages"
+    }
     [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
     # shellcheck disable=SC2086
-    private_apt apt-get download --print-uris $closure $plain_packages |
+    private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
         sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" |
         sort > "$lock.new"
     { lock_head; cat "$lock.new"; } > "$lock"

@@ -65,20 +65,20 @@ int main(int argc, char **argv)
 		argv = shell;
 	}
 
-	TIPSIM_REGION_START();
+	TIPSIM_COMMAND_START();
 	pid = vfork();
 	if (!pid) {
 		execvp(argv[0], argv);
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	if (pid < 0) {
-		TIPSIM_REGION_STOP();
+		TIPSIM_COMMAND_STOP();
 		perror("tipsim-run: vfork");
 		return 126;
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	TIPSIM_REGION_STOP();
+	TIPSIM_COMMAND_STOP();
 
 	if (WIFSIGNALED(status))
 		return 128 + WTERMSIG(status);

@@ -77,18 +77,9 @@ impl Boot {
     }
 }
 
-/// `$TIPSIM_CACHE/checkpoints`, where the cache is that of `guest-sw/build`.
+/// Beside the guests that `guest-sw/build` made.
 fn folder() -> Option<PathBuf> {
-    let named = |name| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
-    let cache = named("TIPSIM_CACHE").or_else(|| {
-        let user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
-        Some(user.join("tipsim"))
-    })?;
-    Some(cache.join("checkpoints"))
+    Some(crate::guest::cache()?.join("checkpoints"))
 }
 
 /// Everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.

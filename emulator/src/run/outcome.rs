@@ -9,10 +9,12 @@ use serde_json::json;
 use timing::Stats;
 
 use super::Plan;
+use super::command;
 use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
 use crate::epoch::Epoch;
-use crate::failure::bad_input;
+use super::region::Seen;
+use crate::failure::{cannot_write, write_whole};
 use crate::kept;
 use crate::report_cmd::{self, SymbolPaths};
 use crate::trace_cmd::fingerprint;
@@ -36,6 +38,10 @@ pub enum End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
+    /// Why the console's file is not whole, if it is not.
+    pub console: Option<anyhow::Error>,
+    /// What the region of interest was.
+    pub regions: Seen,
     /// Simulated and host time, until the profilers had read everything.
     pub laps: Laps,
     /// Share of the hart's host time that each part of the simulator took.
@@ -52,12 +58,15 @@ impl Outcome {
         let run = self.run_json(plan);
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
-        std::fs::write(&path, text).map_err(|e| bad_input(&path, e))?;
+        write_whole(&path, text)?;
         for (hart, evaluation) in (0..).zip(self.evaluations()) {
             let folder = report_cmd::folder(out, hart);
             if hart > 0 {
-                std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
-                println!("\nhart {hart}:");
+                std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
+                println!();
+            }
+            if self.evaluations().len() > 1 {
+                println!("hart {hart}:");
             }
             let run = run.clone();
             let text = report_cmd::write(evaluation, &symbols(plan), &folder, &plan.preset, run)?;
@@ -66,10 +75,15 @@ impl Outcome {
         // Last: without it nothing is lost.
         if self.has_whole_trace(plan) {
             for (hart, evaluation) in (0..).zip(self.evaluations()) {
-                kept::keep(out, hart, evaluation).map_err(|e| bad_input(out, e))?;
+                kept::keep(out, hart, evaluation)?;
             }
         }
         Ok(())
+    }
+
+    /// Something could not be recorded.
+    pub fn failed(&self) -> bool {
+        self.console.is_some() || self.host.as_ref().is_some_and(|host| host.error.is_some())
     }
 
     /// True if a report that is made of the trace says nothing that the run's own does not.
@@ -140,6 +154,7 @@ impl Outcome {
             "core": plan.preset,
             "spec": plan.spec,
             "symbols": symbols(plan),
+            "regions": self.regions,
             "stats": self.stats.first(),
             "harts": self.harts_json(),
             "trace": trace.map(|t| json!({
@@ -190,11 +205,14 @@ impl Outcome {
             );
         }
         println!("results: {}", out.display());
-        if let Some(error) = self.host.and_then(|h| h.error) {
+        if let Some(warning) = self.regions.warning() {
+            eprintln!("tipsim: warning: {warning}");
+        }
+        if let Some(error) = self.console.or(self.host.and_then(|h| h.error)) {
             return Err(error);
         }
         match self.end {
-            End::Guest(Exit::PowerOff(0)) => Ok(command_status(out)),
+            End::Guest(Exit::PowerOff(0)) => Ok(command::told(out)),
             End::Guest(Exit::PowerOff(code)) => {
                 anyhow::bail!("the guest failed with status {code}")
             }
@@ -224,12 +242,4 @@ fn peak_memory_mb() -> Option<f64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib / 1024.0)
-}
-
-/// The status that the guest's init wrote for the command; success where there was no command.
-fn command_status(out: &Path) -> u8 {
-    let text = std::fs::read_to_string(out.join("status")).unwrap_or_default();
-    text.trim()
-        .parse::<u32>()
-        .map_or(0, |s| u8::try_from(s).unwrap_or(255))
 }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::failure::bad_input;
+use crate::failure::{bad_input, cannot_write};
 
 /// The guest's console: a file, and the terminal if asked for.
 #[derive(Clone)]
@@ -14,24 +14,31 @@ pub struct Console {
     file: Arc<File>,
     path: PathBuf,
     echo: bool,
+    /// Why something could not be written: whoever writes here does not ask.
+    failed: Arc<OnceLock<String>>,
 }
 
 impl Console {
     /// Creates the file.
     pub fn create(path: &Path, echo: bool) -> anyhow::Result<Self> {
-        let file = File::create(path).map_err(|e| bad_input(path, e))?;
+        let file = File::create(path).map_err(|e| cannot_write(path, e))?;
         Ok(Self {
             file: Arc::new(file),
             path: path.to_owned(),
             echo,
+            failed: Arc::default(),
         })
     }
 
     /// What an earlier run printed before this one goes on.
     pub fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
         self.write_all(printed)
-            .map_err(|e| bad_input(&self.path, e))?;
-        Ok(())
+            .map_err(|e| cannot_write(&self.path, e))
+    }
+
+    /// Why it is not whole, if it is not.
+    pub fn failure(&self) -> Option<anyhow::Error> {
+        { self.failed.get() }.map(|why| cannot_write(&self.path, why))
     }
 
     /// Everything so far.
@@ -42,7 +49,10 @@ impl Console {
 
 impl Write for Console {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        (&*self.file).write_all(bytes)?;
+        if let Err(e) = (&*self.file).write_all(bytes) {
+            let _ = self.failed.set(e.to_string());
+            return Err(e);
+        }
         if self.echo {
             std::io::stderr().write_all(bytes)?;
         }

@@ -15,7 +15,7 @@ const DEFAULT_COUNT: u64 = 1000;
 /// Prints records with absolute cycles, one a line.
 pub fn dump(args: &DumpArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
-    let Part { hart, range } = args.part.of(&reader);
+    let Part { hart, range } = args.part.of(&args.trace, &reader)?;
     let count = match (args.count, range.to) {
         (Some(count), _) => count,
         (None, Some(_)) => u64::MAX,

@@ -9,7 +9,7 @@ use commit_trace::{Batch, HartId, StreamError, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
 use serde_json::{Value, json};
 
-use super::{CLOCK_HZ, ended, metadata, open};
+use super::{CLOCK_HZ, check_hart, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::spec::{self, Spec};
@@ -70,7 +70,9 @@ fn batches(
     hart: HartId,
     mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
 ) -> anyhow::Result<Result<(), WalkError>> {
-    let mut replay = open(path)?.replay(AHEAD);
+    let reader = open(path)?;
+    check_hart(path, &reader, hart.0)?;
+    let mut replay = reader.replay(AHEAD);
     let mut found = hart.0 == 0;
     while let Some(batch) = replay.next() {
         let taken = match batch {

@@ -17,7 +17,7 @@ use crate::report_cmd::disassemble;
 /// Writes a part of a trace in the format asked for.
 pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
-    let part = args.part.of(&reader);
+    let part = args.part.of(&args.trace, &reader)?;
     let shape = match args.format {
         ExpandFormat::Token512 => {
             Some(shape(&metadata(&reader)).map_err(|e| bad_input(&args.trace, e))?)

@@ -28,7 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             batch.events.retain(|(_, event)| match event {
                 Event::Idle { .. } => true,
                 Event::End => false,
-                Event::Privilege(_) | Event::SideBand { .. } | Event::Region(_) => first,
+                Event::Privilege(_)
+                | Event::SideBand { .. }
+                | Event::Region(_)
+                | Event::RegionAnew => first,
             });
             if !first {
                 batch.facts.clear();

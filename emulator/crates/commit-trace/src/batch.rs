@@ -19,8 +19,10 @@ pub enum Event {
         /// Payload, little-endian.
         bytes: Vec<u8>,
     },
-    /// A trigger instruction: the region of interest starts (`true`) or stops.
+    /// The region of interest starts (`true`) or stops.
     Region(bool),
+    /// The region of interest starts here and nowhere before: what was marked until now is no part of it.
+    RegionAnew,
     /// The run ends here: the last record's commit cycle is the run's last cycle.
     End,
 }

@@ -146,6 +146,7 @@ impl SyntheticCore {
                 let bytes = [bytes, vec![b'a' + pid as u8; 16]].concat();
                 sink.event(self.commit, Event::SideBand { kind: 1, bytes });
             }
+            252 if word & 31 == 31 => sink.event(self.commit, Event::RegionAnew),
             252 => sink.event(self.commit, Event::Region(word & 3 != 0)),
             _ => {}
         }

@@ -346,10 +346,6 @@ pub trait TimingModel {
 
     /// Privilege changed (trap or return) by the instruction just retired or the interrupt just taken.
     fn privilege(&mut self, privilege: Privilege);
-
-    /// The instruction just retired was a trigger: the region of interest starts (`addi x0, x1, 0`) or
-    /// stops (`addi x0, x2, 0`).
-    fn region(&mut self, _start: bool) {}
 }
 
 /// No timing: one instruction is one cycle, counted by the hart.

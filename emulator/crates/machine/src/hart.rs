@@ -16,9 +16,7 @@ use std::rc::Rc;
 
 use snapshot::{Archive, Snapshot};
 
-use isa::{
-    Executed, Extension, Extensions, MemAccess, Operand, Privilege, Reg, StaticId, TimingModel,
-};
+use isa::{Executed, Extension, Extensions, MemAccess, Operand, Privilege, Reg, StaticId};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
@@ -30,7 +28,7 @@ use crate::{Bus, RAM_BASE};
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
-pub use run::{Limit, RunExit};
+pub use run::{Limit, Mark, RunExit};
 pub(crate) use timed::{Accesses, RunBuffer, RunLength};
 pub use together::{run_timed_together, run_together};
 
@@ -122,8 +120,8 @@ pub struct Hart {
     pub(crate) waiting: bool,
     /// Runs end at region triggers.
     pub(crate) stop_at_regions: bool,
-    /// The last region trigger started a region.
-    pub(crate) region_started: bool,
+    /// Number of the last [`Mark`] at which a run had to end.
+    pub(crate) last_mark: u8,
     pub(crate) csrs: Csrs,
     pub(crate) pmp: Pmp,
     pub(crate) counters: Counters,
@@ -172,7 +170,7 @@ impl Snapshot for Hart {
             due,
             timed,
             waiting,
-            region_started,
+            last_mark,
             csrs,
             pmp,
             counters,
@@ -225,7 +223,7 @@ impl Snapshot for Hart {
         due.snapshot(archive)?;
         timed.snapshot(archive)?;
         waiting.snapshot(archive)?;
-        region_started.snapshot(archive)?;
+        last_mark.snapshot(archive)?;
         csrs.snapshot(archive)?;
         pmp.snapshot(archive)?;
         counters.snapshot(archive)?;
@@ -283,7 +281,7 @@ impl Hart {
             timed: false,
             waiting: false,
             stop_at_regions: false,
-            region_started: false,
+            last_mark: 0,
             csrs: Csrs::new(),
             pmp: Pmp::new(),
             counters: Counters::new(),
@@ -392,16 +390,15 @@ impl Hart {
         self.adopt_guest_tag();
     }
 
-    /// Lets runs end with [`RunExit::Region`] after each region trigger, so that the caller can go
-    /// on in another mode. Off at reset.
+    /// Lets runs end with [`RunExit::Region`] after each [`Mark`], so that the caller can note it and go
+    /// on in another mode. Off at reset: then marks have no effect.
     pub fn stop_at_regions(&mut self, stop: bool) {
         self.stop_at_regions = stop;
     }
 
     /// A region trigger was executed.
-    pub(crate) fn region<T: TimingModel>(&mut self, env: &mut Env<'_, T>, start: bool) {
-        env.timing.region(start);
-        self.region_started = start;
+    pub(crate) fn region(&mut self, mark: Mark) {
+        self.last_mark = mark.number();
         if self.stop_at_regions {
             self.afterwards(after::REGION);
         }

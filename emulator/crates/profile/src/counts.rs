@@ -84,7 +84,7 @@ impl From<Packed> for Counts {
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
 
 /// Sums by owner (a process), instruction and `BITS` more bits (what for). Those of owners that do not run are packed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OwnedTally<const BITS: u32> {
     /// Keys: what for, above the instruction, whose low bits tell most apart; then the owner.
     hot: Tally,

@@ -8,7 +8,7 @@ use crate::tables::Tables;
 
 /// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with an entry of the most usual
 /// for each instruction of the present owner beside it, one step from the instruction's number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DenseTally<const BITS: u32, T = [Sum<BITS>; 2]> {
     /// Per owner and instruction.
     pub(crate) first: Tables<T>,

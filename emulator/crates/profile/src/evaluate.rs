@@ -1,5 +1,6 @@
 //! One pass over a stream: the Oracle and every sampler.
 
+mod anew;
 mod details;
 mod owners;
 
@@ -20,6 +21,7 @@ use crate::{
     ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
+use anew::Asked;
 use details::{CallStacks, Details};
 use owners::owners;
 
@@ -29,7 +31,7 @@ pub enum Region {
     /// All of them.
     #[default]
     Whole,
-    /// Those between the guest's trigger instructions ([`Event::Region`]).
+    /// Those between the marks that count ([`Event::Region`], [`Event::RegionAnew`]).
     Marked,
 }
 
@@ -47,17 +49,7 @@ pub struct Evaluator {
 impl Evaluator {
     /// An evaluator of the given samplers. Equal schedules share a clock if their filters are equal too.
     pub fn new(samplers: &[Sampler], region: Region) -> Self {
-        let mut views: Vec<View> = Vec::new();
-        for (position, sampler) in samplers.iter().enumerate() {
-            let known = views
-                .iter()
-                .position(|view| *view.filter() == sampler.filter);
-            let at = known.unwrap_or_else(|| {
-                views.push(View::new(sampler.filter.clone()));
-                views.len() - 1
-            });
-            views[at].add(position, sampler.clone());
-        }
+        let views = anew::views(samplers);
         let mut run = Run {
             only_marked: region == Region::Marked,
             profiling: region == Region::Whole,
@@ -70,6 +62,10 @@ impl Evaluator {
             by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
             by_mark: views.iter().any(|view| view.filter().marked),
             views,
+            asked: Asked::default(),
+            marked_before: None,
+            beginnings: 0,
+            samplers: samplers.to_vec(),
             next_due: 0,
             next_look: 0,
             by_blocks: true,
@@ -95,6 +91,7 @@ impl Evaluator {
     /// Keeps every single sample from now on ([`SamplerResult::log`]), not only their sums.
     pub fn keep_samples(mut self) -> Self {
         self.run.views.iter_mut().for_each(View::keep_samples);
+        self.run.asked.samples = true;
         self
     }
 
@@ -106,6 +103,7 @@ impl Evaluator {
         for view in &mut self.run.views {
             view.in_detail();
         }
+        self.run.asked.width = Some(width);
         self
     }
 
@@ -199,6 +197,11 @@ impl Evaluator {
         )
     }
 
+    /// How often the region has begun anew: what was taken before is no part of it.
+    pub(crate) fn beginnings(&self) -> u32 {
+        self.run.beginnings
+    }
+
     /// Idle cycles so far.
     pub(crate) fn idle(&self) -> u64 {
         self.run.idle
@@ -249,7 +252,7 @@ impl Evaluator {
             stacks,
             contexts,
             by_context,
-            marked: run.by_mark.then_some(marked),
+            marked: { run.by_mark }.then(|| anew::since(marked, run.marked_before)),
             samplers: results,
             facts: run.facts,
             first_use: run.first_use,
@@ -296,6 +299,11 @@ struct Run {
     by_privilege: bool,
     by_mark: bool,
     views: Vec<View>,
+    samplers: Vec<Sampler>,
+    asked: Asked,
+    /// What was marked before the region began anew, if more than the marked is profiled.
+    marked_before: Option<Profile>,
+    beginnings: u32,
     /// The profiled cycle in which some view must be shown the span; 0: a sample is pending.
     next_due: u64,
     /// The same, but samples that wait for nothing but a record do not count.
@@ -561,6 +569,7 @@ impl SpanSink for Run {
                     details.select(self.process);
                 }
             }
+            Event::RegionAnew => self.begin_anew(),
             Event::Region(inside) => {
                 self.marked = *inside;
                 if self.only_marked {

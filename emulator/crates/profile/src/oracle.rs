@@ -44,7 +44,7 @@ const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
 ///
 /// Execution is apart from the rest: it is what nearly every instruction adds to, and a cache line should hold eight
 /// of it. Stalls are counted for the top-down method and for TEA's reference, too.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
     /// Two for each process: outside the trigger instructions, and between them. Units, and above [`UNIT_BITS`] how often
     /// the instruction committed, if that is counted.

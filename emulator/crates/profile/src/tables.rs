@@ -6,7 +6,7 @@ use crate::paged::{PAGE_BITS, Paged};
 
 /// The table in use is one step from an instruction's number to its count: what nearly every instruction of a stream adds
 /// to must cost little, and where code jumps is what a host foresees worst.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tables<T> {
     tables: Vec<Paged<T>>,
     /// What is counted now: always a valid index after [`Tables::select`].

@@ -19,7 +19,7 @@ struct Line([(u64, u64); LINE]);
 
 /// Sums per key: a hash table, half full at most. What finds its place taken goes elsewhere in its line, or else to
 /// the next one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tally {
     /// As many as a power of two.
     lines: Box<[Line]>,

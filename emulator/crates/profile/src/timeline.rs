@@ -28,6 +28,8 @@ pub struct Timeline {
     width: u64,
     idle: u64,
     start: Option<u64>,
+    /// The region's beginnings that were seen: see [`commit_trace::Event::RegionAnew`].
+    beginnings: u32,
     windows: Vec<Window>,
 }
 
@@ -39,6 +41,7 @@ impl Timeline {
             width,
             idle: 0,
             start: None,
+            beginnings: 0,
             windows: Vec::new(),
         }
     }
@@ -56,6 +59,11 @@ impl Timeline {
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
         self.oracle.batch(batch)?;
         let start = *self.start.get_or_insert(batch.start_cycle);
+        if self.beginnings != self.oracle.beginnings() {
+            self.beginnings = self.oracle.beginnings();
+            self.windows.clear();
+            self.idle = 0;
+        }
         if self.oracle.cycle() - start >= self.width {
             self.cut();
         }

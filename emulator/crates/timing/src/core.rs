@@ -1,6 +1,6 @@
 //! The core: the half that follows the path and the half that keeps time, one after the other.
 
-use commit_trace::CommitSink;
+use commit_trace::{CommitSink, Event};
 use isa::{
     DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, StaticId, StaticInst, TimingModel,
 };
@@ -82,6 +82,14 @@ impl<S> Core<S> {
     }
 }
 
+impl<S: CommitSink> Core<S> {
+    /// Notes in the stream, after what has committed, that the region of interest starts, stops or begins anew: between
+    /// runs, by whoever knows what the programs' marks mean.
+    pub fn region(&mut self, event: Event) {
+        self.pipeline.event(event);
+    }
+}
+
 // What is followed is of one call.
 snapshot::snapshot!(Core<S> { path, pipeline } keeps { followed });
 
@@ -151,10 +159,6 @@ impl<S: CommitSink> TimingModel for Core<S> {
     fn flush_tlb(&mut self) {
         self.path.flush_tlb();
         self.pipeline.flush_tlb();
-    }
-
-    fn region(&mut self, start: bool) {
-        self.pipeline.region(start);
     }
 
     fn privilege(&mut self, privilege: Privilege) {

@@ -358,9 +358,9 @@ impl<S: CommitSink> Pipeline<S> {
         self.lsu.flush_tlb();
     }
 
-    /// The region of interest starts or stops.
-    pub fn region(&mut self, start: bool) {
-        self.sink.event(self.window.committed, Event::Region(start));
+    /// Something that the stream is to say at this place, after all that has committed.
+    pub fn event(&mut self, event: Event) {
+        self.sink.event(self.window.committed, event);
     }
 
     /// The privilege changed.

@@ -81,6 +81,7 @@ pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Even
             out.extend(bytes);
         }
         Event::Region(inside) => out.extend([REGION, u8::from(*inside)]),
+        Event::RegionAnew => out.extend([REGION, 2]),
         Event::End => out.push(END),
     }
 }
@@ -103,6 +104,7 @@ pub(super) fn take_event(input: &mut Cursor<'_>, before: u32) -> Option<(u32, Ev
         REGION => match input.byte()? {
             0 => Event::Region(false),
             1 => Event::Region(true),
+            2 => Event::RegionAnew,
             _ => return None,
         },
         END => Event::End,

@@ -201,7 +201,7 @@ impl<R: Read + Seek> TraceReader<R> {
                     match event {
                         Event::SideBand { .. } => side_band.push(event),
                         Event::Privilege(_) => privilege = Some(event),
-                        Event::Region(_) => region = Some(event),
+                        Event::Region(_) | Event::RegionAnew => region = Some(event),
                         Event::Idle { .. } | Event::End => {}
                     }
                 }

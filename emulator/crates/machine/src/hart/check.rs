@@ -2,7 +2,7 @@
 
 use isa::{Interrupt, PerfEvent, TimingModel};
 
-use super::{Env, Hart, RunExit, after};
+use super::{Env, Hart, Mark, RunExit, after};
 use crate::Bus;
 use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
@@ -178,8 +178,10 @@ impl Hart {
         if after & after::INTERRUPTS != 0 {
             self.due = 0;
         }
-        if after & after::REGION != 0 {
-            return Some(RunExit::Region(self.region_started));
+        if after & after::REGION != 0
+            && let Some(mark) = Mark::of(self.last_mark)
+        {
+            return Some(RunExit::Region(mark));
         }
         if after & after::DEBUG != 0
             && let Some(exit) = self.debug_exit()

@@ -49,9 +49,8 @@ pub enum RunExit {
     Limit,
     /// The guest ended it.
     Exit(Exit),
-    /// A region trigger was executed, and [`Hart::stop_at_regions`] is on: `true` if the region
-    /// starts.
-    Region(bool),
+    /// A [`Mark`] was executed, and [`Hart::stop_at_regions`] is on.
+    Region(Mark),
     /// The guest mounts the shared folder: it has not looked into it yet.
     Mount,
     /// A breakpoint or a watchpoint was met.
@@ -161,19 +160,53 @@ impl FetchPage {
     }
 }
 
-/// The slot of a region trigger (`addi x0, x1, 0` starts, `addi x0, x2, 0` stops) holds an illegal
-/// operation of the ordinary class: its execution leads to the slow path, and no other `addi` has
-/// to look.
+/// What a region trigger says: `addi x0, xN, 0`, an instruction without an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A program's region of interest starts (N = 1, as FireSim has it).
+    Start,
+    /// It stops (N = 2).
+    Stop,
+    /// The run's command starts (N = 3).
+    CommandStart,
+    /// It has ended (N = 4).
+    CommandStop,
+}
+
+impl Mark {
+    /// N.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Start => 1,
+            Self::Stop => 2,
+            Self::CommandStart => 3,
+            Self::CommandStop => 4,
+        }
+    }
+
+    pub(crate) const fn of(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Start,
+            2 => Self::Stop,
+            3 => Self::CommandStart,
+            4 => Self::CommandStop,
+            _ => return None,
+        })
+    }
+}
+
+/// The slot of a [`Mark`] holds an illegal operation of the ordinary class: its execution leads to the slow path, and no
+/// other `addi` has to look.
 pub(crate) fn mark_trigger(inst: &mut DecodedInst) {
-    const START: u32 = 0x0000_8013;
-    const STOP: u32 = 0x0001_0013;
-    if inst.raw == START || inst.raw == STOP {
+    const ADDI: u32 = 0x13;
+    const RS1: u32 = 15;
+    if inst.raw & !(31 << RS1) == ADDI && Mark::of((inst.raw >> RS1) as u8).is_some() {
         inst.op = Op::Illegal;
     }
 }
 
-/// `Some(true)` for the instruction that starts a region, `Some(false)` for the one that stops it.
-pub(crate) fn trigger(inst: &DecodedInst) -> Option<bool> {
+/// The mark that an instruction is.
+pub(crate) fn trigger(inst: &DecodedInst) -> Option<Mark> {
     let marked = inst.op == Op::Illegal && inst.class == InstClass::IntAlu;
-    marked.then_some(inst.rs1 == 1)
+    marked.then_some(Mark::of(inst.rs1)).flatten()
 }

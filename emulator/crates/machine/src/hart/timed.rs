@@ -412,8 +412,8 @@ impl Hart {
         if hart.in_turns && hart.executed.inst.class.serialises() {
             hart.alone_until = env.timing.now();
         }
-        if let Some(start) = region {
-            hart.region(env, start);
+        if let Some(mark) = region {
+            hart.region(mark);
         }
         next
     }

@@ -155,8 +155,8 @@ impl Hart {
         };
         let next = match (result, trigger(&inst)) {
             (Ok(next), _) => next,
-            (Err(_), Some(start)) => {
-                self.region(env, start);
+            (Err(_), Some(mark)) => {
+                self.region(mark);
                 at.pc.wrapping_add(4)
             }
             (Err(trap), None) => self.trap(trap, at.pc),

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::oracle::UNITS_PER_CYCLE;
-use crate::{Component, Filter, Privilege, Profiler, Schedule, profile_error, sampling_error};
+use crate::{
+    Component, Filter, Privilege, Profiler, Schedule, Timeline, profile_error, sampling_error,
+};
 
 fn evaluate(batches: &[Batch], samplers: &[Sampler], region: Region) -> Evaluation {
     let mut evaluator = Evaluator::new(samplers, region);
@@ -99,6 +101,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         (0..8u8, prop::collection::vec(any::<u8>(), 0..80))
             .prop_map(|(kind, bytes)| Event::SideBand { kind, bytes }),
         any::<bool>().prop_map(Event::Region),
+        Just(Event::RegionAnew),
         Just(Event::End),
     ]
 }
@@ -166,6 +169,55 @@ proptest! {
         let evaluation = evaluate(&batches, &samplers(period, 1), Region::Marked);
         check(&evaluation)?;
         prop_assert!(evaluation.cycles <= evaluation.stream_cycles);
+    }
+
+    #[test]
+    fn a_region_that_begins_anew_is_as_if_there_had_been_none_before(
+        words in prop::collection::vec(any::<u32>(), 1..600),
+        width in 1..=8usize,
+        period in 1..200u64,
+        first in any::<prop::sample::Index>(),
+        anew in any::<prop::sample::Index>(),
+    ) {
+        // The synthetic stream's own marks (252) make place for ours.
+        let words: Vec<u32> = words.iter().map(|word| word & !(4 << 24)).collect();
+        let mut batches = synthetic::batches(&words, width);
+        let marked = |batches: &mut [Batch], at: &prop::sample::Index, event: Event| {
+            let number = at.index(batches.len());
+            batches[number].events.insert(0, (0, event));
+        };
+        marked(&mut batches, &anew, Event::Region(true));
+        let alone = batches.clone();
+        batches.iter_mut().flat_map(|batch| &mut batch.events).for_each(|(_, event)| {
+            if *event == Event::Region(true) {
+                *event = Event::RegionAnew;
+            }
+        });
+        let earlier = first.index(anew.index(batches.len()) + 1);
+        batches[earlier].events.insert(0, (0, Event::Region(true)));
+
+        let mut samplers = samplers(period, 1);
+        for region in [Region::Marked, Region::Whole] {
+            for sampler in &mut samplers {
+                sampler.filter.marked = region == Region::Whole;
+            }
+            let of = |batches: &[Batch]| {
+                let mut evaluator = Evaluator::new(&samplers, region).keep_samples();
+                if region == Region::Marked {
+                    evaluator = evaluator.in_detail(4).with_call_stacks();
+                }
+                batches.iter().for_each(|batch| evaluator.batch(batch).unwrap());
+                evaluator.finish()
+            };
+            let (anew, alone) = (of(&batches), of(&alone));
+            prop_assert_eq!(&anew.samplers, &alone.samplers);
+            prop_assert_eq!(anew, alone);
+        }
+        let mut timeline = Timeline::new(Region::Marked, 50);
+        batches.iter().for_each(|batch| timeline.batch(batch).unwrap());
+        let cycles: u64 = timeline.finish().iter().flat_map(|w| &w.weights).map(|w| w.2).sum();
+        let alone = evaluate(&alone, &[], Region::Marked);
+        prop_assert_eq!(cycles, alone.oracle.total());
     }
 }
 

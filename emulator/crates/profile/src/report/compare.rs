@@ -4,6 +4,8 @@
 //! function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
 //! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts as
 //! without cycles there.
+//!
+//! Of several harts the rows of all are added up. Processes that are called differently can be said to be the same.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -107,7 +109,18 @@ pub struct Comparison {
     pub functions: Vec<Change>,
     /// The instructions that either report names.
     pub instructions: Vec<Change>,
+    /// Harts of each run, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harts: Option<(usize, usize)>,
+    /// Processes that took much time in one run and are not in the other: the same under another name, perhaps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<(String, String)>,
 }
+
+/// Two processes that each take this share of their run's cycles may be one that was renamed.
+const MUCH: f64 = 0.05;
+/// Characters of a process's name that the kernel keeps.
+const NAME_MAX: usize = 15;
 
 type Key = (String, String, String);
 
@@ -151,27 +164,42 @@ impl Changes {
 }
 
 impl Comparison {
-    /// Compares two runs.
-    pub fn new(before: &Run, after: &Run) -> Self {
+    /// Compares two runs, each by the reports of its harts; `map`: the names of processes before, and what they are
+    /// called after.
+    ///
+    /// # Errors
+    /// If a name of `map` is not that of a process.
+    pub fn new(before: &[Run], after: &[Run], map: &[(String, String)]) -> Result<Self, String> {
+        let map: Vec<_> = map
+            .iter()
+            .map(|(old, new)| Ok((known(old, before)?, known(new, after)?)))
+            .collect::<Result<_, String>>()?;
         let mut processes = Changes::default();
         let mut functions = Changes::default();
         let mut instructions = Changes::default();
-        for (run, sign) in [(before, -1.0), (after, 1.0)] {
+        let before_it = before.iter().map(|run| (run, -1.0));
+        for (run, sign) in before_it.chain(after.iter().map(|run| (run, 1.0))) {
+            let today = |name: &str| match sign < 0.0 {
+                true => now(name, &map),
+                false => name.to_owned(),
+            };
             // Shares are those of the process.
             let total = |process: usize| run.processes.get(process).map_or(0.0, |p| p.cycles);
             let name = |process: usize| {
-                { run.processes.get(process) }
-                    .map_or("", |p| &p.name)
-                    .to_owned()
+                { run.processes.get(process) }.map_or_else(String::new, |p| today(&p.name))
             };
             for process in &run.processes {
                 let stack = process.stack.iter().map(|share| share * process.cycles);
-                let key = (process.name.clone(), String::new(), String::new());
+                let key = (today(&process.name), String::new(), String::new());
                 processes.add(key, "", process.cycles, stack, sign);
             }
             for row in &run.functions {
                 let module = run.modules.get(row.module).map_or("", |m| &m.path);
                 let stack = row.stack.iter().map(|share| share * total(row.process));
+                let module = match sign < 0.0 {
+                    true => &file_now(module, &map),
+                    false => module,
+                };
                 let key = (name(row.process), row.name.clone(), module.to_owned());
                 functions.add(key, module, row.cycles, stack, sign);
             }
@@ -183,14 +211,22 @@ impl Comparison {
                 instructions.add(key, place, row.cycles, stack, sign);
             }
         }
-        Self {
-            categories: after.categories.clone(),
-            before: before.totals,
-            after: after.totals,
-            processes: processes.ranked(),
+        let (totals_before, totals_after) = (Totals::of(before), Totals::of(after));
+        let processes = processes.ranked();
+        let much = |cycles: f64, totals: &Totals| cycles > MUCH * totals.cycles as f64;
+        let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
+        let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
+        let renamed = gone.zip(new);
+        Ok(Self {
+            categories: { after.first() }.map_or_else(Vec::new, |run| run.categories.clone()),
+            before: totals_before,
+            after: totals_after,
+            renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
+            harts: (before.len().max(after.len()) > 1).then_some((before.len(), after.len())),
+            processes,
             functions: functions.ranked(),
             instructions: instructions.ranked(),
-        }
+        })
     }
 
     /// As tables of at most `limit` rows each.
@@ -202,6 +238,20 @@ impl Comparison {
     }
 
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
+        if let Some((before, after)) = self.harts {
+            let harts = |n| {
+                if n == 1 {
+                    "one hart".into()
+                } else {
+                    format!("{n} harts")
+                }
+            };
+            let (before, after) = (harts(before), harts(after));
+            writeln!(
+                out,
+                "All harts together: {before} before, {after} after (--hart N: one of them)\n"
+            )?;
+        }
         writeln!(
             out,
             "{:22}{:>12}{:>12}{:>10}",
@@ -227,6 +277,12 @@ impl Comparison {
             ("Instruction", &self.instructions),
         ] {
             self.table(out, title, rows, limit)?;
+        }
+        if let Some((gone, new)) = &self.renamed {
+            writeln!(
+                out,
+                "\nProcesses are matched by name. If {gone} and {new} are the same program: --map {gone}={new}"
+            )?;
         }
         Ok(())
     }
@@ -284,6 +340,60 @@ impl Comparison {
     }
 }
 
+impl Totals {
+    fn of(harts: &[Run]) -> Self {
+        let sum = |of: fn(&Self) -> u64| harts.iter().map(|run| of(&run.totals)).sum();
+        Self {
+            cycles: sum(|totals| totals.cycles),
+            idle: sum(|totals| totals.idle),
+            instructions: sum(|totals| totals.instructions),
+        }
+    }
+}
+
+/// The name as the kernel has it, if a process of the runs is called so.
+fn known(name: &str, runs: &[Run]) -> Result<String, String> {
+    let names = || {
+        runs.iter()
+            .flat_map(|run| &run.processes)
+            .map(|p| p.name.as_str())
+    };
+    let kept = match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => &name[..end],
+        None => name,
+    };
+    if names().any(|known| known == kept) {
+        return Ok(kept.to_owned());
+    }
+    let mut known: Vec<&str> = names().filter(|name| *name != "all").collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(format!(
+        "expected one of the processes {}, found \"{name}\"",
+        known.join(", ")
+    ))
+}
+
+/// What a process is called after the change.
+fn now(name: &str, map: &[(String, String)]) -> String {
+    let renamed = map.iter().find(|(old, _)| old == name);
+    renamed.map_or(name, |(_, new)| new).to_owned()
+}
+
+/// What a module is called whose file has a process's name.
+fn file_now(path: &str, map: &[(String, String)]) -> String {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let is = |old: &str| match old.len() < NAME_MAX {
+        true => file == old,
+        false => file.starts_with(old),
+    };
+    match map.iter().find(|(old, _)| is(old)) {
+        Some((_, new)) if folder.is_empty() => new.clone(),
+        Some((_, new)) => format!("{folder}/{new}"),
+        None => path.to_owned(),
+    }
+}
+
 /// The relative change, in ten columns.
 fn relative(before: f64, after: f64) -> String {
     match (before > 0.0, after > 0.0) {
@@ -325,7 +435,8 @@ mod tests {
     #[test]
     fn a_run_equals_itself() {
         let run = run(3e6, Some(1e6));
-        let comparison = Comparison::new(&run, &run);
+        let run = [run];
+        let comparison = Comparison::new(&run, &run, &[]).unwrap();
         let all = comparison.functions.iter().chain(&comparison.instructions);
         assert!(
             all.chain(&comparison.processes)
@@ -336,7 +447,8 @@ mod tests {
 
     #[test]
     fn what_got_faster_and_why() {
-        let comparison = Comparison::new(&run(3e6, None), &run(1e6, Some(5e5)));
+        let (before, after) = ([run(3e6, None)], [run(1e6, Some(5e5))]);
+        let comparison = Comparison::new(&before, &after, &[]).unwrap();
         let [main, other] = &comparison.functions[..] else {
             panic!("two functions");
         };
@@ -364,5 +476,43 @@ mod tests {
             assert!(text.contains(part), "{part}:\n{text}");
         }
         assert!(!comparison.text(1).contains("a: other"));
+    }
+
+    #[test]
+    fn harts_are_added_up() {
+        let one = [run(3e6, Some(1e6))];
+        let two = [run(2e6, Some(1e6)), run(1e6, None)];
+        let comparison = Comparison::new(&one, &two, &[]).unwrap();
+        assert!({ comparison.functions.iter() }.all(|row| row.delta() == 0.0));
+        let all = { comparison.processes.iter() }.find(|row| row.process == "all");
+        assert_eq!(all.map(|row| (row.before, row.after)), Some((4e6, 4e6)));
+        let text = comparison.text(10);
+        assert!(text.contains("one hart before, 2 harts after"), "{text}");
+        assert_eq!(
+            (comparison.after.cycles, comparison.after.idle),
+            (4_000_014, 14)
+        );
+    }
+
+    #[test]
+    fn renamed_processes_are_matched_if_one_says_so() {
+        let before = [run(3e6, None)];
+        let mut after = run(1e6, None);
+        after.processes[1].name = "b".into();
+        after.modules[0].path = "/bin/b".into();
+        let after = [after];
+        let hint = "--map a=b";
+        let unmatched = Comparison::new(&before, &after, &[]).unwrap();
+        let text = unmatched.text(10);
+        assert!(text.contains(hint) && text.contains("gone"), "{text}");
+        let map = [("a".to_owned(), "b".to_owned())];
+        let matched = Comparison::new(&before, &after, &map).unwrap();
+        let [main] = &matched.functions[..] else {
+            panic!("one function: {:?}", matched.functions);
+        };
+        assert_eq!((main.before, main.after), (3e6, 1e6));
+        assert!(!matched.text(10).contains(hint));
+        let error = Comparison::new(&before, &before, &map).unwrap_err();
+        assert_eq!(error, "expected one of the processes a, found \"b\"");
     }
 }

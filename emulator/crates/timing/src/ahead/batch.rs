@@ -22,7 +22,6 @@ pub(super) enum Call {
     IdleUntil(u64),
     FlushTlb,
     Privilege(Privilege),
-    Region(bool),
 }
 
 /// What the hart waits for after a batch.
@@ -136,7 +135,6 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::IdleUntil(cycle) => pipeline.idle_until(cycle),
                 Call::FlushTlb => pipeline.flush_tlb(),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
-                Call::Region(start) => pipeline.region(start),
             }
         }
         let count = match batch.question {

@@ -297,8 +297,4 @@ impl TimingModel for Ahead<'_> {
             queue.ask();
         }
     }
-
-    fn region(&mut self, start: bool) {
-        self.0.get_mut().note(Call::Region(start));
-    }
 }

@@ -92,10 +92,12 @@ pub const MRET: u32 = 0x3020_0073;
 pub const SRET: u32 = 0x1020_0073;
 pub const WFI: u32 = 0x1050_0073;
 pub const SFENCE_VMA: u32 = 0x1200_0073;
-/// `addi x0, x1, 0`.
+/// `addi x0, x1, 0`, `addi x0, x2, 0`: a program's region of interest.
 pub const REGION_START: u32 = 0x0000_8013;
-/// `addi x0, x2, 0`.
 pub const REGION_STOP: u32 = 0x0001_0013;
+/// `addi x0, x3, 0`, `addi x0, x4, 0`: the run's command.
+pub const COMMAND_START: u32 = 0x0001_8013;
+pub const COMMAND_STOP: u32 = 0x0002_0013;
 
 /// An FP operation on registers of 7 and 8 into those of 5; `funct7` has the format, `funct3` the rounding mode.
 pub fn fp(funct7: u32, rs2: u32, funct3: u32) -> u32 {

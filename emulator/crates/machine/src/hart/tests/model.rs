@@ -11,7 +11,6 @@ pub struct Model {
     pub defined: Vec<StaticInst>,
     pub retired: Vec<Executed>,
     pub interrupts: Vec<(u64, u64)>,
-    pub regions: Vec<bool>,
     pub flushes: u32,
     privilege: Privilege,
     fetched: Option<(StaticId, u64)>,
@@ -31,7 +30,6 @@ impl Model {
             defined: Vec::new(),
             retired: Vec::new(),
             interrupts: Vec::new(),
-            regions: Vec::new(),
             flushes: 0,
             privilege: Privilege::Machine,
             fetched: None,
@@ -110,10 +108,6 @@ impl TimingModel for Model {
 
     fn privilege(&mut self, privilege: Privilege) {
         self.privilege = privilege;
-    }
-
-    fn region(&mut self, start: bool) {
-        self.regions.push(start);
     }
 }
 
@@ -221,9 +215,5 @@ impl TimingModel for InRuns {
 
     fn privilege(&mut self, privilege: Privilege) {
         self.model.privilege(privilege);
-    }
-
-    fn region(&mut self, start: bool) {
-        self.model.region(start);
     }
 }

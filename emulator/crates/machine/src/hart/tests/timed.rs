@@ -6,7 +6,7 @@ use super::Machine;
 use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
-use crate::{CLINT_BASE, Limit, RAM_BASE, RunExit};
+use crate::{CLINT_BASE, Limit, Mark, RAM_BASE, RunExit};
 
 impl Machine {
     fn timed(&mut self, model: &mut Model, instructions: u64) -> RunExit {
@@ -203,7 +203,6 @@ fn region_triggers_retire_like_any_addi() {
     let program = [REGION_START, addi(1, 0, 1), REGION_STOP, addi(0, 0, 0)];
     let (mut machine, mut model) = (Machine::new(&program), Model::new());
     machine.timed(&mut model, 4);
-    assert_eq!(model.regions, [true, false]);
     assert!(model.retired.iter().all(|e| e.trap.is_none()));
     assert_eq!(model.defined[0].inst.op, isa::Op::Addi);
     assert_eq!(
@@ -225,14 +224,26 @@ fn runs_can_end_at_region_triggers() {
         REGION_START,
         addi(1, 0, 1),
         REGION_STOP,
+        COMMAND_START,
+        COMMAND_STOP,
+        // No marks: another register, a number, a destination, and none at all.
+        0x0002_8013,
+        0x0010_8013,
+        0x0000_8093,
         addi(0, 0, 0),
     ];
     let (mut machine, mut model) = (Machine::new(&program), Model::new());
     machine.hart.stop_at_regions(true);
-    assert_eq!(machine.steps(5), RunExit::Region(true));
-    assert_eq!(machine.timed(&mut model, 5), RunExit::Region(false));
+    assert_eq!(machine.steps(5), RunExit::Region(Mark::Start));
+    assert_eq!(machine.timed(&mut model, 5), RunExit::Region(Mark::Stop));
     assert_eq!((machine.hart.instructions(), model.retired.len()), (4, 2));
-    assert_eq!(machine.steps(1), RunExit::Limit);
+    assert_eq!(machine.steps(5), RunExit::Region(Mark::CommandStart));
+    assert_eq!(
+        machine.timed(&mut model, 5),
+        RunExit::Region(Mark::CommandStop)
+    );
+    assert_eq!(machine.steps(4), RunExit::Limit);
+    assert_eq!(machine.hart.instructions(), 10);
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! The region begins anew: a program's own marks narrow what was taken for the region until then.
+
+use super::Run;
+use super::details::Details;
+use crate::calls::ContextTally;
+use crate::oracle::Oracle;
+use crate::view::View;
+use crate::{Profile, Sampler};
+
+/// What an evaluator was asked for beside profiles.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked {
+    pub samples: bool,
+    /// Of the core, if details are asked for.
+    pub width: Option<u32>,
+}
+
+/// A view for each filter of the samplers.
+pub(super) fn views(samplers: &[Sampler]) -> Vec<View> {
+    let mut views: Vec<View> = Vec::new();
+    for (position, sampler) in samplers.iter().enumerate() {
+        let known = { views.iter() }.position(|view| *view.filter() == sampler.filter);
+        let at = known.unwrap_or_else(|| {
+            views.push(View::new(sampler.filter.clone()));
+            views.len() - 1
+        });
+        views[at].add(position, sampler.clone());
+    }
+    views
+}
+
+/// What was marked after the region began anew, of all that was marked.
+pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
+    let Some(before) = before else {
+        return marked;
+    };
+    let mut since = Profile::new(marked.units_per_cycle());
+    for (process, inst, units) in marked.iter() {
+        let units = units - before.weight(process, inst);
+        if units > 0 {
+            since.add(process, inst, units);
+        }
+    }
+    since
+}
+
+impl Run {
+    /// Forgets what was counted of the region so far. What the stream is about stays: processes, instructions, calls.
+    pub(super) fn begin_anew(&mut self) {
+        self.marked = true;
+        for (view, fresh) in { self.views.iter_mut() }.zip(views(&self.samplers)) {
+            if self.only_marked || view.filter().marked {
+                *view = fresh;
+                self.asked.of(view, self.stacks.is_some());
+            }
+        }
+        if !self.only_marked {
+            if self.by_mark {
+                self.marked_before = Some(self.oracle.clone().finish().marked);
+            }
+            return;
+        }
+        self.profiling = true;
+        self.beginnings = self.beginnings.saturating_add(1);
+        (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
+        self.oracle = Oracle::new();
+        if let Some(width) = self.asked.width {
+            self.oracle.count_commits();
+            let mut details = Details::new(width);
+            details.select(self.process);
+            self.details = Some(Box::new(details));
+        }
+        if let Some(stacks) = &mut self.stacks {
+            stacks.oracle = ContextTally::default();
+        }
+    }
+}
+
+impl Asked {
+    fn of(self, view: &mut View, call_stacks: bool) {
+        if self.samples {
+            view.keep_samples();
+        }
+        if self.width.is_some() {
+            view.in_detail();
+        }
+        if call_stacks {
+            view.with_call_stacks();
+        }
+    }
+}

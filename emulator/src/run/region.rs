@@ -1,0 +1,272 @@
+//! The region of interest: what the marks of the command and of its programs mean together.
+
+use commit_trace::Event;
+use machine::Mark;
+use serde::Serialize;
+
+/// Stretches that run.json lists one by one; their sums have all.
+const LISTED: usize = 1000;
+
+/// Follows the marks of the machine, whichever hart or process executes them.
+///
+/// The command's region is open while it runs. The first start of a program in it narrows it: what was open until then is
+/// no part of it, and from then on only what lies between programs' starts and stops is, here and in later commands.
+/// Starts nest: each needs its stop. A stop before any start only leaves out what follows, until a start. What is still
+/// open ends with the command, and marks after that do not count.
+#[derive(Debug, Default)]
+pub struct Regions {
+    /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
+    commands: u32,
+    /// There has been one.
+    commanded: bool,
+    /// Programs' starts that have not met their stop.
+    depth: u32,
+    /// A program has said where its region starts or stops.
+    own: bool,
+    open: Option<Now>,
+    seen: Seen,
+}
+
+/// Where the run is: cycles of the first hart, instructions of all.
+pub type Now = (u64, u64);
+
+/// What became of it, for run.json.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Seen {
+    /// Stretches that are in the region.
+    pub count: u64,
+    /// Their cycles, as the first hart counts them.
+    pub cycles: u64,
+    /// Their instructions, of all harts.
+    pub instructions: u64,
+    /// A program's own marks narrowed it.
+    pub narrowed: bool,
+    /// Starts without a stop.
+    pub left_open: u32,
+    /// Stops that met no start.
+    pub stray_stops: u64,
+    /// The first thousand of the stretches.
+    pub each: Vec<Stretch>,
+}
+
+/// A stretch of the region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stretch {
+    /// Its cycles.
+    pub cycles: u64,
+    /// Its instructions.
+    pub instructions: u64,
+}
+
+impl Regions {
+    /// Takes a mark; what it changes, if anything.
+    pub fn take(&mut self, mark: Mark, now: Now) -> Option<Event> {
+        match mark {
+            Mark::CommandStart => {
+                self.commands = self.commands.saturating_add(1);
+                self.commanded = true;
+                match self.commands {
+                    1 if self.own => None,
+                    1 => self.start(now),
+                    _ => self.own_start(now),
+                }
+            }
+            Mark::CommandStop if self.commands == 1 => {
+                self.commands = 0;
+                self.seen.left_open = self.seen.left_open.saturating_add(self.depth);
+                self.depth = 0;
+                self.stop(now)
+            }
+            Mark::CommandStop if self.commands > 1 => {
+                self.commands -= 1;
+                self.own_stop(now)
+            }
+            Mark::CommandStop => None,
+            // The command is over.
+            _ if self.commanded && self.commands == 0 => None,
+            Mark::Start => self.own_start(now),
+            Mark::Stop => self.own_stop(now),
+        }
+    }
+
+    /// The run ends.
+    pub fn end(mut self, now: Now) -> Seen {
+        self.seen.left_open = self.seen.left_open.saturating_add(self.depth);
+        self.stop(now);
+        self.seen
+    }
+
+    fn own_start(&mut self, now: Now) -> Option<Event> {
+        let own = std::mem::replace(&mut self.own, true);
+        self.depth = self.depth.saturating_add(1);
+        if !own && self.open.is_some() {
+            self.seen = Seen {
+                narrowed: true,
+                ..Seen::default()
+            };
+            self.open = Some(now);
+            return Some(Event::RegionAnew);
+        }
+        self.start(now)
+    }
+
+    fn own_stop(&mut self, now: Now) -> Option<Event> {
+        if self.depth == 0 && (self.own || self.open.is_none()) {
+            self.seen.stray_stops += 1;
+            return None;
+        }
+        self.own = true;
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth > 0 { None } else { self.stop(now) }
+    }
+
+    fn start(&mut self, now: Now) -> Option<Event> {
+        if self.open.is_some() {
+            return None;
+        }
+        self.open = Some(now);
+        Some(Event::Region(true))
+    }
+
+    fn stop(&mut self, (cycles, instructions): Now) -> Option<Event> {
+        let (since, before) = self.open.take()?;
+        let stretch = Stretch {
+            cycles: cycles - since,
+            instructions: instructions - before,
+        };
+        self.seen.count += 1;
+        self.seen.cycles += stretch.cycles;
+        self.seen.instructions += stretch.instructions;
+        if self.seen.each.len() < LISTED {
+            self.seen.each.push(stretch);
+        }
+        Some(Event::Region(false))
+    }
+}
+
+impl Seen {
+    /// What a user should know of marks that do not go together.
+    pub fn warning(&self) -> Option<String> {
+        let many = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let mut parts = Vec::new();
+        if self.left_open > 0 {
+            let starts = many(self.left_open.into(), "start");
+            parts.push(format!(
+                "{starts} without a stop: open until the command's end"
+            ));
+        }
+        if self.stray_stops > 0 {
+            let stops = many(self.stray_stops, "stop");
+            parts.push(format!("{stops} without a start: no effect"));
+        }
+        (!parts.is_empty()).then(|| format!("the programs' region marks: {}", parts.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Mark::{CommandStart, CommandStop, Start, Stop};
+
+    /// Marks a hundred cycles apart: the cycle numbers at which the region is open at last, and what is said of it.
+    fn open(marks: &[Mark]) -> (Vec<(u64, u64)>, Seen) {
+        let (mut regions, mut since, mut open) = (Regions::default(), None, Vec::new());
+        let mut now = 0;
+        for mark in marks {
+            now += 100;
+            match regions.take(*mark, (now, 2 * now)) {
+                Some(Event::Region(true)) => assert!(since.replace(now).is_none()),
+                Some(Event::Region(false)) => open.push((since.take().unwrap(), now)),
+                Some(Event::RegionAnew) => {
+                    assert!(since.replace(now).is_some());
+                    open.clear();
+                }
+                Some(other) => panic!("{other:?}"),
+                None => {}
+            }
+        }
+        let end = now + 100;
+        open.extend(since.map(|since| (since, end)));
+        let seen = regions.end((end, 2 * end));
+        let cycles: u64 = open.iter().map(|(start, stop)| stop - start).sum();
+        assert_eq!((seen.count, seen.cycles), (open.len() as u64, cycles));
+        assert_eq!(seen.instructions, 2 * cycles);
+        let listed: Vec<u64> = seen.each.iter().map(|one| one.cycles).collect();
+        assert!(
+            listed
+                .into_iter()
+                .eq(open.iter().map(|(start, stop)| stop - start))
+        );
+        (open, seen)
+    }
+
+    #[test]
+    fn a_command_without_marks_is_the_region() {
+        let (open, seen) = open(&[CommandStart, CommandStop]);
+        assert_eq!(open, [(100, 200)]);
+        assert!(!seen.narrowed && seen.warning().is_none());
+    }
+
+    #[test]
+    fn a_programs_own_marks_narrow_the_command() {
+        let (open, seen) = open(&[CommandStart, Start, Stop, CommandStop]);
+        assert_eq!(open, [(200, 300)]);
+        assert!(seen.narrowed && seen.warning().is_none());
+    }
+
+    #[test]
+    fn repeated_marks_add_up_and_nested_ones_count_once() {
+        let (repeated, _) = open(&[CommandStart, Start, Stop, Start, Stop, CommandStop]);
+        assert_eq!(repeated, [(200, 300), (400, 500)]);
+        // Of two processes or harts just the same: open as long as one of them is.
+        let (nested, seen) = open(&[CommandStart, Start, Start, Stop, Stop, Start, Stop]);
+        assert_eq!(nested, [(200, 500), (600, 700)]);
+        assert_eq!(seen.warning(), None);
+    }
+
+    #[test]
+    fn a_stop_first_leaves_out_what_follows_until_a_start() {
+        let (open, seen) = open(&[CommandStart, Stop, Start, Stop, CommandStop]);
+        assert_eq!(open, [(100, 200), (300, 400)]);
+        assert!(!seen.narrowed && seen.warning().is_none());
+    }
+
+    #[test]
+    fn unbalanced_marks_are_told() {
+        let (left, seen) = open(&[CommandStart, Start, Start, Stop, CommandStop]);
+        assert_eq!(left, [(200, 500)]);
+        assert!(seen.warning().unwrap().contains("1 start without a stop"));
+        let (stray, seen) = open(&[CommandStart, Start, Stop, Stop, Stop, Start, CommandStop]);
+        assert_eq!(stray, [(200, 300), (600, 700)]);
+        let warning = seen.warning().unwrap();
+        assert!(warning.contains("2 stops without a start"), "{warning}");
+    }
+
+    #[test]
+    fn marks_after_the_command_and_stray_ends_do_not_count() {
+        let (over, seen) = open(&[CommandStart, CommandStop, Start, Stop, Start, CommandStop]);
+        assert_eq!(over, [(100, 200)]);
+        assert_eq!(seen.warning(), None);
+    }
+
+    #[test]
+    fn a_command_within_the_command_is_a_programs_mark() {
+        let marks = [CommandStart, CommandStart, CommandStop, CommandStop];
+        assert_eq!(open(&marks).0, [(200, 300)]);
+    }
+
+    #[test]
+    fn a_guest_without_tipsim_run_has_its_own_marks_alone() {
+        assert_eq!(open(&[Stop, Start, Stop, Stop]).0, [(200, 300)]);
+        // Once programs have marked, later commands are not the region either.
+        let later = [
+            CommandStart,
+            Start,
+            Stop,
+            CommandStop,
+            CommandStart,
+            CommandStop,
+        ];
+        assert_eq!(open(&later).0, [(200, 300)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! The folder that host and guest share while the run lasts.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::{bad_input, cannot_write};
+
+/// Removed with all that is in it, unless its content was collected.
+pub struct Share {
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl Share {
+    /// Makes it in the output folder, empty.
+    pub fn create(out: &Path) -> anyhow::Result<Self> {
+        let path = out.join("share");
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|e| cannot_write(&path, e))?;
+        Ok(Self { path })
+    }
+
+    /// Puts the host's files where the guest's command finds them.
+    pub fn give(&self, files: &[PathBuf]) -> anyhow::Result<()> {
+        for file in files {
+            let name = file
+                .file_name()
+                .ok_or_else(|| bad_input(file, "expected a file or folder with a name"))?;
+            copy(file, &self.path.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the host's files out of it again.
+    pub fn take_back(&self, files: &[PathBuf]) {
+        for name in files.iter().filter_map(|file| file.file_name()) {
+            let path = self.path.join(name);
+            // The guest may have removed or replaced it.
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
+    }
+
+    /// Moves what the guest left in it to the output directory. What cannot be moved stays where it is.
+    pub fn collect(self, out: &Path) -> anyhow::Result<()> {
+        let share = std::mem::ManuallyDrop::new(self);
+        for entry in std::fs::read_dir(&share.path)? {
+            let entry = entry?;
+            let to = out.join(entry.file_name());
+            if to.exists() {
+                let _ = std::fs::remove_file(&to);
+            }
+            std::fs::rename(entry.path(), &to).map_err(|e| cannot_write(&to, e))?;
+        }
+        std::fs::remove_dir(&share.path)?;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Copies a file, a link or a whole folder. What cannot be read and what cannot be written are told apart.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let read = |e| bad_input(from, e);
+    let write = |e| cannot_write(to, e);
+    let kind = std::fs::symlink_metadata(from).map_err(read)?.file_type();
+    if kind.is_symlink() {
+        let target = std::fs::read_link(from).map_err(read)?;
+        return std::os::unix::fs::symlink(target, to).map_err(write);
+    }
+    if !kind.is_dir() {
+        std::fs::File::open(from).map_err(read)?;
+        return std::fs::copy(from, to).map(|_| ()).map_err(write);
+    }
+    std::fs::create_dir(to).map_err(write)?;
+    for entry in std::fs::read_dir(from).map_err(read)? {
+        let entry = entry.map_err(read)?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}

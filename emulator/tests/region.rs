@@ -1,0 +1,168 @@
+//! A program's own marks narrow the command's region: in reports, in traces and for samplers, on any hart.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{guest, json, repo, scratch, stderr, stdout, succeed, tipsim};
+use serde_json::Value;
+
+/// Builds a program in which every function is a loop; `main` calls and marks.
+fn program(dir: &Path, main: &str) -> PathBuf {
+    let (source, elf) = (dir.join("marks.c"), dir.join("marks"));
+    let functions: String = ["prepare", "inner", "between", "nested", "teardown"]
+        .map(|name| {
+            format!(
+                "__attribute__((noinline)) static void {name}(void)\n\
+                 {{ for (int i = 0; i < 50000; i++) sum += i; }}\n"
+            )
+        })
+        .concat();
+    let text = format!(
+        "#include \"region.h\"\nstatic volatile long sum;\n{functions}\
+         int main(void)\n{{\n{main}\nreturn 0;\n}}\n"
+    );
+    std::fs::write(&source, text).unwrap();
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O1", "-g", "-static", "-Wno-unused-function", "-I"]);
+    gcc.arg(repo().join("guest-sw/tools"));
+    succeed(gcc.arg("-o").arg(&elf).arg(&source));
+    elf
+}
+
+/// Runs it as a spec says; run.json, and what was said on standard error.
+fn run(dir: &Path, spec: &str) -> (Value, String) {
+    let path = dir.join("spec.toml");
+    std::fs::write(&path, spec).unwrap();
+    let mut command = tipsim();
+    command
+        .arg("run")
+        .arg(&path)
+        .arg("--guest-dir")
+        .arg(guest());
+    let output = command.arg("--out").arg(dir.join("out")).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{}{said}", stdout(&output));
+    (json(&dir.join("out/run.json")), said)
+}
+
+/// The functions of the program that a report has, with their rows.
+fn functions(report: &Path) -> Vec<(String, Value)> {
+    let report = json(report);
+    let rows = report["functions"].as_array().unwrap().iter();
+    let own = rows.filter(|row| {
+        let module = row["module"].as_u64().unwrap() as usize;
+        let path = report["modules"][module]["path"].as_str();
+        path.is_some_and(|path| path.ends_with("/marks"))
+    });
+    own.map(|row| (row["name"].as_str().unwrap().to_owned(), row.clone()))
+        .collect()
+}
+
+fn has(functions: &[(String, Value)], name: &str) -> bool {
+    functions.iter().any(|(known, _)| known == name)
+}
+
+#[test]
+fn own_marks_narrow_the_region_repeated_and_nested() {
+    let dir = scratch("region-repeated");
+    program(
+        &dir,
+        "prepare();\n\
+         TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP();\n\
+         between();\n\
+         TIPSIM_REGION_START(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); nested(); TIPSIM_REGION_STOP();\n\
+         teardown();",
+    );
+    let spec = "[guest]\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+        files = [\"marks\"]\ncommand = \"./marks\"\n";
+    std::fs::create_dir(dir.join("out")).unwrap();
+    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
+    let (run, said) = run(&dir, spec);
+    assert!(!said.contains("region marks"), "{said}");
+    let regions = &run["regions"];
+    assert_eq!(
+        (&regions["count"], &regions["narrowed"]),
+        (&2.into(), &true.into())
+    );
+    let cycles = run["oracle_cycles"].as_u64().unwrap() + run["idle_cycles"].as_u64().unwrap();
+    assert_eq!(regions["cycles"], cycles);
+
+    let own = functions(&dir.join("out/report.json"));
+    for (name, expected) in [
+        ("inner", true),
+        ("nested", true),
+        ("prepare", false),
+        ("between", false),
+        ("teardown", false),
+    ] {
+        assert_eq!(has(&own, name), expected, "{name} of {own:?}");
+    }
+    // From the trace it is the same, with call stacks and over time.
+    let mut evaluate = tipsim();
+    evaluate.args(["trace", "evaluate", "--format", "json"]);
+    let again = succeed(evaluate.arg(dir.join("out/trace.tip")));
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["fingerprint"], run["fingerprint"]);
+    for (format, profiler) in [("folded", "oracle"), ("speedscope", "oracle")] {
+        let mut report = tipsim();
+        report.arg("report").arg(dir.join("out"));
+        let text = succeed(report.args(["--format", format, "--profiler", profiler]));
+        assert!(text.contains("inner") && text.contains("nested"), "{text}");
+        for outside in ["prepare", "between", "teardown"] {
+            assert!(!text.contains(outside), "{outside} in {text}");
+        }
+    }
+}
+
+#[test]
+fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
+    let dir = scratch("region-harts");
+    program(
+        &dir,
+        "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();",
+    );
+    let spec = "[guest]\nharts = 2\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+        files = [\"marks\"]\ncommand = \"taskset 2 ./marks; tipsim-region stop; tipsim-region start\"\n";
+    std::fs::create_dir(dir.join("out")).unwrap();
+    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
+    let (run, said) = run(&dir, spec);
+    assert!(
+        said.contains("1 start without a stop") && said.contains("1 stop without a start"),
+        "{said}"
+    );
+    let regions = &run["regions"];
+    assert_eq!(
+        (&regions["count"], &regions["stray_stops"]),
+        (&2.into(), &1.into())
+    );
+    let second = functions(&dir.join("out/hart1/report.json"));
+    assert!(has(&second, "inner") && !has(&second, "prepare") && !has(&second, "teardown"));
+    // The first hart was in the region for as long.
+    let first = json(&dir.join("out/report.json"));
+    assert_eq!(first["totals"]["cycles"], regions["cycles"]);
+}
+
+#[test]
+fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset() {
+    let dir = scratch("region-samplers");
+    program(
+        &dir,
+        "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();",
+    );
+    let spec = "[guest]\nsymbols = [\".\"]\n[run]\nfiles = [\"marks\"]\ncommand = \"./marks\"\n\
+        [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 97\n\
+        [[sampler]]\nprofiler = \"tip\"\nperiod = 101\nregion = \"command\"\n";
+    std::fs::create_dir(dir.join("out")).unwrap();
+    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
+    let (run, _) = run(&dir, spec);
+    assert_eq!(run["regions"]["count"], 1);
+    let own = functions(&dir.join("out/report.json"));
+    for name in ["prepare", "inner", "teardown"] {
+        let (_, row) = { own.iter() }.find(|(known, _)| known == name).unwrap();
+        assert!(row["cycles"].as_f64().unwrap() > 0.0, "{row}");
+        let marked = row["shares"]["tip@101:command"].as_f64().unwrap_or(0.0);
+        assert_eq!(marked > 0.0, name == "inner", "{row}");
+    }
+}
