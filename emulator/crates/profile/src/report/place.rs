@@ -2,7 +2,7 @@
 
 use commit_trace::InstFacts;
 
-use crate::symbolize::{BuildId, Place};
+use crate::symbolize::{BuildId, Code, Place};
 use crate::{Evaluation, Mapping, Process, ProcessId};
 
 /// `InstFacts::space` of untranslated and of global (kernel) addresses.
@@ -33,6 +33,10 @@ pub(crate) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFact
     }
     match mapping(evaluation, process, fact) {
         Some(mapping) => Place::File {
+            code: Some(Code {
+                raw: fact.raw,
+                len: fact.len,
+            }),
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
             offset: pc
