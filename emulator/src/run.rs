@@ -3,6 +3,7 @@
 mod boot;
 mod description;
 mod host;
+mod jit;
 mod laps;
 mod outcome;
 mod progress;
@@ -73,6 +74,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let _ = std::fs::remove_dir_all(&share);
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
+    jit::remove(&args.out);
     share_files(&plan.spec.run.files, &share)?;
     let command = share.join(COMMAND);
     if let Some(text) = &plan.spec.run.command {
@@ -80,6 +82,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         std::fs::write(&command, encoded + "\n").map_err(|e| bad_input(&command, e))?;
     }
     let outcome = simulate(&plan, args, &share, net, &stop)?;
+    jit::keep(&plan.spec.run.files, &share);
     unshare_files(&plan.spec.run.files, &share);
     let _ = std::fs::remove_file(&command);
     collect(&share, &args.out)?;

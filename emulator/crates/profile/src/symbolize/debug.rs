@@ -23,6 +23,8 @@ pub(super) struct Parts<'a> {
     pub file: &'a Path,
     /// What was not found, one sentence each, which name the file to hand in.
     missing: RefCell<Vec<String>>,
+    /// What is not as exact as it could be.
+    notes: RefCell<Vec<String>>,
 }
 
 /// What a file says of the one that it shares debug information with.
@@ -38,6 +40,7 @@ impl<'a> Parts<'a> {
             guest,
             file,
             missing: RefCell::default(),
+            notes: RefCell::default(),
         }
     }
 
@@ -48,8 +51,16 @@ impl<'a> Parts<'a> {
         }
     }
 
-    pub fn into_missing(self) -> Vec<String> {
-        self.missing.into_inner()
+    pub fn note(&self, what: &str) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.iter().any(|note| note == what) {
+            notes.push(what.to_owned());
+        }
+    }
+
+    /// What is missing, and what else is to be said.
+    pub fn into_words(self) -> (Vec<String>, Vec<String>) {
+        (self.missing.into_inner(), self.notes.into_inner())
     }
 
     /// What was stripped from a file, if it is kept in one of its own.
@@ -82,6 +93,10 @@ impl<'a> Parts<'a> {
                 "{} has checksum {found:08x}, expected {crc:08x}",
                 path.display()
             ));
+        }
+        if id.is_some() && elf.has_no_symbols() && refused.is_empty() {
+            // The build ID says more.
+            return None;
         }
         let of_id = id.map_or(String::new(), |id| format!(" (build ID {id})"));
         self.missing(missing(

@@ -2,18 +2,23 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Dwarf, DwarfPackage, EndianSlice, LittleEndian, Reader as _, Section as _, SectionId};
+use gimli::{
+    Dwarf, DwarfPackage, DwoId, EndianSlice, LittleEndian, Reader as _, Section as _, SectionId,
+};
 use typed_arena::Arena;
 
 use super::debug::{Parts, missing, shown};
 use super::elf::{self, Elf};
+use super::lengths;
 use super::name::demangle;
 use super::resolve::Interner;
 use super::symbols::{Frame, Source};
+use super::table::Table;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -38,6 +43,9 @@ pub(super) struct Lines<'a> {
     context: addr2line::Context<Reader<'a>>,
     parts: &'a Parts<'a>,
     memory: &'a Memory,
+    table: &'a Table<'a>,
+    /// Units of the program whose debug information is split, by what their files are known by.
+    skeletons: OnceCell<HashMap<DwoId, gimli::Unit<Reader<'a>>>>,
     /// Where the debug information is, if not in the program.
     debug: Option<PathBuf>,
     packages: OnceCell<Vec<DwarfPackage<Reader<'a>>>>,
@@ -53,6 +61,7 @@ impl<'a> Lines<'a> {
         debug: Option<PathBuf>,
         parts: &'a Parts<'a>,
         memory: &'a Memory,
+        table: &'a Table<'a>,
     ) -> Result<Option<Self>, gimli::Error> {
         let mut dwarf = load(elf, memory, |id| Some(id.name()));
         if dwarf.debug_info.reader().is_empty() {
@@ -74,6 +83,8 @@ impl<'a> Lines<'a> {
             context,
             parts,
             memory,
+            table,
+            skeletons: OnceCell::new(),
             debug,
             packages: OnceCell::new(),
             incomplete,
@@ -138,7 +149,7 @@ impl<'a> Lines<'a> {
             .find_map(|package| package.find_cu(wanted.dwo_id, &wanted.parent).ok()?);
         if let Some(found) = packed {
             check_depth(&found).ok()?;
-            return Some(found);
+            return Some(self.completed(found, wanted));
         }
         let text = |part: &Option<Reader<'a>>| {
             let bytes = part.as_ref().and_then(|part| part.to_slice().ok());
@@ -148,7 +159,7 @@ impl<'a> Lines<'a> {
         let mut refused = Vec::new();
         for path in self.parts.split_files(&folder, &name) {
             match self.open_split(&path, wanted) {
-                Some(found) => return Some(found),
+                Some(found) => return Some(self.completed(found, wanted)),
                 None => refused.push(format!("{} is of another build", path.display())),
             }
         }
@@ -177,6 +188,26 @@ impl<'a> Lines<'a> {
         Some(dwarf)
     }
 
+    /// With the lengths that the assembler lost.
+    fn completed(
+        &self,
+        mut split: Dwarf<Reader<'a>>,
+        wanted: &SplitDwarfLoad<Reader<'a>>,
+    ) -> Dwarf<Reader<'a>> {
+        let main = &wanted.parent;
+        let skeletons = self.skeletons.get_or_init(|| skeletons(main));
+        let completed = { skeletons.get(&wanted.dwo_id) }
+            .and_then(|unit| lengths::completed(&split, main, unit, self.table).ok()?);
+        if let Some(bytes) = completed {
+            split.debug_info = EndianSlice::new(self.memory.keep(bytes), LittleEndian).into();
+            self.parts.note(
+                "functions in its split debug information have no lengths (the assembler left them to the linker): where \
+                 inlined ones end was told by source lines",
+            );
+        }
+        split
+    }
+
     fn open_packages(&self) -> Vec<DwarfPackage<Reader<'a>>> {
         let open = |path: PathBuf| {
             let elf = Elf::parse(self.memory.keep(elf::read(&path).ok()?)).ok()?;
@@ -187,6 +218,19 @@ impl<'a> Lines<'a> {
         let files = self.parts.packages(self.debug.as_deref());
         files.into_iter().filter_map(open).collect()
     }
+}
+
+fn skeletons<'a>(main: &Dwarf<Reader<'a>>) -> HashMap<DwoId, gimli::Unit<Reader<'a>>> {
+    let mut found = HashMap::new();
+    let mut units = main.units();
+    while let Ok(Some(header)) = units.next() {
+        if let Ok(unit) = main.unit(header)
+            && let Some(id) = unit.dwo_id
+        {
+            found.insert(id, unit);
+        }
+    }
+    found
 }
 
 /// The sections of a file, decompressed.

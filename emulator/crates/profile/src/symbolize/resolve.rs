@@ -1,6 +1,6 @@
 //! The lookup itself: places grouped by module, each module read once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -8,14 +8,18 @@ use super::check::{Code, Opened, Wanted};
 use super::debug::Parts;
 use super::dwarf::{Lines, Memory};
 use super::elf::{self, Elf};
+use super::jit::{self, JitCode};
 use super::name::demangle;
 use super::search::Index;
-use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Symbols};
+use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Source, Symbols};
 use super::table::{Entry, Table};
 use super::{BuildId, Sources, SymbolFiles, inside};
 
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
+
+/// Processes whose files are looked into for another one's code.
+const MAX_OTHERS: usize = 16;
 
 /// An address, by what backs it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +43,17 @@ pub enum Place {
     Firmware(u64),
     /// An address that no mapping covers.
     Unknown(u64),
+    /// Code that a process made while it ran.
+    Jit {
+        /// The kernel's process id.
+        pid: u32,
+        /// The address.
+        address: u64,
+        /// What was executed there: it tells code from what was there before.
+        code: Option<Code>,
+        /// What it is if no file has its name.
+        otherwise: Box<Place>,
+    },
 }
 
 impl Place {
@@ -54,7 +69,7 @@ impl Place {
 
     fn code(&self) -> Option<Code> {
         match self {
-            Self::File { code, .. } => *code,
+            Self::File { code, .. } | Self::Jit { code, .. } => *code,
             _ => None,
         }
     }
@@ -77,6 +92,7 @@ impl Place {
             Self::KernelPhysical(pc) => (Origin::Kernel { physical: true }, *pc),
             Self::Firmware(pc) => (Origin::Firmware, *pc),
             Self::Unknown(pc) => (Origin::Unknown, *pc),
+            Self::Jit { otherwise, .. } => otherwise.module(),
         }
     }
 }
@@ -97,6 +113,8 @@ pub struct Symbolizer {
     pub(super) files: SymbolFiles,
     /// Filled when a file is first searched for: it takes a look into every one.
     index: OnceLock<Index>,
+    /// Files with names of code that was made at run time, by process id.
+    jit: OnceLock<HashMap<u32, Vec<PathBuf>>>,
 }
 
 impl Symbolizer {
@@ -105,6 +123,7 @@ impl Symbolizer {
         Self {
             files,
             index: OnceLock::new(),
+            jit: OnceLock::new(),
         }
     }
 
@@ -121,16 +140,6 @@ impl Symbolizer {
     /// Names every place. Files that are missing, damaged or of another build leave their
     /// addresses as `module+offset` and a warning; nothing fails.
     pub fn resolve(&self, places: &[Place]) -> Symbols {
-        let mut order: Vec<(Origin, Vec<(usize, u64)>)> = Vec::new();
-        let mut index: HashMap<Origin, usize> = HashMap::new();
-        for (at, place) in places.iter().enumerate() {
-            let (source, address) = place.module();
-            let group = *index.entry(source).or_insert_with_key(|source| {
-                order.push((source.clone(), Vec::new()));
-                order.len() - 1
-            });
-            order[group].1.push((at, address));
-        }
         let mut work = Work {
             symbolizer: self,
             names: Interner::default(),
@@ -138,6 +147,20 @@ impl Symbolizer {
             out: Symbols::default(),
         };
         let mut located: Vec<Option<Location>> = vec![None; places.len()];
+        work.jit(places, &mut located);
+        let mut order: Vec<(Origin, Vec<(usize, u64)>)> = Vec::new();
+        let mut index: HashMap<Origin, usize> = HashMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if located[at].is_some() {
+                continue;
+            }
+            let (source, address) = place.module();
+            let group = *index.entry(source).or_insert_with_key(|source| {
+                order.push((source.clone(), Vec::new()));
+                order.len() - 1
+            });
+            order[group].1.push((at, address));
+        }
         for (source, mut members) in order {
             // Neighbours share units of debug information.
             members.sort_unstable_by_key(|&(_, address)| address);
@@ -189,6 +212,124 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Names code that was made at run time, as far as there are files that do.
+    fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
+        let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if let Place::Jit {
+                pid, address, code, ..
+            } = place
+            {
+                by_process
+                    .entry(*pid)
+                    .or_default()
+                    .push((at, *address, *code));
+            }
+        }
+        if by_process.is_empty() {
+            return;
+        }
+        let files = &self.symbolizer.files;
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        for (pid, members) in &by_process {
+            let code = match files.get(pid) {
+                Some(own) => Some(JitCode::read(own)),
+                None => self.other_process(*pid, members, files),
+            };
+            let Some(code) = code else { continue };
+            for warning in &code.warnings {
+                self.warn(warning.clone());
+            }
+            for (at, address, executed) in members {
+                let Some((number, file, function)) = code.find(*address, *executed) else {
+                    continue;
+                };
+                let path = &code.files[file];
+                let module = self.module_id(Module {
+                    path: path
+                        .file_name()
+                        .unwrap_or_default()
+                        .to_string_lossy()
+                        .into(),
+                    file: Some(path.clone()),
+                    build_id: None,
+                    missing: Vec::new(),
+                    nameless: None,
+                });
+                located[*at] = Some(self.made_at_run_time(module, number, function, *address));
+            }
+        }
+    }
+
+    /// The files of another process, if those of one alone name most of this one's code: a program in a process namespace knows
+    /// itself by another number than the kernel tells, and a forked one has its parent's code.
+    fn other_process(
+        &mut self,
+        pid: u32,
+        members: &[(usize, u64, Option<Code>)],
+        files: &HashMap<u32, Vec<PathBuf>>,
+    ) -> Option<JitCode> {
+        let fit = |files: &Vec<PathBuf>| {
+            let code = JitCode::read(files);
+            let named = { members.iter() }
+                .filter(|(_, address, executed)| code.find(*address, *executed).is_some());
+            (2 * named.count() >= members.len()).then_some(code)
+        };
+        let mut fitting = files.values().take(MAX_OTHERS).filter_map(fit);
+        let (Some(code), None) = (fitting.next(), fitting.next()) else {
+            return None;
+        };
+        let names: Vec<String> = { code.files.iter() }
+            .map(|path| path.display().to_string())
+            .collect();
+        self.warn(format!(
+            "process {pid} has no perf-{pid}.map: {} has most of the code that it made at run time, and is taken for its own",
+            names.join(" and ")
+        ));
+        Some(code)
+    }
+
+    fn made_at_run_time(
+        &mut self,
+        module: ModuleId,
+        number: usize,
+        function: &jit::Function,
+        address: u64,
+    ) -> Location {
+        let line = function.lines.partition_point(|line| line.0 <= address);
+        let source = line.checked_sub(1).map(|at| &function.lines[at]);
+        let source = source.map(|(_, file, line)| Source {
+            file: file.clone(),
+            line: *line,
+        });
+        let key = Key::Jit(module, number);
+        let known = self.functions.get(&key).copied();
+        let function = known.unwrap_or_else(|| {
+            let name = match &*String::from_utf8_lossy(&function.name) {
+                "" => format!("{}+{:#x}", self.out.module(module).name(), function.start),
+                name => demangle(name),
+            };
+            let (start, size) = (function.start, function.size);
+            self.add(
+                key,
+                Function {
+                    module,
+                    name: name.into(),
+                    start,
+                    size,
+                    named: true,
+                },
+            )
+        });
+        Location {
+            module,
+            offset: address,
+            function,
+            source,
+            inlined: Vec::new(),
+        }
+    }
+
     fn module(
         &mut self,
         source: Origin,
@@ -250,7 +391,7 @@ impl Work<'_> {
         let memory = Memory::default();
         let of = debug_elf.as_ref().unwrap_or(&elf);
         let at = debug.as_ref().map(|file| file.path.clone());
-        let lines = Lines::new(of, at, &parts, &memory).unwrap_or_else(|error| {
+        let lines = Lines::new(of, at, &parts, &memory, &table).unwrap_or_else(|error| {
             parts.missing(format!("debug information not used: {error}"));
             None
         });
@@ -268,11 +409,13 @@ impl Work<'_> {
             .iter()
             .any(|f| f.module == module && !f.named);
         if debug.is_none() && elf.has_no_symbols() && has_nameless {
-            let nameless = stripped(&elf);
-            self.warn(format!("{name}: {nameless}"));
-            self.out.modules[module.0 as usize].nameless = Some(nameless);
+            self.out.modules[module.0 as usize].nameless = Some(stripped(&elf));
         }
-        for missing in parts.into_missing() {
+        let (missing, notes) = parts.into_words();
+        for note in notes {
+            self.warn(format!("{name}: {note}"));
+        }
+        for missing in missing {
             self.warn(format!("{name}: {missing}"));
             let all = &mut self.out.modules[module.0 as usize].missing;
             if !all.contains(&missing) {
@@ -508,6 +651,7 @@ enum Key {
     At(ModuleId, u64),
     Plt(ModuleId),
     Rest(ModuleId),
+    Jit(ModuleId, usize),
 }
 
 struct View<'a, 'data, 'lines> {
