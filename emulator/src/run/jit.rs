@@ -25,11 +25,23 @@ pub fn remove(out: &Path) {
 
 /// Takes out of the host's shared folders what the command left there, before they are removed.
 pub fn keep(shared: &[PathBuf], share: &Path) {
-    for name in shared.iter().filter_map(|file| file.file_name()) {
+    for source in shared {
+        let Some(name) = source.file_name() else {
+            continue;
+        };
         let root = share.join(name);
-        for file in FOLDERS.iter().flat_map(|folder| files(&root.join(folder))) {
-            let to = share.join(file.file_name().unwrap_or_default());
-            if !to.exists()
+        for (folder, file) in { FOLDERS.iter() }.flat_map(|folder| {
+            files(&root.join(folder))
+                .into_iter()
+                .map(move |file| (folder, file))
+        }) {
+            let name = file.file_name().unwrap_or_default();
+            let to = share.join(name);
+            // What was in there before is of another run.
+            let before = std::fs::read(source.join(folder).join(name)).ok();
+            let is_new = before.is_none() || before != std::fs::read(&file).ok();
+            if is_new
+                && !to.exists()
                 && let Err(error) = std::fs::copy(&file, &to)
             {
                 tracing::warn!("{}: {error}", file.display());

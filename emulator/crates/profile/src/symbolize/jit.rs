@@ -124,7 +124,7 @@ impl JitCode {
                     let (functions, skipped) = map(&bytes);
                     if skipped > 0 {
                         bad(format!(
-                            "{skipped} lines were not read: expected START SIZE NAME, the numbers in hexadecimal"
+                            "lines that were not read: {skipped} (expected START SIZE NAME, the numbers in hexadecimal)"
                         ));
                     }
                     functions
@@ -206,7 +206,7 @@ fn parse_line(line: &[u8]) -> Option<Function> {
         u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
     };
     let (start, size) = (number()?, number()?);
-    let name = words.next()?.trim_ascii().to_vec();
+    let name = words.next().unwrap_or_default().trim_ascii().to_vec();
     Some(Function {
         start,
         size,

@@ -544,13 +544,11 @@ impl Work<'_> {
         if refused.is_empty() {
             refused.push("no file found on the host".to_owned());
         }
-        let missing = format!(
-            "no symbols: {}; hand in the folder of the file{} (--debug-dir)",
-            refused.join("; "),
-            wanted
-                .build_id
-                .map_or(String::new(), |id| format!(" with build ID {id}")),
-        );
+        let mut missing = format!("no symbols: {}", refused.join("; "));
+        if let Origin::Path(..) = source {
+            let id = { wanted.build_id }.map_or(String::new(), |id| format!(" with build ID {id}"));
+            missing += &format!("; hand in the folder of the file{id} (--debug-dir)");
+        }
         self.warn(format!("{name}: {missing}"));
         Err(Some(missing))
     }
