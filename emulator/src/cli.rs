@@ -278,8 +278,8 @@ pub struct ReportArgs {
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
     #[arg(long, value_name = "DIR")]
     pub guest_dir: Option<PathBuf>,
-    /// Folder with debug files, at their guest paths or by build ID (`.build-id/xx/yyyy.debug`, or anywhere in it), or with
-    /// source files; may be repeated. For exports and with --rebuild.
+    /// Folder with programs and debug files, at their guest paths, by build ID (`.build-id/xx/yyyy.debug`) or by name anywhere in
+    /// it, with `perf-PID.map` and `jit-PID.dump` files, or with source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
     /// Of several harts, this one. Without it the first, and of two runs all together.

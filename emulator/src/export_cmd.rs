@@ -191,7 +191,11 @@ pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
     let mut paths = match args.guest_dir.as_deref() {
         Some(dir) => {
             let files = GuestFiles::resolve(Some(dir), None, None, None)?;
-            SymbolPaths::new(&files, &recorded.roots)
+            let guest = SymbolPaths::new(&files, &recorded.roots, &[]);
+            SymbolPaths {
+                shared: recorded.shared,
+                ..guest
+            }
         }
         None => recorded,
     };
@@ -199,5 +203,5 @@ pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
         return Err(bad_input(missing, "--debug-dir: expected a folder").into());
     }
     paths.roots.splice(0..0, args.debug_dir.iter().cloned());
-    Ok(paths)
+    Ok(paths.with_output(&args.dir))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use profile::export::Format;
 use profile::perf_data::GuestProfile;
 use profile::report::{Comparison, Options, Report, Run, explain};
-use profile::symbolize::{SymbolFiles, Symbolizer};
+use profile::symbolize::{Shared, SymbolFiles, Symbolizer};
 use profile::{Evaluation, Evaluator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,21 +25,44 @@ const GUEST_EVENT: &str = "tip";
 pub struct SymbolPaths {
     /// Folders with the guest's ELF files at their guest paths.
     pub roots: Vec<PathBuf>,
+    /// What of the host the run put into the guest, by its path there.
+    #[serde(default)]
+    pub shared: Vec<Shared>,
     /// The kernel's `vmlinux`.
     pub kernel: Option<PathBuf>,
     /// The firmware's ELF file.
     pub firmware: Option<PathBuf>,
 }
 
+/// The folder that the guest shares with the host, in the guest.
+const SHARE: &str = "/out";
+
 impl SymbolPaths {
-    /// Those of a guest, after folders of the user's own.
-    pub fn new(files: &GuestFiles, own: &[PathBuf]) -> Self {
+    /// Those of a guest, after folders of the user's own and `files` that were put into its shared folder.
+    pub fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let shared = files.iter().filter_map(|file| {
+            let name = file.file_name()?.to_string_lossy();
+            Some(Shared {
+                guest: format!("{SHARE}/{name}"),
+                host: absolute(file),
+            })
+        });
         Self {
-            roots: own.iter().chain(&files.debug).map(absolute).collect(),
-            kernel: files.vmlinux.as_ref().map(absolute),
-            firmware: files.firmware_elf.as_ref().map(absolute),
+            roots: own.iter().chain(&guest.debug).map(absolute).collect(),
+            shared: shared.collect(),
+            kernel: guest.vmlinux.as_ref().map(absolute),
+            firmware: guest.firmware_elf.as_ref().map(absolute),
         }
+    }
+
+    /// With the run's folder `out`, where what the guest left in its shared folder is now.
+    pub fn with_output(mut self, out: &Path) -> Self {
+        self.shared.push(Shared {
+            guest: SHARE.to_owned(),
+            host: out.to_owned(),
+        });
+        self
     }
 
     /// Names addresses by these files.
@@ -47,6 +70,7 @@ impl SymbolPaths {
         let here = std::env::current_dir();
         Symbolizer::new(SymbolFiles {
             roots: self.roots.clone(),
+            shared: self.shared.clone(),
             sources: self.roots.iter().cloned().chain(here).collect(),
             kernel: self.kernel.clone(),
             kernel_physical: Some(machine::KERNEL_BASE),

@@ -4,6 +4,7 @@ mod boot;
 mod command;
 mod description;
 mod host;
+mod jit;
 mod laps;
 mod outcome;
 mod progress;
@@ -80,6 +81,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
 
     std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
     let _ = std::fs::remove_file(args.out.join(STATUS));
+    jit::remove(&args.out);
     let share = Share::create(&args.out)?;
     share.give(&plan.spec.run.files)?;
     if let Some(text) = &plan.spec.run.command {
@@ -87,6 +89,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         write_whole(&share.path.join(COMMAND), encoded + "\n")?;
     }
     let outcome = simulate(&plan, args, &share.path, net, &stop)?;
+    jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
     let _ = std::fs::remove_file(share.path.join(COMMAND));
     share.collect(&args.out)?;

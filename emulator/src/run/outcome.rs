@@ -59,6 +59,7 @@ impl Outcome {
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         write_whole(&path, text)?;
+        let symbols = symbols(plan).with_output(out);
         for (hart, evaluation) in (0..).zip(self.evaluations()) {
             let folder = report_cmd::folder(out, hart);
             if hart > 0 {
@@ -69,7 +70,7 @@ impl Outcome {
                 println!("hart {hart}:");
             }
             let run = run.clone();
-            let text = report_cmd::write(evaluation, &symbols(plan), &folder, &plan.preset, run)?;
+            let text = report_cmd::write(evaluation, &symbols, &folder, &plan.preset, run)?;
             print!("{text}");
         }
         // Last: without it nothing is lost.
@@ -231,7 +232,7 @@ impl Outcome {
 }
 
 fn symbols(plan: &Plan) -> SymbolPaths {
-    SymbolPaths::new(&plan.files, &plan.spec.guest.symbols)
+    SymbolPaths::new(&plan.files, &plan.spec.guest.symbols, &plan.spec.run.files)
 }
 
 /// The most memory that this process ever had in use, as Linux counts it.

@@ -36,6 +36,8 @@ use std::io::{self, Write};
 
 pub use model::Export;
 
+use crate::symbolize::Module;
+
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -91,8 +93,16 @@ impl Export<'_> {
     }
 
     /// What could not be named, one sentence each.
-    pub fn warnings(&self) -> &[String] {
-        &self.symbols.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        let nameless =
+            |module: &Module| Some(format!("{}: {}", module.path, module.nameless.as_ref()?));
+        let nameless = self.symbols.modules.iter().filter_map(nameless);
+        self.symbols
+            .warnings
+            .iter()
+            .cloned()
+            .chain(nameless)
+            .collect()
     }
 }
 

@@ -321,6 +321,10 @@ fn modules(symbols: &Symbols, units: Vec<u64>) -> Vec<ModuleRow> {
             file: module.file.as_ref().map(|file| file.display().to_string()),
             build_id: module.build_id.as_ref().map(|id| id.to_string()),
             share: units as f64 / total,
+            missing: { module.missing.iter() }
+                .chain(&module.nameless)
+                .cloned()
+                .collect(),
         })
         .collect()
 }

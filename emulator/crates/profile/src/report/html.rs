@@ -149,8 +149,10 @@ struct Rows {
 }
 
 impl Rows {
-    /// [process, name, module, cycles, share, stack, shares]
+    /// [process, name, module, cycles, share, stack, shares, missing]
     fn function(&mut self, row: &FunctionRow) -> Value {
+        let missing = row.missing.iter();
+        let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
         json!([
             row.process,
             self.strings.number(&row.name),
@@ -159,6 +161,7 @@ impl Rows {
             digits(row.share),
             row.stack.map(digits),
             self.shares(&row.shares),
+            missing,
         ])
     }
 

@@ -1,7 +1,7 @@
 //! Every executed instruction of the hottest functions, in order of address.
 
 use super::gather::{Gathered, Rows};
-use super::model::{Listing, ListingRow};
+use super::model::{InstructionRow, Listing, ListingRow};
 use super::rows::{Function, Maker, Selection};
 use crate::symbolize::Sources;
 
@@ -42,34 +42,54 @@ pub(super) fn listings(
                 at.function == function.id
             })
             .collect();
-        members.sort_by_key(|row| (fact(*row).space, fact(*row).pc, rows.insts[*row]));
+        // A fetch that faulted has no encoding: it comes after the instruction that was then executed.
+        let faulted = |row: usize| fact(row).raw == 0;
+        members.sort_by_key(|&row| (fact(row).space, fact(row).pc, faulted(row), rows.insts[row]));
         lines += members.len();
         if lines > MAX_LINES {
             break;
         }
         let mut next = None;
         let mut line = None;
-        let rows = members
-            .iter()
-            .map(|&row| {
-                let here = (fact(row).space, fact(row).pc);
-                let gap = next.is_some_and(|next| next != here);
-                next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
-                let at = &selection.symbols.locations[rows.places[row] as usize];
-                let before = std::mem::replace(&mut line, at.source.as_ref());
-                let changed = at.source.as_ref().filter(|_| line != before);
-                ListingRow {
-                    leader: rows.leaders[row] == here.1,
-                    gap,
-                    source_text: changed.and_then(|s| sources.line(s)).map(str::to_owned),
-                    instruction: maker.instruction(rows, function.process, row),
-                }
-            })
-            .collect();
+        let mut list: Vec<ListingRow> = Vec::with_capacity(members.len());
+        let mut last_at = None;
+        for &row in &members {
+            let here = (fact(row).space, fact(row).pc);
+            let instruction = maker.instruction(rows, function.process, row);
+            if let (true, true, Some(last)) = (faulted(row), last_at == Some(here), list.last_mut())
+            {
+                add(&mut last.instruction, &instruction);
+                continue;
+            }
+            last_at = Some(here);
+            let gap = next.is_some_and(|next| next != here);
+            next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
+            let at = &selection.symbols.locations[rows.places[row] as usize];
+            let before = std::mem::replace(&mut line, at.source.as_ref());
+            let changed = at.source.as_ref().filter(|_| line != before);
+            list.push(ListingRow {
+                leader: rows.leaders[row] == here.1,
+                gap,
+                source_text: changed.and_then(|s| sources.line(s)).map(str::to_owned),
+                instruction,
+            });
+        }
         out.push(Listing {
             function: index,
-            rows,
+            rows: list,
         });
     }
     out
+}
+
+/// Adds the weights of a row to those of another of the same address.
+fn add(row: &mut InstructionRow, other: &InstructionRow) {
+    row.cycles += other.cycles;
+    row.share += other.share;
+    for (sum, part) in row.stack.iter_mut().zip(other.stack) {
+        *sum += part;
+    }
+    for (sum, part) in row.shares.iter_mut().zip(&other.shares) {
+        *sum += part;
+    }
 }

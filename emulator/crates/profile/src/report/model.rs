@@ -201,6 +201,9 @@ pub struct FunctionRow {
     pub stack: [f64; 7],
     /// Share of the process by each column.
     pub shares: Vec<f64>,
+    /// What its name lacks, one sentence each, which say what file to hand in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 /// An instruction of a process.
@@ -264,4 +267,7 @@ pub struct ModuleRow {
     pub build_id: Option<String>,
     /// Share of all cycles.
     pub share: f64,
+    /// What its names lack, one sentence each, which say what file to hand in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use commit_trace::InstFacts;
 
-use crate::symbolize::{BuildId, Place};
+use crate::symbolize::{BuildId, Code, Place, is_jit_file};
 use crate::{Evaluation, Mapping, Process, ProcessId};
 
 /// `InstFacts::space` of untranslated and of global (kernel) addresses.
@@ -31,8 +31,14 @@ pub(crate) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFact
     if fact.space == KERNEL || fact.privilege == SUPERVISOR && pc >= KERNEL_HALF {
         return Place::Kernel(pc);
     }
-    match mapping(evaluation, process, fact) {
+    let code = Some(Code {
+        raw: fact.raw,
+        len: fact.len,
+    });
+    let mapping = mapping(evaluation, process, fact);
+    let place = match mapping {
         Some(mapping) => Place::File {
+            code,
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
             offset: pc
@@ -40,7 +46,34 @@ pub(crate) fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFact
                 .wrapping_add(mapping.file_offset),
         },
         None => Place::Unknown(pc),
+    };
+    let pid = { evaluation.processes.get(process.0 as usize) }.and_then(|process| process.pid);
+    match pid {
+        Some(pid) if mapping.is_none_or(|mapping| is_memory(&mapping.path)) => Place::Jit {
+            pid,
+            address: pc,
+            code,
+            otherwise: Box::new(place),
+        },
+        _ => place,
     }
+}
+
+/// True if a mapping of this name has no program's code of its own: what is executed there was made at run time.
+fn is_memory(path: &str) -> bool {
+    let made = [
+        "//anon",
+        "[heap]",
+        "[stack",
+        "[anon",
+        "anon_inode:",
+        "/memfd:",
+        "/dev/zero",
+        "/dev/shm/",
+        "/SYSV",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    made.iter().any(|front| path.starts_with(front)) || is_jit_file(name)
 }
 
 /// The file mapping that holds a user instruction as `process` executed it.

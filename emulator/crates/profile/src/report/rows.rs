@@ -90,6 +90,7 @@ impl Functions {
                         .zip(&rows.columns)
                         .map(|(sums, column)| share(sums[key], column.totals.total))
                         .collect(),
+                    missing: selection.symbols.missing(ids[key]),
                 },
             });
         }

@@ -1,14 +1,24 @@
 //! Source lines and inlined functions.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use gimli::{DwarfSections, EndianSlice, LittleEndian, Section};
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{
+    Dwarf, DwarfPackage, DwoId, EndianSlice, LittleEndian, Reader as _, Section as _, SectionId,
+};
+use typed_arena::Arena;
 
-use super::elf::Elf;
+use super::debug::{Parts, missing, shown};
+use super::elf::{self, Elf};
+use super::lengths;
 use super::name::demangle;
 use super::resolve::Interner;
 use super::symbols::{Frame, Source};
+use super::table::Table;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -18,55 +28,84 @@ const MAX_DEPTH: isize = 400;
 /// Inlined frames kept per address.
 const MAX_FRAMES: usize = 64;
 
-/// The debug sections of a file, decompressed.
-pub(super) struct Sections<'data>(DwarfSections<Cow<'data, [u8]>>);
+/// Keeps files and decompressed sections for as long as lookups need them.
+#[derive(Default)]
+pub(super) struct Memory(Arena<Vec<u8>>);
+
+impl Memory {
+    fn keep(&self, bytes: Vec<u8>) -> &[u8] {
+        self.0.alloc(bytes)
+    }
+}
 
 /// Looks up addresses in debug information.
-pub(super) struct Lines<'a>(addr2line::Context<Reader<'a>>);
+pub(super) struct Lines<'a> {
+    context: addr2line::Context<Reader<'a>>,
+    parts: &'a Parts<'a>,
+    memory: &'a Memory,
+    table: &'a Table<'a>,
+    /// Units of the program whose debug information is split, by what their files are known by.
+    skeletons: OnceCell<HashMap<DwoId, gimli::Unit<Reader<'a>>>>,
+    /// Where the debug information is, if not in the program.
+    debug: Option<PathBuf>,
+    packages: OnceCell<Vec<DwarfPackage<Reader<'a>>>>,
+    /// Some of it is in a file that was not found.
+    incomplete: bool,
+}
 
-impl<'data> Sections<'data> {
-    pub fn load(elf: &Elf<'data>) -> Self {
-        let load = |id: gimli::SectionId| Ok::<_, std::convert::Infallible>(elf.section(id.name()));
-        let Ok(sections) = DwarfSections::load(load);
-        Self(sections)
-    }
-
-    /// A lookup over the sections, or why there is none: no debug information is `Ok(None)`.
-    pub fn lines(&self) -> Result<Option<Lines<'_>>, gimli::Error> {
-        let dwarf = self.0.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+impl<'a> Lines<'a> {
+    /// A lookup over the debug information of a file, which is the program itself or lies at `debug`; or why there is none: no
+    /// debug information is `Ok(None)`.
+    pub fn new(
+        elf: &Elf<'a>,
+        debug: Option<PathBuf>,
+        parts: &'a Parts<'a>,
+        memory: &'a Memory,
+        table: &'a Table<'a>,
+    ) -> Result<Option<Self>, gimli::Error> {
+        let mut dwarf = load(elf, memory, |id| Some(id.name()));
         if dwarf.debug_info.reader().is_empty() {
             return Ok(None);
         }
         check_depth(&dwarf)?;
-        addr2line::Context::from_dwarf(dwarf).map(|context| Some(Lines(context)))
-    }
-}
-
-/// Refuses debug information that nests deeper than [`MAX_DEPTH`].
-fn check_depth(dwarf: &gimli::Dwarf<Reader<'_>>) -> Result<(), gimli::Error> {
-    let mut units = dwarf.units();
-    while let Some(header) = units.next()? {
-        let abbreviations = dwarf.abbreviations(&header)?;
-        let mut entries = header.entries_raw(&abbreviations, None)?;
-        while !entries.is_empty() {
-            if entries.next_depth() > MAX_DEPTH {
-                return Err(gimli::Error::TooManyIterations);
-            }
-            if let Some(abbreviation) = entries.read_abbreviation()? {
-                entries.skip_attributes(abbreviation.attributes())?;
+        let shares = parts.supplementary(elf);
+        let incomplete = shares.is_none() && elf.shares_debug_information();
+        if let Some(shared) = shares {
+            let bytes = memory.keep(shared.bytes);
+            let shared = Elf::parse(bytes).map(|elf| load(&elf, memory, |id| Some(id.name())));
+            if let Ok(shared) = shared {
+                check_depth(&shared)?;
+                dwarf.set_sup(shared);
             }
         }
+        let context = addr2line::Context::from_dwarf(dwarf)?;
+        Ok(Some(Self {
+            context,
+            parts,
+            memory,
+            table,
+            skeletons: OnceCell::new(),
+            debug,
+            packages: OnceCell::new(),
+            incomplete,
+        }))
     }
-    Ok(())
-}
 
-impl Lines<'_> {
     /// The source line of an address and the functions inlined there, innermost first. Damaged
     /// debug information gives less, never an error.
     pub fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
         let mut source = None;
         let mut chain: Vec<(Arc<str>, Option<Source>)> = Vec::new();
-        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else {
+        let mut lookup = self.context.find_frames(address);
+        let found = loop {
+            lookup = match lookup {
+                LookupResult::Output(found) => break found,
+                LookupResult::Load { load, continuation } => {
+                    continuation.resume(self.split(&load).map(Arc::new))
+                }
+            };
+        };
+        let Ok(mut frames) = found else {
             return (None, Vec::new());
         };
         while let Ok(Some(frame)) = frames.next() {
@@ -82,7 +121,12 @@ impl Lines<'_> {
             let name = frame
                 .function
                 .and_then(|f| f.raw_name().ok().map(|raw| names.get_with(&raw, demangle)))
-                .unwrap_or_else(|| names.get("??"));
+                .unwrap_or_else(|| {
+                    names.get(match self.incomplete {
+                        true => "?? (its name is in a file that was not found)",
+                        false => "??",
+                    })
+                });
             chain.push((name, at));
             if chain.len() > MAX_FRAMES {
                 break;
@@ -97,4 +141,131 @@ impl Lines<'_> {
             .collect();
         (source, inlined)
     }
+
+    /// The debug information that the compiler left in a file beside the object.
+    fn split(&self, wanted: &SplitDwarfLoad<Reader<'a>>) -> Option<Dwarf<Reader<'a>>> {
+        let packages = self.packages.get_or_init(|| self.open_packages());
+        let packed = { packages.iter() }
+            .find_map(|package| package.find_cu(wanted.dwo_id, &wanted.parent).ok()?);
+        if let Some(found) = packed {
+            check_depth(&found).ok()?;
+            return Some(self.completed(found, wanted));
+        }
+        let text = |part: &Option<Reader<'a>>| {
+            let bytes = part.as_ref().and_then(|part| part.to_slice().ok());
+            bytes.map_or(Vec::new(), Cow::into_owned)
+        };
+        let (folder, name) = (text(&wanted.comp_dir), text(&wanted.path));
+        let mut refused = Vec::new();
+        for path in self.parts.split_files(&folder, &name) {
+            match self.open_split(&path, wanted) {
+                Some(found) => return Some(self.completed(found, wanted)),
+                None => refused.push(format!("{} is of another build", path.display())),
+            }
+        }
+        let program = self.parts.file.file_name().unwrap_or_default();
+        self.parts.missing(missing(
+            "inlined functions",
+            &format!("{} or {}.dwp", shown(&name), program.display()),
+            &refused,
+        ));
+        None
+    }
+
+    fn open_split(
+        &self,
+        path: &std::path::Path,
+        wanted: &SplitDwarfLoad<Reader<'a>>,
+    ) -> Option<Dwarf<Reader<'a>>> {
+        let elf = Elf::parse(self.memory.keep(elf::read(path).ok()?)).ok()?;
+        let mut dwarf = load(&elf, self.memory, SectionId::dwo_name);
+        let header = dwarf.units().next().ok()??;
+        if dwarf.unit(header).ok()?.dwo_id != Some(wanted.dwo_id) {
+            return None;
+        }
+        dwarf.make_dwo(&wanted.parent);
+        check_depth(&dwarf).ok()?;
+        Some(dwarf)
+    }
+
+    /// With the lengths that the assembler lost.
+    fn completed(
+        &self,
+        mut split: Dwarf<Reader<'a>>,
+        wanted: &SplitDwarfLoad<Reader<'a>>,
+    ) -> Dwarf<Reader<'a>> {
+        let main = &wanted.parent;
+        let skeletons = self.skeletons.get_or_init(|| skeletons(main));
+        let completed = { skeletons.get(&wanted.dwo_id) }
+            .and_then(|unit| lengths::completed(&split, main, unit, self.table).ok()?);
+        if let Some(bytes) = completed {
+            split.debug_info = EndianSlice::new(self.memory.keep(bytes), LittleEndian).into();
+            self.parts.note(
+                "functions in its split debug information have no lengths (the assembler left them to the linker): where \
+                 inlined ones end was told by source lines",
+            );
+        }
+        split
+    }
+
+    fn open_packages(&self) -> Vec<DwarfPackage<Reader<'a>>> {
+        let open = |path: PathBuf| {
+            let elf = Elf::parse(self.memory.keep(elf::read(&path).ok()?)).ok()?;
+            let section =
+                |id: SectionId| Ok::<_, gimli::Error>(section(&elf, self.memory, id.dwo_name()));
+            DwarfPackage::load(section, EndianSlice::new(&[], LittleEndian)).ok()
+        };
+        let files = self.parts.packages(self.debug.as_deref());
+        files.into_iter().filter_map(open).collect()
+    }
+}
+
+fn skeletons<'a>(main: &Dwarf<Reader<'a>>) -> HashMap<DwoId, gimli::Unit<Reader<'a>>> {
+    let mut found = HashMap::new();
+    let mut units = main.units();
+    while let Ok(Some(header)) = units.next() {
+        if let Ok(unit) = main.unit(header)
+            && let Some(id) = unit.dwo_id
+        {
+            found.insert(id, unit);
+        }
+    }
+    found
+}
+
+/// The sections of a file, decompressed.
+fn load<'a>(
+    elf: &Elf<'a>,
+    memory: &'a Memory,
+    name: impl Fn(SectionId) -> Option<&'static str>,
+) -> Dwarf<Reader<'a>> {
+    let load = |id| Ok::<_, std::convert::Infallible>(section(elf, memory, name(id)));
+    let Ok(dwarf) = Dwarf::load(load);
+    dwarf
+}
+
+fn section<'a>(elf: &Elf<'a>, memory: &'a Memory, name: Option<&str>) -> Reader<'a> {
+    let bytes = match name.map_or(Cow::Borrowed(&[][..]), |name| elf.section(name)) {
+        Cow::Borrowed(bytes) => bytes,
+        Cow::Owned(bytes) => memory.keep(bytes),
+    };
+    EndianSlice::new(bytes, LittleEndian)
+}
+
+/// Refuses debug information that nests deeper than [`MAX_DEPTH`].
+fn check_depth(dwarf: &Dwarf<Reader<'_>>) -> Result<(), gimli::Error> {
+    let mut units = dwarf.units();
+    while let Some(header) = units.next()? {
+        let abbreviations = dwarf.abbreviations(&header)?;
+        let mut entries = header.entries_raw(&abbreviations, None)?;
+        while !entries.is_empty() {
+            if entries.next_depth() > MAX_DEPTH {
+                return Err(gimli::Error::TooManyIterations);
+            }
+            if let Some(abbreviation) = entries.read_abbreviation()? {
+                entries.skip_attributes(abbreviation.attributes())?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -73,11 +73,16 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// True if the file says that it is an ELF file.
+pub(super) fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && &magic == b"\x7fELF"
+}
+
 /// The build ID of a file, if it is an ELF file that has one.
 pub(super) fn build_id_of(path: &Path) -> Option<BuildId> {
-    let mut magic = [0; 4];
-    File::open(path).ok()?.read_exact(&mut magic).ok()?;
-    if &magic != b"\x7fELF" {
+    if !is_elf(path) {
         return None;
     }
     Elf::parse(&read(path).ok()?).ok()?.build_id()
@@ -160,6 +165,25 @@ impl<'data> Elf<'data> {
     pub fn is_stripped(&self) -> bool {
         self.object.symbols().next().is_none()
             || self.object.section_by_name(".debug_info").is_none()
+    }
+
+    /// True if its symbol table was taken out.
+    pub fn has_no_symbols(&self) -> bool {
+        self.object.symbols().next().is_none()
+    }
+
+    /// True if a part of its debug information is in a file that it shares with others.
+    pub fn shares_debug_information(&self) -> bool {
+        let links = self.object.gnu_debugaltlink();
+        matches!(links, Ok(Some(_))) || self.object.section_by_name(".debug_sup").is_some()
+    }
+
+    /// True if its instructions were left out: then it is the debug information of another file.
+    pub fn has_no_code(&self) -> bool {
+        let mut code = { self.object.sections() }
+            .filter(|section| section.name().is_ok_and(|name| name == ".text"))
+            .peekable();
+        code.peek().is_some() && code.all(|text| text.file_range().is_none())
     }
 
     /// Address range of a section.

@@ -1,6 +1,5 @@
 //! Where the guest's files lie on the host.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -13,6 +12,13 @@ impl BuildId {
     /// The build ID of a file of the host, if that is an ELF file and has one.
     pub fn of(file: &Path) -> Option<Self> {
         super::elf::build_id_of(file)
+    }
+
+    /// Where debug information of this build ID is, below a folder of it: `.build-id/ab/cdef.debug`.
+    pub(super) fn debug_path(&self) -> Option<PathBuf> {
+        let hex = self.to_string();
+        let (front, rest) = hex.split_at_checked(2)?;
+        Some(PathBuf::from(format!(".build-id/{front}/{rest}.debug")))
     }
 }
 
@@ -34,6 +40,8 @@ pub struct SymbolFiles {
     /// Folders that hold files at their guest paths (a root file system, a tree of unstripped
     /// files), the preferred one first.
     pub roots: Vec<PathBuf>,
+    /// Files and folders of the host that the guest saw, by their paths there.
+    pub shared: Vec<Shared>,
     /// The kernel's `vmlinux`.
     pub kernel: Option<PathBuf>,
     /// Physical address that the kernel is loaded at: its first instructions run untranslated.
@@ -48,35 +56,88 @@ pub struct SymbolFiles {
     pub vdso: Option<PathBuf>,
 }
 
-/// Entries looked at when a root is searched for a build ID; a root file system has about 10,000.
-const MAX_SCANNED: usize = 200_000;
+/// A file or folder of the host that the guest saw.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Shared {
+    /// Its path in the guest, absolute.
+    pub guest: String,
+    /// Its path on the host.
+    pub host: PathBuf,
+}
+
+impl Shared {
+    /// The host's file that is `path` in the guest.
+    fn find(&self, path: &str) -> Option<PathBuf> {
+        match path.strip_prefix(self.guest.trim_end_matches('/'))? {
+            "" => self.host.is_file().then(|| self.host.clone()),
+            rest if rest.starts_with('/') => resolve_in(&self.host, Path::new(rest)),
+            _ => None,
+        }
+    }
+}
+
+/// A file of the host that may be the wanted one.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub path: PathBuf,
+    /// It is only like it by a part of its path: what the guest executed must tell that it is the same.
+    pub needs_proof: bool,
+}
+
 /// Symbolic links followed in one path, as Linux does (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
+/// What Linux puts behind the path of a file that was removed while it is still mapped.
+const DELETED: &str = " (deleted)";
 
 impl SymbolFiles {
-    /// Host files that may be `path` in the guest, best first: at the guest path, then by build ID
-    /// under `.build-id`.
-    pub(super) fn candidates(&self, path: &str, build_id: Option<&BuildId>) -> Vec<PathBuf> {
-        let by_path = self
-            .roots
-            .iter()
-            .filter_map(|root| resolve_in(root, Path::new(path)));
-        let mut found: Vec<PathBuf> = by_path.collect();
+    /// Host files that may be `path` in the guest, best first: what the run shared, then at the guest path, then by
+    /// build ID under `.build-id`, then at as much of the path's end as a folder has.
+    pub(super) fn candidates(&self, path: &str, build_id: Option<&BuildId>) -> Vec<Candidate> {
+        let stripped = path.strip_suffix(DELETED);
+        let names: Vec<&str> = [Some(path), stripped].into_iter().flatten().collect();
+        let mut found = Vec::new();
+        for name in &names {
+            found.extend(self.shared.iter().filter_map(|shared| shared.find(name)));
+            found.extend({ self.folders() }.filter_map(|root| resolve_in(root, Path::new(name))));
+        }
         found.extend(build_id.iter().flat_map(|id| self.debug_files(id)));
-        found
+        // A removed file's successor of the same name may be another.
+        let exact = if stripped.is_some() { 0 } else { found.len() };
+        for name in &names {
+            let ends = Path::new(name).ancestors().skip(1);
+            // Below a root that is not `/` in the guest: `/out/root/usr/bin/xz` is `usr/bin/xz` of the folder `root`.
+            let ends = ends.filter_map(|front| Path::new(name).strip_prefix(front).ok());
+            let mut ends: Vec<&Path> = ends.collect();
+            ends.reverse();
+            for end in ends {
+                found.extend(self.folders().filter_map(|root| resolve_in(root, end)));
+            }
+        }
+        let mut known: Vec<Candidate> = Vec::new();
+        for (at, path) in found.into_iter().enumerate() {
+            if known.iter().all(|candidate| candidate.path != path) {
+                let needs_proof = at >= exact;
+                known.push(Candidate { path, needs_proof });
+            }
+        }
+        known
+    }
+
+    /// Folders that hold files at their guest paths: those given, and those that the run shared, which a command may have
+    /// had as its root.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
+        let shared = self.shared.iter().map(|shared| &shared.host);
+        self.roots.iter().chain(shared.filter(|host| host.is_dir()))
     }
 
     /// Files of debug information by build ID, at the places where GDB looks for them.
     pub(super) fn debug_files(&self, build_id: &BuildId) -> Vec<PathBuf> {
-        let hex = build_id.to_string();
-        let Some((front, rest)) = hex.split_at_checked(2) else {
+        let Some(name) = build_id.debug_path() else {
             return Vec::new();
         };
-        let folders = [".build-id", "usr/lib/debug/.build-id"];
-        let names = folders.map(|folder| PathBuf::from(format!("{folder}/{front}/{rest}.debug")));
+        let names = [name.clone(), Path::new("usr/lib/debug").join(&name)];
         let places = self
-            .roots
-            .iter()
+            .folders()
             .flat_map(|root| names.iter().map(move |name| (root, name)));
         places
             .filter_map(|(root, name)| resolve_in(root, name))
@@ -122,37 +183,6 @@ fn components(path: &Path) -> Vec<std::ffi::OsString> {
         .filter(|c| matches!(c, Component::Normal(_) | Component::ParentDir))
         .map(|c| c.as_os_str().to_owned())
         .collect()
-}
-
-/// Every ELF file below the roots that has a build ID.
-pub(super) fn scan(roots: &[PathBuf]) -> HashMap<BuildId, PathBuf> {
-    let mut found = HashMap::new();
-    let mut folders: Vec<PathBuf> = roots.iter().rev().cloned().collect();
-    let mut seen = 0;
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else {
-            continue;
-        };
-        // Sorted, so that the same tree gives the same answer on every host.
-        let mut entries: Vec<_> = entries.flatten().collect();
-        entries.sort_by_key(|entry| entry.file_name());
-        for entry in entries {
-            seen += 1;
-            if seen > MAX_SCANNED {
-                return found;
-            }
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() => {
-                    if let Some(id) = super::elf::build_id_of(&entry.path()) {
-                        found.entry(id).or_insert_with(|| entry.path());
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

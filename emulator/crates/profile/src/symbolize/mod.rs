@@ -14,19 +14,27 @@
 //! Guest files are hostile input: every count and offset in them is checked by the parsers that
 //! we use, and what those leave open (nesting, decompressed size, length of a demangled name) here.
 
+mod check;
+mod debug;
 mod dwarf;
 mod elf;
 mod files;
 mod frames;
 mod inside;
+mod jit;
+mod jitdump;
+mod lengths;
 mod name;
 mod resolve;
+mod search;
 mod sources;
 mod symbols;
 mod table;
 
+pub use check::Code;
 pub(crate) use elf::code_segments;
-pub use files::{BuildId, SymbolFiles};
+pub use files::{BuildId, Shared, SymbolFiles};
+pub use jit::is_jit_file;
 pub use resolve::{Place, Symbolizer};
 pub(crate) use sources::Sources;
 pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};

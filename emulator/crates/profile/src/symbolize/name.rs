@@ -18,6 +18,15 @@ impl Write for Bounded {
     }
 }
 
+/// A name that nothing can go wrong with: control characters, which would end lines, are replaced; long names are cut.
+pub(super) fn shown(name: &str) -> String {
+    let name = cut(name);
+    match name.contains(char::is_control) {
+        true => name.replace(char::is_control, "\u{fffd}"),
+        false => name.to_owned(),
+    }
+}
+
 /// The source-level name of a symbol: Rust or C++ demangled, anything else as it is.
 /// A name that expands beyond 1,000 bytes stays mangled; longer ones are cut.
 pub(super) fn demangle(symbol: &str) -> String {
@@ -34,7 +43,7 @@ pub(super) fn demangle(symbol: &str) -> String {
             return out.0;
         }
     }
-    cut(symbol).to_owned()
+    shown(symbol)
 }
 
 fn cut(name: &str) -> &str {

@@ -1,19 +1,25 @@
 //! The lookup itself: places grouped by module, each module read once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::dwarf::{Lines, Sections};
+use super::check::{Code, Opened, Wanted};
+use super::debug::Parts;
+use super::dwarf::{Lines, Memory};
 use super::elf::{self, Elf};
-use super::files::scan;
+use super::jit::{self, JitCode};
 use super::name::demangle;
-use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Symbols};
+use super::search::Index;
+use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Source, Symbols};
 use super::table::{Entry, Table};
 use super::{BuildId, Sources, SymbolFiles, inside};
 
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
+
+/// Processes whose files are looked into for another one's code.
+const MAX_OTHERS: usize = 16;
 
 /// An address, by what backs it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +32,8 @@ pub enum Place {
         build_id: Option<BuildId>,
         /// Offset in the file, in bytes.
         offset: u64,
+        /// What was executed there, if known: it tells whether a file is the right one.
+        code: Option<Code>,
     },
     /// A kernel virtual address.
     Kernel(u64),
@@ -35,6 +43,17 @@ pub enum Place {
     Firmware(u64),
     /// An address that no mapping covers.
     Unknown(u64),
+    /// Code that a process made while it ran.
+    Jit {
+        /// The kernel's process id.
+        pid: u32,
+        /// The address.
+        address: u64,
+        /// What was executed there: it tells code from what was there before.
+        code: Option<Code>,
+        /// What it is if no file has its name.
+        otherwise: Box<Place>,
+    },
 }
 
 impl Place {
@@ -44,6 +63,14 @@ impl Place {
             path: path.into(),
             build_id,
             offset,
+            code: None,
+        }
+    }
+
+    fn code(&self) -> Option<Code> {
+        match self {
+            Self::File { code, .. } | Self::Jit { code, .. } => *code,
+            _ => None,
         }
     }
 
@@ -53,16 +80,19 @@ impl Place {
                 path,
                 build_id,
                 offset,
+                ..
             } if &**path == "[vdso]" => (Origin::Vdso(build_id.clone()), *offset),
             Self::File {
                 path,
                 build_id,
                 offset,
+                ..
             } => (Origin::Path(path.clone(), build_id.clone()), *offset),
             Self::Kernel(pc) => (Origin::Kernel { physical: false }, *pc),
             Self::KernelPhysical(pc) => (Origin::Kernel { physical: true }, *pc),
             Self::Firmware(pc) => (Origin::Firmware, *pc),
             Self::Unknown(pc) => (Origin::Unknown, *pc),
+            Self::Jit { otherwise, .. } => otherwise.module(),
         }
     }
 }
@@ -80,9 +110,11 @@ enum Origin {
 /// Resolves addresses with the files of one guest.
 #[derive(Debug, Default)]
 pub struct Symbolizer {
-    files: SymbolFiles,
-    /// Filled when a build ID is first searched for: it takes a look into every file.
-    by_build_id: OnceLock<HashMap<BuildId, PathBuf>>,
+    pub(super) files: SymbolFiles,
+    /// Filled when a file is first searched for: it takes a look into every one.
+    index: OnceLock<Index>,
+    /// Files with names of code that was made at run time, by process id.
+    jit: OnceLock<HashMap<u32, Vec<PathBuf>>>,
 }
 
 impl Symbolizer {
@@ -90,7 +122,8 @@ impl Symbolizer {
     pub fn new(files: SymbolFiles) -> Self {
         Self {
             files,
-            by_build_id: OnceLock::new(),
+            index: OnceLock::new(),
+            jit: OnceLock::new(),
         }
     }
 
@@ -99,25 +132,14 @@ impl Symbolizer {
         Sources::new(&self.files)
     }
 
-    fn search(&self, build_id: &BuildId) -> Option<&PathBuf> {
-        self.by_build_id
-            .get_or_init(|| scan(&self.files.roots))
-            .get(build_id)
+    /// What lies below the folders.
+    pub(super) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.files.folders()))
     }
 
     /// Names every place. Files that are missing, damaged or of another build leave their
     /// addresses as `module+offset` and a warning; nothing fails.
     pub fn resolve(&self, places: &[Place]) -> Symbols {
-        let mut order: Vec<(Origin, Vec<(usize, u64)>)> = Vec::new();
-        let mut index: HashMap<Origin, usize> = HashMap::new();
-        for (at, place) in places.iter().enumerate() {
-            let (source, address) = place.module();
-            let group = *index.entry(source).or_insert_with_key(|source| {
-                order.push((source.clone(), Vec::new()));
-                order.len() - 1
-            });
-            order[group].1.push((at, address));
-        }
         let mut work = Work {
             symbolizer: self,
             names: Interner::default(),
@@ -125,10 +147,24 @@ impl Symbolizer {
             out: Symbols::default(),
         };
         let mut located: Vec<Option<Location>> = vec![None; places.len()];
+        work.jit(places, &mut located);
+        let mut order: Vec<(Origin, Vec<(usize, u64)>)> = Vec::new();
+        let mut index: HashMap<Origin, usize> = HashMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if located[at].is_some() {
+                continue;
+            }
+            let (source, address) = place.module();
+            let group = *index.entry(source).or_insert_with_key(|source| {
+                order.push((source.clone(), Vec::new()));
+                order.len() - 1
+            });
+            order[group].1.push((at, address));
+        }
         for (source, mut members) in order {
             // Neighbours share units of debug information.
             members.sort_unstable_by_key(|&(_, address)| address);
-            work.module(source, &members, &mut located);
+            work.module(source, places, &members, &mut located);
         }
         work.out.locations = located
             .into_iter()
@@ -175,16 +211,129 @@ struct Work<'a> {
     out: Symbols,
 }
 
-/// A file that was opened and fits.
-struct Opened {
-    path: PathBuf,
-    bytes: Vec<u8>,
-}
-
 impl Work<'_> {
+    /// Names code that was made at run time, as far as there are files that do.
+    fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
+        let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if let Place::Jit {
+                pid, address, code, ..
+            } = place
+            {
+                by_process
+                    .entry(*pid)
+                    .or_default()
+                    .push((at, *address, *code));
+            }
+        }
+        if by_process.is_empty() {
+            return;
+        }
+        let files = &self.symbolizer.files;
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        for (pid, members) in &by_process {
+            let code = match files.get(pid) {
+                Some(own) => Some(JitCode::read(own)),
+                None => self.other_process(*pid, members, files),
+            };
+            let Some(code) = code else { continue };
+            for warning in &code.warnings {
+                self.warn(warning.clone());
+            }
+            for (at, address, executed) in members {
+                let Some((number, file, function)) = code.find(*address, *executed) else {
+                    continue;
+                };
+                let path = &code.files[file];
+                let module = self.module_id(Module {
+                    path: path
+                        .file_name()
+                        .unwrap_or_default()
+                        .to_string_lossy()
+                        .into(),
+                    file: Some(path.clone()),
+                    build_id: None,
+                    missing: Vec::new(),
+                    nameless: None,
+                });
+                located[*at] = Some(self.made_at_run_time(module, number, function, *address));
+            }
+        }
+    }
+
+    /// The files of another process, if those of one alone name most of this one's code: a program in a process namespace knows
+    /// itself by another number than the kernel tells, and a forked one has its parent's code.
+    fn other_process(
+        &mut self,
+        pid: u32,
+        members: &[(usize, u64, Option<Code>)],
+        files: &HashMap<u32, Vec<PathBuf>>,
+    ) -> Option<JitCode> {
+        let fit = |files: &Vec<PathBuf>| {
+            let code = JitCode::read(files);
+            let named = { members.iter() }
+                .filter(|(_, address, executed)| code.find(*address, *executed).is_some());
+            (2 * named.count() >= members.len()).then_some(code)
+        };
+        let mut fitting = files.values().take(MAX_OTHERS).filter_map(fit);
+        let (Some(code), None) = (fitting.next(), fitting.next()) else {
+            return None;
+        };
+        let names: Vec<String> = { code.files.iter() }
+            .map(|path| path.display().to_string())
+            .collect();
+        self.warn(format!(
+            "process {pid} has no perf-{pid}.map: {} has most of the code that it made at run time, and is taken for its own",
+            names.join(" and ")
+        ));
+        Some(code)
+    }
+
+    fn made_at_run_time(
+        &mut self,
+        module: ModuleId,
+        number: usize,
+        function: &jit::Function,
+        address: u64,
+    ) -> Location {
+        let line = function.lines.partition_point(|line| line.0 <= address);
+        let source = line.checked_sub(1).map(|at| &function.lines[at]);
+        let source = source.map(|(_, file, line)| Source {
+            file: file.clone(),
+            line: *line,
+        });
+        let key = Key::Jit(module, number);
+        let known = self.functions.get(&key).copied();
+        let function = known.unwrap_or_else(|| {
+            let name = match &*String::from_utf8_lossy(&function.name) {
+                "" => format!("{}+{:#x}", self.out.module(module).name(), function.start),
+                name => demangle(name),
+            };
+            let (start, size) = (function.start, function.size);
+            self.add(
+                key,
+                Function {
+                    module,
+                    name: name.into(),
+                    start,
+                    size,
+                    named: true,
+                },
+            )
+        });
+        Location {
+            module,
+            offset: address,
+            function,
+            source,
+            inlined: Vec::new(),
+        }
+    }
+
     fn module(
         &mut self,
         source: Origin,
+        places: &[Place],
         members: &[(usize, u64)],
         located: &mut [Option<Location>],
     ) {
@@ -195,39 +344,55 @@ impl Work<'_> {
             Origin::Firmware => ("[firmware]".into(), None),
             Origin::Unknown => ("[unknown]".into(), None),
         };
-        let opened = self.open(&source, &name, build_id.as_ref());
-        let parsed = opened
-            .as_ref()
-            .and_then(|file| Elf::parse(&file.bytes).ok());
-        let found_id = parsed.as_ref().and_then(Elf::build_id);
-        let module = self.module_id(Module {
-            path: name,
-            file: opened.as_ref().map(|file| file.path.clone()),
-            build_id: build_id.or(found_id),
-        });
-        let Some(elf) = parsed else {
+        let code = |&(at, offset): &(usize, u64)| Some((offset, places[at].code()?));
+        let wanted = Wanted {
+            build_id: build_id.as_ref(),
+            code: members.iter().filter_map(code).collect(),
+        };
+        let opened = self.open(&source, &name, &wanted);
+        let parsed = match &opened {
+            Ok(file) => Elf::parse(&file.bytes).ok(),
+            Err(_) => None,
+        };
+        let (Ok(file), Some(elf)) = (&opened, parsed) else {
+            let module = self.module_id(Module {
+                path: name,
+                file: None,
+                build_id,
+                missing: opened.err().into_iter().flatten().collect(),
+                nameless: None,
+            });
             for &(at, offset) in members {
                 located[at] = Some(self.unresolved(module, offset));
             }
             return;
         };
+        let parts = Parts::new(self.symbolizer, &name, &file.path);
         let debug = if elf.is_stripped() {
-            self.debug_file(&elf)
+            parts.debug_file(&elf)
         } else {
             None
         };
-        let debug = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
-        let mini = if elf.is_stripped() && debug.is_none() {
+        let debug_elf = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
+        let mini = if elf.is_stripped() && debug_elf.is_none() {
             inside::mini_debug_info(&elf)
         } else {
             None
         };
         let mini = mini.as_ref().and_then(|bytes| Elf::parse(bytes).ok());
-        let table = Table::build(&elf, debug.as_ref().or(mini.as_ref()));
-        let sections = Sections::load(debug.as_ref().unwrap_or(&elf));
-        let lines = sections.lines().unwrap_or_else(|error| {
-            let path = &self.out.module(module).path;
-            self.warn(format!("{path}: debug information not used: {error}"));
+        let table = Table::build(&elf, debug_elf.as_ref().or(mini.as_ref()));
+        let module = self.module_id(Module {
+            path: name.clone(),
+            file: Some(file.path.clone()),
+            build_id: build_id.clone().or_else(|| elf.build_id()),
+            missing: Vec::new(),
+            nameless: None,
+        });
+        let memory = Memory::default();
+        let of = debug_elf.as_ref().unwrap_or(&elf);
+        let at = debug.as_ref().map(|file| file.path.clone());
+        let lines = Lines::new(of, at, &parts, &memory, &table).unwrap_or_else(|error| {
+            parts.missing(format!("debug information not used: {error}"));
             None
         });
         let view = View {
@@ -237,12 +402,32 @@ impl Work<'_> {
             lines: lines.as_ref(),
         };
         self.locate(&source, &view, members, located);
+        drop(lines);
+        let has_nameless = self
+            .out
+            .functions
+            .iter()
+            .any(|f| f.module == module && !f.named);
+        if debug.is_none() && elf.has_no_symbols() && has_nameless {
+            self.out.modules[module.0 as usize].nameless = Some(stripped(&elf));
+        }
+        let (missing, notes) = parts.into_words();
+        for note in notes {
+            self.warn(format!("{name}: {note}"));
+        }
+        for missing in missing {
+            self.warn(format!("{name}: {missing}"));
+            let all = &mut self.out.modules[module.0 as usize].missing;
+            if !all.contains(&missing) {
+                all.push(missing);
+            }
+        }
     }
 
     fn locate(
         &mut self,
         source: &Origin,
-        view: &View<'_, '_>,
+        view: &View<'_, '_, '_>,
         members: &[(usize, u64)],
         located: &mut [Option<Location>],
     ) {
@@ -307,43 +492,65 @@ impl Work<'_> {
         }
     }
 
-    /// Opens the file of a module: the first candidate whose build ID is the wanted one.
-    fn open(&mut self, source: &Origin, name: &str, wanted: Option<&BuildId>) -> Option<Opened> {
+    /// Opens the file of a module: the first candidate that is what the guest ran; or what to hand in.
+    fn open(
+        &mut self,
+        source: &Origin,
+        name: &str,
+        wanted: &Wanted<'_>,
+    ) -> Result<Opened, Option<String>> {
+        let files = &self.symbolizer.files;
+        let own = |file: &Option<PathBuf>| -> Vec<(PathBuf, bool)> {
+            file.iter().map(|path| (path.clone(), false)).collect()
+        };
         let candidates = match source {
-            Origin::Path(path, _) if path.starts_with('/') => {
-                self.symbolizer.files.candidates(path, wanted)
+            Origin::Path(path, _) if path.starts_with('/') && !path.starts_with("//") => {
+                let found = files.candidates(path, wanted.build_id).into_iter();
+                found.map(|file| (file.path, file.needs_proof)).collect()
             }
-            Origin::Path(..) | Origin::Unknown => return None,
-            Origin::Vdso(_) => self.symbolizer.files.vdso.iter().cloned().collect(),
-            Origin::Kernel { .. } => self.symbolizer.files.kernel.iter().cloned().collect(),
-            Origin::Firmware => self.symbolizer.files.firmware.iter().cloned().collect(),
+            Origin::Path(..) | Origin::Unknown => return Err(None),
+            Origin::Vdso(_) => own(&files.vdso),
+            Origin::Kernel { .. } => own(&files.kernel),
+            Origin::Firmware => own(&files.firmware),
         };
         let mut refused = Vec::new();
-        for path in candidates {
-            match open_checked(&path, wanted) {
-                Ok(opened) => return Some(opened),
+        for (path, needs_proof) in candidates {
+            match wanted.open(&path, needs_proof) {
+                Ok(opened) => return Ok(opened),
                 Err(why) => refused.push(why),
             }
         }
-        if let (Origin::Vdso(_), Some(kernel)) = (source, &self.symbolizer.files.kernel)
+        if let (Origin::Vdso(_), Some(kernel)) = (source, &files.kernel)
             && let Some(image) = vdso_in(kernel)
         {
-            match checked(kernel, image, wanted) {
-                Ok(opened) => return Some(opened),
+            match wanted.check(kernel, image, false) {
+                Ok(opened) => return Ok(opened),
                 Err(why) => refused.push(why),
             }
         }
-        if let (Origin::Path(..), Some(id)) = (source, wanted)
-            && let Some(path) = self.symbolizer.search(id)
-            && let Ok(opened) = open_checked(path, wanted)
-        {
-            return Some(opened);
+        if let Origin::Path(path, _) = source {
+            let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+            let index = self.symbolizer.index();
+            let by_id = wanted.build_id.and_then(|id| index.with_build_id(id));
+            let named = index.named(path).iter();
+            for file in by_id.into_iter().chain(named) {
+                match wanted.open(file, true) {
+                    Ok(opened) => return Ok(opened),
+                    Err(why) if !refused.contains(&why) => refused.push(why),
+                    Err(_) => {}
+                }
+            }
         }
         if refused.is_empty() {
             refused.push("no file found on the host".to_owned());
         }
-        self.warn(format!("{name}: no symbols: {}", refused.join("; ")));
-        None
+        let mut missing = format!("no symbols: {}", refused.join("; "));
+        if let Origin::Path(..) = source {
+            let id = { wanted.build_id }.map_or(String::new(), |id| format!(" with build ID {id}"));
+            missing += &format!("; hand in the folder of the file{id} (--debug-dir)");
+        }
+        self.warn(format!("{name}: {missing}"));
+        Err(Some(missing))
     }
 
     fn warn(&mut self, warning: String) {
@@ -352,18 +559,13 @@ impl Work<'_> {
         }
     }
 
-    /// What was stripped from a file, if it is kept in one of its own.
-    fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
-        let id = elf.build_id()?;
-        let files = self.symbolizer.files.debug_files(&id);
-        files
-            .iter()
-            .find_map(|path| open_checked(path, Some(&id)).ok())
-    }
-
     /// The two kinds of kernel address share one module.
     fn module_id(&mut self, module: Module) -> ModuleId {
-        let known = self.out.modules.iter().position(|known| *known == module);
+        let same = |known: &Module| {
+            (&known.path, &known.file, &known.build_id)
+                == (&module.path, &module.file, &module.build_id)
+        };
+        let known = self.out.modules.iter().position(same);
         ModuleId(known.unwrap_or_else(|| {
             self.out.modules.push(module);
             self.out.modules.len() - 1
@@ -382,7 +584,7 @@ impl Work<'_> {
     }
 
     /// The function of a table entry.
-    fn known(&mut self, view: &View<'_, '_>, entry: &Entry<'_>) -> FunctionId {
+    fn known(&mut self, view: &View<'_, '_, '_>, entry: &Entry<'_>) -> FunctionId {
         let key = Key::At(view.module, entry.start);
         if let Some(&known) = self.functions.get(&key) {
             return known;
@@ -447,18 +649,14 @@ enum Key {
     At(ModuleId, u64),
     Plt(ModuleId),
     Rest(ModuleId),
+    Jit(ModuleId, usize),
 }
 
-struct View<'a, 'data> {
+struct View<'a, 'data, 'lines> {
     module: ModuleId,
     elf: &'a Elf<'data>,
     table: &'a Table<'data>,
-    lines: Option<&'a Lines<'a>>,
-}
-
-fn open_checked(path: &Path, wanted: Option<&BuildId>) -> Result<Opened, String> {
-    let bytes = elf::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    checked(path, bytes, wanted)
+    lines: Option<&'a Lines<'lines>>,
 }
 
 /// The vDSO within the kernel's file.
@@ -467,17 +665,14 @@ fn vdso_in(kernel: &Path) -> Option<Vec<u8>> {
     inside::vdso(&Elf::parse(&bytes).ok()?)
 }
 
-fn checked(path: &Path, bytes: Vec<u8>, wanted: Option<&BuildId>) -> Result<Opened, String> {
-    let shown = path.display();
-    let elf = Elf::parse(&bytes).map_err(|error| format!("{shown}: {error}"))?;
-    match (wanted, elf.build_id()) {
-        (Some(wanted), Some(found)) if *wanted != found => Err(format!(
-            "{shown} has build ID {found}, the guest ran {wanted}"
-        )),
-        (Some(wanted), None) => Err(format!("{shown} has no build ID, the guest ran {wanted}")),
-        _ => Ok(Opened {
-            path: path.to_owned(),
-            bytes,
-        }),
+/// What to hand in for a file whose symbols were stripped.
+fn stripped(elf: &Elf<'_>) -> String {
+    match elf.build_id().and_then(|id| Some((id.debug_path()?, id))) {
+        Some((path, id)) => format!(
+            "stripped: its names and source lines are in the debug file of build ID {id}: hand in the folder that has {} \
+             (--debug-dir)",
+            path.display()
+        ),
+        None => "stripped, without a build ID: hand in the folder of the file with its symbols (--debug-dir)".to_owned(),
     }
 }

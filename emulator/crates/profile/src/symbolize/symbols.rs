@@ -22,6 +22,10 @@ pub struct Module {
     pub file: Option<PathBuf>,
     /// Build ID, as the guest named it or else as found in the file.
     pub build_id: Option<BuildId>,
+    /// What its names lack, one sentence each, which say what file to hand in.
+    pub missing: Vec<String>,
+    /// The same of its functions whose names were made up.
+    pub nameless: Option<String>,
 }
 
 impl Module {
@@ -106,6 +110,14 @@ impl Symbols {
     /// The function with this id.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
+    }
+
+    /// What the name of a function lacks, and which file has it.
+    pub fn missing(&self, id: FunctionId) -> Vec<String> {
+        let function = self.function(id);
+        let module = self.module(function.module);
+        let nameless = module.nameless.iter().filter(|_| !function.named);
+        module.missing.iter().chain(nameless).cloned().collect()
     }
 
     /// `function+0x12` or `module+0x1234` of a location (by its index).

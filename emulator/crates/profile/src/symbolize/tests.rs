@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 
+mod jit;
+mod parts;
+mod right_file;
 mod small_elf;
 use small_elf::SmallElf;
 
@@ -214,6 +217,7 @@ fn many_addresses_have_their_places() {
         .map(|n| Place::File {
             path: path.clone(),
             build_id: None,
+            code: None,
             offset: offset + n,
         })
         .collect();

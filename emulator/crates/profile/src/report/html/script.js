@@ -3,7 +3,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const text = (number) => data.strings[number];
 const byId = (id) => document.getElementById(id);
 // Fields of the row arrays (html.rs).
-const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6 };
+const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6, missing: 7 };
 const I = {
   process: 0, pc: 1, label: 2, function: 3, inlined: 4, source: 5, text: 6, cycles: 7, share: 8, stack: 9, shares: 10,
 };
@@ -445,7 +445,8 @@ function functionTable() {
     const name = owner(row, F.process) + text(row[F.name]);
     const link = make("button", { type: "button", class: "link", title: name }, name);
     link.addEventListener("click", () => open(data.functions.indexOf(row), null));
-    return make("tr", {}, make("td", { class: "wide" }, link),
+    return make("tr", {}, make("td", { class: "wide" }, link,
+      ...row[F.missing].map((words) => make("div", { class: "muted missing", title: text(words) }, text(words)))),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, path(row))),
       make("td", { class: "number" }, number(row[F.cycles])),
       oracleCell(scale(row) * row[F.share], largest),
@@ -534,6 +535,7 @@ function showListing(chosen) {
   const numbers = new Set([3, 4, ...primary.map((_, index) => index + 6)]);
   let inside = null;
   let focus = null;
+  let [hottest, most] = [null, 0];
   const body = make("tbody");
   for (const [flags, row, line] of listing.rows) {
     if (flags & 2) body.append(make("tr", { class: "gap" }, make("td", { colspan: heads.length }, "⋯")));
@@ -556,15 +558,15 @@ function showListing(chosen) {
       make("td", {}, row[I.cycles] > 0 ? miniStack(row[I.stack]) : null),
       ...profilerCells(row, I, largest));
     if (row[I.pc] === chosen) focus = shown;
+    if (most < row[I.cycles]) [hottest, most] = [shown, row[I.cycles]];
     body.append(shown);
   }
   host.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((name, index) =>
     make("th", { scope: "col", class: numbers.has(index) ? "number" : null }, name)))), body));
-  host.scrollTop = 0;
-  if (focus) {
-    focus.focus({ preventScroll: true });
-    host.scrollTop = focus.offsetTop - host.clientHeight / 2;
-  }
+  if (focus) focus.focus({ preventScroll: true });
+  // Without a choice, where the time went.
+  const at = focus ?? hottest;
+  host.scrollTop = at ? at.offsetTop - host.clientHeight / 2 : 0;
 }
 
 // Opens a function's listing; one without a listing filters the instructions instead.

@@ -53,6 +53,8 @@ fn functions(
         .functions
         .iter()
         .filter(|row| process == 0 || row.process == process);
+    // Of each file once in a table.
+    let mut said = Vec::new();
     for row in rows.take(limit) {
         let name = match process {
             0 => format!("{}: {}", report.processes[row.process].name, row.name),
@@ -73,6 +75,15 @@ fn functions(
             write!(out, "{:>7}", percent(scale * row.shares[*column]))?;
         }
         writeln!(out)?;
+        for missing in &row.missing {
+            if said.contains(&missing) {
+                continue;
+            }
+            said.push(missing);
+            for line in wrap(missing, 112) {
+                writeln!(out, "      {line}")?;
+            }
+        }
     }
     Ok(())
 }

@@ -1,0 +1,235 @@
+//! Debug information that lies in files of its own: what stripping took out of a program (`.build-id`, `.gnu_debuglink`),
+//! what dwz shares between files (`.gnu_debugaltlink`, `.debug_sup`), and what was never linked (`.dwo`, `.dwp`).
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::Object;
+
+use super::check::{Opened, Wanted};
+use super::elf::{self, Elf};
+use super::files::resolve_in;
+use super::{BuildId, Symbolizer};
+
+/// Looks for the parts of one module.
+pub(super) struct Parts<'a> {
+    pub symbolizer: &'a Symbolizer,
+    /// The module's path in the guest.
+    pub guest: &'a str,
+    /// The host's file of it.
+    pub file: &'a Path,
+    /// What was not found, one sentence each, which name the file to hand in.
+    missing: RefCell<Vec<String>>,
+    /// What is not as exact as it could be.
+    notes: RefCell<Vec<String>>,
+}
+
+/// What a file says of the one that it shares debug information with.
+struct Supplementary<'data> {
+    name: Cow<'data, [u8]>,
+    id: BuildId,
+}
+
+impl<'a> Parts<'a> {
+    pub fn new(symbolizer: &'a Symbolizer, guest: &'a str, file: &'a Path) -> Self {
+        Self {
+            symbolizer,
+            guest,
+            file,
+            missing: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
+    pub fn missing(&self, what: String) {
+        let mut missing = self.missing.borrow_mut();
+        if !missing.contains(&what) {
+            missing.push(what);
+        }
+    }
+
+    pub fn note(&self, what: &str) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.iter().any(|note| note == what) {
+            notes.push(what.to_owned());
+        }
+    }
+
+    /// What is missing, and what else is to be said.
+    pub fn into_words(self) -> (Vec<String>, Vec<String>) {
+        (self.missing.into_inner(), self.notes.into_inner())
+    }
+
+    /// What was stripped from a file, if it is kept in one of its own.
+    pub fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
+        let id = elf.build_id();
+        if let Some(id) = &id {
+            let wanted = Wanted {
+                build_id: Some(id),
+                code: Vec::new(),
+            };
+            let places = self.symbolizer.files.debug_files(id);
+            let scanned = self.symbolizer.index().with_build_id(id).cloned();
+            let scanned = scanned.filter(|path| path != self.file);
+            let mut files = places.into_iter().chain(scanned);
+            if let Some(found) = files.find_map(|path| wanted.open(&path, false).ok()) {
+                return Some(found);
+            }
+        }
+        let (name, crc) = elf.object.gnu_debuglink().ok().flatten()?;
+        let mut refused = Vec::new();
+        for path in self.places(name) {
+            let Ok(bytes) = elf::read(&path) else {
+                continue;
+            };
+            let found = crc32fast::hash(&bytes);
+            if found == crc && Elf::parse(&bytes).is_ok() {
+                return Some(Opened { path, bytes });
+            }
+            refused.push(format!(
+                "{} has checksum {found:08x}, expected {crc:08x}",
+                path.display()
+            ));
+        }
+        if id.is_some() && elf.has_no_symbols() && refused.is_empty() {
+            // The build ID says more.
+            return None;
+        }
+        let of_id = id.map_or(String::new(), |id| format!(" (build ID {id})"));
+        self.missing(missing(
+            "names and source lines",
+            &format!("{}{of_id}", shown(name)),
+            &refused,
+        ));
+        None
+    }
+
+    /// The file that `elf` shares debug information with, if it does with one.
+    pub fn supplementary(&self, elf: &Elf<'_>) -> Option<Opened> {
+        let Supplementary { name, id } = supplementary(elf)?;
+        let by_id = self.symbolizer.files.debug_files(&id);
+        let scanned = self.symbolizer.index().with_build_id(&id).cloned();
+        let mut refused = Vec::new();
+        for path in { by_id.into_iter().chain(scanned) }.chain(self.places(&name)) {
+            let Ok(bytes) = elf::read(&path) else {
+                continue;
+            };
+            let found = Elf::parse(&bytes).ok().and_then(|elf| own_id(&elf));
+            if found.as_ref() == Some(&id) {
+                return Some(Opened { path, bytes });
+            }
+            let found = found.map_or("none".to_owned(), |id| id.to_string());
+            refused.push(format!("{} has build ID {found}", path.display()));
+        }
+        self.missing(missing(
+            "inlined functions, and some names and lines",
+            &format!("{} (build ID {id})", shown(&name)),
+            &refused,
+        ));
+        None
+    }
+
+    /// Where a `.dwo` file may be.
+    pub fn split_files(&self, folder: &[u8], name: &[u8]) -> Vec<PathBuf> {
+        let name = Path::new(OsStr::from_bytes(name));
+        let compiled = Path::new(OsStr::from_bytes(folder)).join(name);
+        let mut found = self.places(compiled.as_os_str().as_bytes());
+        found.extend(self.places(name.as_os_str().as_bytes()));
+        found
+    }
+
+    /// Where a package of `.dwo` files may be: it is called like the program, or like the file of its debug information.
+    pub fn packages(&self, debug: Option<&Path>) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for file in [Some(self.file), debug, Some(Path::new(self.guest))] {
+            let Some(file) = file else { continue };
+            let mut longer = file.as_os_str().to_owned();
+            longer.push(".dwp");
+            found.extend([PathBuf::from(longer), file.with_extension("dwp")]);
+        }
+        let named = found.clone();
+        for path in named {
+            found.extend(self.places(path.file_name().unwrap_or_default().as_bytes()));
+        }
+        found.retain(|path| path.is_file());
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Where GDB looks for a file that another one names, and below the given folders by its name.
+    fn places(&self, name: &[u8]) -> Vec<PathBuf> {
+        let path = Path::new(OsStr::from_bytes(name));
+        let beside = self.file.parent().unwrap_or(Path::new("."));
+        let mut found = vec![beside.join(path), beside.join(".debug").join(path)];
+        let folder = Path::new(self.guest).parent().unwrap_or(Path::new("/"));
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        for root in self.symbolizer.files.folders() {
+            for at in [
+                path.to_owned(),
+                inside.join(path),
+                inside.join(".debug").join(path),
+                Path::new("usr/lib/debug").join(path.strip_prefix("/").unwrap_or(path)),
+                Path::new("usr/lib/debug").join(inside).join(path),
+            ] {
+                found.extend(resolve_in(root, &at));
+            }
+        }
+        found.extend_from_slice(self.symbolizer.index().named(&path.to_string_lossy()));
+        found.retain(|path| path.is_file());
+        found
+    }
+}
+
+/// What to say of a part that was not found.
+pub(super) fn missing(what: &str, file: &str, refused: &[String]) -> String {
+    let mut text = format!("{what} are in {file}: not found");
+    if !refused.is_empty() {
+        text = format!("{text} ({})", refused.join("; "));
+    }
+    text + ", hand in its folder (--debug-dir)"
+}
+
+/// Bytes of a path as text.
+pub(super) fn shown(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    name.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Reads `.gnu_debugaltlink`, or `.debug_sup` (DWARF 5, section 7.3.6) of a file that is not itself the shared one.
+fn supplementary<'data>(elf: &Elf<'data>) -> Option<Supplementary<'data>> {
+    if let Some((name, id)) = elf.object.gnu_debugaltlink().ok().flatten() {
+        return Some(Supplementary {
+            name: name.into(),
+            id: BuildId(id.to_vec()),
+        });
+    }
+    let section = elf.section(".debug_sup");
+    let (is_shared, name, id) = debug_sup(&section)?;
+    (!is_shared).then(|| Supplementary {
+        name: name.to_vec().into(),
+        id: BuildId(id.to_vec()),
+    })
+}
+
+/// What a supplementary file is known by.
+fn own_id(elf: &Elf<'_>) -> Option<BuildId> {
+    elf.build_id().or_else(|| {
+        let section = elf.section(".debug_sup");
+        let (_, _, id) = debug_sup(&section)?;
+        Some(BuildId(id.to_vec()))
+    })
+}
+
+/// Version, "is the shared file", name, checksum.
+fn debug_sup(bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
+    let (head, rest) = bytes.split_at_checked(3)?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    let (name, rest) = (&rest[..end], &rest[end + 1..]);
+    // Checksums have a few bytes: one of LEB128 holds their length.
+    let (len, rest) = rest.split_first()?;
+    Some((head[2] != 0, name, rest.get(..usize::from(*len))?))
+}
