@@ -22,10 +22,12 @@ use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
+use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::net;
 use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
+use crate::stuck;
 use crate::system::{Engine, Setup, System};
 
 use boot::Boot;
@@ -179,43 +181,74 @@ fn simulate(
 
     let mut progress = Progress::new(Instant::now());
     let mut laps = Laps::new(&system);
-    let end = loop {
-        let exit = system.run(&mut engine, Limit::instructions(SLICE));
+    system.stop_when_stuck(true);
+    let mut end = None;
+    let mut after = |system: &mut System, engine: &mut Engine, exit: RunExit| {
         progress.show(system.hart.cycle(), system.instructions());
         match exit {
-            RunExit::Exit(exit) => break outcome::End::Guest(exit),
-            RunExit::Idle => break outcome::End::Asleep,
-            RunExit::Limit if stop.load(Ordering::Relaxed) => break outcome::End::Interrupted,
+            RunExit::Exit(exit) => end = Some(outcome::End::Guest(exit)),
+            RunExit::Idle => end = Some(outcome::End::Asleep),
+            RunExit::Limit if stop.load(Ordering::Relaxed) => end = Some(outcome::End::Interrupted),
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
-                break outcome::End::RecordingFailed;
+                end = Some(outcome::End::RecordingFailed);
             }
             RunExit::Mount => {
                 if let Some(boot) = &boot {
-                    boot.save(plan, &mut system, &console);
+                    boot.save(plan, system, &console);
                 }
             }
             RunExit::Limit | RunExit::Debug(_) => {}
+            RunExit::Stuck(stuck) => {
+                let text = stuck::describe(system, &stuck);
+                tracing::warn!("the guest goes on, but gets nowhere: {text}");
+            }
             RunExit::Region(starts) => {
                 if system.harts() > 1 && engine.is_timing() {
                     engine.region(starts);
                 }
-                if !boots_first {
-                    continue;
-                }
-                laps.lap(&system, engine.is_timing());
-                if !starts {
-                    engine.rest();
-                } else if !engine.go_on(system.hart.cycle()) {
-                    engine = start(&system, &mut host)?;
-                    engine.region(true);
+                if boots_first {
+                    laps.lap(system, engine.is_timing());
+                    if !starts {
+                        engine.rest();
+                    } else if !engine.go_on(system.hart.cycle()) {
+                        *engine = start(system, &mut host)?;
+                        engine.region(true);
+                    }
                 }
             }
         }
         let most = plan.spec.run.max_cycles;
-        if most != 0 && system.hart.cycle() >= most {
-            break outcome::End::TooLong(most);
+        if end.is_none() && most != 0 && system.hart.cycle() >= most {
+            end = Some(outcome::End::TooLong(most));
         }
+        Ok(end.is_some())
     };
+    let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
+    if let Some(debugger) = &mut debugger {
+        debugger.wait()?;
+    }
+    loop {
+        if let Some(debugger) = &mut debugger {
+            let exit = match debugger.serve(&mut system, &mut engine, &mut after)? {
+                Some(gdb::End::Guest(exit)) => Some(RunExit::Exit(exit)),
+                Some(gdb::End::Killed) => {
+                    stop.store(true, Ordering::Relaxed);
+                    Some(RunExit::Limit)
+                }
+                Some(gdb::End::Caller) => break,
+                Some(gdb::End::Detached) | None => None,
+            };
+            if let Some(exit) = exit {
+                after(&mut system, &mut engine, exit)?;
+                break;
+            }
+        }
+        let exit = system.run(&mut engine, Limit::instructions(SLICE));
+        if after(&mut system, &mut engine, exit)? {
+            break;
+        }
+    }
+    let end = end.unwrap_or(outcome::End::Interrupted);
     progress.end();
 
     let samples = self_profile.map(SelfProfile::stop);

@@ -1,6 +1,6 @@
 //! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
-use isa::Extensions;
+use isa::{Extensions, Privilege};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use commit_trace::{RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
-    MmuType, Output, ResetState, RunExit, run_together,
+    MmuType, Output, ResetState, RunExit, TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
@@ -19,6 +19,7 @@ use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
 use crate::run::Helper;
@@ -28,7 +29,7 @@ use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
 /// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
-const EPOCH_SECONDS: u64 = 1_767_225_600;
+pub const EPOCH_SECONDS: u64 = 1_767_225_600;
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
 /// Seed of the guest's entropy.
@@ -63,17 +64,12 @@ pub struct Setup<'a> {
 }
 
 /// Checks `--harts`: a machine can have so many.
-pub fn harts(harts: u32, debugged: bool) -> Result<usize, BadInput> {
-    let most = if debugged { 1 } else { MAX_HARTS };
-    if (1..=most).contains(&harts) {
+pub fn harts(harts: u32) -> Result<usize, BadInput> {
+    if (1..=MAX_HARTS).contains(&harts) {
         return Ok(harts as usize);
     }
-    let expected = match debugged {
-        true => "1 with --gdb".to_owned(),
-        false => format!("1 to {MAX_HARTS}"),
-    };
     Err(BadInput(format!(
-        "--harts: expected {expected}, found {harts}"
+        "--harts: expected 1 to {MAX_HARTS}, found {harts}"
     )))
 }
 
@@ -188,8 +184,8 @@ impl System {
             } else {
                 DiskMode::CopyOnWrite
             };
-            let blk =
-                Blk::open(drive, mode, &format!("tipsim{n}")).map_err(|e| bad_input(drive, e))?;
+            let blk = Blk::open(drive, mode, &format!("tipsim{n}"))
+                .map_err(|e| BadInput(e.to_string()))?;
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
         }
         if let Some(share) = setup.share {
@@ -243,7 +239,8 @@ impl System {
     pub fn load_guest(&mut self, files: &GuestFiles, bootargs: &str) -> anyhow::Result<()> {
         let read = |path: &Path| std::fs::read(path).map_err(|e| bad_input(path, e));
         let firmware = read(&files.firmware)?;
-        let kernel = files.kernel.as_deref().map(read).transpose()?;
+        let unpacked = |path: &Path| kernel::unpack(path, read(path)?, self.board.bus.ram.size());
+        let kernel = files.kernel.as_deref().map(unpacked).transpose()?;
         let initrd = files.initrd.as_deref().map(read).transpose()?;
         let name = |path: Option<&PathBuf>| path.map(|p| p.display().to_string());
         let (firmware_name, kernel_name, initrd_name) = (
@@ -347,6 +344,43 @@ impl System {
         for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
             hart.stop_at_regions(stop);
         }
+    }
+
+    /// Lets runs end when a hart's exceptions repeat themselves without end.
+    pub fn stop_when_stuck(&mut self, stop: bool) {
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.stop_when_stuck(stop);
+        }
+    }
+
+    /// The harts, in order.
+    pub fn each_hart(&mut self) -> impl Iterator<Item = &mut Hart> {
+        std::iter::once(&mut self.hart).chain(&mut self.others)
+    }
+
+    /// One hart, and the bus; the first if there is no such hart.
+    pub fn hart_and_bus(&mut self, number: usize) -> (&mut Hart, &mut Bus) {
+        let other = number.checked_sub(1).and_then(|n| self.others.get_mut(n));
+        (other.unwrap_or(&mut self.hart), &mut self.board.bus)
+    }
+
+    /// Where a hart is, in words.
+    pub fn describe_hart(&self, number: usize) -> String {
+        let other = number.checked_sub(1).and_then(|n| self.others.get(n));
+        let hart = other.unwrap_or(&self.hart);
+        let mode = match hart.privilege() {
+            Privilege::User => "user",
+            Privilege::Supervisor => "supervisor",
+            Privilege::Machine => "machine",
+        };
+        let asleep = if hart.is_asleep() { ", asleep" } else { "" };
+        format!("hart {number}, {mode} mode, pc {:#x}{asleep}", hart.pc())
+    }
+
+    /// The instruction that raised an exception of a hart, if it is still there.
+    pub fn raised_by(&mut self, hart: usize, taken: &TakenException) -> Option<u32> {
+        let (hart, bus) = self.hart_and_bus(hart);
+        hart.raised_by(bus, taken)
     }
 
     /// Number of harts.

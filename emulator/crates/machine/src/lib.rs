@@ -47,7 +47,10 @@ pub use clock::Clock;
 pub use console::{Capture, Input, Output};
 pub use device::{AccessFault, Cx, Device};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
-pub use hart::{DebugStop, Hart, Limit, RunExit, Watchpoint, run_timed_together, run_together};
+pub use hart::{
+    Caller, DebugStop, Hart, HostCalls, HostResult, Limit, RunExit, Stuck, TakenException, Watchpoint,
+    run_timed_together, run_together,
+};
 pub use htif::{Htif, signature};
 pub use loader::{
     Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw,

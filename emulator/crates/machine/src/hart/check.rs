@@ -180,6 +180,11 @@ impl Hart {
         if after & after::REGION != 0 {
             return Some(RunExit::Region(self.region_started));
         }
+        if after & after::STUCK != 0
+            && let Some(stuck) = self.take_stuck()
+        {
+            return Some(RunExit::Stuck(stuck));
+        }
         if after & after::DEBUG != 0
             && let Some(exit) = self.debug_exit()
         {

@@ -370,6 +370,7 @@ impl Hart {
         {
             let handler = hart.interrupt(interrupt, pc);
             env.timing.interrupt(id, pc, handler);
+            hart.interrupted_step();
             return handler;
         }
 
