@@ -126,17 +126,16 @@ pub fn from_memory(
     system: &mut System,
     mode: Mode,
     core: &Preset,
-) -> Result<Engine, BadInput> {
+) -> anyhow::Result<Engine> {
     let (timing, mut reader) = state.split_first().unwrap_or((&0, &[]));
     let used: Vec<u64> = system.board.bus.ram.pages().map(|(at, _)| at).collect();
     for address in used {
         system.board.bus.ram.write(address, &[0; PAGE]);
     }
     system.board.bus.exit = None;
+    system.renew_harts()?;
     let loaded = load(&mut reader, *timing != 0, system, mode, core);
-    loaded
-        .map(|(engine, _)| engine)
-        .map_err(|e| BadInput(e.to_string()))
+    Ok(loaded.map_err(|e| BadInput(e.to_string()))?.0)
 }
 
 /// A name that no other process uses.

@@ -19,16 +19,18 @@ pub fn describe(system: &mut System, stuck: &Stuck) -> String {
         (true, false) => format!("its handler at {handler:#x} comes back to it without end"),
         (false, _) => format!(
             "the handler at {:#x} raises {} without end",
-            match repeated.privilege {
-                Privilege::Machine => *handler,
-                _ => repeated.pc,
-            },
+            repeated.pc,
             cause(repeated),
         ),
     };
-    let names = match (first.privilege, *handler) {
-        (_, 0) => "; mtvec or stvec is 0, as after reset",
-        _ => "",
+    // Of a loop through machine mode, the handler that fails is the supervisor's.
+    let (place, register) = match repeated.privilege {
+        Privilege::Machine => (*handler, "mtvec"),
+        _ => (repeated.pc, "stvec"),
+    };
+    let names = match place {
+        0 => format!("; {register} is 0, as at reset"),
+        _ => String::new(),
     };
     format!("hart {hart}: {beginning}; {ending}{names}")
 }

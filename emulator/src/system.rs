@@ -87,6 +87,7 @@ pub struct System {
     /// What the harts implement beyond RV64GC.
     extensions: Extensions,
     threads: Threads,
+    translator: Translator,
 }
 
 /// What executes instructions: the timing cores, where there are any and they do not rest.
@@ -156,6 +157,7 @@ impl Snapshot for System {
             extensions,
             // Results are the same.
             threads: _,
+            translator: _,
         } = self;
         archive.same("bytes of memory", &board.bus.ram.size().to_string())?;
         archive.same("harts", &(1 + others.len()).to_string())?;
@@ -232,6 +234,7 @@ impl System {
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
             threads: setup.threads,
+            translator: setup.translator,
         })
     }
 
@@ -353,6 +356,15 @@ impl System {
         }
     }
 
+    /// Makes the harts what they were when they were new, for a state to be loaded into them.
+    pub fn renew_harts(&mut self) -> anyhow::Result<()> {
+        let translator = self.translator;
+        self.each_hart().try_for_each(|hart| {
+            hart.renew();
+            translate(hart, translator)
+        })
+    }
+
     /// The harts, in order.
     pub fn each_hart(&mut self) -> impl Iterator<Item = &mut Hart> {
         std::iter::once(&mut self.hart).chain(&mut self.others)
@@ -364,8 +376,8 @@ impl System {
         (other.unwrap_or(&mut self.hart), &mut self.board.bus)
     }
 
-    /// Where a hart is, in words.
-    pub fn describe_hart(&self, number: usize) -> String {
+    /// What a hart does, in words.
+    pub fn describe_hart(&self, number: usize) -> (String, u64) {
         let other = number.checked_sub(1).and_then(|n| self.others.get(n));
         let hart = other.unwrap_or(&self.hart);
         let mode = match hart.privilege() {
@@ -374,7 +386,7 @@ impl System {
             Privilege::Machine => "machine",
         };
         let asleep = if hart.is_asleep() { ", asleep" } else { "" };
-        format!("hart {number}, {mode} mode, pc {:#x}{asleep}", hart.pc())
+        (format!("hart {number}, {mode} mode{asleep}"), hart.pc())
     }
 
     /// The instruction that raised an exception of a hart, if it is still there.
@@ -443,13 +455,18 @@ fn all<'a>(first: &'a mut Hart, others: &'a mut [Hart]) -> Vec<&'a mut Hart> {
 fn new_hart(id: usize, extensions: Extensions, translator: Translator) -> anyhow::Result<Hart> {
     let mut hart = Hart::new(id);
     hart.set_extensions(extensions);
+    translate(&mut hart, translator)?;
+    Ok(hart)
+}
+
+fn translate(hart: &mut Hart, translator: Translator) -> anyhow::Result<()> {
     match (hart.set_translate(translator.into()), translator) {
         (Err(e), Translator::Eager) => Err(BadInput(format!("translator: {e}")).into()),
         (Err(e), _) => {
             tracing::info!("translator: {e}");
-            Ok(hart)
+            Ok(())
         }
-        (Ok(()), _) => Ok(hart),
+        (Ok(()), _) => Ok(()),
     }
 }
 

@@ -6,9 +6,11 @@ const PRIVILEGE: u16 = FIRST_CSR + (1 << 12);
 
 /// The registers, with these CSRs, by GDB's names and numbers (GDB manual, appendix G.5.11).
 pub fn description(csrs: impl Iterator<Item = u16>) -> String {
+    // Without an ABI of an operating system GDB has the hart make its steps. With Linux', which it takes for its own
+    // where a file does not say, it guesses where one leads, and an environment call or a trap's return go elsewhere.
     let mut text = String::from(
         "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">\
-         <architecture>riscv:rv64</architecture><feature name=\"org.gnu.gdb.riscv.cpu\">",
+         <architecture>riscv:rv64</architecture><osabi>none</osabi><feature name=\"org.gnu.gdb.riscv.cpu\">",
     );
     for n in 0..32 {
         let name = isa::register_name(n);

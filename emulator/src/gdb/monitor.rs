@@ -84,12 +84,8 @@ impl Debugged<'_> {
         let memory = self.system.board.bus.ram.size() >> 20;
         outputln!(out, "{mode}; {memory} MiB of memory at 0x80000000");
         for hart in 0..self.system.harts() {
-            outputln!(
-                out,
-                "thread {}: {}",
-                hart + 1,
-                self.system.describe_hart(hart)
-            );
+            let (text, pc) = self.system.describe_hart(hart);
+            outputln!(out, "thread {}: {text}, pc {pc:#x}", hart + 1);
         }
     }
 

@@ -95,7 +95,7 @@ impl MultiThreadBase for Debugged<'_> {
 
 impl ThreadExtraInfo for Debugged<'_> {
     fn thread_extra_info(&self, tid: Tid, buffer: &mut [u8]) -> Result<usize, Self::Error> {
-        let text = self.system.describe_hart(tid.get() - 1);
+        let (text, _) = self.system.describe_hart(tid.get() - 1);
         let count = text.len().min(buffer.len());
         buffer[..count].copy_from_slice(&text.as_bytes()[..count]);
         Ok(count)

@@ -312,6 +312,16 @@ impl Hart {
         }
     }
 
+    /// Makes it what it was when it was new, its debugger's orders and its ties to devices aside; without a translator.
+    pub fn renew(&mut self) {
+        let old = std::mem::replace(self, Self::new(self.id));
+        self.extensions = old.extensions;
+        self.stop_at_regions = old.stop_at_regions;
+        self.debug = old.debug;
+        self.exceptions = old.exceptions;
+        self.guest_tag = old.guest_tag;
+    }
+
     /// Number of the hart (`mhartid`).
     pub fn id(&self) -> usize {
         self.id
