@@ -1,5 +1,6 @@
 //! `tipsim boot`: an interactive machine on this terminal.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,11 +10,12 @@ use machine::{Exit, Input, Limit, Output, RunExit};
 use crate::checkpoint::{self, Checkpoint};
 use crate::cli::BootArgs;
 use crate::failure::BadInput;
-use crate::gdb;
+use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
 use crate::spec::{Mode, Threads, parse_size};
+use crate::stuck;
 use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
 
@@ -21,6 +23,22 @@ use crate::terminal::Terminal;
 const SLICE: u64 = 1_000_000;
 /// Only the host can wake the guest: it looks this often.
 const NAP: Duration = Duration::from_millis(2);
+
+/// Guest directory, firmware and kernel. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
+/// or is a whole system.
+fn parts(args: &BootArgs) -> Result<(Option<&Path>, Option<&Path>, Option<&Path>), BadInput> {
+    let (dir, kernel) = (args.guest_dir.as_deref(), args.kernel.as_deref());
+    match args.firmware.as_deref() {
+        Some(firmware) if firmware == Path::new("none") => match kernel {
+            Some(kernel) => Ok((None, Some(kernel), None)),
+            None => Err(BadInput(
+                "--firmware none: expected --kernel FILE with it".into(),
+            )),
+        },
+        Some(firmware) if kernel.is_none() => Ok((None, Some(firmware), None)),
+        firmware => Ok((dir, firmware, kernel)),
+    }
+}
 
 /// Boots; the exit status is the guest's.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
@@ -38,7 +56,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let input = Input::default();
     let mut system = System::new(Setup {
         memory,
-        harts: harts(count, args.gdb.is_some())?,
+        harts: harts(count)?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: Some(input.clone()),
@@ -54,12 +72,8 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let mut engine = match saved {
         Some(saved) => saved.load(&mut system, args.mode, &preset)?.0,
         None => {
-            let files = GuestFiles::resolve(
-                args.guest_dir.as_deref(),
-                args.firmware.as_deref(),
-                args.kernel.as_deref(),
-                args.initrd.as_deref(),
-            )?;
+            let (dir, firmware, kernel) = parts(args)?;
+            let files = GuestFiles::resolve(dir, firmware, kernel, args.initrd.as_deref())?;
             let (net, append) = (net::boot_argument(args.net), &args.append);
             let bootargs = format!("console=ttyS0 earlycon=sbi {net}{append}");
             system.load_guest(&files, &bootargs)?;
@@ -71,17 +85,19 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let terminal = Terminal::open(input, Arc::clone(&leave));
     let start = Instant::now();
     let mut asleep = Duration::ZERO;
-    let mut ended = None;
-    if let Some(port) = args.gdb {
-        match gdb::serve(port, &mut system, &mut engine)? {
-            gdb::End::Guest(exit) => ended = Some(Some(exit)),
-            gdb::End::Killed => ended = Some(None),
-            gdb::End::Detached => {}
-        }
+    let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
+    if let Some(debugger) = &mut debugger {
+        debugger.keep_beginning(&mut system, &mut engine, args.mode, &preset);
+        debugger.wait()?;
     }
+    system.stop_when_stuck(true);
     let exit = loop {
-        if let Some(exit) = ended {
-            break exit;
+        if let Some(debugger) = &mut debugger {
+            match debugger.serve(&mut system, &mut engine, &mut |_, _, _| Ok(false))? {
+                Some(gdb::End::Guest(exit)) => break Some(exit),
+                Some(gdb::End::Killed) => break None,
+                Some(gdb::End::Detached | gdb::End::Caller) | None => {}
+            }
         }
         if leave.load(Ordering::Relaxed) {
             break None;
@@ -97,6 +113,11 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
             RunExit::Idle => {
                 std::thread::sleep(NAP);
                 asleep += NAP;
+            }
+            RunExit::Stuck(stuck) => {
+                // A terminal in raw mode needs the carriage return.
+                let text = stuck::describe(&mut system, &stuck);
+                eprint!("tipsim: the guest goes on, but gets nowhere: {text}\r\n");
             }
             RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {}
         }

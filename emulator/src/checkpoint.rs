@@ -99,6 +99,45 @@ pub fn save(
     })
 }
 
+/// The state of a machine between two runs, for [`from_memory`]: with the timing cores, if they are running.
+pub fn to_memory(system: &mut System, engine: &mut Engine) -> Result<Vec<u8>, SnapshotError> {
+    let mut archive = Archive::saving();
+    Vec::<u8>::new().snapshot(&mut archive)?;
+    system.snapshot(&mut archive)?;
+    let timing = engine.is_timing();
+    if timing {
+        system.snapshot_engine(engine, &mut archive)?;
+    }
+    let state = archive.into_bytes();
+    let mut bytes = vec![u8::from(timing)];
+    bytes.extend((state.len() as u64).to_le_bytes());
+    bytes.extend(state);
+    for (address, page) in system.board.bus.ram.pages() {
+        bytes.extend(address.to_le_bytes());
+        bytes.extend(page);
+    }
+    bytes.extend(0u64.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Gives a machine that has run the state of [`to_memory`] again, and what goes on in `mode`.
+pub fn from_memory(
+    state: &[u8],
+    system: &mut System,
+    mode: Mode,
+    core: &Preset,
+) -> anyhow::Result<Engine> {
+    let (timing, mut reader) = state.split_first().unwrap_or((&0, &[]));
+    let used: Vec<u64> = system.board.bus.ram.pages().map(|(at, _)| at).collect();
+    for address in used {
+        system.board.bus.ram.write(address, &[0; PAGE]);
+    }
+    system.board.bus.exit = None;
+    system.renew_harts()?;
+    let loaded = load(&mut reader, *timing != 0, system, mode, core);
+    Ok(loaded.map_err(|e| BadInput(e.to_string()))?.0)
+}
+
 /// A name that no other process uses.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

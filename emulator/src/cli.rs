@@ -61,7 +61,8 @@ pub enum Command {
     /// Run a bare-metal ELF with HTIF; the exit status is the test's.
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
         tipsim exec test.elf --signature test.sig --max-insts 1000000\n  \
-        tipsim exec test.elf --set isa.zacas=false --translator off")]
+        tipsim exec test.elf --set isa.zacas=false --translator off\n  \
+        tipsim exec hello.elf --semihosting data -- first second")]
     Exec(ExecArgs),
     /// Show the report of a finished run, or write its profiles for other tools.
     #[command(after_help = "Examples:
@@ -110,6 +111,9 @@ pub struct RunArgs {
     /// Show the guest's console too.
     #[arg(long)]
     pub console: bool,
+    /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
+    #[arg(long, value_name = "PORT")]
+    pub gdb: Option<u16>,
     /// Sample the simulator itself; run.json then says where its time went.
     #[arg(long)]
     pub self_profile: bool,
@@ -122,16 +126,17 @@ pub struct BootArgs {
     /// and --firmware, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
-    /// Firmware: OpenSBI's `fw_dynamic`, ELF or raw.
+    /// Firmware: OpenSBI's `fw_dynamic`, or anything else that starts in machine mode, ELF or raw. Without --kernel, it boots
+    /// alone. `none`: the kernel starts in machine mode.
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
-    /// Kernel Image.
+    /// Kernel: Image, also packed (gzip, zstd, EFI), vmlinux, or another ELF or raw image.
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
     /// Initial RAM file system.
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Disk image; what the guest writes to it is kept.
+    /// Disk image (raw); what the guest writes to it is kept.
     #[arg(long, value_name = "FILE")]
     pub drive: Vec<PathBuf>,
     /// Host folder for the guest, as 9p tag `out`.
@@ -219,6 +224,13 @@ pub struct ExecArgs {
     /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
     #[arg(long, value_name = "PORT")]
     pub gdb: Option<u16>,
+    /// The program's files by RISC-V semihosting are those of this folder; without, it has none. Console, command line,
+    /// clocks and exit need nothing.
+    #[arg(long, value_name = "DIR")]
+    pub semihosting: Option<PathBuf>,
+    /// Arguments of the program, by semihosting or HTIF's getmainvars.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 }
 
 /// Granularity of a report.

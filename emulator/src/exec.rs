@@ -1,4 +1,4 @@
-//! `tipsim exec`: bare-metal ELFs under HTIF, as the public test suites expect it.
+//! `tipsim exec`: bare-metal ELFs under HTIF, as the public test suites expect it, or with semihosting.
 
 use std::io::Write;
 use std::time::Instant;
@@ -8,12 +8,19 @@ use machine::{
     signature,
 };
 
+use timing::Preset;
+
 use crate::cli::ExecArgs;
 use crate::epoch::Epoch;
 use crate::failure::{BadInput, bad_input};
-use crate::gdb;
+use crate::gdb::{self, Debugger};
+use crate::semihosting::Semihosting;
 use crate::spec::{Threads, parse_size};
-use crate::system::{Setup, System, harts};
+use crate::stuck;
+use crate::system::{Engine, Setup, System, harts};
+
+/// Instructions between two looks for a debugger.
+const SLICE: u64 = 1_000_000;
 
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
@@ -22,7 +29,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {
         memory,
-        harts: harts(args.harts, args.gdb.is_some())?,
+        harts: harts(args.harts)?,
         preset: &preset,
         console: Output::new(Box::new(std::io::stdout())),
         input: None,
@@ -36,71 +43,44 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         live: false,
     })?;
     let name = args.elf.display().to_string();
-    let bus = &mut system.board.bus;
-    let elf = Elf::load(
-        Image {
-            name: &name,
-            bytes: &bytes,
-        },
-        RAM_BASE,
-        &mut bus.ram,
-    )
-    .map_err(|e| BadInput(e.to_string()))?;
-    let symbols = elf.symbols;
-    match symbols.tohost {
-        Some(tohost) => {
-            bus.attach_htif(Htif::new(
-                tohost,
-                symbols.fromhost,
-                Box::new(std::io::stdout()),
-            ));
-        }
-        None => tracing::warn!(
-            "{name}: no symbol `tohost`: the program can end by the test device only"
-        ),
-    }
+    let symbols = load(args, &name, &bytes, &mut system)?;
     let wanted = match &args.signature {
-        Some(file) => Some((file, signature_range(&name, &symbols, &bus.ram)?)),
+        Some(file) => {
+            let ram = &system.board.bus.ram;
+            Some((file, signature_range(&name, &symbols, ram)?))
+        }
         None => None,
     };
-    system.reset(ResetState {
-        pc: elf.entry,
-        ..ResetState::default()
-    });
-    system.permit_all_memory();
+    system.stop_when_stuck(true);
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
-    let mut exit = None;
-    if let Some(port) = args.gdb {
-        exit = match gdb::serve(port, &mut system, &mut engine)? {
-            gdb::End::Guest(exit) => Some(RunExit::Exit(exit)),
-            gdb::End::Killed => anyhow::bail!("killed by the debugger"),
-            gdb::End::Detached => None,
-        };
-    }
-    let exit = exit.unwrap_or_else(|| system.run(&mut engine, Limit::instructions(args.max_insts)));
+    let exit = match args.gdb {
+        None => system.run(&mut engine, Limit::instructions(args.max_insts)),
+        Some(port) => debugged((port, args), &preset, &mut system, &mut engine)?,
+    };
     std::io::stdout().flush()?;
     if args.stats {
-        let (cycles, instructions) = (system.hart.cycle(), system.instructions());
-        let mips = instructions as f64 / start.elapsed().as_secs_f64() / 1e6;
-        eprintln!("{instructions} instructions, {cycles} cycles, {mips:.1} MIPS");
-        if system.harts() > 1 {
-            for (hart, (instructions, cycles)) in system.each().enumerate() {
-                eprintln!("hart {hart}: {instructions} instructions, {cycles} cycles");
-            }
-        }
-        for stats in engine.stats().unwrap_or_default() {
-            eprintln!("{}", serde_json::to_string(&stats)?);
-        }
+        statistics(&system, &engine, start)?;
     }
     let code = match exit {
         RunExit::Exit(Exit::Host(code)) => code,
         RunExit::Exit(Exit::PowerOff(code)) => code.into(),
         RunExit::Exit(Exit::Reset) => 0,
         RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
+        RunExit::Stuck(stuck) => {
+            anyhow::bail!("{name}: {}", stuck::describe(&mut system, &stuck))
+        }
         RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
-            anyhow::bail!("{name}: not done after {} instructions", args.max_insts)
+            let pc = system.hart.pc();
+            let end = match symbols.tohost {
+                Some(_) => "",
+                None => "; it has no symbol `tohost`: it can end by semihosting or the test device",
+            };
+            anyhow::bail!(
+                "{name}: not done after {} instructions: hart 0 is at pc {pc:#x}{end}",
+                args.max_insts
+            )
         }
     };
     let status = u8::try_from(code).unwrap_or_else(|_| {
@@ -121,6 +101,81 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
     }
     Ok(status)
+}
+
+/// Puts the program into memory, gives it its host, and resets the harts to its entry point.
+fn load(
+    args: &ExecArgs,
+    name: &str,
+    bytes: &[u8],
+    system: &mut System,
+) -> anyhow::Result<ElfSymbols> {
+    let bus = &mut system.board.bus;
+    let elf = Elf::load(Image { name, bytes }, RAM_BASE, &mut bus.ram)
+        .map_err(|e| BadInput(e.to_string()))?;
+    let mut arguments = vec![name.to_owned()];
+    arguments.extend_from_slice(&args.arguments);
+    if let Some(tohost) = elf.symbols.tohost {
+        let htif = Htif::new(tohost, elf.symbols.fromhost, Box::new(std::io::stdout()))
+            .with_input(Box::new(std::io::stdin()))
+            .with_arguments(arguments.clone());
+        bus.attach_htif(htif);
+    }
+    let end = elf.segments.iter().map(|segment| segment.end).max();
+    let host = Semihosting::new(
+        &arguments,
+        end.unwrap_or(RAM_BASE),
+        args.semihosting.as_deref(),
+    )?;
+    bus.host_calls = Some(Box::new(host));
+    system.reset(ResetState {
+        pc: elf.entry,
+        ..ResetState::default()
+    });
+    system.permit_all_memory();
+    Ok(elf.symbols)
+}
+
+/// Runs under debuggers' control, and without while there is none.
+fn debugged(
+    (port, args): (u16, &ExecArgs),
+    core: &Preset,
+    system: &mut System,
+    engine: &mut Engine,
+) -> anyhow::Result<RunExit> {
+    let mut debugger = Debugger::listen(port)?;
+    debugger.keep_beginning(system, engine, args.mode, core);
+    debugger.wait()?;
+    loop {
+        match debugger.serve(system, engine, &mut |_, _, _| Ok(false))? {
+            Some(gdb::End::Guest(exit)) => return Ok(RunExit::Exit(exit)),
+            Some(gdb::End::Killed) => anyhow::bail!("killed by the debugger"),
+            Some(gdb::End::Detached | gdb::End::Caller) | None => {}
+        }
+        let left = args.max_insts.saturating_sub(system.instructions());
+        if left == 0 {
+            return Ok(RunExit::Limit);
+        }
+        match system.run(engine, Limit::instructions(left.min(SLICE))) {
+            RunExit::Limit => {}
+            exit => return Ok(exit),
+        }
+    }
+}
+
+fn statistics(system: &System, engine: &Engine, start: Instant) -> anyhow::Result<()> {
+    let (cycles, instructions) = (system.hart.cycle(), system.instructions());
+    let mips = instructions as f64 / start.elapsed().as_secs_f64() / 1e6;
+    eprintln!("{instructions} instructions, {cycles} cycles, {mips:.1} MIPS");
+    if system.harts() > 1 {
+        for (hart, (instructions, cycles)) in system.each().enumerate() {
+            eprintln!("hart {hart}: {instructions} instructions, {cycles} cycles");
+        }
+    }
+    for stats in engine.stats().unwrap_or_default() {
+        eprintln!("{}", serde_json::to_string(&stats)?);
+    }
+    Ok(())
 }
 
 /// Where the signature is: a program without one is better told so before it runs than after.

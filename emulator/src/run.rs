@@ -26,11 +26,13 @@ use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input, write_whole};
+use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
 use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
+use crate::stuck;
 use crate::system::{Engine, Setup, System};
 
 use boot::Boot;
@@ -201,49 +203,80 @@ fn simulate(
 
     let mut progress = Progress::new(Instant::now());
     let mut laps = Laps::new(&system);
-    let end = loop {
-        let exit = system.run(&mut engine, Limit::instructions(SLICE));
+    system.stop_when_stuck(true);
+    let mut end = None;
+    let mut after = |system: &mut System, engine: &mut Engine, exit: RunExit| {
         progress.show(system.hart.cycle(), system.instructions());
         match exit {
-            RunExit::Exit(exit) => break outcome::End::Guest(exit),
-            RunExit::Idle => break outcome::End::Asleep,
-            RunExit::Limit if stop.load(Ordering::Relaxed) => break outcome::End::Interrupted,
+            RunExit::Exit(exit) => end = Some(outcome::End::Guest(exit)),
+            RunExit::Idle => end = Some(outcome::End::Asleep),
+            RunExit::Limit if stop.load(Ordering::Relaxed) => end = Some(outcome::End::Interrupted),
             RunExit::Limit if console.failure().is_some() => {
-                break outcome::End::RecordingFailed;
+                end = Some(outcome::End::RecordingFailed);
             }
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
-                break outcome::End::RecordingFailed;
+                end = Some(outcome::End::RecordingFailed);
             }
             RunExit::Mount => {
                 if let Some(boot) = &boot {
-                    boot.save(plan, &mut system, &console);
+                    boot.save(plan, system, &console);
                 }
             }
             RunExit::Limit | RunExit::Debug(_) => {}
+            RunExit::Stuck(stuck) => {
+                let text = stuck::describe(system, &stuck);
+                tracing::warn!("the guest goes on, but gets nowhere: {text}");
+            }
             RunExit::Region(mark) => {
                 let now = (system.hart.cycle(), system.instructions());
-                let Some(event) = regions.take(mark, now) else {
-                    continue;
-                };
-                let stops = event == Event::Region(false);
-                if boots_first && stops == engine.is_timing() {
-                    laps.lap(&system, stops);
-                }
-                if boots_first && !stops && !engine.go_on(system.hart.cycle()) {
-                    engine = start(&system, &mut host)?;
-                }
-                // A mark that one hart executes is for all of them.
-                engine.region(&event);
-                if boots_first && stops {
-                    engine.rest();
+                if let Some(event) = regions.take(mark, now) {
+                    let stops = event == Event::Region(false);
+                    if boots_first && stops == engine.is_timing() {
+                        laps.lap(system, stops);
+                    }
+                    if boots_first && !stops && !engine.go_on(system.hart.cycle()) {
+                        *engine = start(system, &mut host)?;
+                    }
+                    // A mark that one hart executes is for all of them.
+                    engine.region(&event);
+                    if boots_first && stops {
+                        engine.rest();
+                    }
                 }
             }
         }
         let most = plan.spec.run.max_cycles;
-        if most != 0 && system.hart.cycle() >= most {
-            break outcome::End::TooLong(most);
+        if end.is_none() && most != 0 && system.hart.cycle() >= most {
+            end = Some(outcome::End::TooLong(most));
         }
+        Ok(end.is_some())
     };
+    let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
+    if let Some(debugger) = &mut debugger {
+        debugger.wait()?;
+    }
+    loop {
+        if let Some(debugger) = &mut debugger {
+            let exit = match debugger.serve(&mut system, &mut engine, &mut after)? {
+                Some(gdb::End::Guest(exit)) => Some(RunExit::Exit(exit)),
+                Some(gdb::End::Killed) => {
+                    stop.store(true, Ordering::Relaxed);
+                    Some(RunExit::Limit)
+                }
+                Some(gdb::End::Caller) => break,
+                Some(gdb::End::Detached) | None => None,
+            };
+            if let Some(exit) = exit {
+                after(&mut system, &mut engine, exit)?;
+                break;
+            }
+        }
+        let exit = system.run(&mut engine, Limit::instructions(SLICE));
+        if after(&mut system, &mut engine, exit)? {
+            break;
+        }
+    }
+    let end = end.unwrap_or(outcome::End::Interrupted);
     progress.end();
     let regions = regions.end((system.hart.cycle(), system.instructions()));
 

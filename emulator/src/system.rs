@@ -1,6 +1,6 @@
 //! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
-use isa::Extensions;
+use isa::{Extensions, Privilege};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use commit_trace::{Event, RecordError, Recorder};
 use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
-    MmuType, Output, ResetState, RunExit, run_together,
+    MmuType, Output, ResetState, RunExit, TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
@@ -19,6 +19,7 @@ use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
 use crate::run::Helper;
@@ -63,17 +64,12 @@ pub struct Setup<'a> {
 }
 
 /// Checks `--harts`: a machine can have so many.
-pub fn harts(harts: u32, debugged: bool) -> Result<usize, BadInput> {
-    let most = if debugged { 1 } else { MAX_HARTS };
-    if (1..=most).contains(&harts) {
+pub fn harts(harts: u32) -> Result<usize, BadInput> {
+    if (1..=MAX_HARTS).contains(&harts) {
         return Ok(harts as usize);
     }
-    let expected = match debugged {
-        true => "1 with --gdb".to_owned(),
-        false => format!("1 to {MAX_HARTS}"),
-    };
     Err(BadInput(format!(
-        "--harts: expected {expected}, found {harts}"
+        "--harts: expected 1 to {MAX_HARTS}, found {harts}"
     )))
 }
 
@@ -91,6 +87,7 @@ pub struct System {
     /// What the harts implement beyond RV64GC.
     extensions: Extensions,
     threads: Threads,
+    translator: Translator,
 }
 
 /// What executes instructions: the timing cores, where there are any and they do not rest.
@@ -158,6 +155,7 @@ impl Snapshot for System {
             extensions,
             // Results are the same.
             threads: _,
+            translator: _,
         } = self;
         archive.same("bytes of memory", &board.bus.ram.size().to_string())?;
         archive.same("harts", &(1 + others.len()).to_string())?;
@@ -186,8 +184,8 @@ impl System {
             } else {
                 DiskMode::CopyOnWrite
             };
-            let blk =
-                Blk::open(drive, mode, &format!("tipsim{n}")).map_err(|e| bad_input(drive, e))?;
+            let blk = Blk::open(drive, mode, &format!("tipsim{n}"))
+                .map_err(|e| BadInput(e.to_string()))?;
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
         }
         if let Some(share) = setup.share {
@@ -233,6 +231,7 @@ impl System {
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
             threads: setup.threads,
+            translator: setup.translator,
         })
     }
 
@@ -240,7 +239,8 @@ impl System {
     pub fn load_guest(&mut self, files: &GuestFiles, bootargs: &str) -> anyhow::Result<()> {
         let read = |path: &Path| std::fs::read(path).map_err(|e| bad_input(path, e));
         let firmware = read(&files.firmware)?;
-        let kernel = files.kernel.as_deref().map(read).transpose()?;
+        let unpacked = |path: &Path| kernel::unpack(path, read(path)?, self.board.bus.ram.size());
+        let kernel = files.kernel.as_deref().map(unpacked).transpose()?;
         let initrd = files.initrd.as_deref().map(read).transpose()?;
         let name = |path: Option<&PathBuf>| path.map(|p| p.display().to_string());
         let (firmware_name, kernel_name, initrd_name) = (
@@ -346,6 +346,52 @@ impl System {
         }
     }
 
+    /// Lets runs end when a hart's exceptions repeat themselves without end.
+    pub fn stop_when_stuck(&mut self, stop: bool) {
+        for hart in std::iter::once(&mut self.hart).chain(&mut self.others) {
+            hart.stop_when_stuck(stop);
+        }
+    }
+
+    /// Makes the harts what they were when they were new, for a state to be loaded into them.
+    pub fn renew_harts(&mut self) -> anyhow::Result<()> {
+        let translator = self.translator;
+        self.each_hart().try_for_each(|hart| {
+            hart.renew();
+            translate(hart, translator)
+        })
+    }
+
+    /// The harts, in order.
+    pub fn each_hart(&mut self) -> impl Iterator<Item = &mut Hart> {
+        std::iter::once(&mut self.hart).chain(&mut self.others)
+    }
+
+    /// One hart, and the bus; the first if there is no such hart.
+    pub fn hart_and_bus(&mut self, number: usize) -> (&mut Hart, &mut Bus) {
+        let other = number.checked_sub(1).and_then(|n| self.others.get_mut(n));
+        (other.unwrap_or(&mut self.hart), &mut self.board.bus)
+    }
+
+    /// What a hart does, in words.
+    pub fn describe_hart(&self, number: usize) -> (String, u64) {
+        let other = number.checked_sub(1).and_then(|n| self.others.get(n));
+        let hart = other.unwrap_or(&self.hart);
+        let mode = match hart.privilege() {
+            Privilege::User => "user",
+            Privilege::Supervisor => "supervisor",
+            Privilege::Machine => "machine",
+        };
+        let asleep = if hart.is_asleep() { ", asleep" } else { "" };
+        (format!("hart {number}, {mode} mode{asleep}"), hart.pc())
+    }
+
+    /// The instruction that raised an exception of a hart, if it is still there.
+    pub fn raised_by(&mut self, hart: usize, taken: &TakenException) -> Option<u32> {
+        let (hart, bus) = self.hart_and_bus(hart);
+        hart.raised_by(bus, taken)
+    }
+
     /// Number of harts.
     pub fn harts(&self) -> usize {
         1 + self.others.len()
@@ -406,13 +452,18 @@ fn all<'a>(first: &'a mut Hart, others: &'a mut [Hart]) -> Vec<&'a mut Hart> {
 fn new_hart(id: usize, extensions: Extensions, translator: Translator) -> anyhow::Result<Hart> {
     let mut hart = Hart::new(id);
     hart.set_extensions(extensions);
+    translate(&mut hart, translator)?;
+    Ok(hart)
+}
+
+fn translate(hart: &mut Hart, translator: Translator) -> anyhow::Result<()> {
     match (hart.set_translate(translator.into()), translator) {
         (Err(e), Translator::Eager) => Err(BadInput(format!("translator: {e}")).into()),
         (Err(e), _) => {
             tracing::info!("translator: {e}");
-            Ok(hart)
+            Ok(())
         }
-        (Ok(()), _) => Ok(hart),
+        (Ok(()), _) => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use isa::{Interrupt, SharedCycle};
 use snapshot::{Archive, Snapshot};
 
 use crate::clint::{CLINT_SIZE, Clint};
+use crate::hart::HostCalls;
 use crate::htif::Htif;
 use crate::plic::{PLIC_SIZE, Plic};
 use crate::{AccessFault, Clock, Cx, Device, Ram, RamError};
@@ -51,6 +52,8 @@ pub struct Bus {
     plic: Plic,
     slots: Vec<Slot>,
     htif: Option<Htif>,
+    /// Who carries out the calls of programs that know RISC-V semihosting; without, they are breakpoints.
+    pub host_calls: Option<Box<dyn HostCalls>>,
 }
 
 snapshot::snapshot!(Slot { due, device } keeps { base, size, irq });
@@ -69,6 +72,7 @@ impl Snapshot for Bus {
             plic,
             slots,
             htif: _,
+            host_calls: _,
         } = self;
         now.snapshot(archive)?;
         irq_at.snapshot(archive)?;
@@ -105,6 +109,7 @@ impl Bus {
             plic: Plic::new(harts),
             slots: Vec::new(),
             htif: None,
+            host_calls: None,
         })
     }
 
@@ -144,7 +149,9 @@ impl Bus {
 
     /// Attaches the host interface and marks its page as watched.
     pub fn attach_htif(&mut self, htif: Htif) {
-        self.ram.set_page_flags(htif.tohost(), Ram::WATCHED);
+        for word in htif.words() {
+            self.ram.set_page_flags(word, Ram::WATCHED);
+        }
         self.htif = Some(htif);
     }
 

@@ -4,8 +4,10 @@ mod atomics;
 mod check;
 mod debug;
 mod fetch;
+mod host_call;
 mod memory;
 mod run;
+mod stuck;
 mod timed;
 mod together;
 mod trap;
@@ -28,7 +30,9 @@ use crate::{Bus, RAM_BASE};
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
+pub use host_call::{Caller, HostCalls, HostResult};
 pub use run::{Limit, Mark, RunExit};
+pub use stuck::{Stuck, TakenException};
 pub(crate) use timed::{Accesses, RunBuffer, RunLength};
 pub use together::{run_timed_together, run_together};
 
@@ -66,6 +70,8 @@ pub(crate) mod after {
     pub const REGION: u8 = 32;
     /// The run ends for the debugger.
     pub const DEBUG: u8 = 64;
+    /// Exceptions repeat themselves without end, and the run ends for that.
+    pub const STUCK: u8 = 128;
 }
 
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
@@ -146,6 +152,7 @@ pub struct Hart {
     pub(crate) hot_after: u16,
     pub(crate) hot_in_runs_after: u16,
     pub(crate) debug: debug::Debug,
+    pub(crate) exceptions: stuck::Exceptions,
     /// The last page that was fetched from one instruction at a time; it is never filled.
     pub(crate) strict_page: Rc<CodePage>,
     /// What it implements beyond RV64GC.
@@ -209,6 +216,7 @@ impl Snapshot for Hart {
             hot_after: _,
             hot_in_runs_after: _,
             debug: _,
+            exceptions: _,
             extensions: _,
         } = self;
         archive.same("hart", &id.to_string())?;
@@ -299,11 +307,22 @@ impl Hart {
             hot_after: NEVER,
             hot_in_runs_after: NEVER,
             debug: debug::Debug::default(),
+            exceptions: stuck::Exceptions::default(),
             strict_page: CodePage::unlisted(0),
             extensions: Extensions::ALL,
             guest_tag: Rc::new(Cell::new(0)),
             id,
         }
+    }
+
+    /// Makes it what it was when it was new, its debugger's orders and its ties to devices aside; without a translator.
+    pub fn renew(&mut self) {
+        let old = std::mem::replace(self, Self::new(self.id));
+        self.extensions = old.extensions;
+        self.stop_at_regions = old.stop_at_regions;
+        self.debug = old.debug;
+        self.exceptions = old.exceptions;
+        self.guest_tag = old.guest_tag;
     }
 
     /// Number of the hart (`mhartid`).
@@ -360,6 +379,11 @@ impl Hart {
     /// Current privilege.
     pub fn privilege(&self) -> Privilege {
         self.privilege
+    }
+
+    /// It sleeps in `wfi`.
+    pub fn is_asleep(&self) -> bool {
+        self.waiting
     }
 
     /// Cycles since reset, at the end of the last run.

@@ -1,42 +1,75 @@
-//! Berkeley host-target interface: how bare-metal tests end, print and call the host.
+//! Berkeley host-target interface: how bare-metal tests end, print, read and call the host.
 
-use std::io::Write;
+mod proxy;
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
 
 use crate::{Exit, Ram};
 
-const SYS_WRITE: u64 = 64;
-const SYS_EXIT: u64 = 93;
-const ENOSYS: i64 = -38;
-const EBADF: i64 = -9;
-const EFAULT: i64 = -14;
+/// Commands and calls that are not known are named, so many of them: a program may make them up.
+const NAMED: usize = 16;
 
 /// The `tohost` and `fromhost` words of an ELF file, and where its output goes.
 ///
 /// A command in `tohost` is `device << 56 | command << 48 | payload`. Device 0 takes exit codes
-/// (`code << 1 | 1`) and the addresses of system calls, device 1 is the console.
+/// (`code << 1 | 1`) and the addresses of system calls, device 1 is the console: command 0 reads a byte, command 1
+/// prints one. An answer in `fromhost` waits until the one before was taken, which the program says by a zero.
 pub struct Htif {
     tohost: u64,
     fromhost: Option<u64>,
     output: Box<dyn Write + Send>,
+    input: Option<Box<dyn Read + Send>>,
+    arguments: Vec<String>,
+    answers: VecDeque<u64>,
+    named: Vec<String>,
 }
 
 impl Htif {
-    /// An interface at the physical addresses of the two symbols.
+    /// An interface at the physical addresses of the two symbols, without input.
     pub fn new(tohost: u64, fromhost: Option<u64>, output: Box<dyn Write + Send>) -> Self {
         Self {
             tohost,
             fromhost,
             output,
+            input: None,
+            arguments: Vec::new(),
+            answers: VecDeque::new(),
+            named: Vec::new(),
         }
     }
 
-    /// Address of the `tohost` word.
-    pub fn tohost(&self) -> u64 {
-        self.tohost
+    /// The console's input. It is read when the program asks for a byte; the machine stands still meanwhile.
+    pub fn with_input(mut self, input: Box<dyn Read + Send>) -> Self {
+        self.input = Some(input);
+        self
     }
 
-    /// Acts on a command in `tohost`, if there is one.
+    /// What the program gets as `argv`.
+    pub fn with_arguments(mut self, arguments: Vec<String>) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Addresses of its words: whoever writes to their pages calls [`Self::poll`].
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.tohost).chain(self.fromhost)
+    }
+
+    /// Acts on a command in `tohost`, if there is one, and hands on the next answer, if there is room.
     pub fn poll(&mut self, ram: &mut Ram) -> Option<Exit> {
+        let exit = self.command(ram);
+        if let Some(fromhost) = self.fromhost
+            && !self.answers.is_empty()
+            && ram.load(fromhost, 8) == Some(0)
+            && let Some(answer) = self.answers.pop_front()
+        {
+            ram.store(fromhost, 8, answer);
+        }
+        exit
+    }
+
+    fn command(&mut self, ram: &mut Ram) -> Option<Exit> {
         let word = ram.load(self.tohost, 8).filter(|&word| word != 0)?;
         let (device, command) = ((word >> 56) as u8, (word >> 48) as u8);
         let payload = word & 0xffff_ffff_ffff;
@@ -50,54 +83,57 @@ impl Htif {
                 if let Some(exit) = self.syscall(payload, ram) {
                     return Some(exit);
                 }
-                ram.store(self.tohost, 8, 0);
-                self.respond(1, ram);
+                self.answer(1);
             }
-            (1, 1) => {
-                // The console is best effort: a closed pipe must not change the run.
-                let _ = self.output.write_all(&[payload as u8]);
-                if payload as u8 == b'\n' {
-                    let _ = self.output.flush();
-                }
-                ram.store(self.tohost, 8, 0);
-            }
-            // Console input (device 1, command 0) is not modelled: no test waits for it. Every
-            // other command is unknown, and swallowed like Spike does.
-            _ => {
-                ram.store(self.tohost, 8, 0);
-            }
-        }
-        None
-    }
-
-    /// The proxied call whose number and arguments are eight words at `block`; the result goes
-    /// to the first.
-    fn syscall(&mut self, block: u64, ram: &mut Ram) -> Option<Exit> {
-        let mut words = [0; 8];
-        for (n, word) in words.iter_mut().enumerate() {
-            *word = ram.load(block.wrapping_add(8 * n as u64), 8).unwrap_or(0);
-        }
-        let [number, fd, buffer, length, ..] = words;
-        let result = match number {
-            SYS_EXIT => return Some(Exit::Host(fd)),
-            SYS_WRITE if fd == 1 || fd == 2 => match ram.slice(buffer, length) {
-                Some(bytes) => {
-                    let _ = self.output.write_all(bytes);
-                    let _ = self.output.flush();
-                    length as i64
-                }
-                None => EFAULT,
+            (1, 0) => match self.read(1).first() {
+                Some(&byte) => self.answer(word & 0xffff << 48 | 0x100 | u64::from(byte)),
+                // There is no answer for it; Spike gives none either.
+                None => self.name(
+                    "HTIF: the console's input is at its end: the program gets no byte that it \
+                     asks for from now on"
+                        .to_owned(),
+                ),
             },
-            SYS_WRITE => EBADF,
-            _ => ENOSYS,
-        };
-        ram.store(block, 8, result as u64);
+            (1, 1) => self.print(&[payload as u8]),
+            _ => self.name(format!(
+                "HTIF: expected device 0 (exit, system calls) or 1 (console: 0 read, 1 write), found \
+                 device {device}, command {command} (tohost = {word:#x}): nothing is done"
+            )),
+        }
+        ram.store(self.tohost, 8, 0);
         None
     }
 
-    fn respond(&mut self, word: u64, ram: &mut Ram) {
-        if let Some(fromhost) = self.fromhost {
-            ram.store(fromhost, 8, word);
+    /// The console is best effort: a closed pipe must not change the run.
+    fn print(&mut self, bytes: &[u8]) {
+        let _ = self.output.write_all(bytes);
+        if bytes.contains(&b'\n') {
+            let _ = self.output.flush();
+        }
+    }
+
+    /// Waits for up to `most` bytes of input; none at its end.
+    fn read(&mut self, most: usize) -> Vec<u8> {
+        let _ = self.output.flush();
+        let mut bytes = vec![0; most];
+        let count = self.input.as_mut().map(|input| input.read(&mut bytes));
+        // An input that fails is at its end.
+        bytes.truncate(count.and_then(Result::ok).unwrap_or(0));
+        bytes
+    }
+
+    fn answer(&mut self, word: u64) {
+        // A program that never takes one has no use for more.
+        if self.fromhost.is_some() && self.answers.len() < NAMED {
+            self.answers.push_back(word);
+        }
+    }
+
+    /// Says something once.
+    fn name(&mut self, what: String) {
+        if self.named.len() < NAMED && !self.named.contains(&what) {
+            tracing::warn!("{what}");
+            self.named.push(what);
         }
     }
 }
@@ -118,6 +154,7 @@ pub fn signature(ram: &Ram, begin: u64, end: u64, granularity: usize) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use super::proxy::{EBADF, EFAULT, SYS_WRITE};
     use super::*;
     use crate::console::Capture;
     use crate::{Bus, Clock, RAM_BASE};
@@ -157,6 +194,59 @@ mod tests {
         send(&mut bus, 0xfe << 56);
         assert_eq!(bus.ram.load(TOHOST, 8), Some(0));
         assert_eq!(capture.text(), "hi\n");
+    }
+
+    #[test]
+    fn console_input_waits_until_the_byte_before_was_taken() {
+        let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
+        let htif = Htif::new(TOHOST, Some(FROMHOST), Box::new(std::io::sink()));
+        bus.attach_htif(htif.with_input(Box::new(&b"ab"[..])));
+        let read = 1 << 56;
+        send(&mut bus, read);
+        send(&mut bus, read);
+        for byte in *b"ab" {
+            assert_eq!(
+                bus.ram.load(FROMHOST, 8),
+                Some(read | 0x100 | u64::from(byte))
+            );
+            bus.ram.store(FROMHOST, 8, 0).unwrap();
+            bus.watched_store(FROMHOST);
+        }
+        send(&mut bus, read);
+        assert_eq!(bus.ram.load(FROMHOST, 8), Some(0), "nothing at the end");
+        assert_eq!(bus.ram.load(TOHOST, 8), Some(0));
+    }
+
+    #[test]
+    fn proxied_read_and_arguments() {
+        let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
+        let htif = Htif::new(TOHOST, Some(FROMHOST), Box::new(std::io::sink()))
+            .with_input(Box::new(&b"abc"[..]))
+            .with_arguments(vec!["prog".to_owned(), "x".to_owned()]);
+        bus.attach_htif(htif);
+        let (block, buffer) = (RAM_BASE + 0x2000, RAM_BASE + 0x3000);
+        let mut call = |number: u64, arguments: [u64; 3]| {
+            bus.ram.store(block, 8, number).unwrap();
+            for (n, word) in arguments.into_iter().enumerate() {
+                bus.ram.store(block + 8 + 8 * n as u64, 8, word).unwrap();
+            }
+            bus.ram.store(FROMHOST, 8, 0).unwrap();
+            send(&mut bus, block);
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(bus.ram.slice(buffer, 8).unwrap());
+            (bus.ram.load(block, 8).unwrap() as i64, bytes)
+        };
+        assert_eq!(call(63, [0, buffer, 2]), (2, *b"ab\0\0\0\0\0\0"));
+        assert_eq!(call(63, [0, buffer, 9]).0, 1);
+        assert_eq!(call(63, [0, buffer, 9]).0, 0, "the end");
+        assert_eq!(call(63, [0, buffer, u64::MAX]).0, -14);
+        assert_eq!(call(63, [5, buffer, 1]).0, -9);
+        let (result, count) = call(2011, [buffer, 100, 0]);
+        assert_eq!((result, u64::from_le_bytes(count)), (0, 2));
+        assert_eq!(call(2011, [buffer, 40, 0]).0, -12, "no room");
+        assert_eq!(call(1234, [0; 3]).0, -38);
+        let second = bus.ram.load(buffer + 16, 8).unwrap();
+        assert_eq!(bus.ram.slice(second, 2), Some(&b"x\0"[..]));
     }
 
     #[test]

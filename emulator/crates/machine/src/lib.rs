@@ -48,7 +48,8 @@ pub use console::{Capture, Input, Output};
 pub use device::{AccessFault, Cx, Device};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
 pub use hart::{
-    DebugStop, Hart, Limit, Mark, RunExit, Watchpoint, run_timed_together, run_together,
+    Caller, DebugStop, Hart, HostCalls, HostResult, Limit, Mark, RunExit, Stuck, TakenException,
+    Watchpoint, run_timed_together, run_together,
 };
 pub use htif::{Htif, signature};
 pub use loader::{

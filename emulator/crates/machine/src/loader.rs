@@ -6,6 +6,7 @@ mod elf;
 
 use std::ops::Range;
 
+pub(crate) use boot::packing;
 pub use boot::{Boot, BootImages, KERNEL_BASE, ResetState};
 pub use elf::{Elf, ElfSymbols};
 

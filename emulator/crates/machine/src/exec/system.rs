@@ -90,7 +90,15 @@ impl Hart {
         Err(Trap { cause, tval: 0 })
     }
 
-    pub(crate) fn ebreak<T: TimingModel>(&mut self, _: &mut Env<'_, T>, _: &Slot, at: At) -> Next {
+    pub(crate) fn ebreak<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: At,
+    ) -> Next {
+        if self.host_call(env, inst, at) {
+            return following(inst, at);
+        }
         Err(Trap {
             cause: Exception::Breakpoint,
             tval: at.pc,

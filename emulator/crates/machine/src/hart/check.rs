@@ -183,6 +183,11 @@ impl Hart {
         {
             return Some(RunExit::Region(mark));
         }
+        if after & after::STUCK != 0
+            && let Some(stuck) = self.take_stuck()
+        {
+            return Some(RunExit::Stuck(stuck));
+        }
         if after & after::DEBUG != 0
             && let Some(exit) = self.debug_exit()
         {

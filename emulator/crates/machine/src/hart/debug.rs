@@ -16,6 +16,8 @@ use crate::{Bus, RunExit};
 pub enum DebugStop {
     /// The next instruction has a breakpoint.
     Breakpoint,
+    /// The one instruction that [`Hart::debug_step`] asked for is executed, or a trap was taken in its place.
+    Step,
     /// The last instruction accessed watched memory at this virtual address.
     Watchpoint {
         /// First byte of the access.
@@ -42,8 +44,36 @@ pub(crate) struct Debug {
     breakpoints: Vec<u64>,
     watchpoints: Vec<Watchpoint>,
     stop: Option<DebugStop>,
-    /// [`Hart::count`] at the start of the run: its first instruction's breakpoint is passed.
-    pub started: u64,
+    /// [`Hart::count`] at which a breakpoint is passed: it was met there, or the debugger goes on from there.
+    passes: Option<u64>,
+    step: Option<Step>,
+    held: bool,
+    stopped: bool,
+}
+
+/// How far the single step is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Wanted,
+    /// An interrupt was taken: nothing of its handler is executed.
+    Interrupted,
+}
+
+impl Debug {
+    /// [`Hart::count`] is another number now.
+    pub(super) fn rebase(&mut self, from: u64, to: u64) {
+        if self.passes == Some(from) {
+            self.passes = Some(to);
+        }
+    }
+
+    /// How many of so many instructions the next run can have.
+    pub(super) fn most(&self, instructions: u64) -> u64 {
+        match self.step {
+            Some(_) => instructions.min(1),
+            None => instructions,
+        }
+    }
 }
 
 impl Hart {
@@ -61,6 +91,61 @@ impl Hart {
         if on {
             self.debug.watchpoints.push(watchpoint);
         }
+    }
+
+    /// Ends the next run with [`DebugStop::Step`] after one instruction of this hart, or where an exception or interrupt
+    /// leads; false takes it back. Between runs.
+    pub fn debug_step(&mut self, step: bool) {
+        self.debug.step = step.then_some(Step::Wanted);
+    }
+
+    /// The next instruction's breakpoint is passed: the debugger goes on from there. Between runs.
+    pub fn pass_breakpoint(&mut self) {
+        self.debug.passes = Some(self.count);
+    }
+
+    /// Among several, this hart stands still while the others go on. Between runs.
+    pub fn hold(&mut self, held: bool) {
+        self.debug.held = held;
+    }
+
+    /// It stands still.
+    pub(super) fn is_held(&self) -> bool {
+        self.debug.held
+    }
+
+    /// An interrupt was taken in place of the next instruction: a single step ends there.
+    #[inline(always)]
+    pub(super) fn interrupted_step(&mut self) {
+        if self.debug.step.is_some() {
+            self.debug.step = Some(Step::Interrupted);
+            self.stop_count = self.count;
+        }
+    }
+
+    /// The exit of a run, if that was the single step; `slept`: the hart did nothing else.
+    pub(super) fn debug_stepped(&mut self, begins: u64, slept: bool, exit: RunExit) -> RunExit {
+        let done = match self.debug.step {
+            None => return exit,
+            Some(Step::Interrupted) => true,
+            Some(Step::Wanted) => self.count != begins && !slept,
+        };
+        if !done {
+            return exit;
+        }
+        self.debug.step = None;
+        match exit {
+            RunExit::Limit | RunExit::Idle => {
+                self.debug.stopped = true;
+                RunExit::Debug(DebugStop::Step)
+            }
+            other => other,
+        }
+    }
+
+    /// True once if it was this hart that ended the last run for the debugger.
+    pub fn take_debug_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.debug.stopped)
     }
 
     /// Removes all breakpoints and watchpoints: the debugger is gone.
@@ -115,7 +200,12 @@ impl Hart {
     }
 
     fn debug_place(&self, bus: &mut Bus, va: u64) -> Option<u64> {
-        if self.privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
+        self.physical(bus, va, self.privilege)
+    }
+
+    /// Where a privilege's virtual address is in physical memory.
+    pub(super) fn physical(&self, bus: &mut Bus, va: u64, privilege: Privilege) -> Option<u64> {
+        if privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
             return Some(va);
         }
         let env = Env {
@@ -132,12 +222,13 @@ impl Hart {
     pub(super) fn at_breakpoint(&self, pc: u64) -> bool {
         !self.debug.breakpoints.is_empty()
             && self.debug.breakpoints.contains(&pc)
-            && self.count != self.debug.started
+            && self.debug.passes != Some(self.count)
     }
 
     /// Ends the run before the instruction that [`Self::at_breakpoint`] found.
     pub(super) fn stop_at_breakpoint(&mut self) {
         self.debug.stop = Some(DebugStop::Breakpoint);
+        self.debug.passes = Some(self.count);
         self.afterwards(after::DEBUG);
     }
 
@@ -178,7 +269,9 @@ impl Hart {
 
     /// Takes the reason why the run ends.
     pub(super) fn debug_exit(&mut self) -> Option<RunExit> {
-        self.debug.stop.take().map(RunExit::Debug)
+        let stop = self.debug.stop.take()?;
+        self.debug.stopped = true;
+        Some(RunExit::Debug(stop))
     }
 }
 

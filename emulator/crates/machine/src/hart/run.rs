@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
-use super::{DebugStop, Env, Hart, after};
+use super::{DebugStop, Env, Hart, Stuck, after};
 use crate::code_cache::CodePage;
 use crate::mmu_tlb::FetchPage;
 use crate::{Bus, Exit, RAM_BASE};
@@ -55,6 +55,8 @@ pub enum RunExit {
     Mount,
     /// A breakpoint or a watchpoint was met.
     Debug(DebugStop),
+    /// A hart's exceptions repeat themselves without end, and [`Hart::stop_when_stuck`] is on.
+    Stuck(Stuck),
     /// The hart sleeps in `wfi` and nothing is scheduled that could wake it: only the host can.
     Idle,
 }
@@ -82,7 +84,9 @@ impl Hart {
 
     /// Executes up to a limit, after [`Self::enter`].
     pub(super) fn go_on<T: TimingModel>(&mut self, env: &mut Env<'_, T>, limit: Limit) -> RunExit {
-        self.stop_count = self.count.saturating_add(limit.instructions);
+        let (begins, waited) = (self.count, self.waiting);
+        let most = self.debug.most(limit.instructions);
+        self.stop_count = self.count.saturating_add(most);
         self.stop_cycle = limit.cycle;
         // The world may have changed since the last run.
         self.hear(&mut env.bus.ram);
@@ -104,7 +108,7 @@ impl Hart {
             let reached = self.decoded_at.max(self.alone_until).max(slept);
             self.reached = self.reached.max(reached);
         }
-        exit
+        self.debug_stepped(begins, waited && self.waiting, exit)
     }
 
     /// Begins a run, for which the bus stays borrowed.
@@ -123,11 +127,11 @@ impl Hart {
         } else {
             // `count` is the cycle again, as `Hart::count` says.
             let ahead = self.cycle.wrapping_sub(self.count);
+            self.debug.rebase(self.count, self.cycle);
             self.count = self.cycle;
             self.not_retired = self.not_retired.wrapping_add(ahead);
         }
         self.resume_reservation(&mut env.bus.ram);
-        self.debug.started = self.count;
         self.rebase_counters(env);
     }
 }

@@ -371,6 +371,7 @@ impl Hart {
             if let Some(interrupt) = hart.check_timed(env) {
                 let handler = hart.interrupt(interrupt, pc);
                 env.timing.interrupt(id, pc, handler);
+                hart.interrupted_step();
                 return handler;
             }
             // A device may have overwritten the page just now, and emptied the slot: this one was fetched before.

@@ -23,7 +23,8 @@ pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> Run
 }
 
 fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
-    let Some(start) = harts.iter().map(|hart| hart.cycle()).min() else {
+    let going = harts.iter().filter(|hart| !hart.is_held());
+    let Some(start) = going.map(|hart| hart.cycle()).min() else {
         return RunExit::Limit;
     };
     let end = limit.cycle.min(start.saturating_add(limit.instructions));
@@ -35,7 +36,8 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
     }
     loop {
         // The one that is furthest behind goes on; of several, the first.
-        let Some(hart) = harts.iter_mut().min_by_key(|hart| hart.cycle()) else {
+        let going = harts.iter_mut().filter(|hart| !hart.is_held());
+        let Some(hart) = going.min_by_key(|hart| hart.cycle()) else {
             return RunExit::Limit;
         };
         let now = hart.cycle();
@@ -50,7 +52,10 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
             RunExit::Limit => {}
             exit => return exit,
         }
-        if harts.iter().all(|hart| hart.waits(env.bus)) {
+        if harts
+            .iter()
+            .all(|hart| hart.is_held() || hart.waits(env.bus))
+        {
             let wake = harts.iter().map(|hart| hart.due).min();
             let wake = wake.unwrap_or(u64::MAX).min(env.bus.irq_at.get());
             if wake == u64::MAX && end == u64::MAX {
@@ -58,7 +63,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
             }
             // Nobody can do anything before.
             let wake = wake.min(end);
-            for hart in harts.iter_mut() {
+            for hart in harts.iter_mut().filter(|hart| !hart.is_held()) {
                 hart.sleep_until(wake);
             }
         }
@@ -141,7 +146,9 @@ fn take_timed_turns<T: TimingModel>(
 impl Hart {
     /// Cycle in which it wants to go on under its timing model; `u64::MAX`: not by itself.
     fn turn(&self, irq_at: u64) -> u64 {
-        if self.waiting {
+        if self.is_held() {
+            u64::MAX
+        } else if self.waiting {
             self.reached.max(self.due.min(irq_at))
         } else {
             self.reached

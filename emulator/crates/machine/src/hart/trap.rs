@@ -2,7 +2,7 @@
 
 use isa::{Interrupt, Privilege, Trap};
 
-use super::{Hart, after};
+use super::{Hart, TakenException, after};
 use crate::csr::{bit, status};
 
 const INTERRUPT: u64 = 1 << 63;
@@ -26,7 +26,20 @@ impl Hart {
         self.not_retired = self.not_retired.wrapping_add(1);
         let code = trap.cause as u64;
         let delegated = self.csrs.medeleg >> code & 1 != 0;
-        self.enter_handler(code, delegated, trap.tval, pc)
+        let privilege = self.privilege;
+        let own = match privilege {
+            Privilege::Machine => Some(self.csrs.mtvec & !3),
+            Privilege::Supervisor => Some(self.csrs.stvec & !3),
+            Privilege::User => None,
+        };
+        let next = self.enter_handler(code, delegated, trap.tval, pc);
+        let taken = TakenException {
+            trap,
+            pc,
+            privilege,
+        };
+        self.note_exception(taken, own, next);
+        next
     }
 
     /// Takes an interrupt in place of the instruction at `pc`. Gives the handler's address.
@@ -85,6 +98,7 @@ impl Hart {
         }
         self.csrs.mstatus = new;
         self.set_privilege(to);
+        self.note_return(self.csrs.mepc);
         self.csrs.mepc
     }
 
@@ -102,6 +116,7 @@ impl Hart {
         } else {
             Privilege::User
         });
+        self.note_return(self.csrs.sepc);
         self.csrs.sepc
     }
 

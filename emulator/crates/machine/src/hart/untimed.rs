@@ -122,6 +122,7 @@ impl Hart {
             && let Some(interrupt) = self.check(env, self.count)
         {
             self.pc = self.interrupt(interrupt, self.pc);
+            self.interrupted_step();
         }
         self.arm();
         None

@@ -164,7 +164,7 @@ impl Layout<'_> {
             return Err(LoadError::Field {
                 file: image.name.to_owned(),
                 field: "kernel",
-                expected: "an uncompressed Image (arch/riscv/boot/Image) or ELF".to_owned(),
+                expected: "a Linux Image, vmlinux or another raw or ELF image".to_owned(),
                 found: packing.to_owned(),
             });
         }
@@ -199,12 +199,13 @@ fn linux_image_size(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(16..24)?.try_into().ok()?))
 }
 
-/// Names the wrapping of a kernel that is not a plain image.
-fn packing(bytes: &[u8]) -> Option<&'static str> {
+/// Names the wrapping of a file that is not plain.
+pub(crate) fn packing(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x1f, 0x8b, ..] => Some("gzip data"),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data"),
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz data"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data"),
         [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => Some("a compressed EFI image"),
         _ => None,
     }

@@ -50,7 +50,7 @@ impl Elf {
     }
 
     /// Loads the segments of a 64-bit little-endian RISC-V executable to their physical
-    /// addresses. A position-independent file that is not linked for RAM is moved so that its
+    /// addresses. A position-independent file, or a kernel in the upper half of virtual memory, that is not linked for RAM is moved so that its
     /// lowest segment is at `base`.
     pub fn load(image: Image<'_>, base: u64, ram: &mut Ram) -> Result<Self, LoadError> {
         let header = header(image)?;
@@ -65,7 +65,9 @@ impl Elf {
         let loads = program_headers(image, &header)?;
         let in_ram = |h: &ProgramHeader| ram.contains(h.p_paddr, h.p_memsz);
         let lowest = loads.iter().map(|h| h.p_paddr).min().unwrap_or(0);
-        let movable = header.e_type == header::ET_DYN && !loads.iter().all(in_ram);
+        // A kernel linked for its own virtual addresses says where its parts are to each other: Linux' vmlinux.
+        let high = loads.iter().all(|h| h.p_vaddr >> 63 != 0);
+        let movable = (header.e_type == header::ET_DYN || high) && !loads.iter().all(in_ram);
         let bias = if movable {
             base.wrapping_sub(lowest)
         } else {

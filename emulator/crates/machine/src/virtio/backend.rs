@@ -24,6 +24,9 @@ pub trait Backend: Snapshot {
         0
     }
 
+    /// The driver took these features, of all that the device offers.
+    fn negotiated(&mut self, _features: u64) {}
+
     /// Number of queues.
     fn queues(&self) -> usize;
 

@@ -20,7 +20,8 @@ pub const VIRTIO_SIZE: u64 = 0x1000;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
 const VERSION: u32 = 2;
-const VENDOR: u32 = u32::from_le_bytes(*b"tips");
+/// As QEMU's: there are guests that look for it.
+const VENDOR: u32 = u32::from_le_bytes(*b"QEMU");
 const CONFIG: u64 = 0x100;
 
 const FEATURE_INDIRECT: u64 = 1 << 28;
@@ -212,10 +213,13 @@ impl VirtioMmio {
 
     fn write_status(&mut self, value: u32, cx: &mut Cx<'_>) {
         let mut value = value | self.status & status::NEEDS_RESET;
-        let accepted = self.driver_features & !self.features() == 0
-            && self.driver_features & FEATURE_VERSION_1 != 0;
-        if !accepted {
+        // A driver that does not take VERSION_1 is accepted (section 6.2 leaves that to the device), as other machines
+        // do: small systems clear what they do not know, and use the rings as version 1 has them.
+        if self.driver_features & !self.features() != 0 {
             value &= !status::FEATURES_OK;
+        }
+        if value & status::FEATURES_OK != 0 {
+            self.backend.negotiated(self.driver_features);
         }
         let started = value & !self.status & status::DRIVER_OK != 0;
         self.status = value;

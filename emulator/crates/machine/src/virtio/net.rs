@@ -10,8 +10,12 @@ use super::{Backend, Request};
 const RECEIVE: usize = 0;
 const FEATURE_MAC: u64 = 1 << 5;
 
+const FEATURE_VERSION_1: u64 = 1 << 32;
+
 /// `struct virtio_net_hdr` with `num_buffers` (section 5.1.6).
 const HEADER: usize = 12;
+/// Without, as drivers have it that did not take VERSION_1 (section 5.1.6.1).
+const LEGACY_HEADER: usize = 10;
 /// The header of a received frame: no offloads, one buffer.
 const RECEIVED: [u8; HEADER] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 
@@ -40,6 +44,7 @@ pub trait Link {
 /// A network card.
 pub struct Net {
     mac: [u8; 6],
+    header: usize,
     link: Box<dyn Link>,
 }
 
@@ -54,15 +59,19 @@ impl Snapshot for Net {
 impl Net {
     /// A card with the address `mac`, plugged into `link`.
     pub fn new(mac: [u8; 6], link: Box<dyn Link>) -> Self {
-        Self { mac, link }
+        Self {
+            mac,
+            header: HEADER,
+            link,
+        }
     }
 
     /// The next frame that fits, with its header. One that does not fit is lost, as on a wire.
     fn receive(&mut self, room: usize) -> Option<Vec<u8>> {
         loop {
             let frame = self.link.receive()?;
-            if HEADER + frame.len() <= room {
-                return Some([&RECEIVED[..], &frame].concat());
+            if self.header + frame.len() <= room {
+                return Some([&RECEIVED[..self.header], &frame].concat());
             }
         }
     }
@@ -75,6 +84,13 @@ impl Backend for Net {
 
     fn features(&self) -> u64 {
         FEATURE_MAC
+    }
+
+    fn negotiated(&mut self, features: u64) {
+        self.header = match features & FEATURE_VERSION_1 {
+            0 => LEGACY_HEADER,
+            _ => HEADER,
+        };
     }
 
     fn queues(&self) -> usize {
@@ -90,7 +106,7 @@ impl Backend for Net {
             return self.receive(request.room);
         }
         // The header asks for offloads only, and none is on offer.
-        if let Some(frame) = request.bytes.get(HEADER..)
+        if let Some(frame) = request.bytes.get(self.header..)
             && (FRAME_MIN..=FRAME_MAX).contains(&frame.len())
         {
             self.link.send(frame, request.nanos);

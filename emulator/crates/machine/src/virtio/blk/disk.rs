@@ -30,6 +30,17 @@ pub enum DiskError {
     /// It is a folder, a device or a pipe.
     #[error("disk image {0}: expected a regular file")]
     Kind(PathBuf),
+    /// Its bytes are not those of the disk.
+    #[error(
+        "disk image {path}: format: expected the disk's own bytes (raw), found {format}: \
+         `qemu-img convert -O raw {path} FILE` makes a file that can be used"
+    )]
+    Format {
+        /// The image.
+        path: PathBuf,
+        /// What it is.
+        format: &'static str,
+    },
 }
 
 const BLOCK: u64 = 4096;
@@ -46,6 +57,26 @@ impl Snapshot for Block {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         archive.bytes(&mut self.0[..])
     }
+}
+
+/// Names the format of an image that is not raw, by its first bytes.
+fn foreign_format(start: &[u8]) -> Option<&'static str> {
+    const FORMATS: [(usize, &[u8], &str); 11] = [
+        (0, b"QFI\xfb", "qcow2"),
+        (0, b"QED\0", "QED"),
+        (0, b"KDMV", "VMDK"),
+        (0, b"COWD", "VMDK"),
+        (0, b"# Disk DescriptorFile", "VMDK (its description)"),
+        (0x40, &[0x7f, 0x10, 0xda, 0xbe], "VDI"),
+        (0x40, &[0xbe, 0xda, 0x10, 0x7f], "VDI"),
+        (0, b"vhdxfile", "VHDX"),
+        (0, b"conectix", "VHD"),
+        (0, b"WithoutFreeSpace", "Parallels"),
+        (0, b"WithouFreSpacExt", "Parallels"),
+    ];
+    FORMATS
+        .iter()
+        .find_map(|&(at, magic, name)| start.get(at..)?.starts_with(magic).then_some(name))
 }
 
 /// A file with a layer of written blocks over it.
@@ -94,6 +125,18 @@ impl Disk {
             .open(path)
             .map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
+        let mut start = [0; 80];
+        let read = file.read_at(&mut start, 0).map_err(failed)?;
+        if let Some(format) = foreign_format(&start[..read]) {
+            let path = path.to_owned();
+            return Err(DiskError::Format { path, format });
+        }
+        if let Some(packing) = crate::loader::packing(&start[..read]) {
+            tracing::warn!(
+                "disk image {}: begins as {packing}: the guest sees it as it is",
+                path.display()
+            );
+        }
         Ok(Self {
             file,
             mode,

@@ -1,0 +1,149 @@
+//! Exceptions that lead nowhere: a handler that cannot be executed raises the next exception, and so for ever.
+
+use isa::{Exception, Privilege, Trap};
+
+use super::{Hart, after};
+use crate::Bus;
+
+/// An exception as a hart took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenException {
+    /// Cause and value.
+    pub trap: Trap,
+    /// Address of the instruction that raised it.
+    pub pc: u64,
+    /// Privilege that it was executed in.
+    pub privilege: Privilege,
+}
+
+/// A hart that gets no further: its exceptions repeat themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Number of the hart.
+    pub hart: usize,
+    /// The last exception that was raised elsewhere than in the handler, or the first there.
+    pub first: TakenException,
+    /// The one that repeats.
+    pub repeated: TakenException,
+    /// Where its handler is.
+    pub handler: u64,
+}
+
+/// The handler's first instruction raises the same again, and nothing was executed in between: the second time only the
+/// previous privilege can have changed, which counts with `mstatus.MPRV`.
+const NOTHING_EXECUTED: u32 = 3;
+/// A higher privilege handled it and returned to the same instruction. One may be mended meanwhile, so many not.
+const RETURNED_TO: u32 = 100;
+/// The handler executes something, and raises the same with the same in all registers. It might wait for memory to change.
+const SAME_REGISTERS: u32 = 100_000;
+
+/// What a hart remembers of its exceptions.
+pub(crate) struct Exceptions {
+    /// Somebody wants to know.
+    watched: bool,
+    first: Option<TakenException>,
+    last: Option<TakenException>,
+    registers: Box<[u64; 32]>,
+    times: u32,
+    found: Option<Stuck>,
+}
+
+impl Default for Exceptions {
+    fn default() -> Self {
+        Self {
+            watched: false,
+            first: None,
+            last: None,
+            registers: Box::new([0; 32]),
+            times: 0,
+            found: None,
+        }
+    }
+}
+
+impl Hart {
+    /// Lets a run end with [`crate::RunExit::Stuck`] when exceptions repeat themselves without end: once for each such
+    /// loop, and the next run goes on in it. Off at reset.
+    pub fn stop_when_stuck(&mut self, stop: bool) {
+        self.exceptions = Exceptions {
+            watched: stop,
+            ..Exceptions::default()
+        };
+    }
+
+    /// An exception was taken: from now on `next` is executed. `own`: the handler of the privilege that it was raised in.
+    pub(super) fn note_exception(&mut self, taken: TakenException, own: Option<u64>, next: u64) {
+        if !self.exceptions.watched {
+            return;
+        }
+        let same_privilege = self.privilege == taken.privilege;
+        let in_handler = own == Some(taken.pc);
+        let registers = self.regs.first_chunk::<32>().expect("it has 256");
+        let exceptions = &mut self.exceptions;
+        let again = exceptions.last == Some(taken);
+        if !(in_handler || same_privilege) {
+            (exceptions.first, exceptions.last) = (Some(taken), None);
+            exceptions.times = 0;
+            return;
+        }
+        let registers_same = *exceptions.registers == *registers;
+        if again && (in_handler || registers_same) {
+            exceptions.times += 1;
+        } else {
+            // One in the handler itself, after one elsewhere, is its consequence.
+            if !in_handler || exceptions.first.is_none() {
+                exceptions.first = Some(taken);
+            }
+            exceptions.times = 1;
+            exceptions.last = Some(taken);
+        }
+        *exceptions.registers = *registers;
+        let most = match (in_handler, same_privilege) {
+            (true, true) if next == taken.pc => NOTHING_EXECUTED,
+            (true, false) => RETURNED_TO,
+            _ => SAME_REGISTERS,
+        };
+        if exceptions.times == most {
+            exceptions.found = Some(Stuck {
+                hart: self.id,
+                first: exceptions.first.unwrap_or(taken),
+                repeated: taken,
+                handler: next,
+            });
+            self.afterwards(after::STUCK);
+        }
+    }
+
+    /// A trap's handler returns to `pc`: elsewhere than to where the last exception came from is progress.
+    pub(super) fn note_return(&mut self, pc: u64) {
+        if self.exceptions.last.is_some_and(|last| last.pc != pc) {
+            self.exceptions.last = None;
+        }
+    }
+
+    /// Why the run ends, once.
+    pub(super) fn take_stuck(&mut self) -> Option<Stuck> {
+        self.exceptions.found.take()
+    }
+
+    /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.
+    pub fn raised_by(&self, bus: &mut Bus, taken: &TakenException) -> Option<u32> {
+        match taken.trap.cause {
+            Exception::InstMisaligned | Exception::InstAccessFault | Exception::InstPageFault => {
+                return None;
+            }
+            Exception::IllegalInst if taken.trap.tval != 0 => return Some(taken.trap.tval as u32),
+            _ => {}
+        }
+        let mut raw = 0;
+        for half in 0..2 {
+            let va = taken.pc.wrapping_add(2 * half);
+            let pa = self.physical(bus, va, taken.privilege)?;
+            raw |= (bus.ram.load(pa, 2)? as u32) << (16 * half);
+            if raw & 3 != 3 {
+                break;
+            }
+        }
+        Some(raw)
+    }
+}

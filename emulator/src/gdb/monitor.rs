@@ -1,0 +1,117 @@
+//! GDB's `monitor` commands.
+
+use gdbstub::outputln;
+use gdbstub::target::ext::monitor_cmd::{ConsoleOutput, MonitorCmd};
+use machine::{Mark, RunExit};
+
+use super::End;
+use super::target::Debugged;
+use crate::checkpoint;
+
+const HELP: &str = "\
+help          this
+info          harts, memory, and how the machine runs
+cycle         cycles and instructions since reset
+region start  a region of interest starts here, as by its instruction; region stop: it ends
+reset         the machine begins anew (then: maintenance flush register-cache)
+quit          ends tipsim";
+
+impl MonitorCmd for Debugged<'_> {
+    fn handle_monitor_cmd(
+        &mut self,
+        command: &[u8],
+        mut out: ConsoleOutput<'_>,
+    ) -> Result<(), &'static str> {
+        let command = String::from_utf8_lossy(command);
+        let words: Vec<_> = command.split_whitespace().collect();
+        match words[..] {
+            [] | ["help"] => outputln!(out, "{HELP}"),
+            ["info"] => self.info(&mut out),
+            ["cycle"] => {
+                for (hart, (instructions, cycles)) in self.system.each().enumerate() {
+                    outputln!(
+                        out,
+                        "hart {hart}: {cycles} cycles, {instructions} instructions"
+                    );
+                }
+            }
+            ["region", which @ ("start" | "stop")] => {
+                let mark = match which {
+                    "start" => Mark::Start,
+                    _ => Mark::Stop,
+                };
+                // What a hart's own instruction does.
+                let told = (self.after)(self.system, self.engine, RunExit::Region(mark));
+                match told {
+                    Ok(_) if self.engine.is_timing() => {
+                        outputln!(
+                            out,
+                            "the region {which}s at cycle {}",
+                            self.system.hart.cycle()
+                        );
+                    }
+                    Ok(_) => outputln!(
+                        out,
+                        "no timing core is running: a region means nothing to functional harts"
+                    ),
+                    Err(error) => outputln!(out, "region: {error}"),
+                }
+            }
+            ["reset"] => self.reset(&mut out),
+            ["quit"] => {
+                self.ended = Some(End::Killed);
+                // The answer still goes out; then there is nothing more to read.
+                let _ = self.connection.shutdown(std::net::Shutdown::Read);
+            }
+            _ => {
+                let command = command.trim();
+                outputln!(
+                    out,
+                    "{command}: expected help, info, cycle, region start, region stop, reset or quit"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Debugged<'_> {
+    fn info(&self, out: &mut ConsoleOutput<'_>) {
+        let mode = match self.engine.is_timing() {
+            true => "under the timing core",
+            false => "functional, one cycle per instruction",
+        };
+        let memory = self.system.board.bus.ram.size() >> 20;
+        outputln!(out, "{mode}; {memory} MiB of memory at 0x80000000");
+        for hart in 0..self.system.harts() {
+            let (text, pc) = self.system.describe_hart(hart);
+            outputln!(out, "thread {}: {text}, pc {pc:#x}", hart + 1);
+        }
+    }
+
+    fn reset(&mut self, out: &mut ConsoleOutput<'_>) {
+        let done = match self.beginning {
+            Ok(beginning) => checkpoint::from_memory(
+                &beginning.state,
+                self.system,
+                beginning.mode,
+                &beginning.core,
+            ),
+            Err(why) => {
+                outputln!(out, "reset: {why}");
+                return;
+            }
+        };
+        match done {
+            Ok(engine) => {
+                *self.engine = engine;
+                outputln!(
+                    out,
+                    "the machine is as it was before its first instruction, but for disks and files; \
+                     `maintenance flush register-cache` has GDB look again"
+                );
+            }
+            Err(error) => outputln!(out, "reset: {error}"),
+        }
+    }
+}
