@@ -11,12 +11,13 @@ mod self_profile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use commit_trace::recordings;
 use machine::{Limit, Output, RunExit};
 use profile::Sampler;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use timing::Preset;
 use user_net::UserNet;
 
@@ -26,7 +27,7 @@ use crate::guest::GuestFiles;
 use crate::net;
 use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
-use crate::system::{Engine, Setup, System};
+use crate::system::{EPOCH_SECONDS, Engine, Setup, System};
 
 use boot::Boot;
 use description::metadata;
@@ -74,11 +75,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     std::fs::create_dir_all(&share).map_err(|e| bad_input(&share, e))?;
 
     share_files(&plan.spec.run.files, &share)?;
+    // What the guest sees of the folder does not depend on when it was made.
+    let start = UNIX_EPOCH + Duration::from_secs(EPOCH_SECONDS);
     let command = share.join(COMMAND);
     if let Some(text) = &plan.spec.run.command {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         std::fs::write(&command, encoded + "\n").map_err(|e| bad_input(&command, e))?;
+        set_modified(&command, start).map_err(|e| bad_input(&command, e))?;
     }
+    set_modified(&share, start).map_err(|e| bad_input(&share, e))?;
     let outcome = simulate(&plan, args, &share, net, &stop)?;
     unshare_files(&plan.spec.run.files, &share);
     let _ = std::fs::remove_file(&command);
@@ -271,20 +276,42 @@ fn share_files(files: &[PathBuf], share: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies a file, a link or a whole folder.
+/// Copies a file, a link or a whole folder, with the times of their last change: the guest sees those.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    let kind = std::fs::symlink_metadata(from)?.file_type();
+    let metadata = std::fs::symlink_metadata(from)?;
+    let kind = metadata.file_type();
     if kind.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+        std::os::unix::fs::symlink(std::fs::read_link(from)?, to)?;
+    } else if kind.is_file() {
+        std::fs::copy(from, to)?;
+    } else if kind.is_dir() {
+        std::fs::create_dir(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    } else {
+        let what = format!(
+            "expected files, folders and links, found something else: {}",
+            from.display()
+        );
+        return Err(std::io::Error::other(what));
     }
-    if !kind.is_dir() {
-        return std::fs::copy(from, to).map(|_| ());
-    }
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
+    set_modified(to, metadata.modified()?)
+}
+
+/// Sets when a file, folder or link was last changed.
+fn set_modified(path: &Path, time: SystemTime) -> std::io::Result<()> {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time = Timespec {
+        tv_sec: since.as_secs() as _,
+        tv_nsec: since.subsec_nanos().into(),
+    };
+    let times = Timestamps {
+        last_access: time,
+        last_modification: time,
+    };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(())
 }
 

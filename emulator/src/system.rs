@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use commit_trace::{RecordError, Recorder};
-use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
+use machine::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
     MmuType, Output, ResetState, RunExit, run_together,
@@ -28,7 +28,7 @@ use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
 /// Time that the guest's clock shows at reset: 2026-01-01 00:00 UTC. Fixed, so that runs are equal.
-const EPOCH_SECONDS: u64 = 1_767_225_600;
+pub const EPOCH_SECONDS: u64 = 1_767_225_600;
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
 /// Seed of the guest's entropy.
@@ -54,7 +54,7 @@ pub struct Setup<'a> {
     pub translator: Translator,
     /// Threads that simulate under the timing core.
     pub threads: Threads,
-    /// Host folder for the guest, 9p tag `out`.
+    /// Host folder for the guest, virtio-fs tag `out`.
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
     pub net: Option<UserNet>,
@@ -193,9 +193,9 @@ impl System {
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
         }
         if let Some(share) = setup.share {
-            let p9 =
-                P9::new(share, "out", false, EPOCH_SECONDS).map_err(|e| bad_input(share, e))?;
-            board.add_virtio(Box::new(p9), Latency::STORAGE)?;
+            let folder =
+                Fs::new(share, "out", false, EPOCH_SECONDS).map_err(|e| bad_input(share, e))?;
+            board.add_virtio(Box::new(folder), Latency::STORAGE)?;
         }
         board.add_virtio(Box::new(Rng::new(ENTROPY_SEED)), Latency::BUFFER)?;
         let sink = Output::new(Box::new(std::io::sink()));

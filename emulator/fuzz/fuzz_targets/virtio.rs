@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Backend, Blk, DiskMode, Latency, Link, Net, P9, Rng, VirtioConsole};
+use machine::virtio::{Backend, Blk, DiskMode, Latency, Link, Net, Fs, Rng, VirtioConsole};
 use machine::{Board, Clock, Input, Output, RAM_BASE};
 
 /// The first virtio device.
@@ -130,7 +130,7 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
         Device::Entropy => Box::new(Rng::new(1)),
         Device::Folder { read_only } => {
             std::fs::write(folder.path().join("file"), "text").unwrap();
-            Box::new(P9::new(folder.path(), "out", read_only, 0).unwrap())
+            Box::new(Fs::new(folder.path(), "out", read_only, 0).unwrap())
         }
         Device::Network => Box::new(Net::new([2; 6], Box::new(Loop(VecDeque::new())))),
     };
