@@ -4,7 +4,7 @@
 
 use commit_trace::NullSink;
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Latency, Fs, Rng};
+use machine::virtio::{Fs, Latency, Rng};
 use machine::{Board, Clock, Hart, Limit, Output, RAM_BASE};
 use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset};

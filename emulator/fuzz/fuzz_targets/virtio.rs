@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Backend, Blk, DiskMode, Latency, Link, Net, Fs, Rng, VirtioConsole};
+use machine::virtio::{Backend, Blk, DiskMode, Fs, Latency, Link, Net, Rng, VirtioConsole};
 use machine::{Board, Clock, Input, Output, RAM_BASE};
 
 /// The first virtio device.
@@ -75,6 +75,13 @@ enum Step {
     Call {
         queue: u8,
         bytes: Vec<u8>,
+        room: u16,
+    },
+    /// A message of FUSE, with a header that makes sense.
+    Message {
+        opcode: u8,
+        node: u8,
+        body: Vec<u8>,
         room: u16,
     },
     /// Time passes.
@@ -280,6 +287,24 @@ impl Machine {
                 self.descriptor(queue, 1, (BUFFERS + 0x2_0000, room.into()), 2, 0);
                 self.offer(queue, 0);
                 self.wait(100_000);
+            }
+            // Nobody's disk is to be filled by a test.
+            Step::Message { opcode: 43, .. } => {}
+            Step::Message {
+                opcode,
+                node,
+                body,
+                room,
+            } => {
+                let mut bytes = vec![0; 40];
+                bytes[..4].copy_from_slice(&(40 + body.len() as u32).to_le_bytes());
+                (bytes[4], bytes[16]) = (opcode, node);
+                bytes.extend(body);
+                self.step(Step::Call {
+                    queue: 1,
+                    bytes,
+                    room,
+                });
             }
             Step::Wait { cycles } => self.wait(cycles),
         }

@@ -78,7 +78,7 @@ impl Attributes {
     /// The guest changed the content of a file or folder.
     pub fn touch(&mut self, number: u64, time: u64) {
         let attribute = self.change(number);
-        attribute.set_written();
+        attribute.set_written(time);
         (attribute.modified, attribute.changed) = (Some(time), Some(time));
     }
 
@@ -89,9 +89,13 @@ impl Attributes {
 }
 
 impl Attribute {
-    /// The guest changed the content, or the host's times.
-    pub fn set_written(&mut self) {
+    /// The guest changes the content, or the host's times: from now on those are no longer what the guest sees.
+    pub fn set_written(&mut self, time: u64) {
         self.written = true;
+        let before = self.version.map_or(time, |(host, _)| host);
+        for time in [&mut self.accessed, &mut self.modified, &mut self.changed] {
+            time.get_or_insert(before);
+        }
     }
 
     /// Compares with the host's file as it is now: if somebody else changed it, its times are the host's again.

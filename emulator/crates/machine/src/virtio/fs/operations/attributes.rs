@@ -173,7 +173,7 @@ impl Call<'_> {
             // Whoever unpacks an archive in the guest wants its times on the host, too. The guest has them even if the
             // host's user may not set them.
             let _ = node.set_times(accessed, modified);
-            attribute.set_written();
+            attribute.set_written(self.time);
         }
         attribute.changed = Some(self.time);
         if set(valid::MODE) {
@@ -201,7 +201,8 @@ impl Call<'_> {
 
     /// Through the handle's own open file if there is one: its mode may forbid to open it again.
     fn truncate(&mut self, handle: Option<u64>, node: &Node, size: u64) -> Result {
-        self.server.attributes.change(node.number).set_written();
+        let attribute = self.server.attributes.change(node.number);
+        attribute.set_written(self.time);
         if let Some(handle) = handle
             && let Ok((_, file)) = self.server.handles.file(handle)
             && rustix::fs::ftruncate(file, size).is_ok()
