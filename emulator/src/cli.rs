@@ -139,7 +139,7 @@ pub struct BootArgs {
     /// Disk image (raw); what the guest writes to it is kept.
     #[arg(long, value_name = "FILE")]
     pub drive: Vec<PathBuf>,
-    /// Host folder for the guest, as 9p tag `out`.
+    /// Host folder for the guest, as virtio-fs tag `out`.
     #[arg(long, value_name = "DIR")]
     pub share: Option<PathBuf>,
     /// Added to the kernel command line.

@@ -90,6 +90,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         write_whole(&share.path.join(COMMAND), encoded + "\n")?;
     }
+    // What the guest sees of the folder does not depend on when it was made.
+    share.made_at(&[COMMAND, ""], plan.epoch)?;
     let outcome = simulate(&plan, args, &share.path, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);

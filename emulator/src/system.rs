@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use commit_trace::{Event, RecordError, Recorder};
-use machine::virtio::{Blk, DiskMode, Latency, Net, P9, Rng, VirtioConsole};
+use machine::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use machine::{
     Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
     MmuType, Output, ResetState, RunExit, TakenException, run_together,
@@ -55,7 +55,7 @@ pub struct Setup<'a> {
     pub threads: Threads,
     /// Unix time that the guest's clock shows at reset, in seconds.
     pub epoch: u64,
-    /// Host folder for the guest, 9p tag `out`.
+    /// Host folder for the guest, virtio-fs tag `out`.
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
     pub net: Option<UserNet>,
@@ -189,8 +189,9 @@ impl System {
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
         }
         if let Some(share) = setup.share {
-            let p9 = P9::new(share, "out", false, setup.epoch).map_err(|e| bad_input(share, e))?;
-            board.add_virtio(Box::new(p9), Latency::STORAGE)?;
+            let folder =
+                Fs::new(share, "out", false, setup.epoch).map_err(|e| bad_input(share, e))?;
+            board.add_virtio(Box::new(folder), Latency::STORAGE)?;
         }
         board.add_virtio(Box::new(Rng::new(ENTROPY_SEED)), Latency::BUFFER)?;
         let sink = Output::new(Box::new(std::io::sink()));

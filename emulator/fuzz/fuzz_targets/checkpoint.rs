@@ -4,7 +4,7 @@
 
 use commit_trace::NullSink;
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Latency, P9, Rng};
+use machine::virtio::{Fs, Latency, Rng};
 use machine::{Board, Clock, Hart, Limit, Output, RAM_BASE};
 use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset};
@@ -20,11 +20,11 @@ impl Machine {
         let mut board = Board::new(1 << 20, 1, Clock::default(), 0).unwrap();
         let output = Output::new(Box::new(std::io::sink()));
         board.add_uart(output, None).unwrap();
-        let p9 = P9::new(folder, "out", false, 0).unwrap();
+        let folder = Fs::new(folder, "out", false, 0).unwrap();
         board
             .add_virtio(Box::new(Rng::new(1)), Latency::BUFFER)
             .unwrap();
-        board.add_virtio(Box::new(p9), Latency::BUFFER).unwrap();
+        board.add_virtio(Box::new(folder), Latency::BUFFER).unwrap();
         // A loop that counts, stores and branches.
         let program = [
             0x0015_0513,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Backend, Blk, DiskMode, Latency, Link, Net, P9, Rng, VirtioConsole};
+use machine::virtio::{Backend, Blk, DiskMode, Fs, Latency, Link, Net, Rng, VirtioConsole};
 use machine::{Board, Clock, Input, Output, RAM_BASE};
 
 /// The first virtio device.
@@ -77,6 +77,13 @@ enum Step {
         bytes: Vec<u8>,
         room: u16,
     },
+    /// A message of FUSE, with a header that makes sense.
+    Message {
+        opcode: u8,
+        node: u8,
+        body: Vec<u8>,
+        room: u16,
+    },
     /// Time passes.
     Wait {
         cycles: u32,
@@ -130,7 +137,7 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
         Device::Entropy => Box::new(Rng::new(1)),
         Device::Folder { read_only } => {
             std::fs::write(folder.path().join("file"), "text").unwrap();
-            Box::new(P9::new(folder.path(), "out", read_only, 0).unwrap())
+            Box::new(Fs::new(folder.path(), "out", read_only, 0).unwrap())
         }
         Device::Network => Box::new(Net::new([2; 6], Box::new(Loop(VecDeque::new())))),
     };
@@ -280,6 +287,24 @@ impl Machine {
                 self.descriptor(queue, 1, (BUFFERS + 0x2_0000, room.into()), 2, 0);
                 self.offer(queue, 0);
                 self.wait(100_000);
+            }
+            // Nobody's disk is to be filled by a test.
+            Step::Message { opcode: 43, .. } => {}
+            Step::Message {
+                opcode,
+                node,
+                body,
+                room,
+            } => {
+                let mut bytes = vec![0; 40];
+                bytes[..4].copy_from_slice(&(40 + body.len() as u32).to_le_bytes());
+                (bytes[4], bytes[16]) = (opcode, node);
+                bytes.extend(body);
+                self.step(Step::Call {
+                    queue: 1,
+                    bytes,
+                    room,
+                });
             }
             Step::Wait { cycles } => self.wait(cycles),
         }

@@ -8,18 +8,18 @@
 mod backend;
 mod blk;
 mod console;
+mod fs;
 mod mmio;
 mod net;
-mod p9;
 mod queue;
 mod rng;
 
 pub use backend::{Backend, Latency, Request};
 pub use blk::{Blk, DiskError, DiskMode};
 pub use console::VirtioConsole;
+pub use fs::{FolderError, Fs};
 pub use mmio::{VIRTIO_SIZE, VirtioMmio};
 pub use net::{Link, Net};
-pub use p9::{FolderError, P9};
 pub use rng::{Rng, SplitMix64};
 
 #[cfg(test)]

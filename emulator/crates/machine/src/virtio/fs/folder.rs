@@ -1,18 +1,19 @@
 //! The shared folder: names are looked up here, and nothing else of the host can be reached.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Result;
-use super::node::{Descriptor, Entry, Inode, Node, Open, entry_kind, inode, os, permissions};
-use super::wire::Qid;
+use super::node::{Descriptor, Entry, Inode, Node, Open, inode, os, permissions};
+
+/// Number of the folder itself, as FUSE has it.
+pub const ROOT: u64 = 1;
 
 const NAME_MAX: usize = 255;
 /// Descriptors that are left to the rest of the program.
@@ -26,11 +27,18 @@ pub struct FolderError {
     error: io::Error,
 }
 
+/// A file that the guest knows.
+struct Known {
+    node: Rc<Node>,
+    /// How often it was told of the file; it says when it forgets.
+    lookups: u64,
+}
+
 /// Everything that is known of the shared folder.
 pub struct Folder {
     root: Rc<Node>,
     numbers: HashMap<Inode, u64>,
-    live: HashMap<Inode, Weak<Node>>,
+    known: HashMap<u64, Known>,
     last_number: u64,
     /// Counts the descriptors in use, by its references.
     descriptors: Rc<()>,
@@ -48,21 +56,16 @@ impl Folder {
         let fd = fs::open(path, flags, Mode::empty()).map_err(failed)?;
         let stat = fs::fstat(&fd).map_err(failed)?;
         let descriptors = Rc::new(());
-        let root = Rc::new(Node {
-            fd,
-            qid: Qid {
-                kind: Qid::FOLDER,
-                path: 1,
-            },
-            kind: FileType::Directory,
-            place: RefCell::new(None),
-            _descriptor: Descriptor(descriptors.clone()),
-        });
         Ok(Self {
-            numbers: HashMap::from([(inode(&stat), 1)]),
-            live: HashMap::from([(inode(&stat), Rc::downgrade(&root))]),
-            root,
-            last_number: 1,
+            numbers: HashMap::from([(inode(&stat), ROOT)]),
+            root: Rc::new(Node {
+                fd,
+                number: ROOT,
+                kind: FileType::Directory,
+                _descriptor: Descriptor(descriptors.clone()),
+            }),
+            known: HashMap::new(),
+            last_number: ROOT,
             descriptors,
             descriptors_max: raise_descriptor_limit(),
         })
@@ -70,47 +73,60 @@ impl Folder {
 
     /// True if no file in it was seen yet.
     pub fn is_untouched(&self) -> bool {
-        self.last_number == 1
+        self.last_number == ROOT
     }
 
-    /// The folder itself.
-    pub fn root(&self) -> Rc<Node> {
-        self.root.clone()
+    /// A file that the guest knows.
+    pub fn node(&self, number: u64) -> Result<Rc<Node>> {
+        if number == ROOT {
+            return Ok(self.root.clone());
+        }
+        let known = self.known.get(&number).ok_or(Errno::STALE)?;
+        Ok(known.node.clone())
     }
 
     /// Finds a name in a folder.
-    pub fn find(&mut self, parent: &Rc<Node>, name: &[u8]) -> Result<Rc<Node>> {
+    pub fn find(&mut self, parent: &Node, name: &[u8]) -> Result<Rc<Node>> {
         if parent.kind != FileType::Directory {
             return Err(Errno::NOTDIR);
         }
-        match name {
-            b"." => return Ok(parent.clone()),
-            b".." => return Ok(parent.parent().unwrap_or_else(|| parent.clone())),
-            _ => check_name(name)?,
-        }
+        check_name(name)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = self.descriptor()?;
         let fd = fs::openat(&parent.fd, os(name), flags, Mode::empty())?;
-        let stat = fs::fstat(&fd)?;
-        if let Some(node) = self.live.get(&inode(&stat)).and_then(Weak::upgrade) {
-            return Ok(node);
+        self.number_node(fd, descriptor)
+    }
+
+    /// The guest is told of a file.
+    pub fn tell(&mut self, node: &Rc<Node>) {
+        if node.number != ROOT {
+            let known = self.known.entry(node.number).or_insert_with(|| Known {
+                node: node.clone(),
+                lookups: 0,
+            });
+            known.lookups = known.lookups.saturating_add(1);
         }
-        let node = Rc::new(Node {
-            fd,
-            qid: self.qid(&stat),
-            kind: FileType::from_raw_mode(stat.st_mode),
-            place: RefCell::new(Some((parent.clone(), name.to_vec()))),
-            _descriptor: descriptor,
-        });
-        if self.live.len() > 2 * Rc::strong_count(&self.descriptors) + 64 {
-            self.live.retain(|_, node| node.strong_count() != 0);
+    }
+
+    /// The guest forgets a file as often as it was told of it. Returns its number if nobody can see it any more.
+    pub fn forget(&mut self, number: u64, lookups: u64) -> Option<u64> {
+        let known = self.known.get_mut(&number)?;
+        known.lookups = known.lookups.saturating_sub(lookups);
+        if known.lookups != 0 {
+            return None;
         }
-        self.live.insert(inode(&stat), Rc::downgrade(&node));
-        Ok(node)
+        let node = self.known.remove(&number)?.node;
+        let gone = node.stat().ok().filter(is_removed)?;
+        self.numbers.remove(&inode(&gone))
+    }
+
+    /// The guest forgets everything.
+    pub fn forget_all(&mut self) {
+        self.known.clear();
     }
 
     /// Opens a regular file or a folder, the latter not listed yet.
-    pub fn open_node(&mut self, node: &Rc<Node>, flags: OFlags) -> Result<Open> {
+    pub fn open_node(&self, node: &Node, flags: OFlags) -> Result<Open> {
         match node.kind {
             FileType::Directory => Ok(Open::Folder(Vec::new())),
             FileType::RegularFile => {
@@ -129,7 +145,7 @@ impl Folder {
     }
 
     /// Creates a file that does not exist yet.
-    pub fn create(&mut self, parent: &Rc<Node>, name: &[u8], mode: u32) -> Result<Rc<Node>> {
+    pub fn create(&mut self, parent: &Node, name: &[u8], mode: u32) -> Result<Rc<Node>> {
         check_name(name)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let _descriptor = self.descriptor()?;
@@ -139,8 +155,18 @@ impl Folder {
         self.find(parent, name)
     }
 
+    /// Creates a file without a name.
+    pub fn create_unnamed(&mut self, parent: &Node) -> Result<Rc<Node>> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let (descriptor, _other) = (self.descriptor()?, self.descriptor()?);
+        let file = fs::openat(&parent.fd, ".", flags, Mode::from_raw_mode(0o600))?;
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        let fd = fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        self.number_node(fd, descriptor)
+    }
+
     /// Creates a folder.
-    pub fn make_folder(&mut self, parent: &Rc<Node>, name: &[u8], mode: u32) -> Result<Rc<Node>> {
+    pub fn make_folder(&mut self, parent: &Node, name: &[u8], mode: u32) -> Result<Rc<Node>> {
         check_name(name)?;
         fs::mkdirat(&parent.fd, os(name), Mode::from_raw_mode(0o700))?;
         let node = self.find(parent, name)?;
@@ -149,20 +175,20 @@ impl Folder {
     }
 
     /// Creates a symbolic link. Its target may lie anywhere: it is the guest that follows it.
-    pub fn make_link(&mut self, parent: &Rc<Node>, name: &[u8], target: &[u8]) -> Result<Rc<Node>> {
+    pub fn make_link(&mut self, parent: &Node, name: &[u8], target: &[u8]) -> Result<Rc<Node>> {
         check_name(name)?;
         fs::symlinkat(os(target), &parent.fd, os(name))?;
         self.find(parent, name)
     }
 
-    /// Gives a file a second name.
+    /// Gives a file a second name, or the first one to one that has none.
     pub fn hard_link(&mut self, node: &Node, parent: &Node, name: &[u8]) -> Result {
         check_name(name)?;
         let follow = AtFlags::SYMLINK_FOLLOW;
         fs::linkat(fs::CWD, node.magic_link(), &parent.fd, os(name), follow)
     }
 
-    /// Removes a name. Returns the file's number if that was its last name.
+    /// Removes a name. Returns the file's number if nobody can see it any more.
     pub fn remove(&mut self, parent: &Node, name: &[u8], folder: bool) -> Result<Option<u64>> {
         check_name(name)?;
         let last = self.last_name(parent, name);
@@ -172,41 +198,35 @@ impl Folder {
             AtFlags::empty()
         };
         fs::unlinkat(&parent.fd, os(name), flags)?;
-        Ok(last.and_then(|inode| self.forget(inode)))
+        Ok(last.and_then(|inode| self.removed(inode)))
     }
 
-    /// Renames. Returns the number of a file that was replaced.
+    /// Renames; two names can change places. Returns the number of a file that was replaced and that nobody can see any more.
     pub fn rename(
         &mut self,
-        from: (&Rc<Node>, &[u8]),
-        to: (&Rc<Node>, &[u8]),
+        from: (&Node, &[u8]),
+        to: (&Node, &[u8]),
+        flags: RenameFlags,
     ) -> Result<Option<u64>> {
         check_name(from.1)?;
         check_name(to.1)?;
-        let moved = self.find(from.0, from.1)?;
-        let replaced = self.last_name(to.0, to.1);
-        fs::renameat(&from.0.fd, os(from.1), &to.0.fd, os(to.1))?;
-        *moved.place.borrow_mut() = Some((to.0.clone(), to.1.to_vec()));
-        let same = |inode: &Inode| self.numbers.get(inode) == Some(&moved.qid.path);
-        Ok(replaced
-            .filter(|inode| !same(inode))
-            .and_then(|inode| self.forget(inode)))
-    }
-
-    /// The folder and name of a node, if it is still there.
-    pub fn place(&self, node: &Node) -> Result<(Rc<Node>, Vec<u8>)> {
-        let (parent, name) = node.place.borrow().clone().ok_or(Errno::BUSY)?;
-        let there = fs::statat(&parent.fd, os(&name), AtFlags::SYMLINK_NOFOLLOW)?;
-        let here = fs::fstat(&node.fd)?;
-        if inode(&there) == inode(&here) {
-            Ok((parent, name))
+        let replaced = match flags.contains(RenameFlags::EXCHANGE) {
+            true => None,
+            false => self.last_name(to.0, to.1),
+        };
+        let moved = fs::statat(&from.0.fd, os(from.1), AtFlags::SYMLINK_NOFOLLOW)?;
+        if flags.is_empty() {
+            fs::renameat(&from.0.fd, os(from.1), &to.0.fd, os(to.1))?;
         } else {
-            Err(Errno::NOENT)
+            fs::renameat_with(&from.0.fd, os(from.1), &to.0.fd, os(to.1), flags)?;
         }
+        Ok(replaced
+            .filter(|replaced| *replaced != inode(&moved))
+            .and_then(|inode| self.removed(inode)))
     }
 
     /// The entries of a folder by name, `.` and `..` first.
-    pub fn list(&mut self, folder: &Rc<Node>) -> Result<Vec<Entry>> {
+    pub fn list(&mut self, folder: &Node) -> Result<Vec<Entry>> {
         let _descriptor = self.descriptor()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::openat(&folder.fd, ".", flags, Mode::empty())?;
@@ -220,57 +240,78 @@ impl Folder {
             }
         }
         names.sort_unstable();
-        let parent = folder.parent().unwrap_or_else(|| folder.clone());
+        let entry = |name: &[u8], number, kind| Entry {
+            name: name.to_vec(),
+            number,
+            kind,
+        };
         let mut list = vec![
-            Entry {
-                name: b".".to_vec(),
-                qid: folder.qid,
-                kind: entry_kind(folder.kind),
-            },
-            Entry {
-                name: b"..".to_vec(),
-                qid: parent.qid,
-                kind: entry_kind(parent.kind),
-            },
+            entry(b".", folder.number, FileType::Directory),
+            entry(b"..", self.parent_number(folder), FileType::Directory),
         ];
         for name in names {
             // Somebody on the host may have removed it meanwhile.
             let Ok(stat) = fs::statat(&folder.fd, os(&name), AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
-            let kind = entry_kind(FileType::from_raw_mode(stat.st_mode));
-            list.push(Entry {
-                name,
-                qid: self.qid(&stat),
-                kind,
-            });
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            list.push(entry(&name, self.number(&stat), kind));
         }
         Ok(list)
     }
 
-    fn qid(&mut self, stat: &Stat) -> Qid {
-        let path = *self.numbers.entry(inode(stat)).or_insert_with(|| {
-            self.last_number += 1;
-            self.last_number
-        });
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Qid::FOLDER,
-            FileType::Symlink => Qid::LINK,
-            _ => 0,
-        };
-        Qid { kind, path }
+    /// What `ls -ia` shows beside `..`; the guest goes up by itself.
+    fn parent_number(&self, folder: &Node) -> u64 {
+        if folder.number == ROOT {
+            return ROOT;
+        }
+        let parent = fs::statat(&folder.fd, "..", AtFlags::empty());
+        parent
+            .ok()
+            .and_then(|stat| self.numbers.get(&inode(&stat)).copied())
+            .unwrap_or(ROOT)
     }
 
-    /// The inode behind a name, if the name is its last. The host gives the inode number of a
-    /// removed file to the next one; that one must not get the old number here.
+    /// The node of an open file: the one that the guest knows, or a new one.
+    fn number_node(
+        &mut self,
+        fd: std::os::fd::OwnedFd,
+        descriptor: Descriptor,
+    ) -> Result<Rc<Node>> {
+        let stat = fs::fstat(&fd)?;
+        let number = self.number(&stat);
+        if let Ok(node) = self.node(number) {
+            return Ok(node);
+        }
+        Ok(Rc::new(Node {
+            fd,
+            number,
+            kind: FileType::from_raw_mode(stat.st_mode),
+            _descriptor: descriptor,
+        }))
+    }
+
+    fn number(&mut self, stat: &Stat) -> u64 {
+        *self.numbers.entry(inode(stat)).or_insert_with(|| {
+            self.last_number += 1;
+            self.last_number
+        })
+    }
+
+    /// The inode behind a name, if the name is its last.
     fn last_name(&self, parent: &Node, name: &[u8]) -> Option<Inode> {
         let stat = fs::statat(&parent.fd, os(name), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         (folder || stat.st_nlink == 1).then(|| inode(&stat))
     }
 
-    fn forget(&mut self, inode: Inode) -> Option<u64> {
-        self.live.remove(&inode);
+    /// The host gives the inode number of a removed file to the next one; that one must not get the old number here. As long
+    /// as the guest knows the file, the host cannot.
+    fn removed(&mut self, inode: Inode) -> Option<u64> {
+        let number = *self.numbers.get(&inode)?;
+        if self.known.contains_key(&number) {
+            return None;
+        }
         self.numbers.remove(&inode)
     }
 
@@ -280,6 +321,11 @@ impl Folder {
         }
         Ok(Descriptor(self.descriptors.clone()))
     }
+}
+
+/// A file without a name. (Some file systems count one link of every folder, removed or not.)
+fn is_removed(stat: &Stat) -> bool {
+    stat.st_nlink == 0
 }
 
 /// One component, and not a special one.
@@ -296,7 +342,7 @@ fn check_name(name: &[u8]) -> Result {
 
 /// The guest holds a descriptor for every file that it knows. Returns how many there can be.
 fn raise_descriptor_limit() -> usize {
-    const MOST: u64 = 1 << 16;
+    const MOST: u64 = 1 << 18;
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit
         .maximum

@@ -1,27 +1,23 @@
 //! Files of the host, each held by an `O_PATH` descriptor.
 
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::Result;
-use super::wire::Qid;
 
 /// A file, folder or link.
 pub struct Node {
     pub(super) fd: OwnedFd,
-    /// Identity for the guest.
-    pub qid: Qid,
-    /// Kind of file.
+    /// Identity for the guest: from 1 in the order of first sight.
+    pub number: u64,
+    /// Kind of file on the host.
     pub kind: FileType,
-    /// Where it was found. Stale once somebody else moves it.
-    pub(super) place: RefCell<Option<(Rc<Node>, Vec<u8>)>>,
     pub(super) _descriptor: Descriptor,
 }
 
@@ -46,10 +42,10 @@ pub enum Open {
 pub struct Entry {
     /// Name.
     pub name: Vec<u8>,
-    /// Identity.
-    pub qid: Qid,
-    /// `d_type` as getdents(2) has it.
-    pub kind: u8,
+    /// Number of the file.
+    pub number: u64,
+    /// Kind of file on the host.
+    pub kind: FileType,
 }
 
 impl Node {
@@ -71,36 +67,36 @@ impl Node {
         if self.kind == FileType::Symlink {
             return Err(Errno::OPNOTSUPP);
         }
-        fs::chmodat(
-            fs::CWD,
-            self.magic_link(),
-            permissions(mode),
-            AtFlags::empty(),
-        )
+        let path = self.magic_link();
+        fs::chmodat(fs::CWD, path, permissions(mode), AtFlags::empty())
     }
 
-    /// The folder it was found in; none for the root.
-    pub(super) fn parent(&self) -> Option<Rc<Node>> {
-        self.place
-            .borrow()
-            .as_ref()
-            .map(|(parent, _)| parent.clone())
+    /// Gives the host's file the times that the guest chose, in nanoseconds since 1970; `None` leaves one as it is.
+    pub fn set_times(&self, accessed: Option<u64>, modified: Option<u64>) -> Result {
+        if self.kind == FileType::Symlink {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let time = |nanos: Option<u64>| match nanos {
+            Some(nanos) => Timespec {
+                tv_sec: (nanos / 1_000_000_000) as _,
+                tv_nsec: (nanos % 1_000_000_000) as _,
+            },
+            None => Timespec {
+                tv_sec: 0,
+                tv_nsec: fs::UTIME_OMIT as _,
+            },
+        };
+        let times = Timestamps {
+            last_access: time(accessed),
+            last_modification: time(modified),
+        };
+        fs::utimensat(fs::CWD, self.magic_link(), &times, AtFlags::empty())
     }
 
     /// A path to the very file that is held: for the calls that take no descriptor, or none of
     /// the `O_PATH` kind.
     pub(super) fn magic_link(&self) -> String {
         format!("/proc/self/fd/{}", self.fd.as_raw_fd())
-    }
-}
-
-impl Drop for Node {
-    /// One after another up the path: a guest can nest folders deeper than the stack.
-    fn drop(&mut self) {
-        let mut next = self.place.take();
-        while let Some((parent, _)) = next {
-            next = Rc::into_inner(parent).and_then(|node| node.place.take());
-        }
     }
 }
 
@@ -115,8 +111,4 @@ pub(super) fn os(name: &[u8]) -> &OsStr {
 /// Special bits are not the host's business: see [`super::attributes`].
 pub(super) fn permissions(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o777)
-}
-
-pub(super) fn entry_kind(kind: FileType) -> u8 {
-    (kind.as_raw_mode() >> 12) as u8
 }

@@ -1,0 +1,136 @@
+//! What files have for the guest alone: owners, special mode bits, times of what it wrote, and what pipes, sockets and devices
+//! are. Kept per run; the host's user may not be allowed to set them, and its clock must not reach the guest.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rustix::fs::Stat;
+
+/// What is remembered of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Attribute {
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Set-user-ID, set-group-ID and sticky bits.
+    pub special: u32,
+    /// A pipe, socket or device that the guest made: the bits of its kind in the mode, and the device number. On the host it is
+    /// an empty file.
+    pub device: Option<(u32, u32)>,
+    /// Last access, nanoseconds since 1970. Reading does not change it (`noatime`). Here and below, `None`: when the host's
+    /// file was last changed.
+    pub accessed: Option<u64>,
+    /// Last change of the content.
+    pub modified: Option<u64>,
+    /// Last change of anything.
+    pub changed: Option<u64>,
+    /// Creation; `None`: not known.
+    pub born: Option<u64>,
+    /// Extended attributes that the host's file cannot have.
+    pub extended: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The guest changed the content since [`Self::version`] was taken.
+    written: bool,
+    /// Time of last change and size of the host's file.
+    version: Option<(u64, i64)>,
+    /// Somebody on the host changed the file since the guest last opened it.
+    stale: bool,
+}
+
+/// The attributes of every file that the guest has looked at; the others belong to root.
+#[derive(Default)]
+pub struct Attributes(HashMap<u64, Attribute>);
+
+impl Attributes {
+    /// True if the guest has looked at nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Attributes of the file with this number, if something is known of it.
+    pub fn get(&self, number: u64) -> Option<&Attribute> {
+        self.0.get(&number)
+    }
+
+    /// The same, to be changed.
+    pub fn change(&mut self, number: u64) -> &mut Attribute {
+        self.0.entry(number).or_default()
+    }
+
+    /// A new file.
+    pub fn create(&mut self, number: u64, (uid, gid): (u32, u32), special: u32, time: u64) {
+        let now = Some(time);
+        self.0.insert(
+            number,
+            Attribute {
+                uid,
+                gid,
+                special,
+                accessed: now,
+                modified: now,
+                changed: now,
+                born: now,
+                written: true,
+                ..Attribute::default()
+            },
+        );
+    }
+
+    /// The guest changed the content of a file or folder.
+    pub fn touch(&mut self, number: u64, time: u64) {
+        let attribute = self.change(number);
+        attribute.set_written(time);
+        (attribute.modified, attribute.changed) = (Some(time), Some(time));
+    }
+
+    /// The file is gone for good.
+    pub fn forget(&mut self, number: u64) {
+        self.0.remove(&number);
+    }
+}
+
+impl Attribute {
+    /// The guest changes the content, or the host's times: from now on those are no longer what the guest sees.
+    pub fn set_written(&mut self, time: u64) {
+        self.written = true;
+        let before = self.version.map_or(time, |(host, _)| host);
+        for time in [&mut self.accessed, &mut self.modified, &mut self.changed] {
+            time.get_or_insert(before);
+        }
+    }
+
+    /// Compares with the host's file as it is now: if somebody else changed it, its times are the host's again.
+    pub fn follow(&mut self, stat: &Stat, folder: bool) {
+        let size = if folder { 0 } else { stat.st_size };
+        let now = Some((host_time(stat), size));
+        if !self.written && self.version.is_some() && self.version != now {
+            (self.accessed, self.modified, self.changed) = (None, None, None);
+            self.stale = true;
+        }
+        (self.written, self.version) = (false, now);
+    }
+
+    /// True once after somebody on the host changed the file: what the guest has cached of it is old.
+    pub fn take_stale(&mut self) -> bool {
+        std::mem::take(&mut self.stale)
+    }
+
+    /// As the kernel does it when somebody without the right to keep them writes: set-user-ID goes, and set-group-ID of programs.
+    pub fn drop_set_id(&mut self, permissions: u32) {
+        self.special &= !0o4000;
+        if permissions & 0o010 != 0 {
+            self.special &= !0o2000;
+        }
+    }
+}
+
+/// When the host's file was last changed, in nanoseconds since 1970.
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "not all hosts have the same widths"
+)]
+pub fn host_time(stat: &Stat) -> u64 {
+    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+    seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(stat.st_mtime_nsec as u64)
+}
