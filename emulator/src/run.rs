@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use commit_trace::{Event, recordings};
-use machine::{Limit, Output, RunExit};
+use machine::{Limit, Mark, Output, RunExit};
 use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;
@@ -189,6 +189,7 @@ fn simulate(
     let boots_first = plan.spec.boots_functionally_first();
     system.stop_at_regions(true);
     let mut regions = Regions::default();
+    let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
     let mut progress = Progress::new(Instant::now());
@@ -213,6 +214,9 @@ fn simulate(
             }
             RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Region(mark) => {
+                if mark == Mark::CommandStart {
+                    command_at.get_or_insert(console.size());
+                }
                 let now = (system.hart.cycle(), system.instructions());
                 let Some(event) = regions.take(mark, now) else {
                     continue;
@@ -254,6 +258,7 @@ fn simulate(
     Ok(Outcome {
         end,
         console: console.failure(),
+        command_at: command_at.unwrap_or(0),
         regions,
         laps,
         parts,
