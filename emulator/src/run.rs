@@ -217,7 +217,7 @@ fn simulate(
                 if mark == Mark::CommandStart {
                     command_at.get_or_insert(console.size());
                 }
-                let now = (system.hart.cycle(), system.instructions());
+                let now = now(&system);
                 let Some(event) = regions.take(mark, now) else {
                     continue;
                 };
@@ -241,7 +241,7 @@ fn simulate(
         }
     };
     progress.end();
-    let regions = regions.end((system.hart.cycle(), system.instructions()));
+    let regions = regions.end(now(&system));
 
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
@@ -265,6 +265,12 @@ fn simulate(
         stats,
         host,
     })
+}
+
+/// The cycle of the hart that is furthest, since others may sleep, and the instructions of all.
+fn now(system: &System) -> region::Now {
+    let cycle = system.each().map(|(_, cycle)| cycle).max();
+    (cycle.unwrap_or(0), system.instructions())
 }
 
 /// The timing core from now on, and its recording, if there is to be one; `described`: what the trace says of the run.

@@ -29,7 +29,7 @@ pub struct Regions {
     seen: Seen,
 }
 
-/// Where the run is: cycles of the first hart, instructions of all.
+/// Where the run is: cycles, instructions of all harts.
 pub type Now = (u64, u64);
 
 /// What became of it, for run.json.
@@ -37,7 +37,7 @@ pub type Now = (u64, u64);
 pub struct Seen {
     /// Stretches that are in the region.
     pub count: u64,
-    /// Their cycles, as the first hart counts them.
+    /// Their cycles.
     pub cycles: u64,
     /// Their instructions, of all harts.
     pub instructions: u64,
