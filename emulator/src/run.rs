@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use commit_trace::{Event, recordings};
-use machine::{Limit, Output, RunExit};
+use machine::{Limit, Mark, Output, RunExit};
 use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;
@@ -201,6 +201,7 @@ fn simulate(
     let boots_first = plan.spec.boots_functionally_first();
     system.stop_at_regions(true);
     let mut regions = Regions::default();
+    let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
     let mut progress = Progress::new(Instant::now());
@@ -230,7 +231,10 @@ fn simulate(
                 tracing::warn!("the guest goes on, but gets nowhere: {text}");
             }
             RunExit::Region(mark) => {
-                let now = (system.hart.cycle(), system.instructions());
+                if mark == Mark::CommandStart {
+                    command_at.get_or_insert(console.size());
+                }
+                let now = now(system);
                 if let Some(event) = regions.take(mark, now) {
                     let stops = event == Event::Region(false);
                     if boots_first && stops == engine.is_timing() {
@@ -280,7 +284,7 @@ fn simulate(
     }
     let end = end.unwrap_or(outcome::End::Interrupted);
     progress.end();
-    let regions = regions.end((system.hart.cycle(), system.instructions()));
+    let regions = regions.end(now(&system));
 
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
@@ -297,12 +301,19 @@ fn simulate(
     Ok(Outcome {
         end,
         console: console.failure(),
+        command_at: command_at.unwrap_or(0),
         regions,
         laps,
         parts,
         stats,
         host,
     })
+}
+
+/// The cycle of the hart that is furthest, since others may sleep, and the instructions of all.
+fn now(system: &System) -> region::Now {
+    let cycle = system.each().map(|(_, cycle)| cycle).max();
+    (cycle.unwrap_or(0), system.instructions())
 }
 
 /// The timing core from now on, and its recording, if there is to be one; `described`: what the trace says of the run.

@@ -338,11 +338,14 @@ impl Source<'_> {
     /// An error of the file, or of the option that set the key with which the error begins.
     pub fn blame(&self, error: impl std::fmt::Display) -> BadInput {
         let error = error.to_string();
+        // As a preset says that its parameters were set by someone.
+        let error = error.strip_prefix("override: ").unwrap_or(&error);
         let said = error.split([':', ' ']).next().unwrap_or_default();
+        let names = |key: &str| key == said || error.contains(&format!("`{key}`"));
         let set = self.set.iter().rev().find(|assignment| {
             let key = assignment.split('=').next().unwrap_or_default().trim();
             // Parameters of the core are named as in a preset.
-            key == said || key.strip_prefix("core.").is_some_and(|key| key == said)
+            names(key) || key.strip_prefix("core.").is_some_and(names)
         });
         match set {
             Some(assignment) => BadInput(format!("--set {assignment}: {error}")),

@@ -15,13 +15,14 @@ const SIGNALS: [&str; 31] = [
 ];
 
 /// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
-/// on standard error, after what the guest printed last.
-pub fn told(out: &Path) -> u8 {
+/// on standard error, after what the guest printed last: the command, from that byte of the console's file on.
+pub fn told(out: &Path, from: u64) -> u8 {
     let status = std::fs::read_to_string(out.join(STATUS)).unwrap_or_default();
     let status = status.trim().parse::<u32>().unwrap_or(0);
     if status != 0 {
         let console = std::fs::read(out.join("console.log")).unwrap_or_default();
-        for line in last_lines(&String::from_utf8_lossy(&console)) {
+        let since = console.get(from as usize..).unwrap_or_default();
+        for line in last_lines(&String::from_utf8_lossy(since)) {
             eprintln!("  | {line}");
         }
         eprintln!(

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub end: End,
     /// Why the console's file is not whole, if it is not.
     pub console: Option<anyhow::Error>,
+    /// Bytes that the console had printed when the command started.
+    pub command_at: u64,
     /// What the region of interest was.
     pub regions: Seen,
     /// Simulated and host time, until the profilers had read everything.
@@ -213,7 +215,7 @@ impl Outcome {
             return Err(error);
         }
         match self.end {
-            End::Guest(Exit::PowerOff(0)) => Ok(command::told(out)),
+            End::Guest(Exit::PowerOff(0)) => Ok(command::told(out, self.command_at)),
             End::Guest(Exit::PowerOff(code)) => {
                 anyhow::bail!("the guest failed with status {code}")
             }

@@ -36,6 +36,11 @@ impl Console {
             .map_err(|e| cannot_write(&self.path, e))
     }
 
+    /// Bytes so far.
+    pub fn size(&self) -> u64 {
+        self.file.metadata().map_or(0, |file| file.len())
+    }
+
     /// Why it is not whole, if it is not.
     pub fn failure(&self) -> Option<anyhow::Error> {
         { self.failed.get() }.map(|why| cannot_write(&self.path, why))

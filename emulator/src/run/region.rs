@@ -11,8 +11,8 @@ const LISTED: usize = 1000;
 ///
 /// The command's region is open while it runs. The first start of a program in it narrows it: what was open until then is
 /// no part of it, and from then on only what lies between programs' starts and stops is, here and in later commands.
-/// Starts nest: each needs its stop. A stop before any start only leaves out what follows, until a start. What is still
-/// open ends with the command, and marks after that do not count.
+/// Starts nest: each needs its stop. A stop before any start narrows nothing: it leaves out what follows, and a start takes
+/// the command up again. What is still open ends with the command, and marks after that do not count.
 #[derive(Debug, Default)]
 pub struct Regions {
     /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
@@ -23,11 +23,13 @@ pub struct Regions {
     depth: u32,
     /// A program has said where its region starts or stops.
     own: bool,
+    /// It said so by a stop first: starts and stops are of the command's own region.
+    pauses: bool,
     open: Option<Now>,
     seen: Seen,
 }
 
-/// Where the run is: cycles of the first hart, instructions of all.
+/// Where the run is: cycles, instructions of all harts.
 pub type Now = (u64, u64);
 
 /// What became of it, for run.json.
@@ -35,7 +37,7 @@ pub type Now = (u64, u64);
 pub struct Seen {
     /// Stretches that are in the region.
     pub count: u64,
-    /// Their cycles, as the first hart counts them.
+    /// Their cycles.
     pub cycles: u64,
     /// Their instructions, of all harts.
     pub instructions: u64,
@@ -66,7 +68,7 @@ impl Regions {
                 self.commands = self.commands.saturating_add(1);
                 self.commanded = true;
                 match self.commands {
-                    1 if self.own => None,
+                    1 if self.own && !self.pauses => None,
                     1 => self.start(now),
                     _ => self.own_start(now),
                 }
@@ -98,6 +100,9 @@ impl Regions {
 
     fn own_start(&mut self, now: Now) -> Option<Event> {
         let own = std::mem::replace(&mut self.own, true);
+        if self.pauses && self.open.is_none() {
+            return self.start(now);
+        }
         self.depth = self.depth.saturating_add(1);
         if !own && self.open.is_some() {
             self.seen = Seen {
@@ -111,13 +116,19 @@ impl Regions {
     }
 
     fn own_stop(&mut self, now: Now) -> Option<Event> {
-        if self.depth == 0 && (self.own || self.open.is_none()) {
+        if self.depth > 0 {
+            self.depth -= 1;
+            return match self.depth > 0 || self.pauses {
+                true => None,
+                false => self.stop(now),
+            };
+        }
+        if self.open.is_none() {
             self.seen.stray_stops += 1;
             return None;
         }
-        self.own = true;
-        self.depth = self.depth.saturating_sub(1);
-        if self.depth > 0 { None } else { self.stop(now) }
+        (self.own, self.pauses) = (true, true);
+        self.stop(now)
     }
 
     fn start(&mut self, now: Now) -> Option<Event> {
@@ -229,6 +240,19 @@ mod tests {
         let (open, seen) = open(&[CommandStart, Stop, Start, Stop, CommandStop]);
         assert_eq!(open, [(100, 200), (300, 400)]);
         assert!(!seen.narrowed && seen.warning().is_none());
+    }
+
+    #[test]
+    fn a_command_that_was_paused_goes_on_to_its_end() {
+        let (paused, seen) = open(&[CommandStart, Stop, Start, CommandStop]);
+        assert_eq!(paused, [(100, 200), (300, 400)]);
+        assert_eq!(seen.warning(), None);
+        let (nested, seen) = open(&[CommandStart, Stop, Start, Start, Stop, CommandStop, Start]);
+        assert_eq!(nested, [(100, 200), (300, 600)]);
+        assert_eq!(seen.warning(), None);
+        let (stray, seen) = open(&[CommandStart, Stop, Stop, CommandStop]);
+        assert_eq!(stray, [(100, 200)]);
+        assert!(seen.warning().unwrap().contains("1 stop without a start"));
     }
 
     #[test]
