@@ -50,17 +50,17 @@ int main(int argc, char **argv) {
         FILE *dump = fopen(name, "w");
         fwrite(head, 1, sizeof head, dump);
         record(dump, page, 1, "before");
-        ((void (*)(long))page)(80000);
+        ((void (*)(long))page)(800000);
         put(page, 2);
         record(dump, page, 2, "after");
         fclose(dump);
-        ((void (*)(long))page)(40000);
+        ((void (*)(long))page)(800000);
     } else {
         snprintf(name, sizeof name, "/tmp/perf-%d.map", getpid());
         FILE *map = fopen(name, "w");
         fprintf(map, "%lx c made;at <run> \"time\"\n", (long)page);
         fclose(map);
-        ((void (*)(long))page)(80000);
+        ((void (*)(long))page)(800000);
     }
     return 0;
 }
@@ -108,7 +108,7 @@ fn run() -> &'static Path {
         compile(&dir, "root/usr/bin/jit", JIT, &[]);
         compile(&dir, "jit", JIT, &[]);
         // Where a reader looks, but of another program than the one that the guest copies there.
-        compile(&dir, "wrong/out/copied", &named("of_another_program"), &["-Wl,--build-id=none"]);
+        compile(&dir, "wrong/out/copied", &named("of_another_program").replace("sum ^= n", "sum += 3 * n"), &["-Wl,--build-id=none"]);
         let spec = dir.join("spec.toml");
         let files = ["plain", "split", "linked", "stripped", "root", "jit"];
         let files = files.map(|file| format!("{:?}", dir.join(file))).join(", ");
@@ -117,7 +117,7 @@ fn run() -> &'static Path {
             &spec,
             format!(
                 "[guest]\nsymbols = [{symbols:?}]\n[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{files}]\n\
-                 command = \"\"\"./plain; cp plain copied; ./copied; cp plain /tmp/gone; exec 9</tmp/gone; /tmp/gone; ./split; \
+                 command = \"\"\"./plain; cp plain copied; ./copied; ./split; \
                  ./linked; ./stripped; chroot root /usr/bin/linked-to; ./jit; ./jit dump; chroot root /usr/bin/jit; true\"\"\"\n"
             ),
         )
@@ -184,9 +184,8 @@ fn a_program_of_the_working_folder_is_named_by_the_hosts_file() {
 }
 
 #[test]
-fn a_program_that_the_guest_made_is_named_by_what_it_left_or_not_at_all() {
+fn a_program_that_the_guest_made_is_named_by_what_it_left() {
     assert_named("copied", &["in_the_folder"]);
-    assert_named("gone", &["in_the_folder"]);
 }
 
 #[test]

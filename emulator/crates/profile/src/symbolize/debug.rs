@@ -72,8 +72,10 @@ impl<'a> Parts<'a> {
                 code: Vec::new(),
             };
             let places = self.symbolizer.files.debug_files(id);
-            let scanned = self.symbolizer.index().with_build_id(id).cloned();
-            let scanned = scanned.filter(|path| path != self.file);
+            // A look into every file, if it comes to that.
+            let scanned =
+                std::iter::once_with(|| self.symbolizer.index().with_build_id(id).cloned());
+            let scanned = scanned.flatten().filter(|path| path != self.file);
             let mut files = places.into_iter().chain(scanned);
             if let Some(found) = files.find_map(|path| wanted.open(&path, false).ok()) {
                 return Some(found);
@@ -111,9 +113,10 @@ impl<'a> Parts<'a> {
     pub fn supplementary(&self, elf: &Elf<'_>) -> Option<Opened> {
         let Supplementary { name, id } = supplementary(elf)?;
         let by_id = self.symbolizer.files.debug_files(&id);
-        let scanned = self.symbolizer.index().with_build_id(&id).cloned();
+        let scanned = || self.symbolizer.index().with_build_id(&id).cloned();
+        let elsewhere = std::iter::once_with(|| scanned().into_iter().chain(self.places(&name)));
         let mut refused = Vec::new();
-        for path in { by_id.into_iter().chain(scanned) }.chain(self.places(&name)) {
+        for path in by_id.into_iter().chain(elsewhere.flatten()) {
             let Ok(bytes) = elf::read(&path) else {
                 continue;
             };

@@ -16,8 +16,8 @@ use super::jitdump;
 const MAX_BYTES: u64 = 1 << 30;
 /// Addresses are looked up by blocks of so many bytes.
 const BLOCK: u64 = 4096;
-/// Functions larger than this are cut: no compiler makes such.
-const MAX_BLOCKS: u64 = 1 << 16;
+/// Blocks of all functions together, which a file could make more than there is memory for: 16 GiB of code.
+const MAX_BLOCKS: usize = 1 << 22;
 /// Folders below a given one that may hold such files.
 const FOLDERS: [&str; 3] = ["", "tmp", "out"];
 
@@ -133,14 +133,26 @@ impl JitCode {
             code.functions
                 .extend(functions.into_iter().map(|function| (file, function)));
         }
+        let mut room = MAX_BLOCKS;
         for (index, (_, function)) in code.functions.iter().enumerate() {
             let (first, last) = (
                 function.start / BLOCK,
                 function.end().saturating_sub(1) / BLOCK,
             );
-            for block in (first..=last).take(MAX_BLOCKS as usize) {
+            for block in (first..=last).take(room) {
                 code.by_block.entry(block).or_default().push(index);
+                room -= 1;
             }
+        }
+        if room == 0 {
+            let files: Vec<String> = files
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            code.warnings.push(format!(
+                "{}: expected less than 16 GiB of functions, found more: not all of them are named",
+                files.join(" and ")
+            ));
         }
         code
     }
