@@ -136,15 +136,9 @@ fn images_that_are_not_raw_are_refused() {
         let text =
             format!("[guest]\nfirmware = \"{elf}\"\nkernel = \"{elf}\"\ndrive = [\"{image}\"]\n");
         std::fs::write(&spec, text).unwrap();
-        let out = {
-            tipsim()
-                .arg("run")
-                .arg(&spec)
-                .arg("--out")
-                .arg(dir.join("out"))
-        }
-        .output();
-        assert_error(&out.unwrap(), 2, &says);
+        let mut run = tipsim();
+        run.arg("run").arg(&spec).arg("--out").arg(dir.join("out"));
+        assert_error(&run.output().unwrap(), 2, &says);
     }
 }
 
