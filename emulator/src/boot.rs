@@ -118,6 +118,10 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 // A terminal in raw mode needs the carriage return.
                 let text = stuck::describe(&mut system, &stuck);
                 eprint!("tipsim: the guest goes on, but gets nowhere: {text}\r\n");
+                // It retires nothing any more: the limit would never be reached.
+                if args.max_insts.is_some() && system.harts() == 1 {
+                    break None;
+                }
             }
             RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {}
         }

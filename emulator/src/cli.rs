@@ -58,7 +58,7 @@ pub enum Command {
         tipsim boot --net user                    # in the guest: wget http://10.0.2.2:8000/\n  \
         tipsim boot --net user --hostfwd 8080:80  # on the host: curl http://localhost:8080/")]
     Boot(BootArgs),
-    /// Run a bare-metal ELF with HTIF; the exit status is the test's.
+    /// Run a bare-metal ELF with HTIF or semihosting; the exit status is the test's.
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
         tipsim exec test.elf --signature test.sig --max-insts 1000000\n  \
         tipsim exec test.elf --set isa.zacas=false --translator off\n  \

@@ -3,23 +3,11 @@
 mod common;
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
-
-/// A program with the HTIF symbols around `body`, which ends with an exit code in a0.
-fn htif(body: &str) -> String {
-    format!(
-        ".globl _start\n_start:\n{body}\n  slli a0, a0, 1\n  ori a0, a0, 1\n  la t0, tohost\n\
-         1: sd a0, 0(t0)\n  j 1b\n\
-         .section .tohost, \"aw\", @progbits\n.align 6\n.globl tohost\ntohost: .dword 0\n\
-         .align 6\n.globl fromhost\nfromhost: .dword 0\n\
-         .data\n.align 4\n.globl begin_signature\nbegin_signature:\n.word 0x11223344, 0x55667788\n\
-         .dword 0\n.globl end_signature\nend_signature:\n"
-    )
-}
+use common::{assemble, assert_error, htif, scratch, stderr, stdout, tipsim};
 
 /// Runs an ELF with these options.
 fn exec<A: AsRef<OsStr>>(elf: &Path, args: &[A]) -> Output {
@@ -166,93 +154,172 @@ fn dependent_and_independent_adds_take_what_the_width_says() {
     );
 }
 
-/// GDB's end of its remote protocol.
-struct Debugger(BufReader<std::net::TcpStream>);
-
-impl Debugger {
-    /// Sends a packet; the answer, without what the protocol puts around it.
-    fn ask(&mut self, packet: &str) -> String {
-        let sum = packet.bytes().fold(0u8, u8::wrapping_add);
-        write!(self.0.get_mut(), "${packet}#{sum:02x}").unwrap();
-        let mut answer = Vec::new();
-        self.0.skip_until(b'$').unwrap();
-        self.0.read_until(b'#', &mut answer).unwrap();
-        self.0.read_exact(&mut [0; 2]).unwrap();
-        write!(self.0.get_mut(), "+").unwrap();
-        answer.pop();
-        // Runs of a character are sent as `c*n`: as many more as the code of n is above 29.
-        let mut text: Vec<u8> = Vec::new();
-        let mut bytes = answer.into_iter();
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b'*' => {
-                    let more = usize::from(bytes.next().unwrap() - 29);
-                    text.resize(text.len() + more, text[text.len() - 1]);
-                }
-                byte => text.push(byte),
-            }
+/// What is said of each exception that nobody handles.
+#[test]
+fn a_trap_without_a_handler_ends_the_run_at_once() {
+    let dir = scratch("exec-trap");
+    let supervisor = "li t0, 0x800\n csrw mstatus, t0\n la t0, 2f\n csrw mepc, t0\n mret\n2:";
+    let user = "la t0, 2f\n csrw mepc, t0\n mret\n2:";
+    let delegated = "li t0, -1\n csrw medeleg, t0";
+    let cases = [
+        (
+            "jump",
+            "jr x0".to_owned(),
+            "access fault (cause 1) at pc 0x0 in machine mode, tval 0x0",
+        ),
+        (
+            "illegal",
+            ".4byte 0xffffffff".to_owned(),
+            "(cause 2) at pc 0x80000000 in machine mode, tval 0xffffffff",
+        ),
+        ("vector", ".4byte 0x0c0072d7".to_owned(), "V extension"),
+        ("csr", "csrr a0, 0x5c0".to_owned(), "CSR 0x5c0"),
+        (
+            "break",
+            "ebreak".to_owned(),
+            "breakpoint (cause 3) at pc 0x80000000",
+        ),
+        ("call", "ecall".to_owned(), "(cause 11)"),
+        (
+            "load",
+            format!("{supervisor} ld t1, 1(x0)"),
+            "supervisor mode, tval 0x1: `ld t1,1(zero)`",
+        ),
+        (
+            "store",
+            format!("{user} li t0, 8\n sb t1, 0(t0)"),
+            "user mode, tval 0x8: `sb t1,0(t0)`",
+        ),
+        (
+            "delegated",
+            format!("{delegated}\n{supervisor} ebreak"),
+            "stvec is 0",
+        ),
+        (
+            "data",
+            "la t0, begin_signature\n csrw mtvec, t0\n ecall".to_owned(),
+            "raises",
+        ),
+        (
+            "later",
+            "la t0, 4f\n csrw mtvec, t0\n ecall\n.align 2\n4: nop\n ld t0, 0(x0)".to_owned(),
+            "`ld t0,0(zero)`",
+        ),
+    ];
+    for (name, body, says) in cases {
+        let elf = assemble(&dir, name, &htif(&body));
+        for mode in ["functional", "timing"] {
+            let out = exec(&elf, &["--mode", mode]);
+            assert_error(&out, 1, &[&format!("{name}.elf: hart 0: "), says]);
         }
-        String::from_utf8(text).unwrap()
     }
+    let elf = dir.join("illegal.elf");
+    let out = exec(&elf, &["--harts", "4"]);
+    assert_error(&out, 1, &["hart 0: illegal"]);
+}
 
-    /// A register by GDB's number.
-    fn register(&mut self, number: u16) -> u64 {
-        let hex = self.ask(&format!("p{number:x}"));
-        u64::from_str_radix(&hex, 16).expect(&hex).swap_bytes()
+/// A handler of machine mode may mend what the supervisor's handler begins with.
+#[test]
+fn a_handler_whose_first_instruction_is_emulated_is_no_end() {
+    let dir = scratch("exec-emulated");
+    let body = "la t0, 4f\n csrw mtvec, t0\n la t0, 5f\n csrw stvec, t0\n li t0, 8\n csrw medeleg, t0\n\
+                li s0, 1000\n li t0, 0x800\n csrw mstatus, t0\n la t0, 2f\n csrw mepc, t0\n mret\n\
+                2: .option push\n.option norvc\n ebreak\n .option pop\n addi s0, s0, -1\n bnez s0, 2b\n li a0, 9\n j 9f\n\
+                .align 2\n4: csrr t1, mepc\n addi t1, t1, 4\n csrw mepc, t1\n mret\n\
+                .align 2\n5: .4byte 0xffffffff\n csrr t1, sepc\n addi t1, t1, 4\n csrw sepc, t1\n sret\n9:";
+    let elf = assemble(&dir, "emulated", &htif(body));
+    for mode in ["functional", "timing"] {
+        let out = exec(&elf, &["--mode", mode]);
+        assert_eq!(out.status.code(), Some(9), "{mode}: {}", stderr(&out));
     }
 }
 
+/// Runs an ELF with this as its standard input.
+fn exec_with(elf: &Path, input: &[u8], args: &[&str]) -> Output {
+    let mut command = tipsim();
+    command.arg("exec").arg(elf).args(args);
+    let pipes = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
 #[test]
-fn a_debugger_steps_breaks_and_writes_registers() {
-    let dir = scratch("exec-gdb");
-    let body = "li a0, 5\n li a1, 3\n2: addi a1, a1, -1\n bnez a1, 2b\n addi a0, a0, -5";
-    let elf = assemble(&dir, "debugged", &htif(body));
+fn htif_console_input_reaches_the_program() {
+    let dir = scratch("exec-input");
+    // Prints every byte that it reads, until a newline.
+    let body = "la s0, tohost\n la s1, fromhost\n li s2, 10\n\
+                2: li t0, 1\n slli t0, t0, 56\n sd t0, 0(s0)\n\
+                3: ld t1, 0(s1)\n beqz t1, 3b\n sd x0, 0(s1)\n andi t1, t1, 0xff\n\
+                li t0, 0x101\n slli t0, t0, 48\n or t0, t0, t1\n sd t0, 0(s0)\n bne t1, s2, 2b\n li a0, 0";
+    let elf = assemble(&dir, "echo", &htif(body));
     for mode in ["functional", "timing"] {
-        let mut child = tipsim()
-            .arg("exec")
-            .arg(&elf)
-            .args(["--mode", mode, "--gdb", "0"])
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
-        let stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let mut gdb = Debugger(BufReader::new(stream));
-        let (a0, a1, pc) = (10, 11, 32);
-        for _ in 0..2 {
-            let stop = gdb.ask("vCont;s:1");
-            assert!(stop[1..].starts_with("05"), "{stop}");
-        }
-        assert_eq!((gdb.register(a0), gdb.register(a1)), (5, 3));
-        let (csr, mtvec, fcsr, mcycle, mhartid) = (65, 0x305, 3, 0xb00, 0xf14);
+        let out = exec_with(&elf, b"some words\nnot these\n", &["--mode", mode]);
         assert_eq!(
-            gdb.ask(&format!("P{:x}=0100ff0000000000", csr + mtvec)),
-            "OK"
+            (stdout(&out).as_str(), out.status.code()),
+            ("some words\n", Some(0))
         );
-        assert_eq!(gdb.register(csr + mtvec), 0xff_0001);
-        assert_eq!(
-            (gdb.register(csr + fcsr), gdb.register(csr + mhartid)),
-            (0, 0)
-        );
-        assert_eq!(gdb.ask(&format!("p{:x}", csr + 4096)), "03", "machine mode");
-        for refused in [
-            format!("p{:x}", csr + mcycle),
-            format!("P{:x}=0000000000000000", csr + mhartid),
-        ] {
-            assert!(gdb.ask(&refused).starts_with('E'), "{refused}");
-        }
-        let loop_start = gdb.register(pc);
-        assert_eq!(gdb.ask(&format!("Z0,{loop_start:x},2")), "OK");
-        let stop = gdb.ask("vCont;c");
-        assert!(stop.contains("swbreak"), "{stop}");
-        assert_eq!((gdb.register(pc), gdb.register(a1)), (loop_start, 2));
-        assert_eq!(gdb.ask(&format!("z0,{loop_start:x},2")), "OK");
-        assert_eq!(gdb.ask("Pa=0c00000000000000"), "OK");
-        assert_eq!(gdb.ask("vCont;c"), "W07");
-        assert_eq!(child.wait().unwrap().code(), Some(7), "{mode}");
     }
+    let out = exec_with(&elf, b"some", &["--max-insts", "100000"]);
+    assert_eq!(
+        (stdout(&out).as_str(), out.status.code()),
+        ("some", Some(1))
+    );
+    let text = stderr(&out);
+    assert!(
+        text.contains("input is at its end") && text.contains("not done after"),
+        "{text}"
+    );
+}
+
+#[test]
+fn htif_calls_that_are_not_known_are_named() {
+    let dir = scratch("exec-unknown");
+    let body = "la s0, tohost\n li t0, 7\n slli t0, t0, 56\n sd t0, 0(s0)\n sd t0, 0(s0)\n\
+                la t0, begin_signature\n li t1, 56\n sd t1, 0(t0)\n sd t0, 0(s0)\n ld a0, 0(t0)\n neg a0, a0";
+    let elf = assemble(&dir, "unknown", &htif(body));
+    let out = exec(&elf, PLAIN);
+    assert_eq!(out.status.code(), Some(38), "ENOSYS");
+    let text = stderr(&out);
+    assert_eq!(text.matches("device 7, command 0").count(), 1, "{text}");
+    assert!(text.contains("system call 56 (openat)"), "{text}");
+}
+
+/// A program that calls its host: what it is called with, a file, and an exit with the file's length.
+#[test]
+fn semihosting_has_console_arguments_and_the_files_of_one_folder() {
+    let dir = scratch("exec-semihosting");
+    let call = "call: .option push\n.option norvc\n.align 4\n slli x0, x0, 0x1f\n ebreak\n srai x0, x0, 7\n.option pop\n ret\n";
+    let source = format!(
+        ".globl _start\n_start: la sp, top\n li a0, 0x15\n la a1, line\n jal call\n bnez a0, failed\n\
+         li a0, 4\n la a1, buffer\n jal call\n li a0, 7\n jal call\n la a1, byte\n sb a0, 0(a1)\n li a0, 3\n jal call\n\
+         li a0, 1\n la a1, outside\n jal call\n addi a0, a0, 1\n bnez a0, failed\n\
+         li a0, 1\n la a1, open\n jal call\n bltz a0, failed\n la a1, handle\n sd a0, 0(a1)\n\
+         li a0, 0xc\n jal call\n la a1, end\n sd a0, 8(a1)\n li a0, 0x20\n jal call\n\
+         failed: la a1, end\n li t0, 99\n sd t0, 8(a1)\n li a0, 0x18\n jal call\n\
+         {call}.data\n.align 4\nline: .dword buffer, 100\nopen: .dword name, 0, 4\noutside: .dword other, 0, 11\n\
+         handle: .dword 0\nend: .dword 0x20026, 0\nname: .asciz \"file\"\nother: .asciz \"../semi.elf\"\n\
+         byte: .byte 0\nbuffer: .skip 100\n.align 4\n.skip 256\ntop:\n"
+    );
+    let elf = assemble(&dir, "semi", &source);
+    let files = dir.join("files");
+    std::fs::create_dir(&files).unwrap();
+    std::fs::write(files.join("file"), [0; 42]).unwrap();
+    let files = files.to_str().unwrap();
+    for mode in ["functional", "timing"] {
+        let args = ["--mode", mode, "--semihosting", files, "--", "one", "two"];
+        let out = exec_with(&elf, b"x", &args);
+        assert_eq!(out.status.code(), Some(42), "{mode}: {}", stderr(&out));
+        assert_eq!(stdout(&out), format!("{} one twox", elf.display()));
+    }
+    let out = exec_with(&elf, b"x", &[]);
+    assert_eq!(out.status.code(), Some(99));
+    assert!(
+        stderr(&out).contains("--semihosting DIR"),
+        "{}",
+        stderr(&out)
+    );
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod debugger;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -107,4 +109,16 @@ pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
 pub fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A program with the HTIF symbols around `body`, which ends with an exit code in a0.
+pub fn htif(body: &str) -> String {
+    format!(
+        ".globl _start\n_start:\n{body}\n  slli a0, a0, 1\n  ori a0, a0, 1\n  la t0, tohost\n\
+         1: sd a0, 0(t0)\n  j 1b\n\
+         .section .tohost, \"aw\", @progbits\n.align 6\n.globl tohost\ntohost: .dword 0\n\
+         .align 6\n.globl fromhost\nfromhost: .dword 0\n\
+         .data\n.align 4\n.globl begin_signature\nbegin_signature:\n.word 0x11223344, 0x55667788\n\
+         .dword 0\n.globl end_signature\nend_signature:\n"
+    )
 }
