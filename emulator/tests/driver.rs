@@ -90,7 +90,7 @@ fn samples_leave_out_the_handler_and_their_periods_are_the_rest_of_the_cycles() 
     let dir = scratch("driver-frozen");
     let command = "\
         perf stat -x, -e tip -o counted -- seq 1 3000 > /dev/null; cat counted\n\
-        perf record -q -e tip -c 1009 -o p -- seq 1 3000 > /dev/null\n\
+        perf record -q -e tip -c 10007 -o p -- seq 1 3000 > /dev/null\n\
         perf script -i p -F period,sym | awk '{ n += $1; if ($2 ~ /^(tip_|perf_event_output|perf_prepare)/) own += $1 }\n\
             END { print \"periods: \" n; print \"own: \" own + 0 }'\n\
         perf report -i p --stats | grep -c LOST || true";
@@ -104,7 +104,7 @@ fn samples_leave_out_the_handler_and_their_periods_are_the_rest_of_the_cycles() 
     let (periods, own) = (value("periods:"), value("own:"));
     // Caches and predictors are disturbed by the interrupts, so that the program is slower, by less than this.
     assert!(
-        (counted..counted * 3 / 2).contains(&periods),
+        (counted * 9 / 10..counted * 3 / 2).contains(&periods),
         "{counted} counted, {periods} sampled: {said}"
     );
     // What remains is tip_add and the like, at context switches.
@@ -129,7 +129,7 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
     std::fs::write(dir.join("counts.c"), source).unwrap();
     compile(&dir.join("counts.c"), &dir.join("counts"));
     let command = "\
-        taskset 1 ./counts; taskset 2 ./counts\n\
+        cp counts /tmp; cd /tmp; taskset 1 ./counts; taskset 2 ./counts\n\
         perf stat -x, -e cycles:u,instructions:u ./counts 2>&1; ./counts\n\
         perf record -q -e cycles -c 10000 -o p ./counts; ./counts\n\
         echo 2 > /proc/sys/kernel/perf_user_access; ./counts\n\
