@@ -24,19 +24,22 @@ const SLICE: u64 = 1_000_000;
 /// Only the host can wake the guest: it looks this often.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Guest directory, firmware and kernel. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
+/// Guest directory, firmware and kernel.
+type Parts<'a> = [Option<&'a Path>; 3];
+
+/// What the options name. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
 /// or is a whole system.
-fn parts(args: &BootArgs) -> Result<(Option<&Path>, Option<&Path>, Option<&Path>), BadInput> {
+fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
     let (dir, kernel) = (args.guest_dir.as_deref(), args.kernel.as_deref());
     match args.firmware.as_deref() {
         Some(firmware) if firmware == Path::new("none") => match kernel {
-            Some(kernel) => Ok((None, Some(kernel), None)),
+            Some(kernel) => Ok([None, Some(kernel), None]),
             None => Err(BadInput(
                 "--firmware none: expected --kernel FILE with it".into(),
             )),
         },
-        Some(firmware) if kernel.is_none() => Ok((None, Some(firmware), None)),
-        firmware => Ok((dir, firmware, kernel)),
+        Some(firmware) if kernel.is_none() => Ok([None, Some(firmware), None]),
+        firmware => Ok([dir, firmware, kernel]),
     }
 }
 
@@ -72,7 +75,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let mut engine = match saved {
         Some(saved) => saved.load(&mut system, args.mode, &preset)?.0,
         None => {
-            let (dir, firmware, kernel) = parts(args)?;
+            let [dir, firmware, kernel] = parts(args)?;
             let files = GuestFiles::resolve(dir, firmware, kernel, args.initrd.as_deref())?;
             let (net, append) = (net::boot_argument(args.net), &args.append);
             let bootargs = format!("console=ttyS0 earlycon=sbi {net}{append}");

@@ -48,9 +48,11 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         evaluator = evaluator.keep_samples();
     }
     let call_stacks = !args.no_call_stacks && format != Format::Perfetto;
-    if call_stacks {
-        evaluator = evaluator.with_call_stacks();
-    }
+    evaluator = match call_stacks {
+        true => evaluator.with_call_stacks(),
+        false if format == Format::Perfetto => evaluator,
+        false => evaluator.with_threads(),
+    };
     let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart();
     let mut chunks = reader.chunks().iter().filter(own);
     let start = chunks.next().map_or(0, |first| first.start_cycle);
@@ -63,7 +65,8 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         let timeline = Timeline::new(region, cycles / windows);
         match call_stacks {
             true => timeline.with_call_stacks(),
-            false => timeline,
+            false if format == Format::Perfetto => timeline,
+            false => timeline.with_threads(),
         }
     });
     let records = { reader.chunks().iter() }

@@ -41,6 +41,9 @@ pub struct SamplerSpec {
     /// Only in processes of these names.
     #[serde(deserialize_with = "one_or_more")]
     pub process: Vec<String>,
+    /// Only in threads while they have these names.
+    #[serde(deserialize_with = "one_or_more")]
+    pub thread: Vec<String>,
     /// Only in these privileges.
     #[serde(deserialize_with = "one_or_more")]
     pub privilege: Vec<Privilege>,
@@ -182,12 +185,15 @@ impl SamplerSpec {
         for region in or(&self.region, Region::Run) {
             for process in or(&some(&self.process), None) {
                 let privileges: Vec<_> = self.privilege.iter().copied().map(Some).collect();
-                for privilege in or(&privileges, None) {
-                    filters.push(Filter {
-                        process: process.clone(),
-                        privilege,
-                        marked: region == Region::Command,
-                    });
+                for thread in or(&some(&self.thread), None) {
+                    for privilege in or(&privileges, None) {
+                        filters.push(Filter {
+                            process: process.clone(),
+                            thread: thread.clone(),
+                            privilege,
+                            marked: region == Region::Command,
+                        });
+                    }
                 }
             }
         }

@@ -11,7 +11,7 @@ need_export_tools() {
     command -v perf > /dev/null || need_packages linux-perf
     command -v go > /dev/null || need_packages golang-go
     command -v npm > /dev/null || need_packages npm
-    need_packages binutils-riscv64-linux-gnu python3-venv
+    need_packages binutils-riscv64-linux-gnu g++-riscv64-linux-gnu python3-venv
     # Opens report.html.
     command -v chromium > /dev/null || need_packages chromium
     if [ "$(cat "$dir/versions" 2> /dev/null)" != "${npm[*]} ${pypi[*]}" ]; then

@@ -1,20 +1,40 @@
 //! Call stacks, from the stream alone: a stack of return addresses for each thread, kept from the calls, returns
 //! and traps that commit. It needs no frame pointers and no unwind tables, and crosses from the program into the
 //! kernel and the firmware.
+//!
+//! The rule. The stream has no register's value, but every instruction: whether the stack pointer was moved by a
+//! constant, was added a register to, or was loaded tells who goes where ([`leave`]).
+//! - A return goes to the nearest frame that waits for that address: a caller, or one further out.
+//! - A return to where nobody waits, after the stack pointer was loaded: to a stack that was left at that call, to the
+//!   frame that last called from there (`longjmp`), to the frame of the function that the address is in, and
+//!   else to a new, empty stack (a coroutine's first step). The stack that is left is parked.
+//! - After a register was added to the stack pointer (an exception is caught): to the frame of that function; if that
+//!   is not known, nothing is taken away until a jump or a return tells.
+//! - Otherwise it is a jump, and no frame goes.
+//! - A trap ends where it began. If the kernel goes elsewhere in the program, that is a signal's handler, on top of
+//!   the frame that it interrupted, which goes on when the kernel returns to where that was.
+//! - A forked child begins with its parent's frames, a thread with none.
+//!
+//! What it cannot know: which of several coroutines that wait at the same address goes on (taken to be the one that
+//! waits longest); what calls a thread had made before the stream began, or on another hart, whose stream is followed
+//! alone; which function a jump into code belongs to that was never called.
+
+mod leave;
+mod step;
 
 use commit_trace::{CommitRecord, InstFacts, InstId, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::ProcessId;
 use crate::paged::Paged;
+use crate::{ProcessId, ThreadId};
+use leave::{Code, Frame, Stack, Way};
+use step::{Pointer, Step, Trapped};
 
 /// Frames that have contexts of their own: deeper ones belong to the last of these.
 const MAX_DEPTH: usize = 512;
 /// Frames that are kept at all.
 const MAX_FRAMES: usize = 1 << 16;
-/// How far down a return may find its caller (`longjmp`, exceptions).
-const MAX_UNWOUND: usize = 256;
 /// Contexts that are told apart. What is called from those beyond counts as its caller's.
 const MAX_CONTEXTS: usize = 1 << 23;
 
@@ -24,11 +44,13 @@ const MAX_CONTEXTS: usize = 1 << 23;
 )]
 pub struct ContextId(pub u32);
 
-/// A calling context: a process, or what an instruction of another context calls (or interrupts).
+/// A calling context: a thread of a process, or what an instruction of another context calls (or interrupts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// Who executes it.
     pub process: ProcessId,
+    /// The thread of it; [`ThreadId::NONE`] if threads are not told apart.
+    pub thread: ThreadId,
     /// The call or trapped instruction, and the context that it was executed in; `None` at a stack's bottom.
     pub caller: Option<(ContextId, InstId)>,
 }
@@ -42,6 +64,7 @@ impl Contexts {
     pub fn flat(processes: usize) -> Self {
         let context = |process| Context {
             process: ProcessId(process),
+            thread: ThreadId::NONE,
             caller: None,
         };
         Self((0..processes as u32).map(context).collect())
@@ -51,6 +74,7 @@ impl Contexts {
     pub fn get(&self, id: ContextId) -> Context {
         let unknown = Context {
             process: ProcessId::BOOT,
+            thread: ThreadId::NONE,
             caller: None,
         };
         self.0.get(id.0 as usize).copied().unwrap_or(unknown)
@@ -59,6 +83,11 @@ impl Contexts {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// True if any of them is called by another.
+    pub fn have_callers(&self) -> bool {
+        self.0.iter().any(|context| context.caller.is_some())
     }
 
     /// True if there are none.
@@ -97,101 +126,95 @@ impl ContextTally {
 pub(crate) struct Calls {
     contexts: Contexts,
     children: FxHashMap<(ContextId, InstId), ContextId>,
-    /// The bottom of each process's stacks.
-    roots: FxHashMap<ProcessId, ContextId>,
+    /// The bottom of each thread's stacks.
+    roots: FxHashMap<ThreadId, ContextId>,
+    /// What is known of the code that calls and is called.
+    code: Code,
     stack: Stack,
-    thread: u32,
-    /// The stacks of the threads that do not run.
+    thread: ThreadId,
+    tid: u32,
+    /// The stacks of the threads that do not run, by the kernel's numbers.
     waiting: FxHashMap<u32, Stack>,
-    /// What the last instruction did.
+    /// The stacks that programs left for others of their own (coroutines), by process; the oldest first.
+    parked: FxHashMap<ProcessId, Vec<Vec<Frame>>>,
+    /// Every context is its thread's bottom.
+    flat: bool,
+    /// What the last instruction did, and where it ends.
     last: Step,
+    end: u64,
+    /// The last write of the stack pointer since the last call, return or trap.
+    pointer: Pointer,
     /// The first record to commit in this cycle has been entered.
     entered: Option<u64>,
     /// The context in which each instruction was executed last, plus 1.
     latest: Paged<u32>,
 }
 
-#[derive(Debug, Default)]
-struct Stack {
-    root: ContextId,
-    frames: Vec<Frame>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    /// Where it returns to; `None`: by `sret` or `mret`.
-    back: Option<u64>,
-    context: ContextId,
-}
-
-/// What an instruction does to the stack, once it is known what comes next.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Step {
-    #[default]
-    None,
-    Call {
-        inst: InstId,
-        back: u64,
-    },
-    Return,
-    Trap(InstId),
-    TrapReturn,
-}
-
-impl Step {
-    /// Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1, table 3).
-    fn of(facts: &InstFacts) -> Self {
-        let link = |register: u32| matches!(register & 31, 1 | 5);
-        let raw = facts.raw;
-        let call = Self::Call {
-            inst: facts.id,
-            back: facts.pc.wrapping_add(u64::from(facts.len)),
-        };
-        if facts.len == 2 {
-            let is_jump = raw & 0xe07f == 0x8002 && raw >> 7 & 31 != 0;
-            return match raw >> 12 & 1 {
-                1 if is_jump => call,
-                0 if is_jump && link(raw >> 7) => Self::Return,
-                _ => Self::None,
-            };
-        }
-        match raw & 0x7f {
-            0x6f | 0x67 if link(raw >> 7) => call,
-            0x67 if link(raw >> 15) => Self::Return,
-            // `sret` and `mret`.
-            0x73 if raw == 0x1020_0073 || raw == 0x3020_0073 => Self::TrapReturn,
-            _ => Self::None,
+impl Calls {
+    /// Knows threads only: no calls.
+    pub(crate) fn flat() -> Self {
+        Self {
+            flat: true,
+            ..Self::default()
         }
     }
-}
 
-impl Calls {
-    /// Another thread runs from here on, or the same one another program.
-    pub(crate) fn select(&mut self, process: ProcessId, thread: u32) {
-        if thread != self.thread {
-            let next = self.waiting.remove(&thread).unwrap_or_default();
+    /// Another thread runs from here on, or the same one another program. `tid` is the kernel's number of it.
+    pub(crate) fn select(&mut self, process: ProcessId, thread: ThreadId, tid: u32) {
+        if tid != self.tid {
+            let mut next = self.waiting.remove(&tid).unwrap_or_default();
+            next.resumed = true;
             let before = std::mem::replace(&mut self.stack, next);
             self.waiting
-                .insert(std::mem::replace(&mut self.thread, thread), before);
+                .insert(std::mem::replace(&mut self.tid, tid), before);
         }
+        self.thread = thread;
         let contexts = &mut self.contexts;
-        let root = self.roots.entry(process);
+        let root = self.roots.entry(thread);
         let root = *root.or_insert_with(|| {
             contexts.add(Context {
                 process,
+                thread,
                 caller: None,
             })
         });
-        if self.stack.root != root {
-            self.stack = Stack {
-                root,
-                frames: Vec::new(),
+        if self.stack.root == root && self.stack.is_known {
+            return;
+        }
+        let frames = std::mem::take(&mut self.stack.frames);
+        let inherited = std::mem::take(&mut self.stack.is_inherited);
+        self.stack = Stack {
+            root,
+            is_known: true,
+            ..Stack::default()
+        };
+        if inherited {
+            self.stack.frames = self.rebased(frames);
+        }
+    }
+
+    /// The thread that runs has a child, which begins as its copy, or, with `own_stack`, on a stack of its own.
+    pub(crate) fn fork(&mut self, parent: u32, tid: u32, own_stack: bool) {
+        self.waiting.remove(&tid);
+        if own_stack || parent != self.tid || tid == self.tid {
+            return;
+        }
+        let entry = |frame: &Frame| matches!(frame.way, Way::Trap(at) if at.privilege == 0);
+        if let Some(at) = self.stack.frames.iter().rposition(entry) {
+            let stack = Stack {
+                frames: self.stack.frames[..=at].to_vec(),
+                is_inherited: true,
+                ..Stack::default()
             };
+            self.waiting.insert(tid, stack);
         }
     }
 
     /// Sees a span before anything is charged for it.
     pub(crate) fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+        if self.flat {
+            return;
+        }
         match span.state {
             State::Computing => {
                 let entered = usize::from(self.entered.take() == Some(span.commit));
@@ -211,13 +234,19 @@ impl Calls {
 
     /// Sees an instruction that left the ROB without committing.
     pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, facts: &[InstFacts]) {
+        if self.flat {
+            return;
+        }
         if self.entered.take() != Some(commit) {
             self.enter(record.inst, facts);
         }
         // A load that is replayed enters no handler.
-        self.last = match record.tea().contains(TeaEvents::FL_MO) {
-            true => Step::None,
-            false => Step::Trap(record.inst),
+        self.last = match facts.get(record.inst.0 as usize) {
+            Some(facts) if !record.tea().contains(TeaEvents::FL_MO) => Step::Trap {
+                inst: record.inst,
+                at: Trapped::of(facts),
+            },
+            _ => Step::None,
         };
     }
 
@@ -227,10 +256,11 @@ impl Calls {
             .latest
             .get(inst.0)
             .and_then(|latest| latest.checked_sub(1));
+        let is_own = |context: Context| (context.process, context.thread) == (process, self.thread);
         match latest.map(ContextId) {
-            Some(context) if self.contexts.get(context).process == process => context,
-            // Executed before the last switch of processes.
-            _ => self.roots.get(&process).copied().unwrap_or_default(),
+            Some(context) if is_own(self.contexts.get(context)) => context,
+            // Executed before the last switch of threads.
+            _ => self.roots.get(&self.thread).copied().unwrap_or_default(),
         }
     }
 
@@ -243,62 +273,76 @@ impl Calls {
             return;
         };
         match self.last {
+            Step::None if self.stack.is_loose && facts.pc != self.end => self.settle(facts),
             Step::None => {}
-            Step::Call { inst, back } => self.push(inst, Some(back)),
-            Step::Trap(inst) => self.push(inst, None),
-            Step::Return => self.stack.unwind(facts.pc),
-            Step::TrapReturn => self.stack.leave_trap(),
+            Step::Call { inst, back } => self.push(inst, Way::Return(back), facts),
+            Step::Trap { inst, at } => self.push(inst, Way::Trap(at), facts),
+            Step::Return => self.come_back(facts),
+            Step::Jump { from } => self.jump(from, facts),
+            Step::TrapReturn { machine } => self.leave_trap(machine, facts),
         }
+        self.pointer = match self.last {
+            Step::None => self.pointer.after(facts),
+            _ => Pointer::Kept.after(facts),
+        };
         self.last = Step::of(facts);
+        self.end = facts.pc.wrapping_add(u64::from(facts.len));
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;
     }
 
-    fn push(&mut self, inst: InstId, back: Option<u64>) {
+    fn push(&mut self, inst: InstId, way: Way, entry: &InstFacts) {
         let depth = self.stack.frames.len();
         if depth >= MAX_FRAMES {
             return;
         }
         let caller = self.stack.context();
-        let contexts = &mut self.contexts;
-        let context = match self.children.get(&(caller, inst)) {
-            _ if depth >= MAX_DEPTH => caller,
-            Some(known) => *known,
-            None if contexts.0.len() >= MAX_CONTEXTS => caller,
-            None => {
-                let process = contexts.get(caller).process;
-                let context = contexts.add(Context {
-                    process,
-                    caller: Some((caller, inst)),
-                });
-                self.children.insert((caller, inst), context);
-                context
+        let context = match depth >= MAX_DEPTH {
+            true => caller,
+            false => self.child(caller, inst),
+        };
+        self.code.called(inst, way, entry);
+        self.stack.frames.push(Frame {
+            way,
+            context,
+            entry: entry.pc,
+        });
+        self.stack.credit += 4;
+    }
+
+    /// What `inst` calls in a context.
+    fn child(&mut self, caller: ContextId, inst: InstId) -> ContextId {
+        if let Some(known) = self.children.get(&(caller, inst)) {
+            return *known;
+        }
+        if self.contexts.len() >= MAX_CONTEXTS {
+            return caller;
+        }
+        let context = Context {
+            caller: Some((caller, inst)),
+            ..self.contexts.get(caller)
+        };
+        let context = self.contexts.add(context);
+        self.children.insert((caller, inst), context);
+        context
+    }
+
+    /// The same frames in the contexts of the thread that runs.
+    fn rebased(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
+        let (mut at, mut before) = (self.stack.root, None);
+        let rebased = |frame: Frame| {
+            // Frames beyond the deepest share its context.
+            if before != Some(frame.context)
+                && let Some((_, inst)) = self.contexts.get(frame.context).caller
+            {
+                at = self.child(at, inst);
+            }
+            before = Some(frame.context);
+            Frame {
+                context: at,
+                ..frame
             }
         };
-        self.stack.frames.push(Frame { back, context });
-    }
-}
-
-impl Stack {
-    fn context(&self) -> ContextId {
-        self.frames.last().map_or(self.root, |frame| frame.context)
-    }
-
-    /// A return to `pc`: to the caller, or past several. To anywhere else it still ends its function.
-    fn unwind(&mut self, pc: u64) {
-        let frames = self.frames.iter().rev().take(MAX_UNWOUND);
-        let mut own = frames.take_while(|frame| frame.back.is_some());
-        let popped = own
-            .position(|frame| frame.back == Some(pc))
-            .map_or(1, |above| above + 1);
-        if self.frames.last().is_some_and(|frame| frame.back.is_some()) {
-            self.frames.truncate(self.frames.len() - popped);
-        }
-    }
-
-    /// A return from the innermost trap. What was never entered by one (a new thread) has no frames below.
-    fn leave_trap(&mut self) {
-        let trap = self.frames.iter().rposition(|frame| frame.back.is_none());
-        self.frames.truncate(trap.unwrap_or(0));
+        frames.into_iter().map(rebased).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 mod anew;
 mod details;
 mod owners;
+mod parts;
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -24,6 +25,7 @@ use crate::{
 use anew::Asked;
 use details::{CallStacks, Details};
 use owners::owners;
+use parts::Parts;
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,6 +61,8 @@ impl Evaluator {
             privilege: 3,
             marked: false,
             oracle: Oracle::new(),
+            parts: Parts::new(views.iter().map(View::filter)),
+            counted: 0,
             by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
             by_mark: views.iter().any(|view| view.filter().marked),
             views,
@@ -108,10 +112,19 @@ impl Evaluator {
     }
 
     /// Also follows calls and returns, and counts by calling context. It takes two to three times as long.
-    pub fn with_call_stacks(mut self) -> Self {
+    pub fn with_call_stacks(self) -> Self {
+        self.with_contexts(Calls::default())
+    }
+
+    /// Also counts by thread: each is a calling context.
+    pub fn with_threads(self) -> Self {
+        self.with_contexts(Calls::flat())
+    }
+
+    fn with_contexts(mut self, mut calls: Calls) -> Self {
         self.run.by_blocks = false;
-        let mut calls = Calls::default();
-        calls.select(self.run.process, self.run.context.thread());
+        let context = &self.run.context;
+        calls.select(self.run.process, context.thread(), 0);
         self.run.stacks = Some(Box::new(CallStacks {
             calls,
             oracle: ContextTally::default(),
@@ -214,7 +227,13 @@ impl Evaluator {
 
     /// Ends the pass.
     pub fn finish(self) -> Evaluation {
-        let run = self.run;
+        let mut run = self.run;
+        run.count_thread();
+        let (processes, threads, kernel_text, malformed_side_band) = {
+            let (kernel_text, malformed) = (run.context.kernel_text(), run.context.malformed());
+            let (processes, threads) = run.context.into_processes();
+            (processes, threads, kernel_text, malformed)
+        };
         let (views, profiled) = (run.views, run.profiled);
         let (contexts, by_context) = match run.stacks {
             Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
@@ -257,14 +276,16 @@ impl Evaluator {
             facts: run.facts,
             first_use: run.first_use,
             spaces,
-            kernel_text: run.context.kernel_text(),
+            kernel_text,
             cycles: run.profiled + run.idle,
             idle: run.idle,
             instructions: run.instructions,
             traps: run.traps,
             stream_cycles: self.spans.cycle() - self.start_cycle.unwrap_or(0),
-            malformed_side_band: run.context.malformed(),
-            processes: run.context.into_processes(),
+            malformed_side_band,
+            processes,
+            threads,
+            by_thread: run.parts.finish(),
             top_down,
             signatures,
         }
@@ -296,6 +317,10 @@ struct Run {
     /// The stream is between trigger instructions.
     marked: bool,
     oracle: Oracle,
+    /// The Oracle's parts in the threads that filters name.
+    parts: Parts,
+    /// Profiled cycles that are counted for a thread.
+    counted: u64,
     by_privilege: bool,
     by_mark: bool,
     views: Vec<View>,
@@ -407,6 +432,7 @@ impl Run {
         let place = Place {
             process: self.process,
             name: process.map_or("", |process| &process.name),
+            thread: self.context.threads()[self.context.thread().0 as usize].name(),
             privilege: self.privilege,
             marked: self.marked,
         };
@@ -440,6 +466,12 @@ impl Run {
         }
     }
 
+    /// The profiled cycles since the last switch are those of the thread that runs.
+    fn count_thread(&mut self) {
+        let cycles = self.profiled - std::mem::replace(&mut self.counted, self.profiled);
+        self.context.ran(cycles);
+    }
+
     fn drop_pending(&mut self) {
         self.views.iter_mut().for_each(View::drop_pending);
         self.schedule();
@@ -468,6 +500,7 @@ impl SpanSink for Run {
         if self.by_privilege && !self.is_of_one_privilege(&block) {
             return Take::Spans(block.records.len());
         }
+        self.parts.block(&block);
         let (details, facts) = (&mut self.details, &self.facts);
         let stalled = self.oracle.block(&block, |span| {
             if let Some(details) = details {
@@ -500,6 +533,7 @@ impl SpanSink for Run {
                 return;
             }
             self.oracle.span(span);
+            self.parts.span(span);
             if let Some(details) = &mut self.details {
                 details.span(span, &self.facts);
             }
@@ -552,6 +586,7 @@ impl SpanSink for Run {
     fn event(&mut self, cycle: u64, event: &Event) {
         match event {
             Event::SideBand { kind, bytes } => {
+                self.count_thread();
                 self.context.record(cycle, *kind, bytes);
                 let before = std::mem::replace(&mut self.process, self.context.current());
                 if before != self.process {
@@ -563,7 +598,12 @@ impl SpanSink for Run {
                     self.cool(&cold);
                 }
                 if let Some(stacks) = &mut self.stacks {
-                    stacks.calls.select(self.process, self.context.thread());
+                    if let Some(new) = self.context.take_forked() {
+                        stacks.calls.fork(new.parent, new.tid, new.is_thread);
+                    }
+                    let thread = self.context.thread();
+                    let tid = self.context.threads()[thread.0 as usize].tid;
+                    stacks.calls.select(self.process, thread, tid);
                 }
                 if let Some(details) = &mut self.details {
                     details.select(self.process);
@@ -584,8 +624,10 @@ impl SpanSink for Run {
             }
             Event::Privilege(_) | Event::Idle { .. } | Event::End => return,
         }
-        self.oracle
-            .select(self.process, self.by_mark && self.marked);
+        let marked = self.by_mark && self.marked;
+        self.oracle.select(self.process, marked);
+        let thread = &self.context.threads()[self.context.thread().0 as usize];
+        self.parts.select(thread.name(), self.process, marked);
         self.enter();
     }
 }

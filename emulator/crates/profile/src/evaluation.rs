@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
-    Sampler, Signatures, TopDown,
+    Sampler, Signatures, Thread, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -34,6 +34,13 @@ pub struct Evaluation {
     pub samplers: Vec<SamplerResult>,
     /// Processes by number ([`ProcessId`]).
     pub processes: Vec<Process>,
+    /// Threads by number ([`crate::ThreadId`]).
+    #[serde(default)]
+    pub threads: Vec<Thread>,
+    /// The parts of the Oracle in threads of a name, if a sampler's filter asks for them
+    /// ([`crate::Filter::thread`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_thread: BTreeMap<String, ThreadPart>,
     /// Static instructions by number ([`InstId`]).
     pub facts: Vec<InstFacts>,
     /// Per static instruction, a cycle shortly before its first use (that of its batch's start).
@@ -62,14 +69,35 @@ pub struct Evaluation {
     pub signatures: Option<Signatures>,
 }
 
+/// A part of the Oracle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadPart {
+    /// All of it.
+    pub whole: Profile,
+    /// What lies between the guest's trigger instructions.
+    pub marked: Profile,
+}
+
 impl Evaluation {
+    /// What a sampler's filter lets through by region and thread.
+    fn part_of(&self, result: &SamplerResult) -> &Profile {
+        let filter = &result.sampler.filter;
+        let of_thread = filter.thread.as_ref();
+        match (
+            of_thread.and_then(|name| self.by_thread.get(name)),
+            &self.marked,
+        ) {
+            (Some(part), _) if filter.marked => &part.marked,
+            (Some(part), _) => &part.whole,
+            (None, Some(marked)) if filter.marked => marked,
+            _ => &self.oracle,
+        }
+    }
+
     /// The Oracle's part that a sampler's filter lets through: what the sampler's profile is compared with.
     pub fn oracle_of(&self, result: &SamplerResult) -> Cow<'_, Profile> {
         let filter = &result.sampler.filter;
-        let whole = match (&self.marked, filter.marked) {
-            (Some(marked), true) => marked,
-            _ => &self.oracle,
-        };
+        let whole = self.part_of(result);
         if result.processes.is_none() && filter.privilege.is_none() {
             return Cow::Borrowed(whole);
         }
@@ -87,10 +115,7 @@ impl Evaluation {
         process: ProcessId,
     ) -> impl Iterator<Item = (InstId, u64)> {
         let filter = &result.sampler.filter;
-        let whole = match (&self.marked, filter.marked) {
-            (Some(marked), true) => marked,
-            _ => &self.oracle,
-        };
+        let whole = self.part_of(result);
         let processes = result.processes.as_ref();
         let is_in = processes.is_none_or(|some| some.contains(&process));
         let of = move |(inst, _): &(InstId, u64)| {

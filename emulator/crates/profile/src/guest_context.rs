@@ -5,7 +5,7 @@ mod wire;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::{Mapping, Process, ProcessId};
+use crate::{Mapping, Process, ProcessId, Thread, ThreadId};
 
 use wire::{SideBand, parse};
 
@@ -17,9 +17,23 @@ pub struct GuestContext {
     /// The living entity of a process id.
     living: HashMap<u32, ProcessId>,
     current: ProcessId,
-    thread: u32,
+    threads: Vec<Thread>,
+    /// The living entity of a thread's number.
+    living_threads: HashMap<u32, ThreadId>,
+    thread: ThreadId,
+    forked: Option<Forked>,
     kernel_text: Option<Range<u64>>,
     malformed: u64,
+}
+
+/// A new task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forked {
+    /// The kernel's numbers of the threads.
+    pub parent: u32,
+    pub tid: u32,
+    /// It is a thread of the same process.
+    pub is_thread: bool,
 }
 
 impl Default for GuestContext {
@@ -44,7 +58,16 @@ impl GuestContext {
             processes: vec![boot],
             living: HashMap::new(),
             current: ProcessId::BOOT,
-            thread: 0,
+            threads: vec![Thread::new(
+                ThreadId(0),
+                ProcessId::BOOT,
+                0,
+                0,
+                "boot".to_owned(),
+            )],
+            living_threads: HashMap::new(),
+            thread: ThreadId(0),
+            forked: None,
             kernel_text: None,
             malformed: 0,
         }
@@ -56,10 +79,25 @@ impl GuestContext {
         self.current
     }
 
-    /// The kernel's number of the thread that runs; 0 until it says so.
+    /// The thread that runs.
     #[inline]
-    pub fn thread(&self) -> u32 {
+    pub fn thread(&self) -> ThreadId {
         self.thread
+    }
+
+    /// All threads, by number.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// Notes that the thread that runs had so many more cycles.
+    pub(crate) fn ran(&mut self, cycles: u64) {
+        self.threads[self.thread.0 as usize].cycles += cycles;
+    }
+
+    /// The task that the last record announced.
+    pub(crate) fn take_forked(&mut self) -> Option<Forked> {
+        self.forked.take()
     }
 
     /// All entities, by number.
@@ -67,9 +105,9 @@ impl GuestContext {
         &self.processes
     }
 
-    /// All entities, by number.
-    pub fn into_processes(self) -> Vec<Process> {
-        self.processes
+    /// All entities and their threads, by number.
+    pub fn into_processes(self) -> (Vec<Process>, Vec<Thread>) {
+        (self.processes, self.threads)
     }
 
     /// Where the kernel said that its text lies.
@@ -91,10 +129,10 @@ impl GuestContext {
                 // Kernel threads take their names after birth; a program's other threads may have
                 // names of their own.
                 if pid == tid && process.name != comm {
-                    process.name = comm;
+                    process.name.clone_from(&comm);
                 }
                 self.current = id;
-                self.thread = tid;
+                self.thread = self.thread_of(cycle, tid, id, comm);
             }
             Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
             Some(SideBand::Mmap { pid, mapping }) => {
@@ -112,8 +150,22 @@ impl GuestContext {
                 {
                     self.processes[id.0 as usize].end_cycle = Some(cycle);
                 }
+                if let Some(id) = self.living_threads.get(&tid) {
+                    self.threads[id.0 as usize].end_cycle = Some(cycle);
+                }
             }
-            Some(SideBand::Fork { pid, parent }) => {
+            Some(SideBand::Fork {
+                pid,
+                tid,
+                parent,
+                parent_tid,
+            }) => {
+                self.living_threads.remove(&tid);
+                self.forked = Some(Forked {
+                    parent: parent_tid,
+                    tid,
+                    is_thread: pid == parent,
+                });
                 if pid != parent {
                     self.fork(cycle, pid, parent);
                 }
@@ -122,7 +174,10 @@ impl GuestContext {
             Some(SideBand::Comm { pid, tid, comm }) => {
                 if pid == tid {
                     let id = self.entity(cycle, pid, &comm);
-                    self.processes[id.0 as usize].name = comm;
+                    self.processes[id.0 as usize].name.clone_from(&comm);
+                }
+                if let Some(id) = self.living_threads.get(&tid) {
+                    self.threads[id.0 as usize].rename(cycle, comm);
                 }
             }
             Some(SideBand::Kernel { text }) => self.kernel_text = Some(text),
@@ -136,6 +191,26 @@ impl GuestContext {
             Some(&id) => id,
             None => self.create(cycle, pid, 0, name.to_owned(), Vec::new()),
         }
+    }
+
+    /// The living entity of a thread, which has this name from now on.
+    fn thread_of(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) -> ThreadId {
+        if let Some(&id) = self.living_threads.get(&tid)
+            && let thread = &mut self.threads[id.0 as usize]
+            && thread.process == process
+        {
+            thread.rename(cycle, name);
+            return id;
+        }
+        let id = ThreadId(self.threads.len() as u32);
+        self.threads
+            .push(Thread::new(id, process, tid, cycle, name));
+        if let Some(before) = self.living_threads.insert(tid, id) {
+            self.threads[before.0 as usize]
+                .end_cycle
+                .get_or_insert(cycle);
+        }
+        id
     }
 
     fn create(
@@ -165,9 +240,10 @@ impl GuestContext {
         let process = &mut self.processes[before.0 as usize];
         process.end_cycle = Some(cycle);
         let generation = process.generation + 1;
-        let after = self.create(cycle, pid, generation, comm, Vec::new());
+        let after = self.create(cycle, pid, generation, comm.clone(), Vec::new());
         if self.current == before {
             self.current = after;
+            self.thread = self.thread_of(cycle, pid, after, comm);
         }
     }
 

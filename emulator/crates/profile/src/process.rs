@@ -32,6 +32,71 @@ pub struct Process {
     pub mappings: Vec<Mapping>,
 }
 
+/// Dense number of a thread of a profile entity.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+pub struct ThreadId(pub u32);
+
+impl ThreadId {
+    /// Where threads are not told apart.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// Names of a thread that are kept; of more, the last takes the place of the one before.
+const MAX_NAMES: usize = 64;
+
+/// A thread of a [`Process`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its number.
+    pub id: ThreadId,
+    /// Whose it is.
+    pub process: ProcessId,
+    /// The kernel's number of it; that of a process's first thread is the process id.
+    pub tid: u32,
+    /// The kernel's names of it over time (up to 15 bytes), each with the cycle since which it is known; the last one
+    /// stands for all in reports.
+    pub names: Vec<(u64, String)>,
+    /// Cycle since which it is known.
+    pub first_cycle: u64,
+    /// Cycle in which it exited or executed another program.
+    pub end_cycle: Option<u64>,
+    /// Profiled cycles in which it ran.
+    pub cycles: u64,
+}
+
+impl Thread {
+    /// A thread that is known since `cycle`.
+    pub fn new(id: ThreadId, process: ProcessId, tid: u32, cycle: u64, name: String) -> Self {
+        Self {
+            id,
+            process,
+            tid,
+            names: vec![(cycle, name)],
+            first_cycle: cycle,
+            end_cycle: None,
+            cycles: 0,
+        }
+    }
+
+    /// Its last name.
+    pub fn name(&self) -> &str {
+        self.names.last().map_or("", |(_, name)| name)
+    }
+
+    /// Gives it a name.
+    pub(crate) fn rename(&mut self, cycle: u64, name: String) {
+        if self.name() == name {
+            return;
+        }
+        if self.names.len() == MAX_NAMES {
+            self.names.pop();
+        }
+        self.names.push((cycle, name));
+    }
+}
+
 /// An executable mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {

@@ -136,6 +136,9 @@ pub struct Filter {
     /// Those of processes whose command has this name when they first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
+    /// Those of threads while they have this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
     /// Those that the Oracle charges to instructions of this privilege.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privilege: Option<Privilege>,
@@ -148,6 +151,7 @@ impl Filter {
     /// The filter that lets everything through.
     pub const NONE: Self = Self {
         process: None,
+        thread: None,
         privilege: None,
         marked: false,
     };
@@ -162,6 +166,7 @@ impl std::fmt::Display for Filter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
             self.process.as_deref(),
+            self.thread.as_deref(),
             self.privilege.map(Privilege::name),
             self.marked.then_some("command"),
         ];

@@ -52,6 +52,12 @@ impl Timeline {
         self
     }
 
+    /// See [`Evaluator::with_threads`].
+    pub fn with_threads(mut self) -> Self {
+        self.oracle = self.oracle.with_threads();
+        self
+    }
+
     /// Takes the next batch.
     ///
     /// # Errors

@@ -157,6 +157,8 @@ pub(crate) struct Place<'a> {
     pub process: ProcessId,
     /// The process's command.
     pub name: &'a str,
+    /// The thread's name.
+    pub thread: &'a str,
     /// Privilege of the instruction that the cycles are charged to.
     pub privilege: u8,
     /// Between trigger instructions.
@@ -280,7 +282,11 @@ impl View {
             *self.processes[index].get_or_insert(name == place.name)
         });
         let privileged = |privilege: crate::Privilege| privilege.encoding() == place.privilege;
-        named && filter.privilege.is_none_or(privileged) && (place.marked || !filter.marked)
+        let threaded = { filter.thread.as_ref() }.is_none_or(|name| name == place.thread);
+        named
+            && threaded
+            && filter.privilege.is_none_or(privileged)
+            && (place.marked || !filter.marked)
     }
 
     fn time(&self, profiled: u64) -> u64 {

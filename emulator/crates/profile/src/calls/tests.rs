@@ -16,6 +16,11 @@ const JR: u32 = 0x0003_0067;
 const C_JALR: u32 = 0x9502;
 const C_RET: u32 = 0x8082;
 const C_JR: u32 = 0x8782;
+/// `ld sp, 0(a0)` and `add sp, sp, a4`.
+const LD_SP: u32 = 0x0005_3103;
+const ADD_SP: u32 = 0x00e1_0133;
+/// Where the kernel's code begins.
+const KERNEL: u64 = 0x8000;
 
 fn facts(id: u32, pc: u64, raw: u32) -> InstFacts {
     InstFacts {
@@ -24,7 +29,7 @@ fn facts(id: u32, pc: u64, raw: u32) -> InstFacts {
         pc,
         raw,
         len: if raw & 3 == 3 { 4 } else { 2 },
-        privilege: 1,
+        privilege: u8::from(pc >= KERNEL),
         class: Class::Int,
         target: None,
     }
@@ -42,7 +47,7 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
         .map(|(id, (pc, raw))| facts(id, *pc, *raw))
         .collect();
     let mut calls = Calls::default();
-    calls.select(ProcessId(3), 7);
+    calls.select(ProcessId(3), ThreadId(7), 7);
     let visit = |inst: &i32| {
         let number = inst.unsigned_abs();
         match *inst < 0 {
@@ -73,11 +78,36 @@ fn calls_and_returns_are_told_by_their_registers() {
     assert_eq!([JAL, JALR].map(step), [call(0x104); 2]);
     assert_eq!(step(C_JALR), call(0x102));
     assert_eq!([RET, C_RET].map(step), [Step::Return; 2]);
-    assert_eq!(step(SRET), Step::TrapReturn);
+    assert_eq!(step(SRET), Step::TrapReturn { machine: false });
+    assert_eq!([JR, C_JR].map(step), [Step::Jump { from: 0x100 }; 2]);
     // `ebreak` is where `jalr zero` would be.
+    assert_eq!([NOP, JUMP, ECALL, 0x9002].map(step), [Step::None; 4]);
+}
+
+#[test]
+fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
+    let written = |raw| Pointer::Kept.after(&facts(0, 0x100, raw));
+    // `addi sp, sp, -32`, `addi sp, s0, -96`, `c.addi16sp`, `c.addi sp`, `c.mv sp, s0`, `ld ra, 0(sp)`, `sd sp, 0(a0)`.
+    let kept = [
+        0xfe01_0113,
+        0xfa04_0113,
+        0x7139,
+        0x1141,
+        0x8122,
+        0x0001_3083,
+        0x0025_3023,
+    ];
+    assert_eq!(kept.map(written), [Pointer::Kept; 7]);
+    // `add sp, sp, a4`, `add sp, t0, sp`, `c.add sp, t0`.
+    let added = [ADD_SP, 0x0022_8133, 0x9116];
+    assert_eq!(added.map(written), [Pointer::Added; 3]);
+    // `ld sp, 0(a0)`, `mv sp, a1`, `c.mv sp, a1`, `c.ldsp sp, 8(sp)`.
+    let loaded = [LD_SP, 0x0005_8113, 0x812e, 0x6122];
+    assert_eq!(loaded.map(written), [Pointer::Loaded; 4]);
+    // What says more stays.
     assert_eq!(
-        [NOP, JUMP, JR, C_JR, ECALL, 0x9002].map(step),
-        [Step::None; 6]
+        Pointer::Loaded.after(&facts(0, 0x100, ADD_SP)),
+        Pointer::Loaded
     );
 }
 
@@ -107,7 +137,7 @@ fn a_stack_goes_through_calls_and_traps() {
         &[],
     ];
     assert_eq!(callers(&program, &order), expected);
-    // An exception that is handled in `f`, past `g` and what `g` called; a return to nobody leaves one function.
+    // An exception that is handled in `f`, past `g` and what `g` called; a return to nobody is a jump.
     let program = [
         (0x100, JAL),
         (0x104, NOP),
@@ -118,14 +148,175 @@ fn a_stack_goes_through_calls_and_traps() {
     ];
     let expected: [&[u32]; 6] = [&[], &[0], &[0, 2], &[0, 2, 3], &[], &[]];
     assert_eq!(callers(&program, &[0, 2, 3, 4, 1, 1]), expected);
-    assert_eq!(callers(&program, &[0, 2, 3, 4, 5])[4], [0, 2]);
+    assert_eq!(callers(&program, &[0, 2, 3, 4, 5])[4], [0, 2, 3]);
+}
+
+#[test]
+fn a_signal_s_handler_is_on_top_of_what_it_interrupts() {
+    let program = [
+        (0x100, JAL),   // 0: main calls f
+        (0x200, NOP),   // 1: f, interrupted
+        (KERNEL, SRET), // 2
+        (0x400, JAL),   // 3: the handler calls h
+        (0x500, RET),   // 4: h
+        (0x404, RET),   // 5: the handler goes to what ends it
+        (0x600, ECALL), // 6
+        (0x204, RET),   // 7: f
+        (0x104, NOP),   // 8: main
+        (0x700, NOP),   // 9: another handler
+        (0x704, RET),   // 10
+    ];
+    let order = [0, -1, 2, 3, 4, 5, -6, 2, 1, 7, 8];
+    let expected: [&[u32]; 11] = [
+        &[],
+        &[0],
+        &[0, 1],
+        &[0, 1],
+        &[0, 1, 3],
+        &[0, 1],
+        &[0, 1],
+        &[0, 1, 6],
+        &[0],
+        &[0],
+        &[],
+    ];
+    assert_eq!(callers(&program, &order), expected);
+    // A handler within the handler, which is itself interrupted by a trap that is none of theirs.
+    let order = [
+        0, -1, 2, 3, -4, 2, -9, 2, 9, 10, -6, 2, 4, 5, -6, 2, 1, 7, 8,
+    ];
+    let found = callers(&program, &order);
+    assert_eq!(found[8], [0, 1, 3, 4]);
+    assert_eq!(found[12], [0, 1, 3]);
+    assert_eq!(found[16..], [vec![0], vec![0], vec![]]);
+}
+
+#[test]
+fn longjmp_goes_back_to_who_called_setjmp() {
+    let program = [
+        (0x50, JAL),    // 0: main calls f
+        (0x100, JAL),   // 1: f calls setjmp
+        (0x200, RET),   // 2: setjmp
+        (0x104, JAL),   // 3: f calls dig
+        (0x300, JAL),   // 4: dig calls itself, or longjmp
+        (0x400, LD_SP), // 5: longjmp
+        (0x404, RET),   // 6
+    ];
+    let deep = std::iter::repeat_n(4, 3 * MAX_DEPTH);
+    let order: Vec<i32> = [0, 1, 2, 3]
+        .into_iter()
+        .chain(deep)
+        .chain([5, 6, 3])
+        .collect();
+    let found = callers(&program, &order);
+    assert_eq!(found[6], [0, 3, 4, 4]);
+    assert_eq!(found.last().unwrap(), &[0]);
+}
+
+#[test]
+fn an_exception_goes_back_to_the_function_that_catches_it() {
+    let program = [
+        (0x100, JAL),    // 0: main calls f
+        (0x200, JAL),    // 1: f calls g
+        (0x300, JAL),    // 2: g calls itself, or the unwinder
+        (0x800, ADD_SP), // 3: the unwinder
+        (0x804, RET),    // 4
+        (0x220, NOP),    // 5: f, which catches
+        (0x40, NOP),     // 6: a part of f that lies elsewhere
+        (0x44, JUMP),    // 7
+    ];
+    let found = callers(&program, &[0, 1, 2, 2, 2, 3, 4, 5]);
+    assert_eq!(found[6], [0, 1, 2, 2, 2]);
+    assert_eq!(found[7], [0]);
+    // Where the function is not known at once, nothing goes until it is.
+    let found = callers(&program, &[0, 1, 2, 2, 2, 3, 4, 6, 7, 5]);
+    assert_eq!(
+        found[7..],
+        [vec![0, 1, 2, 2, 2], vec![0, 1, 2, 2, 2], vec![0]]
+    );
+}
+
+#[test]
+fn coroutines_have_stacks_of_their_own() {
+    let program = [
+        (0x100, JAL),   // 0: main calls switch
+        (0x800, LD_SP), // 1: switch
+        (0x804, JR),    // 2
+        (0x300, JAL),   // 3: the left one calls its own
+        (0x400, JAL),   // 4: that calls switch, twice
+        (0x404, JAL),   // 5
+        (0x500, JAL),   // 6: the right one calls its own
+        (0x600, JAL),   // 7: that calls switch
+        (0x604, RET),   // 8
+        (0x504, JAL),   // 9: the right one calls switch
+        (0x104, NOP),   // 10: main
+    ];
+    let order = [0, 1, 2, 3, 4, 1, 2, 6, 7, 1, 2, 5, 1, 2, 8, 9, 1, 2, 10];
+    let found = callers(&program, &order);
+    let at = |index: usize| (order[index], &found[index][..]);
+    let expected: [(usize, (i32, &[u32])); 8] = [
+        (3, (3, &[])),
+        (4, (4, &[3])),
+        (7, (6, &[])),
+        (8, (7, &[6])),
+        (11, (5, &[3])),
+        (14, (8, &[6])),
+        (15, (9, &[])),
+        (18, (10, &[])),
+    ];
+    for (index, expected) in expected {
+        assert_eq!(at(index), expected, "step {index}");
+    }
+}
+
+#[test]
+fn a_return_that_nobody_called_is_a_jump() {
+    let program = [
+        (0x100, JAL), // 0: main calls f
+        (0x200, RET), // 1: f goes on by a return
+        (0x208, JAL), // 2: f calls g
+        (0x300, RET), // 3: g returns past what follows its call
+        (0x210, RET), // 4: f
+        (0x104, NOP), // 5: main
+    ];
+    let expected: [&[u32]; 6] = [&[], &[0], &[0], &[0, 2], &[0], &[]];
+    assert_eq!(callers(&program, &[0, 1, 2, 3, 4, 5]), expected);
+}
+
+#[test]
+fn a_forked_child_begins_with_its_parent_s_frames() {
+    let program = [
+        (0x100, JAL),
+        (0x200, ECALL),
+        (KERNEL, NOP),
+        (KERNEL + 4, SRET),
+        (0x204, NOP),
+    ];
+    let facts: Vec<_> = { (0..).zip(program) }
+        .map(|(id, (pc, raw))| facts(id, pc, raw))
+        .collect();
+    for own_stack in [false, true] {
+        let mut calls = Calls::default();
+        calls.select(ProcessId(1), ThreadId(1), 10);
+        calls.enter(InstId(0), &facts);
+        calls.trap(9, &trapped(1, TeaEvents::default()), &facts);
+        calls.enter(InstId(2), &facts);
+        calls.fork(10, 11, own_stack);
+        calls.select(ProcessId(2), ThreadId(2), 11);
+        calls.enter(InstId(3), &facts);
+        calls.enter(InstId(4), &facts);
+        let at = calls.contexts.get(calls.context(ProcessId(2), InstId(4)));
+        assert_eq!((at.process, at.thread), (ProcessId(2), ThreadId(2)));
+        let caller = at.caller.map(|(_, inst)| inst);
+        assert_eq!(caller, (!own_stack).then_some(InstId(0)));
+    }
 }
 
 #[test]
 fn a_replayed_load_is_no_trap() {
     let facts = [facts(0, 0x100, NOP)];
     let mut calls = Calls::default();
-    calls.select(ProcessId::BOOT, 0);
+    calls.select(ProcessId::BOOT, ThreadId(0), 0);
     calls.trap(9, &trapped(0, TeaEvents::FL_MO), &facts);
     calls.enter(InstId(0), &facts);
     assert_eq!(calls.stack.frames.len(), 0);
@@ -142,19 +333,19 @@ fn threads_have_their_own_stacks() {
             .caller
             .is_some()
     };
-    calls.select(ProcessId(1), 10);
+    calls.select(ProcessId(1), ThreadId(0), 10);
     calls.enter(InstId(0), &facts);
     calls.enter(InstId(1), &facts);
     assert!(deep(&calls));
-    calls.select(ProcessId(1), 11);
+    calls.select(ProcessId(1), ThreadId(1), 11);
     calls.enter(InstId(1), &facts);
     assert!(!deep(&calls));
-    calls.select(ProcessId(1), 10);
+    calls.select(ProcessId(1), ThreadId(0), 10);
     calls.enter(InstId(1), &facts);
     assert!(deep(&calls));
     // Another program: its stack is new.
-    calls.select(ProcessId(2), 10);
-    calls.select(ProcessId(1), 10);
+    calls.select(ProcessId(2), ThreadId(2), 10);
+    calls.select(ProcessId(1), ThreadId(3), 10);
     calls.enter(InstId(1), &facts);
     assert!(!deep(&calls));
 }
@@ -163,7 +354,7 @@ fn threads_have_their_own_stacks() {
 fn endless_recursion_is_bounded() {
     let facts = [facts(0, 0x100, JAL)];
     let mut calls = Calls::default();
-    calls.select(ProcessId::BOOT, 0);
+    calls.select(ProcessId::BOOT, ThreadId(0), 0);
     (0..2 * MAX_FRAMES).for_each(|_| {
         // Its target is not what follows it.
         calls.last = Step::Call {

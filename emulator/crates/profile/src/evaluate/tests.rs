@@ -412,11 +412,15 @@ fn filters() -> Vec<Filter> {
     let mut filters = Vec::new();
     for process in [None, Some("boot"), Some("bbbbbbbbbbbbbbbb"), Some("nobody")] {
         for privilege in [None, Some(Privilege::User), Some(Privilege::Kernel)] {
-            filters.extend([false, true].map(|marked| Filter {
-                process: process.map(str::to_owned),
-                privilege,
-                marked,
-            }));
+            let own = Some("cccccccccccccccc");
+            for (thread, marked) in [(None, false), (None, true), (own, false), (own, true)] {
+                filters.push(Filter {
+                    process: process.map(str::to_owned),
+                    thread: thread.map(str::to_owned),
+                    privilege,
+                    marked,
+                });
+            }
         }
     }
     filters
@@ -589,5 +593,22 @@ proptest! {
             (taken, evaluator.finish())
         });
         prop_assert_eq!(blocks, spans);
+    }
+}
+
+#[test]
+fn the_cycles_of_threads_are_those_that_were_profiled() {
+    let words: Vec<u32> = (0..4000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    for region in [Region::Whole, Region::Marked] {
+        let evaluation = evaluate(&mixed(&words), &[], region);
+        let of = |process| {
+            let threads = evaluation.threads.iter();
+            let own = threads.filter(move |thread| thread.process == process);
+            own.map(|thread| thread.cycles).sum::<u64>() * UNITS_PER_CYCLE
+        };
+        for process in &evaluation.processes {
+            assert_eq!(of(process.id), evaluation.oracle.process_total(process.id));
+        }
+        assert!(evaluation.threads.len() > 3);
     }
 }

@@ -2,7 +2,7 @@
 //! (<https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>),
 //! in version 55, which later ones upgrade when they load it.
 //!
-//! A thread per profiler and process, with a sample per sample; a sample's weight is its cycles. The
+//! A thread per profiler, process and name of a thread, with a sample per sample; a sample's weight is its cycles. The
 //! crate `fxprof-processed-profile` cannot say source lines or inlined functions, hence our own tables.
 
 mod tables;
@@ -69,9 +69,9 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     let mut threads = Vec::new();
     let mut weights = Vec::new();
     for series in export.series() {
-        for (process, samples) in by_process(export, &series) {
+        for (whose, samples) in by_thread(export, &series) {
             weights.push(samples.iter().map(|sample| sample.cycles).sum::<u64>());
-            threads.push(thread(export, &series, process, &samples));
+            threads.push(thread(export, &series, whose, &samples));
         }
     }
     // The busiest is shown first.
@@ -86,11 +86,14 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     serde_json::to_writer(out, &profile).map_err(io::Error::from)
 }
 
-fn by_process(export: &Export<'_>, series: &Series<'_>) -> BTreeMap<ProcessId, Vec<Weighted>> {
-    let mut threads: BTreeMap<ProcessId, Vec<Weighted>> = BTreeMap::new();
+/// A process, and the name of its threads if it is another one.
+type Whose<'a> = (ProcessId, Option<&'a str>);
+
+fn by_thread<'a>(export: &Export<'a>, series: &Series<'_>) -> BTreeMap<Whose<'a>, Vec<Weighted>> {
+    let mut threads: BTreeMap<Whose<'a>, Vec<Weighted>> = BTreeMap::new();
     for sample in export.samples(series) {
-        let process = export.rows[sample.row].process;
-        threads.entry(process).or_default().push(sample);
+        let whose = (export.rows[sample.row].process, export.own_name(sample.row));
+        threads.entry(whose).or_default().push(sample);
     }
     for samples in threads.values_mut() {
         samples.sort_by_key(|sample| sample.cycle);
@@ -98,7 +101,12 @@ fn by_process(export: &Export<'_>, series: &Series<'_>) -> BTreeMap<ProcessId, V
     threads
 }
 
-fn thread(export: &Export<'_>, series: &Series<'_>, id: ProcessId, samples: &[Weighted]) -> Thread {
+fn thread(
+    export: &Export<'_>,
+    series: &Series<'_>,
+    (id, own_name): Whose<'_>,
+    samples: &[Weighted],
+) -> Thread {
     let millis = |cycle: u64| export.nanos(cycle) as f64 / 1e6;
     let mut builder = Builder::new(export);
     let samples = Samples {
@@ -118,15 +126,20 @@ fn thread(export: &Export<'_>, series: &Series<'_>, id: ProcessId, samples: &[We
     let process = export.evaluation.processes.get(id.0 as usize);
     let start = process.map_or(0.0, |process| millis(process.first_cycle));
     let end = process.and_then(|process| process.end_cycle).map(millis);
-    let name = format!("{} ({})", export.process_name(id), series.name);
+    let process_name = export.process_name(id);
+    let called = |name| format!("{name} ({})", series.name);
+    let pid = format!("{}.{}-{}", export.pid(id), id.0, series.name);
     Thread {
-        name: name.clone(),
-        is_main_thread: true,
+        name: called(own_name.unwrap_or(process_name)),
+        is_main_thread: own_name.is_none(),
         process_type: "default",
-        process_name: name,
-        // One process of the profiler's per thread: of its own, as numbers are used again by `execve`.
-        pid: format!("{}.{}-{}", export.pid(id), id.0, series.name),
-        tid: format!("{}.{}-{}", export.pid(id), id.0, series.name),
+        process_name: called(process_name),
+        // A process of the profiler's of its own, as numbers are used again by `execve`.
+        tid: match own_name {
+            Some(name) => format!("{pid}-{name}"),
+            None => pid.clone(),
+        },
+        pid,
         process_startup_time: start,
         process_shutdown_time: end,
         register_time: start,

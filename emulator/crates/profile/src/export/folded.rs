@@ -36,6 +36,10 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
 
 fn stack(export: &Export<'_>, row: usize, instruction: bool) -> String {
     let mut stack = plain(export.process_name(export.rows[row].process));
+    if let Some(thread) = export.own_name(row) {
+        stack.push(';');
+        stack.push_str(&plain(thread));
+    }
     let mut rows: Vec<usize> = export.stack(row).collect();
     rows.reverse();
     for row in rows {

@@ -9,7 +9,8 @@ use crate::names::names;
 use crate::report::place;
 use crate::symbolize::{Location, Module, Source, Symbolizer, Symbols};
 use crate::{
-    Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Window,
+    Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread,
+    ThreadId, Window,
 };
 
 /// Calls with less than one part in so many of the time, all that they call included, are left out of stacks. Most
@@ -35,6 +36,7 @@ pub struct Export<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub process: ProcessId,
+    pub thread: ThreadId,
     pub inst: InstId,
     /// The row of the call (or the trap) that led here.
     pub caller: Option<usize>,
@@ -95,7 +97,11 @@ impl<'a> Export<'a> {
         let mut locations = HashMap::new();
         let mut places = Vec::new();
         let mut row = |(context, inst): (ContextId, InstId)| {
-            let Context { process, caller } = contexts.get(context);
+            let Context {
+                process,
+                thread,
+                caller,
+            } = contexts.get(context);
             let location = *locations.entry((process, inst)).or_insert_with(|| {
                 let facts = &evaluation.facts[inst.0 as usize];
                 places.push(place::place(evaluation, process, facts));
@@ -103,6 +109,7 @@ impl<'a> Export<'a> {
             });
             Row {
                 process,
+                thread,
                 inst,
                 caller: caller
                     .and_then(|key| index.get(&key))
@@ -170,7 +177,7 @@ impl<'a> Export<'a> {
         let mut weighted = |cycle, context: ContextId, inst, units| {
             let row = self.row(*self.shown.get(context.0 as usize)?, inst)?;
             Some(Weighted {
-                cycle: self.within(self.rows[row].process, cycle),
+                cycle: self.within(&self.rows[row], cycle),
                 row,
                 cycles: rounding.next(units)?,
             })
@@ -204,16 +211,21 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// The cycle, or the nearest one in which the process was what it is. Windows know no better, and
+    /// The cycle, or the nearest one in which the process and the thread were what they are. Windows know no better, and
     /// a sample may name an instruction that commits after its trigger, and after an `execve`.
-    fn within(&self, process: ProcessId, cycle: u64) -> u64 {
-        let Some(process) = self.evaluation.processes.get(process.0 as usize) else {
+    fn within(&self, row: &Row, cycle: u64) -> u64 {
+        let Some(process) = self.evaluation.processes.get(row.process.0 as usize) else {
             return cycle;
         };
-        let last = process
-            .end_cycle
-            .map_or(cycle, |end| cycle.min(end.saturating_sub(1)));
-        last.max(process.first_cycle)
+        let thread = self.thread(row.thread);
+        let ends = [
+            process.end_cycle,
+            thread.and_then(|thread| thread.end_cycle),
+        ];
+        let end = ends.into_iter().flatten().min();
+        let last = end.map_or(cycle, |end| cycle.min(end.saturating_sub(1)));
+        let first = thread.map_or(0, |thread| thread.first_cycle);
+        last.max(process.first_cycle).max(first)
     }
 
     fn row(&self, context: ContextId, inst: InstId) -> Option<usize> {
@@ -221,7 +233,26 @@ impl<'a> Export<'a> {
     }
 
     pub(super) fn has_call_stacks(&self) -> bool {
-        self.evaluation.contexts.is_some()
+        { self.evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers)
+    }
+
+    pub(super) fn thread(&self, thread: ThreadId) -> Option<&'a Thread> {
+        self.evaluation.threads.get(thread.0 as usize)
+    }
+
+    /// The thread's name, if it is not its process's.
+    pub(super) fn own_name(&self, row: usize) -> Option<&'a str> {
+        let row = &self.rows[row];
+        let name = self.thread(row.thread)?.name();
+        let process = self.evaluation.processes.get(row.process.0 as usize)?;
+        (name != process.name && !name.is_empty()).then_some(name)
+    }
+
+    /// The kernel's number of a row's thread; that of the process, if threads are not told apart.
+    pub(super) fn tid(&self, row: usize) -> u32 {
+        let row = &self.rows[row];
+        self.thread(row.thread)
+            .map_or_else(|| self.pid(row.process), |thread| thread.tid)
     }
 
     /// A row, the one that called it, and so on to the bottom of its stack.

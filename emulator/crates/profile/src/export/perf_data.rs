@@ -16,7 +16,7 @@ use header::{Event, Header};
 use super::Export;
 use super::images::Image;
 use super::model::{Series, Weighted};
-use crate::Process;
+use crate::{Process, Thread};
 
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
@@ -54,6 +54,10 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         if used.contains(&process.id) {
             describe(export, process, &shared, &mut records);
         }
+    }
+    let used: BTreeSet<_> = export.rows.iter().map(|row| row.thread).collect();
+    for thread in used.into_iter().filter_map(|id| export.thread(id)) {
+        name(export, thread, &mut records);
     }
     let mut events = Vec::new();
     for (series, id) in series.iter().zip(1..) {
@@ -106,10 +110,7 @@ fn describe(export: &Export<'_>, process: &Process, shared: &[Image], records: &
     } else {
         0
     };
-    let mut body = Bytes::default();
-    let name = &process.name[..process.name.floor_char_boundary(MAX_NAME)];
-    body.u32(pid).u32(pid).padded(name);
-    records.push(record(export, COMM, misc, start, (pid, 1), body));
+    records.push(comm(export, misc, start, (pid, pid), &process.name));
     for image in shared {
         records.push(mmap(export, image, start, pid));
     }
@@ -125,6 +126,24 @@ fn describe(export: &Export<'_>, process: &Process, shared: &[Image], records: &
         };
         records.push(mmap(export, &export.image(mapping), cycle, pid));
     }
+}
+
+/// The names of a thread over time. Its process's first thread has the process's name, unless it changes.
+fn name(export: &Export<'_>, thread: &Thread, records: &mut Vec<Record>) {
+    let pid = export.pid(thread.process);
+    if thread.tid == pid && thread.names.len() == 1 {
+        return;
+    }
+    for (cycle, name) in &thread.names {
+        records.push(comm(export, 0, *cycle, (pid, thread.tid), name));
+    }
+}
+
+fn comm(export: &Export<'_>, misc: u16, cycle: u64, (pid, tid): (u32, u32), name: &str) -> Record {
+    let mut body = Bytes::default();
+    let name = &name[..name.floor_char_boundary(MAX_NAME)];
+    body.u32(pid).u32(tid).padded(name);
+    record(export, COMM, misc, cycle, (pid, 1), body)
 }
 
 fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
@@ -154,7 +173,8 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
 fn sample(export: &Export<'_>, id: u64, at: &Weighted) -> Record {
     let pid = export.pid(export.rows[at.row].process);
     let mut body = Bytes::default();
-    body.u64(id).u64(export.facts(at.row).pc).u32(pid).u32(pid);
+    let tid = export.tid(at.row);
+    body.u64(id).u64(export.facts(at.row).pc).u32(pid).u32(tid);
     body.u64(export.nanos(at.cycle)).u64(at.cycles);
     if export.has_call_stacks() {
         let rows = export.stack(at.row).take(MAX_CHAIN);

@@ -1,7 +1,7 @@
 //! pprof (<https://github.com/google/pprof/blob/main/proto/profile.proto>), gzipped.
 //!
 //! A sample type per profiler, in cycles. A sample is an instruction and the calls that led there, with inlined
-//! functions as lines; processes are labels, so that `pprof -tagroot process` puts them at the root.
+//! functions as lines; processes and threads are labels, so that `pprof -tagroot process,thread` puts them at the root.
 
 pub(super) mod proto;
 
@@ -64,6 +64,7 @@ impl Builder<'_> {
             }
         }
         let (process, pid) = (self.string("process"), self.string("pid"));
+        let (thread, tid) = (self.string("thread"), self.string("tid"));
         let mut rows: Vec<(usize, Vec<i64>)> = values.into_iter().enumerate().collect();
         rows.retain(|(_, value)| value.iter().any(|cycles| *cycles > 0));
         // The hottest first: pprof calls the first mapping the main one.
@@ -72,6 +73,8 @@ impl Builder<'_> {
             let stack = export.stack(row).map(|row| self.location(row)).collect();
             let id = export.rows[row].process;
             let name = self.string(export.process_name(id));
+            let own = export.own_name(row).unwrap_or(export.process_name(id));
+            let own = self.string(own);
             let label = |key, str, num| Label {
                 key,
                 str,
@@ -84,6 +87,8 @@ impl Builder<'_> {
                 label: vec![
                     label(process, name, 0),
                     label(pid, 0, i64::from(export.pid(id))),
+                    label(thread, own, 0),
+                    label(tid, 0, i64::from(export.tid(row))),
                 ],
             });
         }

@@ -100,6 +100,9 @@ fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
     };
     let process = export.process_name(export.rows[row].process);
     let mut stack = vec![frames.number(plain(process, None))];
+    if let Some(thread) = export.own_name(row) {
+        stack.push(frames.number(plain(thread, None)));
+    }
     let mut rows: Vec<usize> = export.stack(row).collect();
     rows.reverse();
     for frame in rows

@@ -114,6 +114,7 @@ fn called() -> Evaluation {
         let process = first.0;
         contexts.add(Context {
             process,
+            thread: crate::ThreadId::NONE,
             caller: Some((caller, inst)),
         })
     };

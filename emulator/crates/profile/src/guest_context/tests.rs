@@ -123,3 +123,42 @@ fn garbage_is_counted() {
     context.record(1, 6, &[1; 16]);
     assert!(context.kernel_text().is_some());
 }
+
+#[test]
+fn threads_keep_their_names_and_a_number_that_is_used_again_is_another_one() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(5, 5, "server"));
+    context.record(2, 5, &words(&[5, 6, 5, 5]));
+    let forked = context.take_forked().unwrap();
+    assert_eq!((forked.parent, forked.tid, forked.is_thread), (5, 6, true));
+    context.record(3, 1, &task(5, 6, "server"));
+    let first = context.thread();
+    context.ran(10);
+    // By the record for it, and as drivers before that told it.
+    context.record(4, 7, &task(5, 6, "worker"));
+    context.record(5, 1, &task(5, 6, "miner"));
+    assert_eq!(context.thread(), first);
+    let thread = &context.threads()[first.0 as usize];
+    assert_eq!((thread.tid, thread.name(), thread.cycles), (6, "miner", 10));
+    assert_eq!(thread.names.len(), 3);
+    context.record(6, 4, &words(&[5, 6]));
+    context.record(7, 5, &words(&[5, 6, 5, 5]));
+    context.record(8, 1, &task(5, 6, "worker"));
+    assert_ne!(context.thread(), first);
+    assert_eq!(context.threads()[first.0 as usize].end_cycle, Some(6));
+    // Another program: its first thread is another one, too.
+    context.record(9, 2, &task(5, 5, "server"));
+    context.record(10, 1, &task(5, 5, "server"));
+    let last = &context.threads()[context.thread().0 as usize];
+    assert_eq!((last.process, last.first_cycle), (context.current(), 10));
+}
+
+#[test]
+fn a_thread_that_renames_itself_for_ever_takes_little_memory() {
+    let mut context = GuestContext::new();
+    for n in 0..1000 {
+        context.record(n, 1, &task(5, 5, &format!("name {n}")));
+    }
+    let thread = &context.threads()[context.thread().0 as usize];
+    assert_eq!((thread.names.len(), thread.name()), (64, "name 999"));
+}

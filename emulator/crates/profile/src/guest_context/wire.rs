@@ -6,13 +6,37 @@ use std::ops::Range;
 use crate::Mapping;
 
 pub(super) enum SideBand {
-    Switch { pid: u32, tid: u32, comm: String },
-    Exec { pid: u32, comm: String },
-    Mmap { pid: u32, mapping: Mapping },
-    Exit { pid: u32, tid: u32 },
-    Fork { pid: u32, parent: u32 },
-    Kernel { text: Range<u64> },
-    Comm { pid: u32, tid: u32, comm: String },
+    Switch {
+        pid: u32,
+        tid: u32,
+        comm: String,
+    },
+    Exec {
+        pid: u32,
+        comm: String,
+    },
+    Mmap {
+        pid: u32,
+        mapping: Mapping,
+    },
+    Exit {
+        pid: u32,
+        tid: u32,
+    },
+    Fork {
+        pid: u32,
+        tid: u32,
+        parent: u32,
+        parent_tid: u32,
+    },
+    Kernel {
+        text: Range<u64>,
+    },
+    Comm {
+        pid: u32,
+        tid: u32,
+        comm: String,
+    },
 }
 
 /// `None` for an unknown type or a record that is too short.
@@ -53,12 +77,12 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             pid: fields.u32()?,
             tid: fields.u32()?,
         },
-        5 => {
-            let (pid, _tid) = (fields.u32()?, fields.u32()?);
-            let parent = fields.u32()?;
-            fields.u32()?;
-            SideBand::Fork { pid, parent }
-        }
+        5 => SideBand::Fork {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+            parent: fields.u32()?,
+            parent_tid: fields.u32()?,
+        },
         6 => {
             let text = fields.u64()?..fields.u64()?;
             SideBand::Kernel { text }

@@ -11,6 +11,7 @@ use super::model::{
 use super::published::{Level, published};
 use super::rows::{self, Function, Selection};
 use super::tea::{self, TeaReport};
+use super::threads;
 use super::words::{self, Disagreement};
 use crate::names::names;
 use crate::perf_data::GuestProfile;
@@ -61,6 +62,7 @@ impl Report {
         Self {
             meta,
             totals: totals(evaluation),
+            threads: threads::threads(evaluation, &gathered),
             top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
             modules: modules(&gathered.symbols, module_units),
             warnings: warnings(evaluation, &gathered, matched.as_ref(), units),

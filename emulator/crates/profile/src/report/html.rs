@@ -32,6 +32,7 @@ impl Report {
                 "style" => out.extend([STYLE, CURVES]),
                 "sensitivity" => out.push_str(&sensitivity::charts(&self.sensitivity())),
                 "script" => out.push_str(SCRIPT),
+                "threads" => out.push_str(&self.threads_html()),
                 "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
                 "text" => out.push_str(&escape(&self.text(&Options::default()))),

@@ -36,6 +36,7 @@ mod rows;
 mod sensitivity;
 mod tea;
 mod text;
+mod threads;
 mod topdown;
 mod words;
 
@@ -43,7 +44,7 @@ pub use compare::{Change, Comparison, Run};
 pub use explain::{Answer, Explanation, explain};
 pub use model::{
     CATEGORIES, Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow,
-    ModuleRow, ProcessReport, Report, Totals,
+    ModuleRow, ProcessReport, Report, ThreadRow, Totals,
 };
 pub use published::{Level, Published, published};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};

@@ -31,6 +31,8 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// Processes by share of cycles; the first is all of them together, named "all".
     pub processes: Vec<ProcessReport>,
+    /// Threads by process and share of cycles; those of a process that have the same name are one.
+    pub threads: Vec<ThreadRow>,
     /// Functions of all processes, the most expensive first.
     pub functions: Vec<FunctionRow>,
     /// The most expensive instructions of all processes.
@@ -182,6 +184,23 @@ pub struct ProcessReport {
     pub samples: Vec<f64>,
     /// Error per column; `None` where the column says nothing about this process.
     pub errors: Vec<Option<Levels<LevelError>>>,
+}
+
+/// The threads of a process that have the same name.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// Index into [`Report::processes`].
+    pub process: usize,
+    /// The kernel's name, the last one that they had.
+    pub name: String,
+    /// The kernel's numbers of them: the first ten.
+    pub tids: Vec<u32>,
+    /// How many they are.
+    pub count: usize,
+    /// Cycles in which they ran.
+    pub cycles: f64,
+    /// Share of all processes' cycles.
+    pub share: f64,
 }
 
 /// A function of a process.

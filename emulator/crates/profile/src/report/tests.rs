@@ -11,7 +11,7 @@ use crate::stacks::number;
 use crate::symbolize::{SymbolFiles, Symbolizer};
 use crate::{
     Component, CycleStack, CycleStacks, Evaluation, Mapping, Process, ProcessId, Profile, Profiler,
-    Sampler, SamplerResult, Schedule,
+    Sampler, SamplerResult, Schedule, Thread, ThreadId,
 };
 
 mod detail;
@@ -203,6 +203,8 @@ pub(crate) fn evaluation() -> Evaluation {
         traps: 3,
         stream_cycles: 30_000,
         malformed_side_band: 0,
+        threads: Vec::new(),
+        by_thread: BTreeMap::new(),
         top_down: None,
         signatures: None,
     }
@@ -401,4 +403,36 @@ fn cycle_stacks_and_listings() {
         ["square", "sum_of_squares"]
     );
     assert_eq!(report.json()["functions"][0]["name"], json!("length"));
+}
+
+#[test]
+fn threads_of_one_name_are_one_row_of_every_report() {
+    let mut evaluation = evaluation();
+    let thread = |(id, tid, name, cycles): (u32, u32, &str, u64)| {
+        let mut thread = Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
+        thread.cycles = cycles;
+        thread
+    };
+    let passing = (2..40).map(|id| (id, 100 + id, "<passing>", 50));
+    let threads = [(0, 100, "quickstart", 9000), (1, 101, "idle", 0)];
+    evaluation.threads = threads.into_iter().chain(passing).map(thread).collect();
+    let report = report_of(&evaluation, None);
+    let rows: Vec<_> = { report.threads.iter() }
+        .map(|row| (&*row.name, row.count, row.cycles))
+        .collect();
+    assert_eq!(rows, [("quickstart", 1, 9000.0), ("<passing>", 38, 1900.0)]);
+    let text = report.text(&Options::default());
+    let line = { text.lines() }
+        .find(|line| line.contains("<passing>"))
+        .unwrap();
+    assert!(
+        line.contains("1,900") && line.ends_with("102 103 104 105 106 107 …"),
+        "{line}"
+    );
+    let page = report.html("");
+    assert!(
+        page.contains("<td>quickstart</td><td>&lt;passing&gt;</td><td>1,900</td>"),
+        "{page}"
+    );
+    assert_eq!(json!(report)["threads"][1]["count"], 38);
 }

@@ -71,6 +71,7 @@ impl Report {
         )?;
         writeln!(out)?;
         self.write_processes(out, options)?;
+        self.write_threads(out, options)?;
         writeln!(
             out,
             "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\

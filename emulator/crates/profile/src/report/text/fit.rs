@@ -48,7 +48,7 @@ pub(in crate::report) fn fixed(share: f64) -> String {
 }
 
 /// As [`fixed`], but `·` for nothing at all.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::report) fn percent(share: f64) -> String {
     if share == 0.0 {
         "·".to_owned()
     } else {

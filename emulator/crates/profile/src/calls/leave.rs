@@ -1,0 +1,313 @@
+//! How a stack is left: returns, jumps out of functions, coroutines, signals.
+
+use std::collections::BTreeSet;
+
+use commit_trace::{InstFacts, InstId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::step::{Pointer, Trapped};
+use super::{Calls, ContextId};
+
+/// Frames that a search looks at in any case. Beyond, it looks at four for each that was pushed before: so the time for
+/// all searches is bounded by the number of calls.
+const NEAR: usize = 256;
+/// Stacks that a process can have parked, frames in all of them, and how far down one is searched.
+const MAX_PARKED: usize = 1024;
+const MAX_PARKED_FRAMES: usize = 1 << 20;
+const PARKED_DEPTH: usize = 16;
+
+/// An address in an address space.
+type At = (u32, u64);
+
+/// A thread's stack.
+#[derive(Debug, Default)]
+pub(super) struct Stack {
+    pub root: ContextId,
+    pub frames: Vec<Frame>,
+    /// The root is that of the thread that runs.
+    pub is_known: bool,
+    /// Its frames are the parent's.
+    pub is_inherited: bool,
+    /// The thread did not run until now, and may have been elsewhere.
+    pub resumed: bool,
+    /// Some of the innermost frames are gone, and it is not known how many.
+    pub is_loose: bool,
+    /// Frames that searches may still look at.
+    pub credit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub way: Way,
+    pub context: ContextId,
+    /// The first instruction that was executed in it.
+    pub entry: u64,
+}
+
+/// How a frame was entered, and with that how it is left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    /// By a call, until a return to this address.
+    Return(u64),
+    /// By a trap of this instruction.
+    Trap(Trapped),
+    /// A handler of a signal, by a trap of this instruction.
+    Signal(Trapped),
+}
+
+/// What is known of code.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// The call before an address.
+    calls: FxHashMap<At, InstId>,
+    /// Where calls went.
+    entries: BTreeSet<At>,
+    /// Where handlers of signals begin.
+    handlers: FxHashSet<At>,
+    /// Calls and their targets that were noted.
+    noted: FxHashSet<(InstId, u64)>,
+}
+
+impl Code {
+    /// `inst` called what begins with `entry`.
+    #[inline]
+    pub fn called(&mut self, inst: InstId, way: Way, entry: &InstFacts) {
+        let Way::Return(back) = way else {
+            return;
+        };
+        if self.noted.insert((inst, entry.pc)) {
+            self.calls.insert((entry.space, back), inst);
+            self.entries.insert((entry.space, entry.pc));
+        }
+    }
+
+    /// The begin of the function that an address is in, as far as it was ever called.
+    fn function(&self, (space, pc): At) -> Option<u64> {
+        let (found, entry) = self.entries.range(..=(space, pc)).next_back()?;
+        (*found == space).then_some(*entry)
+    }
+}
+
+impl Stack {
+    pub fn context(&self) -> ContextId {
+        self.frames.last().map_or(self.root, |frame| frame.context)
+    }
+
+    /// The innermost frame that is like this, down to the innermost trap.
+    fn nearest(&mut self, is_it: impl Fn(&Frame) -> bool) -> Option<usize> {
+        let most = NEAR + self.credit;
+        let (mut seen, mut found) = (0usize, None);
+        for (at, frame) in self.frames.iter().enumerate().rev().take(most) {
+            seen += 1;
+            if is_it(frame) {
+                found = Some(at);
+                break;
+            }
+            if matches!(frame.way, Way::Trap(_)) {
+                break;
+            }
+        }
+        self.credit -= seen.saturating_sub(NEAR);
+        found
+    }
+
+    fn innermost_trap(&self) -> Option<(usize, Trapped)> {
+        let frames = self.frames.iter().enumerate().rev();
+        { frames }.find_map(|(at, frame)| match frame.way {
+            Way::Trap(trapped) => Some((at, trapped)),
+            _ => None,
+        })
+    }
+
+    fn cut(&mut self, frames: usize) {
+        self.frames.truncate(frames);
+        self.is_loose = false;
+    }
+}
+
+impl Calls {
+    /// A return to the instruction `to`.
+    pub(super) fn come_back(&mut self, to: &InstFacts) {
+        let waits = |frame: &Frame| frame.way == Way::Return(to.pc);
+        if self.pointer == Pointer::Loaded && self.resume(to) {
+            return;
+        }
+        match self.stack.nearest(waits) {
+            Some(at) => self.stack.cut(at),
+            None => self.leave(to),
+        }
+    }
+
+    /// An indirect jump, which may go back to a call's end as a return does.
+    pub(super) fn jump(&mut self, from: u64, to: &InstFacts) {
+        let at = (to.space, to.pc);
+        let is_elsewhere = || self.code.function(at) != self.code.function((to.space, from));
+        if self.pointer == Pointer::Loaded && is_elsewhere() {
+            self.come_back(to);
+        } else if self.stack.is_loose {
+            self.settle(to);
+        }
+    }
+
+    /// A return to where no frame of this stack waits for one.
+    fn leave(&mut self, to: &InstFacts) {
+        let pointer = self.pointer;
+        match pointer {
+            // A jump, or a return past what follows the call.
+            Pointer::Kept => {
+                let function = self.code.function((to.space, to.pc));
+                let is_it = |frame: &Frame| Some(frame.entry) == function;
+                if let [.., caller, own] = &self.stack.frames[..]
+                    && matches!(own.way, Way::Return(_))
+                    && is_it(caller)
+                    && !is_it(own)
+                {
+                    self.stack.cut(self.stack.frames.len() - 1);
+                }
+            }
+            Pointer::Added => {
+                self.stack.is_loose = true;
+                self.settle(to);
+            }
+            Pointer::Loaded => {
+                let is_known =
+                    self.back_to_caller(to) || !self.is_new(to) && self.back_to_function(to);
+                // Else a coroutine's first step. The kernel's own are threads.
+                if !is_known && to.privilege == 0 {
+                    self.code.entries.insert((to.space, to.pc));
+                    self.park();
+                }
+            }
+        }
+    }
+
+    /// The instruction was never executed before.
+    fn is_new(&self, inst: &InstFacts) -> bool {
+        self.latest.get(inst.id.0).is_none_or(|latest| *latest == 0)
+    }
+
+    /// To the frame in which the call before this address was last made (`longjmp`).
+    fn back_to_caller(&mut self, to: &InstFacts) -> bool {
+        let call = self.code.calls.get(&(to.space, to.pc));
+        let latest = call.and_then(|inst| self.latest.get(inst.0));
+        let Some(context) = latest.and_then(|latest| latest.checked_sub(1)) else {
+            return false;
+        };
+        let context = ContextId(context);
+        if let Some(at) = self.stack.nearest(|frame| frame.context == context) {
+            self.stack.cut(at + 1);
+            return true;
+        }
+        let is_bottom = context == self.stack.root && to.privilege == 0;
+        if is_bottom {
+            self.stack.cut(0);
+        }
+        is_bottom
+    }
+
+    /// To the nearest frame of the function that an address is in.
+    fn back_to_function(&mut self, to: &InstFacts) -> bool {
+        let Some(entry) = self.code.function((to.space, to.pc)) else {
+            return false;
+        };
+        let found = self.stack.nearest(|frame| frame.entry == entry);
+        if let Some(at) = found {
+            self.stack.cut(at + 1);
+        }
+        found.is_some()
+    }
+
+    /// Takes away what is gone, if the function that is jumped to has a frame.
+    pub(super) fn settle(&mut self, to: &InstFacts) {
+        self.back_to_function(to);
+    }
+
+    /// Goes on with the stack that was parked in a call before this address.
+    fn resume(&mut self, to: &InstFacts) -> bool {
+        let process = self.contexts.get(self.stack.root).process;
+        let Some(parked) = self.parked.get_mut(&process) else {
+            return false;
+        };
+        if to.privilege != 0 {
+            return false;
+        }
+        let waits = |frame: &Frame| frame.way == Way::Return(to.pc);
+        let found = parked.iter().enumerate().find_map(|(number, frames)| {
+            let top = frames.len().saturating_sub(PARKED_DEPTH);
+            let at = top + frames[top..].iter().rposition(waits)?;
+            Some((number, at))
+        });
+        let Some((number, at)) = found else {
+            return false;
+        };
+        let mut frames = parked.remove(number);
+        frames.truncate(at);
+        let is_own = { frames.first() }
+            .is_none_or(|frame| self.contexts.get(frame.context).thread == self.thread);
+        if !is_own {
+            frames = self.rebased(frames);
+        }
+        self.park();
+        self.stack.frames = frames;
+        true
+    }
+
+    /// Leaves the stack for another one of the program's.
+    fn park(&mut self) {
+        let process = self.contexts.get(self.stack.root).process;
+        let frames = std::mem::take(&mut self.stack.frames);
+        self.stack.is_loose = false;
+        if frames.is_empty() {
+            return;
+        }
+        let parked = self.parked.entry(process).or_default();
+        parked.push(frames);
+        let total: usize = parked.iter().map(Vec::len).sum();
+        if parked.len() > MAX_PARKED || total > MAX_PARKED_FRAMES {
+            parked.remove(0);
+        }
+    }
+
+    /// A return from the innermost trap to the instruction `to`. What was never entered by one (a new thread) has no frames
+    /// below.
+    pub(super) fn leave_trap(&mut self, machine: bool, to: &InstFacts) {
+        let is_user = to.privilege == 0;
+        let resumed = self.stack.resumed;
+        self.stack.resumed &= !is_user;
+        let Some((trap, at)) = self.stack.innermost_trap() else {
+            return self.stack.cut(0);
+        };
+        if at.goes_on_at(to.pc) {
+            self.stack.cut(trap);
+        } else if machine && to.privilege == 1 {
+            // The firmware hands it on to the kernel.
+            self.stack.cut(trap + 1);
+        } else if !is_user || at.privilege != 0 {
+            self.stack.cut(trap);
+        } else {
+            self.stack.cut(trap + 1);
+            self.redirected(trap, at, resumed, to);
+        }
+    }
+
+    /// The kernel returns to another place of the program than it was entered from.
+    fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &InstFacts) {
+        let goes_on = |frame: &Frame| matches!(frame.way, Way::Signal(at) if at.goes_on_at(to.pc));
+        if let Some(handled) = self.stack.frames.iter().rposition(goes_on) {
+            return self.stack.cut(handled);
+        }
+        let place = (to.space, to.pc);
+        if resumed && !self.is_new(to) && !self.code.handlers.contains(&place) {
+            // It ran on another hart meanwhile.
+            self.stack.cut(trap);
+            if !self.back_to_function(to) {
+                self.stack.cut(0);
+            }
+            return;
+        }
+        self.code.handlers.insert(place);
+        self.code.entries.insert(place);
+        let frame = &mut self.stack.frames[trap];
+        (frame.way, frame.entry) = (Way::Signal(at), to.pc);
+    }
+}

@@ -1,0 +1,122 @@
+//! What an instruction does to the stack, told by its encoding.
+
+use commit_trace::{InstFacts, InstId};
+
+/// What an instruction does to the stack, once it is known what comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Step {
+    #[default]
+    None,
+    Call {
+        inst: InstId,
+        back: u64,
+    },
+    Return,
+    /// To an address in a register that is no link register.
+    Jump {
+        from: u64,
+    },
+    Trap {
+        inst: InstId,
+        at: Trapped,
+    },
+    TrapReturn {
+        machine: bool,
+    },
+}
+
+/// An instruction that trapped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Trapped {
+    pub pc: u64,
+    pub len: u8,
+    pub privilege: u8,
+}
+
+impl Trapped {
+    pub fn of(facts: &InstFacts) -> Self {
+        Self {
+            pc: facts.pc,
+            len: facts.len,
+            privilege: facts.privilege,
+        }
+    }
+
+    /// True if execution goes on at `pc`: with the instruction, or after it.
+    pub fn goes_on_at(self, pc: u64) -> bool {
+        pc == self.pc || pc == self.pc.wrapping_add(u64::from(self.len))
+    }
+}
+
+impl Step {
+    /// Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1, table 3).
+    pub fn of(facts: &InstFacts) -> Self {
+        let link = |register: u32| matches!(register & 31, 1 | 5);
+        let raw = facts.raw;
+        let call = Self::Call {
+            inst: facts.id,
+            back: facts.pc.wrapping_add(u64::from(facts.len)),
+        };
+        let jump = Self::Jump { from: facts.pc };
+        if facts.len == 2 {
+            let is_jump = raw & 0xe07f == 0x8002 && raw >> 7 & 31 != 0;
+            return match raw >> 12 & 1 {
+                1 if is_jump => call,
+                0 if is_jump && link(raw >> 7) => Self::Return,
+                0 if is_jump => jump,
+                _ => Self::None,
+            };
+        }
+        match raw & 0x7f {
+            0x6f | 0x67 if link(raw >> 7) => call,
+            0x67 if link(raw >> 15) => Self::Return,
+            0x67 => jump,
+            // `sret` and `mret`.
+            0x73 if raw == 0x1020_0073 => Self::TrapReturn { machine: false },
+            0x73 if raw == 0x3020_0073 => Self::TrapReturn { machine: true },
+            _ => Self::None,
+        }
+    }
+}
+
+/// How the stack pointer was written since the last call, return or trap, by what says most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pointer {
+    /// Not, or by a distance that the code knows.
+    #[default]
+    Kept,
+    /// A register was added to it.
+    Added,
+    /// It was loaded from memory or copied from another register.
+    Loaded,
+}
+
+impl Pointer {
+    /// Once this instruction was executed, too.
+    pub fn after(self, facts: &InstFacts) -> Self {
+        const SP: u32 = 2;
+        const FP: u32 = 8;
+        let raw = facts.raw;
+        let (rd, rs1) = (raw >> 7 & 31, raw >> 15 & 31);
+        if rd != SP {
+            return self;
+        }
+        let written = match (facts.len, raw & 0x7f, raw >> 12 & 7) {
+            // `c.mv` and `c.add` (of a register that is not 0), `c.ldsp`.
+            (2, _, _) if raw & 3 == 2 && raw >> 13 == 4 && raw >> 2 & 31 != 0 => {
+                match (raw >> 12 & 1, raw >> 2 & 31) {
+                    (0, FP) => Self::Kept,
+                    (0, _) => Self::Loaded,
+                    _ => Self::Added,
+                }
+            }
+            (2, _, _) if raw & 3 == 2 && raw >> 13 == 3 => Self::Loaded,
+            // `addi`: of itself and of the frame pointer, and copies.
+            (4, 0x13, 0) if rs1 != SP && rs1 != FP => Self::Loaded,
+            (4, 0x33, 0) if rs1 == SP || raw >> 20 & 31 == SP => Self::Added,
+            (4, 0x03, 3) => Self::Loaded,
+            _ => Self::Kept,
+        };
+        self.max(written)
+    }
+}

@@ -1,0 +1,68 @@
+//! The Oracle's parts in the threads that filters name.
+
+use std::collections::BTreeMap;
+
+use commit_trace::Span;
+
+use crate::block::Block;
+use crate::oracle::Oracle;
+use crate::{Filter, ProcessId, ThreadPart};
+
+/// A part for each name: nothing, unless a filter asks for it.
+#[derive(Default)]
+pub(super) struct Parts(Vec<Part>);
+
+struct Part {
+    name: String,
+    is_open: bool,
+    oracle: Oracle,
+}
+
+impl Parts {
+    pub fn new<'a>(filters: impl Iterator<Item = &'a Filter>) -> Self {
+        let names = filters.filter_map(|filter| filter.thread.clone());
+        let names: std::collections::BTreeSet<String> = names.collect();
+        let part = |name| Part {
+            name,
+            is_open: false,
+            oracle: Oracle::new(),
+        };
+        Self(names.into_iter().map(part).collect())
+    }
+
+    /// A thread of this name runs from here on.
+    pub fn select(&mut self, thread: &str, process: ProcessId, marked: bool) {
+        for part in &mut self.0 {
+            part.is_open = part.name == thread;
+            if part.is_open {
+                part.oracle.select(process, marked);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn span(&mut self, span: &Span<'_>) {
+        for part in self.0.iter_mut().filter(|part| part.is_open) {
+            part.oracle.span(span);
+        }
+    }
+
+    #[inline(always)]
+    pub fn block(&mut self, block: &Block<'_>) {
+        for part in self.0.iter_mut().filter(|part| part.is_open) {
+            part.oracle.block(block, |_| ());
+        }
+    }
+
+    pub fn finish(self) -> BTreeMap<String, ThreadPart> {
+        let finished = |part: Part| {
+            let charged = part.oracle.finish();
+            let part_of = ThreadPart {
+                whole: charged.profile,
+                marked: charged.marked,
+            };
+            (part.name, part_of)
+        };
+        self.0.into_iter().map(finished).collect()
+    }
+}
