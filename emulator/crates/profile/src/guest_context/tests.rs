@@ -150,7 +150,7 @@ fn threads_keep_their_names_and_a_number_that_is_used_again_is_another_one() {
     context.record(9, 2, &task(5, 5, "server"));
     context.record(10, 1, &task(5, 5, "server"));
     let last = &context.threads()[context.thread().0 as usize];
-    assert_eq!((last.process, last.first_cycle), (context.current(), 10));
+    assert_eq!((last.process, last.first_cycle), (context.current(), 9));
 }
 
 #[test]

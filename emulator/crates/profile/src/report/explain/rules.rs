@@ -131,6 +131,7 @@ impl<'a> Way<'a> {
             ["columns", ..] => self.column(last),
             ["processes", _, ..] => self.process(),
             ["functions" | "instructions", ..] => self.row(),
+            ["threads", _, ref field @ ..] => self.thread(field),
             ["modules", _, _] => rule(
                 "Share of all cycles, by the Oracle, at addresses of this file.",
                 "cycles of the instructions in the file / cycles of all instructions",
@@ -152,6 +153,33 @@ impl<'a> Way<'a> {
                 "A number of a part of the report that has no rule here.",
                 "not known",
                 "profile/src/report/explain/rules.rs would have it",
+                "none",
+            ),
+        }
+    }
+
+    fn thread(&self, field: &[&str]) -> Rule {
+        let source =
+            "profile/src/report/threads.rs, from the profiled cycles between the guest's switches";
+        match field {
+            ["process"] => self.index(),
+            ["share"] => rule(
+                "Share of all cycles in which threads of this name ran in this process.",
+                "cycles of the threads / (cycles - idle)",
+                source,
+                "none",
+            )
+            .from("cycles of the threads", self.own(2, "cycles")),
+            ["cycles"] => rule(
+                "Profiled cycles in which threads of this name ran in this process, kernel code included.",
+                "sum over the threads",
+                source,
+                "none",
+            ),
+            _ => rule(
+                "How many threads of the process had this name, or the kernel's number of one of them.",
+                "counted, or as the guest says",
+                source,
                 "none",
             ),
         }
