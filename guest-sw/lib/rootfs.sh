@@ -14,6 +14,7 @@ build_rootfs() {
         echo "dir /$name 0755 0 0" >> spec
     done < "$here/rootfs/directories"
     echo "dir /tmp 1777 0 0" >> spec
+    echo "dir /var/tmp 1777 0 0" >> spec
     # The kernel opens /dev/console before /init has mounted anything.
     echo "nod /dev/console 0600 0 0 c 5 1" >> spec
     echo "nod /dev/null 0666 0 0 c 1 3" >> spec
@@ -24,6 +25,8 @@ build_rootfs() {
     echo "slink /lib usr/lib 0777 0 0" >> spec
     # The name servers that the kernel's own DHCP client was told.
     echo "slink /etc/resolv.conf /proc/net/pnp 0777 0 0" >> spec
+    echo "slink /etc/mtab /proc/self/mounts 0777 0 0" >> spec
+    echo "slink /var/run /run 0777 0 0" >> spec
 
     cp "$sysroot/usr/bin/busybox" debug/usr/bin/busybox
     add_file usr/bin/busybox debug/usr/bin/busybox 0755
@@ -54,7 +57,7 @@ build_rootfs() {
     done < <(needed_libraries "$sysroot" debug/usr/bin/*)
     echo "slink /usr/lib/ld-linux-riscv64-lp64d.so.1 riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1 0777 0 0" >> spec
 
-    for name in passwd group profile; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
+    for name in passwd group profile hosts nsswitch.conf; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
     add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
     add_file init "$here/rootfs/init" 0755
 
