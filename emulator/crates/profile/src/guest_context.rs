@@ -95,6 +95,11 @@ impl GuestContext {
         self.threads[self.thread.0 as usize].cycles += cycles;
     }
 
+    /// No thread has had any cycles yet.
+    pub(crate) fn forget_cycles(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.cycles = 0);
+    }
+
     /// The task that the last record announced.
     pub(crate) fn take_forked(&mut self) -> Option<Forked> {
         self.forked.take()

@@ -66,7 +66,9 @@ impl Elf {
         let in_ram = |h: &ProgramHeader| ram.contains(h.p_paddr, h.p_memsz);
         let lowest = loads.iter().map(|h| h.p_paddr).min().unwrap_or(0);
         // A kernel linked for its own virtual addresses says where its parts are to each other: Linux' vmlinux.
-        let high = loads.iter().all(|h| h.p_vaddr >> 63 != 0);
+        let high = loads
+            .iter()
+            .all(|h| h.p_vaddr >> 63 != 0 && h.p_paddr.checked_add(h.p_memsz).is_some());
         let movable = (header.e_type == header::ET_DYN || high) && !loads.iter().all(in_ram);
         let bias = if movable {
             base.wrapping_sub(lowest)

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::details::Details;
+use super::parts::Parts;
 use crate::calls::ContextTally;
 use crate::oracle::Oracle;
 use crate::view::View;
@@ -63,6 +64,9 @@ impl Run {
         self.profiling = true;
         self.beginnings = self.beginnings.saturating_add(1);
         (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
+        self.counted = 0;
+        self.context.forget_cycles();
+        self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();
         if let Some(width) = self.asked.width {
             self.oracle.count_commits();
