@@ -173,13 +173,11 @@ fn equal_runs_take_equal_cycles() {
 fn numbers_of_harts_that_cannot_be_are_refused() {
     let dir = scratch("harts-refused");
     let elf = assemble(&dir, "program", &program(1, "nop"));
-    let cases: [(&[&str], &str); 3] = [
-        (&["--harts", "0"], "1 to 8"),
-        (&["--harts", "9"], "1 to 8"),
-        (&["--harts", "2", "--gdb", "0"], "1 with --gdb"),
-    ];
-    for (args, expected) in cases {
-        let out = tipsim().arg("exec").arg(&elf).args(args).output().unwrap();
-        assert_error(&out, 2, &["--harts", expected]);
+    for harts in ["0", "9"] {
+        let out = { tipsim().arg("exec").arg(&elf) }
+            .args(["--harts", harts])
+            .output()
+            .unwrap();
+        assert_error(&out, 2, &["--harts", "1 to 8"]);
     }
 }
