@@ -174,10 +174,9 @@ fn numbers_of_harts_that_cannot_be_are_refused() {
     let dir = scratch("harts-refused");
     let elf = assemble(&dir, "program", &program(1, "nop"));
     for harts in ["0", "9"] {
-        let out = { tipsim().arg("exec").arg(&elf) }
-            .args(["--harts", harts])
-            .output()
-            .unwrap();
+        let mut exec = tipsim();
+        exec.arg("exec").arg(&elf).args(["--harts", harts]);
+        let out = exec.output().unwrap();
         assert_error(&out, 2, &["--harts", "1 to 8"]);
     }
 }

@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(text(Inst::Add(-5)), "addi a0,a0,-5");
         assert_eq!(text(Inst::Xor(7)), "xori a0,a0,7");
         assert_eq!(text(Inst::Shift(3)), "slli a0,a0,0x3");
-        assert_eq!(text(Inst::Two(9, -9)), "c.addi a0,9");
+        assert_eq!(text(Inst::Two(9, -9)), "addi a0,a0,9");
         assert_eq!(Inst::Two(9, -4).apply(1), 6);
     }
 }
