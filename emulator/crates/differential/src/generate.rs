@@ -74,8 +74,8 @@ enum Item {
 }
 
 impl Program {
-    /// The program of a seed, for machines that have these extensions.
-    pub fn new(seed: u64, blocks: usize, extensions: Extensions) -> Self {
+    /// The program of a seed, for machines that have these extensions. `clear_bits`: some entries have a clear A or D bit.
+    pub fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
         let mut generator = Generator {
             random: Rng::with_seed(seed),
             ops: ops(extensions),
@@ -94,7 +94,7 @@ impl Program {
             image: vec![0; (at + 64 - TABLES) as usize],
             blocks: all,
         };
-        program.tables();
+        program.tables(clear_bits);
         for word in 0..DATA_PAGES * 512 {
             let value = generator.value();
             program.poke(DATA + 8 * word, value);
@@ -111,7 +111,7 @@ impl Program {
 
     /// Two copies of memory: the supervisor's where it is, the user's with [`USER`] set. Code and tables in
     /// pages of 2 MiB, data in pages with all kinds of entries.
-    fn tables(&mut self) {
+    fn tables(&mut self, clear_bits: bool) {
         let page = |address: u64| address >> 12 << 10;
         let [root, tables] = [TABLES, TABLES + 0x1000];
         self.poke(SV48_ROOT, page(root) | 1);
@@ -137,9 +137,9 @@ impl Program {
                     37 => plain ^ 1 << 4,
                     39 => plain | 1 << 5,
                     40 => plain | 1 << 61,
-                    41 => plain & !(1 << 6),
-                    42 => plain & !(1 << 7),
-                    43 => plain & !(3 << 6),
+                    41 if clear_bits => plain & !(1 << 6),
+                    42 if clear_bits => plain & !(1 << 7),
+                    43 if clear_bits => plain & !(3 << 6),
                     48.. => page(DATA + (56 << 12)) | 0xc7 | user | 1 << 63,
                     _ => plain,
                 };

@@ -115,7 +115,12 @@ fn main() -> anyhow::Result<()> {
 
 /// Runs one program everywhere; the instructions in its blocks, or what differs.
 fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
-    let mut program = Program::new(seed, args.blocks, machines.extensions);
+    let mut program = Program::new(
+        seed,
+        args.blocks,
+        machines.extensions,
+        machines.faults_on_clear_bits,
+    );
     let context = || format!("seed {seed}");
     let reference = { machines }
         .qemu(&mut program, args.runs)
