@@ -140,6 +140,10 @@ const COMMAND: &str = "\
     perf script -i /tmp/d -F ip,sym > dwarf-script 2>&1
     perf record -q -e cycles:u -c 10007 -g -o /tmp/f ./callback
     perf script -i /tmp/f -F ip,sym > frames 2>&1
+    perf record -q -e cycles:k -c 20011 -o /tmp/k dd if=/dev/zero of=/dev/null bs=1 count=20000 2> /dev/null
+    perf annotate -i /tmp/k --stdio vfs_read > kernel 2>&1; echo status $? >> kernel
+    perf stat -o system dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; perf stat -o user ./profiled
+    perf top --stdio -d 1 < /dev/null > top 2>&1 & sleep 3; kill $!; wait
     perf stat -M nosuch true > metric 2>&1; echo status $? >> metric
     for command in trace sched lock kmem; do perf $command record true; done > tracing 2>&1
     perf report -i /tmp/p --stdio | head -n 1 > closed; echo over >> closed";
@@ -315,4 +319,35 @@ fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
         text("tracing")
     );
     assert!(text("closed").ends_with("over\n"), "{}", text("closed"));
+}
+
+/// Without an image of the kernel, by `/proc/kcore`.
+#[test]
+fn perf_annotates_the_kernel() {
+    let text = text("kernel");
+    assert!(text.contains("<vfs_read>:"), "{text}");
+    assert!(text.ends_with("status 0\n"), "{text}");
+}
+
+#[test]
+fn cpu_time_is_split_into_user_and_system() {
+    let seconds = |name: &str, mode: &str| -> f64 {
+        let text = text(name);
+        let line = text
+            .lines()
+            .find(|line| line.ends_with(mode))
+            .unwrap_or_else(|| panic!("no {mode} in {text}"));
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let (user, system) = (seconds("system", " user"), seconds("system", " sys"));
+    assert!(system > 0.005 && user * 4.0 < system, "{user} {system}");
+    let (user, system) = (seconds("user", " user"), seconds("user", " sys"));
+    assert!(user > 0.002 && system * 4.0 < user, "{user} {system}");
+}
+
+#[test]
+fn perf_top_without_a_terminal_shows_its_tables_and_no_menus() {
+    let text = text("top");
+    assert!(text.contains("PerfTop:"), "{text}");
+    assert!(!text.contains("Mapped keys"), "{text}");
 }
