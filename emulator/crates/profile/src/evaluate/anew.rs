@@ -58,6 +58,7 @@ impl Run {
         if !self.only_marked {
             if self.by_mark {
                 self.marked_before = Some(self.oracle.clone().finish().marked);
+                self.parts.begin_anew();
             }
             return;
         }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use commit_trace::Span;
 
+use super::anew::since;
 use crate::block::Block;
 use crate::oracle::Oracle;
-use crate::{Filter, ProcessId, ThreadPart};
+use crate::{Filter, ProcessId, Profile, ThreadPart};
 
 /// A part for each name: nothing, unless a filter asks for it.
 #[derive(Default)]
@@ -16,6 +17,8 @@ struct Part {
     name: String,
     is_open: bool,
     oracle: Oracle,
+    /// What was marked before the region began anew.
+    marked_before: Option<Profile>,
 }
 
 impl Parts {
@@ -26,6 +29,7 @@ impl Parts {
             name,
             is_open: false,
             oracle: Oracle::new(),
+            marked_before: None,
         };
         Self(names.into_iter().map(part).collect())
     }
@@ -37,6 +41,13 @@ impl Parts {
             if part.is_open {
                 part.oracle.select(process, marked);
             }
+        }
+    }
+
+    /// What was marked so far is no part of the region.
+    pub fn begin_anew(&mut self) {
+        for part in &mut self.0 {
+            part.marked_before = Some(part.oracle.clone().finish().marked);
         }
     }
 
@@ -59,7 +70,7 @@ impl Parts {
             let charged = part.oracle.finish();
             let part_of = ThreadPart {
                 whole: charged.profile,
-                marked: charged.marked,
+                marked: since(charged.marked, part.marked_before),
             };
             (part.name, part_of)
         };
