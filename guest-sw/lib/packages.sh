@@ -11,7 +11,7 @@ host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make fle
 # What perf is built against; with all they depend on these are the sysroot, and the guest's libraries come from it.
 sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libtraceevent-dev
     libslang2-dev busybox-static"
-plain_packages="$kernel_package opensbi libc6-dbg"
+plain_packages="$kernel_package opensbi ncurses-base libc6-dbg"
 
 host_packages() {
     local package missing=""
