@@ -62,7 +62,7 @@ static int riscv_operand(char letter, unsigned int w, char *buf, size_t size)
 static int riscv_disasm(unsigned int w, char mnemonic[16], char operands[64])
 {
 	static const char order[4][6] = { "", ".rl", ".aq", ".aqrl" };
-	const struct riscv_insn *insn = riscv_insns, *end = insn + sizeof(riscv_insns) / sizeof(*insn);
+	const struct riscv_row *insn = riscv_rows, *end = insn + sizeof(riscv_rows) / sizeof(*insn);
 	const char *letter;
 	char *at = operands;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Generated from the instruction table of the crate isa: BLESS=1 cargo test -p isa --test c_table */
-static const struct riscv_insn {
+static const struct riscv_row {
 	unsigned int mask, value;
 	const char *mnemonic, *operands;
-} riscv_insns[] = {
+} riscv_rows[] = {
 	{ 0xfff0707f, 0x0800003b, "zext.w", "ds" },
 	{ 0xfe00707f, 0x24000053, "fmv.h", "=DS" },
 	{ 0xfe00707f, 0x24001053, "fneg.h", "=DS" },

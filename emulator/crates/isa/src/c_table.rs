@@ -31,7 +31,7 @@ const ALIASES: [(&str, u32, u32, &str); 4] = [
     ("fabs.h", 0xfe00_707f, 0x2400_2053, "=DS"),
 ];
 
-/// The header `riscv-insns.h`: `riscv_insns` has a row (mask, value, mnemonic, one letter for each operand) for each
+/// The header `riscv-insns.h`: `riscv_rows` has a row (mask, value, mnemonic, one letter for each operand) for each
 /// instruction of an [`Extension`](crate::Extension), `riscv_fli` the constants of `fli`.
 ///
 /// ```
@@ -41,10 +41,10 @@ pub fn c_table() -> String {
     let mut text = String::from(
         "/* SPDX-License-Identifier: MIT OR Apache-2.0 */\n\
          /* Generated from the instruction table of the crate isa: BLESS=1 cargo test -p isa --test c_table */\n\
-         static const struct riscv_insn {\n\
+         static const struct riscv_row {\n\
          \tunsigned int mask, value;\n\
          \tconst char *mnemonic, *operands;\n\
-         } riscv_insns[] = {\n",
+         } riscv_rows[] = {\n",
     );
     let mut row = |mask, value, mnemonic: &str, operands: &str| {
         writeln!(
