@@ -14,12 +14,12 @@ build_perf() {
     PKG_CONFIG_SYSROOT_DIR=$sysroot \
     make -C "$tree/tools/perf" O="$PWD/out" ARCH=riscv CROSS_COMPILE=$triplet- -j "$jobs" WERROR=0 V=0 \
         EXTRA_CFLAGS="-O2 -g -fno-omit-frame-pointer $flags $link -ffile-prefix-map=$tree=/kernel" LDFLAGS="$link" JEVENTS_ARCH=riscv \
-        NO_LIBPERL=1 NO_LIBPYTHON=1 NO_LIBBPF=1 BUILD_BPF_SKEL=0 NO_LIBAUDIT=1 \
+        NO_LIBPERL=1 NO_LIBPYTHON=1 NO_LIBTRACEEVENT=1 NO_LIBBPF=1 BUILD_BPF_SKEL=0 NO_LIBAUDIT=1 \
         NO_LIBNUMA=1 NO_LIBCRYPTO=1 NO_LIBBABELTRACE=1 NO_LIBUNWIND=1 NO_GTK2=1 NO_DEMANGLE=1 NO_JVMTI=1 \
         NO_LIBPFM4=1 NO_LIBLZMA=1 NO_LZMA=1 NO_SDT=1 LIBIBERTY_DEMANGLE=1
     # A library that is not found is left out without a word.
     local want
-    for want in libelf.so.1 libdw.so.1 libz.so.1 libzstd.so.1 libcapstone.so.5 libtraceevent.so.1; do
+    for want in libelf.so.1 libdw.so.1 libz.so.1 libzstd.so.1 libcapstone.so.5; do
         $triplet-readelf -d out/perf | grep -qF "[$want]" || { echo "perf was built without $want"; return 1; }
     done
     # Not with -q: nm would end by SIGPIPE, which counts.

@@ -60,8 +60,6 @@ int main(void)
 	umask(0);
 	mount_at("proc", "/proc", safe | MS_NOEXEC, NULL);
 	mount_at("sysfs", "/sys", safe | MS_NOEXEC, NULL);
-	if (!access("/sys/kernel/tracing", F_OK))
-		mount_at("tracefs", "/sys/kernel/tracing", safe | MS_NOEXEC, NULL);
 	mount_at("devtmpfs", "/dev", MS_NOSUID, "mode=0755");
 	mount_at("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=0620,ptmxmode=0666");
 	mount_at("tmpfs", "/dev/shm", safe, "mode=1777");
