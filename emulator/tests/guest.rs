@@ -163,6 +163,7 @@ const COMMAND: &str = "\
     perf top --stdio -d 1 < /dev/null > top 2>&1 & sleep 3; kill $!; wait
     perf stat -M nosuch true > metric 2>&1; echo status $? >> metric
     for command in trace sched lock kmem; do perf $command record true; done > tracing 2>&1
+    perf probe -a vfs_read >> tracing 2>&1; perf ftrace true >> tracing 2>&1
     perf report -i /tmp/p --stdio | head -n 1 > closed; echo over >> closed";
 
 fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) {
@@ -334,12 +335,16 @@ fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
         "{}",
         text("metric")
     );
-    assert_eq!(
-        text("tracing").matches("needs tracepoints").count(),
-        4,
-        "{}",
-        text("tracing")
-    );
+    let tracing = text("tracing");
+    let missing =
+        "this perf was built without libtraceevent, and this kernel has none (CONFIG_FTRACE)";
+    assert_eq!(tracing.matches(missing).count(), 4, "{tracing}");
+    for line in [
+        "This kernel has no tracing: probes need one",
+        "ftrace is not supported",
+    ] {
+        assert!(tracing.contains(line), "no {line:?} in {tracing}");
+    }
     assert!(text("closed").ends_with("over\n"), "{}", text("closed"));
 }
 
