@@ -14,7 +14,7 @@ use machine::{
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
-use tip_device::TipUnit;
+use tip_device::{Reg, TipUnit};
 use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
@@ -402,6 +402,14 @@ impl System {
     pub fn each(&self) -> impl Iterator<Item = (u64, u64)> {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         harts.map(|hart| (hart.instructions(), hart.cycle()))
+    }
+
+    /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
+    pub fn tip_frozen_cycles(&self) -> Vec<u64> {
+        let harts = self.each().zip(&self.tips);
+        harts
+            .map(|((_, now), tip)| tip.read(|unit| unit.read(Reg::Frozen, now)))
+            .collect()
     }
 
     /// Instructions that all harts retired since reset.
