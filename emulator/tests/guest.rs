@@ -60,6 +60,20 @@ int main(void) {
 }
 "#;
 
+/// An instruction of each of many extensions, and one that nobody knows, which is jumped over.
+const EXTENSIONS: &str = r#"
+__attribute__((noinline)) static void extensions(long n, long *p) {
+    while (n--) {
+        register long *at __asm__("a5") = p;
+        __asm__ volatile(
+            "j 1f\n .4byte 0x0000100b\n 1:\n"
+            ".4byte 0x20c5a533, 0x6b855513, 0x0eb55533, 0x2eb7a52f, 0x04c5f553, 0x00079507, 0xf0180553\n .2byte 0x9d61\n"
+            : : "r"(at) : "a0", "fa0", "memory");
+    }
+}
+int main(void) { long n = 0; extensions(200000, &n); return 0; }
+"#;
+
 /// What the C library and programs want of `/dev`, `/tmp` and the kernel; prints what is not there.
 const WANTED: &str = r#"
 #define _GNU_SOURCE
@@ -144,9 +158,12 @@ const COMMAND: &str = "\
     perf record -q -e cycles:k -c 20011 -o /tmp/k dd if=/dev/zero of=/dev/null bs=1 count=20000 2> /dev/null
     perf annotate -i /tmp/k --stdio vfs_read > kernel 2>&1; echo status $? >> kernel
     perf stat -o system dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; perf stat -o user ./profiled
+    perf record -q -e cycles -c 20011 -o /tmp/x ./extensions
+    perf annotate -i /tmp/x --stdio extensions > extended 2>&1; echo status $? >> extended
     perf top --stdio -d 1 < /dev/null > top 2>&1 & sleep 3; kill $!; wait
     perf stat -M nosuch true > metric 2>&1; echo status $? >> metric
     for command in trace sched lock kmem; do perf $command record true; done > tracing 2>&1
+    perf probe -a vfs_read >> tracing 2>&1; perf ftrace true >> tracing 2>&1
     perf report -i /tmp/p --stdio | head -n 1 > closed; echo over >> closed";
 
 fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) {
@@ -165,10 +182,11 @@ fn run() -> &'static Path {
         compile(&dir, "profiled", PROFILED, &["-fomit-frame-pointer"]);
         compile(&dir, "callback", CALLBACK, &["-fno-omit-frame-pointer"]);
         compile(&dir, "wanted", WANTED, &[]);
+        compile(&dir, "extensions", EXTENSIONS, &[]);
         let (spec, out) = (dir.join("spec.toml"), dir.join("out"));
         let text = format!(
             "guest.harts = 1\n[run]\nboot = \"functional\"\nregion = \"run\"\n\
-             command = '''{COMMAND}'''\nfiles = [\"profiled\", \"callback\", \"wanted\"]\n\
+             command = '''{COMMAND}'''\nfiles = [\"profiled\", \"callback\", \"wanted\", \"extensions\"]\n\
              [record]\ntrace = false\nprofilers = false\n"
         );
         std::fs::write(&spec, text).unwrap();
@@ -317,12 +335,16 @@ fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
         "{}",
         text("metric")
     );
-    assert_eq!(
-        text("tracing").matches("needs tracepoints").count(),
-        4,
-        "{}",
-        text("tracing")
-    );
+    let tracing = text("tracing");
+    let missing =
+        "this perf was built without libtraceevent, and this kernel has none (CONFIG_FTRACE)";
+    assert_eq!(tracing.matches(missing).count(), 4, "{tracing}");
+    for line in [
+        "This kernel has no tracing: probes need one",
+        "ftrace is not supported",
+    ] {
+        assert!(tracing.contains(line), "no {line:?} in {tracing}");
+    }
     assert!(text("closed").ends_with("over\n"), "{}", text("closed"));
 }
 
@@ -331,6 +353,28 @@ fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
 fn perf_annotates_the_kernel() {
     let text = text("kernel");
     assert!(text.contains("<vfs_read>:"), "{text}");
+    assert!(text.ends_with("status 0\n"), "{text}");
+}
+
+#[test]
+fn perf_annotate_knows_the_extensions_and_goes_on_behind_what_it_does_not_know() {
+    let text = text("extended");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    for line in [
+        ".insn 0x0b, 0x10, 0x00, 0x00",
+        "sh1add a0, a1, a2",
+        "rev8 a0, a0",
+        "czero.eqz a0, a0, a1",
+        "amocas.w.aqrl a0, a1, (a5)",
+        "fadd.h fa0, fa1, fa2",
+        "flh fa0, 0(a5)",
+        "fli.s fa0, 0x1p+0",
+        "zext.b a0",
+        "ret",
+    ] {
+        assert!(words.contains(line), "no {line:?} in {text}");
+    }
     assert!(text.ends_with("status 0\n"), "{text}");
 }
 
@@ -355,4 +399,92 @@ fn perf_top_without_a_terminal_shows_its_tables_and_no_menus() {
     let text = text("top");
     assert!(text.contains("PerfTop:"), "{text}");
     assert!(!text.contains("Mapped keys"), "{text}");
+}
+
+/// A guest's console: what it prints, and what is typed.
+struct Console {
+    guest: std::process::Child,
+    text: std::sync::mpsc::Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Console {
+    fn boot() -> Self {
+        let mut boot = tipsim();
+        boot.args(["boot", "--guest-dir"]).arg(guest());
+        let pipe = std::process::Stdio::piped;
+        let mut guest = boot.stdin(pipe()).stdout(pipe()).spawn().unwrap();
+        let mut stdout = guest.stdout.take().unwrap();
+        let (sender, text) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            while let Ok(count @ 1..) = std::io::Read::read(&mut stdout, &mut part) {
+                let _ = sender.send(part[..count].to_vec());
+            }
+        });
+        let seen = String::new();
+        Self { guest, text, seen }
+    }
+
+    fn send(&mut self, keys: &str) {
+        let stdin = self.guest.stdin.as_mut().unwrap();
+        std::io::Write::write_all(stdin, keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for `what`; gives all that came up to it.
+    fn expect(&mut self, what: &str) -> String {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        loop {
+            if let Some(at) = self.seen.find(what) {
+                let rest = self.seen.split_off(at + what.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            match self.text.recv_timeout(left) {
+                Ok(part) => self.seen.push_str(&String::from_utf8_lossy(&part)),
+                Err(_) => panic!("no {what:?} within a minute: {:?}", self.seen),
+            }
+        }
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        let _ = self.guest.kill();
+        let _ = self.guest.wait();
+    }
+}
+
+#[test]
+fn perf_has_its_text_interface_on_the_console() {
+    const SCREEN: &str = "\x1b[?1049h";
+    let mut console = Console::boot();
+    console.expect("~# ");
+    console.send("stty rows 30 cols 120; perf record -q -e cycles -c 5003 ls /usr/bin > /dev/null; perf report\n");
+    console.expect(SCREEN);
+    console.expect("Samples: ");
+    console.expect("Overhead");
+    // Enter opens the menu of a row.
+    console.send("\r");
+    console.expect("Annotate");
+    console.send("\x1b");
+    console.send("q");
+    console.expect("\x1b[?1049l");
+    console.expect("~# ");
+    // Printed, if it is asked for, if the terminal is a log, and if it is unknown.
+    for command in [
+        "perf report --stdio",
+        "TERM=dumb perf report",
+        "TERM=nosuch perf report",
+    ] {
+        console.send(&format!("{command} 2>&1\n"));
+        let printed = console.expect("~# ");
+        assert!(printed.contains("# Overhead"), "{command}: {printed}");
+        assert!(!printed.contains(SCREEN), "{command}: {printed}");
+    }
+    console.send("perf top\n");
+    console.expect(SCREEN);
+    console.expect("Samples: ");
+    console.send("q");
+    console.expect("~# ");
 }

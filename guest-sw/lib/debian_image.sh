@@ -1,6 +1,6 @@
 # A disk image with Debian. Sourced by guest-sw/debian-image. Uses: here, guest, lock, tipsim, builder.
 
-image_packages="linux-image-riscv64 initramfs-tools systemd-sysv udev iproute2 iputils-ping procps zstd"
+image_packages="linux-image-riscv64 linux-perf initramfs-tools systemd-sysv udev iproute2 iputils-ping procps zstd"
 image_size=2G
 
 # As find_packages, and what Debian requires of every system.

@@ -9,8 +9,9 @@ kernel_package=linux-source-6.12
 host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make flex bison bc python3 pkg-config
     xz-utils patch ca-certificates debian-archive-keyring"
 # What perf is built against; with all they depend on these are the sysroot, and the guest's libraries come from it.
-sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev busybox-static"
-plain_packages="$kernel_package opensbi libc6-dbg"
+sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libslang2-dev
+    busybox-static"
+plain_packages="$kernel_package opensbi ncurses-base libc6-dbg"
 
 host_packages() {
     local package missing=""

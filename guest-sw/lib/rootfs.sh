@@ -57,6 +57,14 @@ build_rootfs() {
     done < <(needed_libraries "$sysroot" debug/usr/bin/*)
     echo "slink /usr/lib/ld-linux-riscv64-lp64d.so.1 riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1 0777 0 0" >> spec
 
+    # Terminals that a console is likely to be.
+    unpack ncurses-base terminfo
+    for name in l/linux v/vt100 v/vt220 x/xterm x/xterm-256color; do
+        cp "terminfo/usr/share/terminfo/$name" "files/${name#*/}"
+        add_file "usr/share/terminfo/$name" "files/${name#*/}" 0644
+    done
+    rm -rf terminfo
+
     for name in passwd group profile hosts nsswitch.conf; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
     add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
     add_file init "$here/rootfs/init" 0755

@@ -22,7 +22,7 @@ kernel_tree() {
     local tree want patch
     tree=$guest/source/$(key "$(package_line "$kernel_package")")
     # shellcheck disable=SC2046
-    want=$(key $(all_patches) "$regs_header")
+    want=$(key $(all_patches) "$regs_header" "$here"/perf/*.h)
     if [ "$(cat "$tree/.patched" 2> /dev/null)" != "$want" ]; then
         rm -f "$tree/.patched"
         { [ -e "$tree/.unpacked" ] && take_patches_off "$tree"; } || unpack_tree "$tree" >&2
@@ -33,6 +33,7 @@ kernel_tree() {
             cp "$patch" "$tree/.applied/"
         done
         cp "$regs_header" "$tree/drivers/perf/tip_regs.h"
+        cp "$here"/perf/*.h "$tree/tools/perf/util/"
         echo "$want" > "$tree/.patched"
     fi
     echo "$tree"

@@ -76,7 +76,7 @@ fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
 }
 
 /// A constant of `fli` as C's `%a` writes it, but for those that depend on the format.
-fn constant(number: i32) -> String {
+pub(crate) fn constant(number: i32) -> String {
     let value = match FliConstant::numbered(number as u8) {
         FliConstant::Value(value) => value,
         FliConstant::MinPositive => return "min".into(),
@@ -95,12 +95,8 @@ fn constant(number: i32) -> String {
 
 /// The mode is left out if it is dynamic, and in exact conversions if it is the assembler's default.
 fn rounding_mode(inst: &DecodedInst) -> &'static str {
-    let exact = matches!(
-        inst.op,
-        Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH
-    );
     match inst.rounding_mode() {
-        0 if exact => "",
+        0 if is_exact(inst.op) => "",
         0 => "rne",
         1 => "rtz",
         2 => "rdn",
@@ -108,6 +104,14 @@ fn rounding_mode(inst: &DecodedInst) -> &'static str {
         4 => "rmm",
         _ => "",
     }
+}
+
+/// True for conversions that never round.
+pub(crate) fn is_exact(op: Op) -> bool {
+    matches!(
+        op,
+        Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH
+    )
 }
 
 fn fence_set(bits: u32) -> String {

@@ -15,6 +15,7 @@
 //! [`Extension`].
 
 mod alias;
+mod c_table;
 mod compressed;
 mod decode;
 mod disasm;
@@ -29,6 +30,7 @@ mod shared_cycle;
 mod table;
 mod trap;
 
+pub use c_table::c_table;
 pub use decode::decode;
 pub use disasm::disasm;
 pub use extension::{Extension, Extensions};
