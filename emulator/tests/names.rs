@@ -258,6 +258,27 @@ fn code_made_at_run_time_is_named_in_every_format() {
             json(&file);
         }
     }
+    // perf reads names from files; two functions were at one address, one after the other.
+    let file = run().join("perf-data");
+    let mut command = tipsim();
+    command
+        .args(["report", "--format", "perf-data", "--profiler", "oracle"])
+        .arg(run())
+        .arg("-o")
+        .arg(&file);
+    succeed(&mut command);
+    let mut perf = Command::new("perf");
+    perf.args(["script", "-F", "comm,period,sym", "-i"]);
+    let script = succeed(perf.arg(&file));
+    let cycles = |wanted: &str| -> u64 {
+        { script.lines() }
+            .filter(|line| line.trim_start().starts_with("jit") && line.ends_with(wanted))
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .sum()
+    };
+    for name in [NAME, "before", "after"] {
+        assert!(cycles(name) > 100_000, "{name}: {} cycles", cycles(name));
+    }
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn candidates<'data: 'file, 'file>(
             // code and data (RISC-V ELF psABI, "Mapping Symbol").
             if !is_function && kind != elf::STT_NOTYPE
                 || name.is_empty()
-                || name.starts_with(['$', '\u{1}'])
+                || !is_function && name.starts_with(['$', '\u{1}'])
                 || name.starts_with(".L")
             {
                 return None;
