@@ -22,6 +22,10 @@ use crate::system::{Engine, Setup, System, harts};
 /// Instructions between two looks for a debugger.
 const SLICE: u64 = 1_000_000;
 
+/// Instructions without a command to the host after which a program that asked for input, which was at its end, counts as
+/// waiting for it. One that only looks whether there is some goes on and writes, or asks again.
+const PATIENCE: u64 = 50_000_000;
+
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
@@ -55,9 +59,12 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
-    let exit = match args.gdb {
-        None => system.run(&mut engine, Limit::instructions(args.max_insts)),
-        Some(port) => debugged((port, args), &preset, &mut system, &mut engine)?,
+    let (exit, waits) = match args.gdb {
+        None => run(&mut system, &mut engine, args.max_insts),
+        Some(port) => {
+            let exit = debugged((port, args), &preset, &mut system, &mut engine)?;
+            (exit, false)
+        }
     };
     std::io::stdout().flush()?;
     if args.stats {
@@ -73,6 +80,11 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         }
         RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
             let pc = system.hart.pc();
+            if waits {
+                anyhow::bail!(
+                    "{name}: waits for console input, which is at its end: hart 0 is at pc {pc:#x}"
+                )
+            }
             let end = match symbols.tohost {
                 Some(_) => "",
                 None => "; it has no symbol `tohost`: it can end by semihosting or the test device",
@@ -101,6 +113,24 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
     }
     Ok(status)
+}
+
+/// Runs up to so many instructions, or until the program does nothing any more but wait for input that does not come (then
+/// true).
+fn run(system: &mut System, engine: &mut Engine, most: u64) -> (RunExit, bool) {
+    let mut left = most;
+    loop {
+        let before = system.board.bus.unanswered();
+        let slice = before.map_or(left, |_| left.min(PATIENCE));
+        let exit = system.run(engine, Limit::instructions(slice));
+        let silent = before.is_some() && before == system.board.bus.unanswered();
+        match exit {
+            // It has just asked for the first byte that it does not get.
+            RunExit::Mount => left = most.saturating_sub(system.instructions()),
+            RunExit::Limit if left > slice && !silent => left -= slice,
+            exit => return (exit, exit == RunExit::Limit && left > slice),
+        }
+    }
 }
 
 /// Puts the program into memory, gives it its host, and resets the harts to its entry point.

@@ -45,6 +45,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    heed_limits_of_files();
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("TIPSIM_LOG")
@@ -64,4 +65,11 @@ fn main() -> ExitCode {
     status
         .unwrap_or_else(|error| failure::report(&error))
         .into()
+}
+
+/// A write beyond a limit on the size of files (`ulimit -f`) shall fail, as on a full disk, instead of ending the program
+/// without a word.
+fn heed_limits_of_files() {
+    // SAFETY: the signal has no handler whose work this would undo, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

@@ -263,16 +263,33 @@ fn htif_console_input_reaches_the_program() {
             ("some words\n", Some(0))
         );
     }
-    let out = exec_with(&elf, b"some", &["--max-insts", "100000"]);
-    assert_eq!(
-        (stdout(&out).as_str(), out.status.code()),
-        ("some", Some(1))
-    );
-    let text = stderr(&out);
-    assert!(
-        text.contains("input is at its end") && text.contains("not done after"),
-        "{text}"
-    );
+    for (limit, end) in [
+        ("100000", "not done after"),
+        ("1000000000000", "waits for console input"),
+    ] {
+        let out = exec_with(&elf, b"some", &["--max-insts", limit]);
+        assert_eq!(
+            (stdout(&out).as_str(), out.status.code()),
+            ("some", Some(1))
+        );
+        let text = stderr(&out);
+        assert!(
+            text.contains("input is at its end") && text.contains(end),
+            "{text}"
+        );
+    }
+}
+
+/// A program that looks for input now and then, and asks for it again and again at its end, goes on with its own work.
+#[test]
+fn htif_console_input_that_is_polled_may_end() {
+    let dir = scratch("exec-polled");
+    let body = "la s0, tohost\n la s1, fromhost\n li s2, 12\n\
+                2: li t0, 1\n slli t0, t0, 56\n sd t0, 0(s0)\n ld a0, 0(s1)\n bnez a0, 9f\n\
+                li t1, 10000000\n 3: addi t1, t1, -1\n bnez t1, 3b\n addi s2, s2, -1\n bnez s2, 2b\n9: nop";
+    let elf = assemble(&dir, "polled", &htif(body));
+    let out = exec_with(&elf, b"", &["--harts", "2"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
 }
 
 #[test]
