@@ -40,6 +40,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         epoch: Epoch::Fixed.seconds(),
         share: None,
         net: None,
+        virtio_legacy: false,
         live: false,
     })?;
     let name = args.elf.display().to_string();

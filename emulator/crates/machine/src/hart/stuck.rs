@@ -4,6 +4,7 @@ use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
 use crate::Bus;
+use crate::mmu::{self, Access, Rights, pte};
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +125,37 @@ impl Hart {
     /// Why the run ends, once.
     pub(super) fn take_stuck(&mut self) -> Option<Stuck> {
         self.exceptions.found.take()
+    }
+
+    /// If nothing but clear bits of its page-table entry raised a page fault: their names. Hardware that writes them
+    /// (Svadu) would have gone on.
+    pub fn clear_page_bits(&self, bus: &Bus, taken: &TakenException) -> Option<&'static str> {
+        let access = match taken.trap.cause {
+            Exception::InstPageFault => Access::Fetch,
+            Exception::LoadPageFault => Access::Load,
+            Exception::StorePageFault => Access::Store,
+            _ => return None,
+        };
+        if self.csrs.satp.levels() == 0 {
+            return None;
+        }
+        let (va, read) = (taken.trap.tval, |pa| bus.ram.load(pa, 8));
+        let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read).ok()?;
+        let rights = Rights {
+            user: taken.privilege == Privilege::User,
+            sum: true,
+            mxr: true,
+        };
+        let (before, after) = (leaf.pte, mmu::accessed(leaf.pte, access));
+        let permitted = |entry| mmu::permits(entry, access, rights);
+        if permitted(before) || !permitted(after) {
+            return None;
+        }
+        Some(match after & !before {
+            pte::A => "A",
+            pte::D => "D",
+            _ => "A and D",
+        })
     }
 
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.
