@@ -158,6 +158,12 @@ impl Hart {
         })
     }
 
+    /// The next instruction is a jump to itself: nothing but an interrupt leads away from it.
+    pub fn jumps_to_itself(&self, bus: &mut Bus) -> bool {
+        // `j .`, compressed and not.
+        matches!(self.instruction(bus, self.pc(), self.privilege), Some(0xa001 | 0x6f))
+    }
+
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.
     pub fn raised_by(&self, bus: &mut Bus, taken: &TakenException) -> Option<u32> {
         match taken.trap.cause {
@@ -167,10 +173,13 @@ impl Hart {
             Exception::IllegalInst if taken.trap.tval != 0 => return Some(taken.trap.tval as u32),
             _ => {}
         }
+        self.instruction(bus, taken.pc, taken.privilege)
+    }
+
+    fn instruction(&self, bus: &mut Bus, pc: u64, privilege: Privilege) -> Option<u32> {
         let mut raw = 0;
         for half in 0..2 {
-            let va = taken.pc.wrapping_add(2 * half);
-            let pa = self.physical(bus, va, taken.privilege)?;
+            let pa = self.physical(bus, pc.wrapping_add(2 * half), privilege)?;
             raw |= (bus.ram.load(pa, 2)? as u32) << (16 * half);
             if raw & 3 != 3 {
                 break;
