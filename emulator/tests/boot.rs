@@ -212,5 +212,7 @@ fn virtio_devices_have_the_legacy_interface_on_request() {
     assert_eq!((stdout(&modern), stdout(&legacy)), ("2".into(), "1".into()));
     let told = "GuestPageSize of the legacy interface";
     assert!(stderr(&modern).contains(told), "{}", stderr(&modern));
+    // Colours are for terminals.
+    assert!(!stderr(&modern).contains('\x1b'), "{}", stderr(&modern));
     assert!(!stderr(&legacy).contains(told), "{}", stderr(&legacy));
 }
