@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use machine::{
     Elf, ElfSymbols, Exit, Htif, Image, Limit, Output, RAM_BASE, Ram, ResetState, RunExit,
-    signature,
+    nearest_symbol, signature,
 };
 
 use timing::Preset;
@@ -44,6 +44,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         epoch: Epoch::Fixed.seconds(),
         share: None,
         net: None,
+        virtio_legacy: false,
         live: false,
     })?;
     let name = args.elf.display().to_string();
@@ -54,6 +55,10 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
             Some((file, signature_range(&name, &symbols, ram)?))
         }
         None => None,
+    };
+    let image = Image {
+        name: &name,
+        bytes: &bytes,
     };
     system.stop_when_stuck(true);
 
@@ -74,23 +79,34 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         RunExit::Exit(Exit::Host(code)) => code,
         RunExit::Exit(Exit::PowerOff(code)) => code.into(),
         RunExit::Exit(Exit::Reset) => 0,
-        RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
+        RunExit::Idle => {
+            let place = place(image, system.hart.pc());
+            anyhow::bail!("{name}: sleeps in wfi and nothing can wake it: hart 0 is at {place}")
+        }
         RunExit::Stuck(stuck) => {
-            anyhow::bail!("{name}: {}", stuck::describe(&mut system, &stuck))
+            let place = place(image, stuck.first.pc);
+            anyhow::bail!(
+                "{name}: {}; that is {place}",
+                stuck::describe(&mut system, &stuck)
+            )
         }
         RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
-            let pc = system.hart.pc();
+            let place = place(image, system.hart.pc());
             if waits {
                 anyhow::bail!(
-                    "{name}: waits for console input, which is at its end: hart 0 is at pc {pc:#x}"
+                    "{name}: waits for console input, which is at its end: hart 0 is at {place}"
                 )
             }
+            let turn = match system.hart.jumps_to_itself(&mut system.board.bus) {
+                true => ", a jump to itself",
+                false => "",
+            };
             let end = match symbols.tohost {
                 Some(_) => "",
                 None => "; it has no symbol `tohost`: it can end by semihosting or the test device",
             };
             anyhow::bail!(
-                "{name}: not done after {} instructions: hart 0 is at pc {pc:#x}{end}",
+                "{name}: not done after {} instructions: hart 0 is at {place}{turn}{end}",
                 args.max_insts
             )
         }
@@ -206,6 +222,15 @@ fn statistics(system: &System, engine: &Engine, start: Instant) -> anyhow::Resul
         eprintln!("{}", serde_json::to_string(&stats)?);
     }
     Ok(())
+}
+
+/// An address, with what the file calls it.
+fn place(image: Image<'_>, pc: u64) -> String {
+    match nearest_symbol(image, pc) {
+        Some((name, 0)) => format!("pc {pc:#x}, {name}"),
+        Some((name, offset)) => format!("pc {pc:#x}, {name}+{offset:#x}"),
+        None => format!("pc {pc:#x}"),
+    }
 }
 
 /// Where the signature is: a program without one is better told so before it runs than after.

@@ -38,6 +38,7 @@ mod timed;
 mod tip_bus;
 mod trace_cmd;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -52,6 +53,8 @@ fn main() -> ExitCode {
                 .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
         )
         .with_writer(std::io::stderr)
+        // Colours are for terminals.
+        .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();
     let status = match Cli::parse().command {

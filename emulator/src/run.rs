@@ -184,6 +184,7 @@ fn simulate(
         epoch: plan.epoch,
         share: Some(share),
         net,
+        virtio_legacy: false,
         live: plan.spec.guest.net != Net::None,
     })?;
     let boot = Boot::start(plan, &mut system, &mut console)?;

@@ -59,6 +59,8 @@ pub struct Setup<'a> {
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
     pub net: Option<UserNet>,
+    /// All virtio devices have the legacy interface.
+    pub virtio_legacy: bool,
     /// Somebody outside waits for the guest, or the guest for them: its time does not run ahead of the host's.
     pub live: bool,
 }
@@ -178,6 +180,7 @@ impl System {
         let mut board = Board::new(setup.memory, setup.harts, clock, setup.epoch)
             .map_err(|e| BadInput(format!("memory: {e}")))?;
         board.add_uart(setup.console, setup.input)?;
+        board.virtio_legacy = setup.virtio_legacy;
         for (n, drive) in setup.drives.iter().enumerate() {
             let mode = if setup.write_drives {
                 DiskMode::Writable
@@ -391,6 +394,12 @@ impl System {
     pub fn raised_by(&mut self, hart: usize, taken: &TakenException) -> Option<u32> {
         let (hart, bus) = self.hart_and_bus(hart);
         hart.raised_by(bus, taken)
+    }
+
+    /// The bits of a page-table entry that raised a page fault by being clear, and nothing else did.
+    pub fn clear_page_bits(&mut self, hart: usize, taken: &TakenException) -> Option<&'static str> {
+        let (hart, bus) = self.hart_and_bus(hart);
+        hart.clear_page_bits(bus, taken)
     }
 
     /// Number of harts.

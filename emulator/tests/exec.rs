@@ -118,7 +118,18 @@ fn endless_program_ends_at_the_limit() {
     let dir = scratch("exec-limit");
     let elf = assemble(&dir, "endless", &htif("2: j 2b"));
     let out = exec(&elf, &["--max-insts", "1000"]);
-    assert_error(&out, 1, &["1000 instructions"]);
+    let says = [
+        "1000 instructions",
+        "pc 0x80000000, _start, a jump to itself",
+    ];
+    assert_error(&out, 1, &says);
+    let elf = assemble(
+        &dir,
+        "asleep",
+        &htif("nop\n.globl rest\nrest: nop\n2: wfi\n j 2b"),
+    );
+    let out = exec(&elf, PLAIN);
+    assert_error(&out, 1, &["nothing can wake it", ", rest+0x"]);
 }
 
 /// Runs `body` under the timing core and returns the cycles between two `csrr mcycle`, by exit
@@ -215,7 +226,11 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
     }
     let elf = dir.join("illegal.elf");
     let out = exec(&elf, &["--harts", "4"]);
-    assert_error(&out, 1, &["hart 0: illegal"]);
+    assert_error(
+        &out,
+        1,
+        &["hart 0: illegal", "that is pc 0x80000000, _start"],
+    );
 }
 
 /// A handler of machine mode may mend what the supervisor's handler begins with.
