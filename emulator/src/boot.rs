@@ -54,6 +54,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
             preset = header.core.clone();
         }
     }
+    crate::core_cmd::apply(&mut preset, &args.set)?;
     let memory = memory.map_err(|e| BadInput(format!("--memory: {e}")))?;
     host_memory::check("--memory", memory)?;
     let input = Input::default();
@@ -70,6 +71,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         epoch: args.clock.seconds(),
         share: args.share.as_deref(),
         net: net::of(args.net, &args.hostfwd)?,
+        virtio_legacy: args.virtio_legacy,
         live: true,
     })?;
     let mut engine = match saved {

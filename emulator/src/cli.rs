@@ -167,6 +167,12 @@ pub struct BootArgs {
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
     #[arg(long)]
     pub core: Option<String>,
+    /// Set one parameter of the core, e.g. `isa.svadu=true` (hardware sets the A and D bits of page tables).
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Virtio devices with the legacy interface (version 1), as QEMU's are by default, for guests that know no other.
+    #[arg(long)]
+    pub virtio_legacy: bool,
     /// What the guest's clock shows at reset: `fixed` (2026-01-01), `host` (the host's time), or a time such as
     /// 2026-06-30T12:00:00Z. It goes on in simulated time.
     #[arg(long, default_value_t, value_name = "TIME")]

@@ -8,6 +8,12 @@ use crate::failure::BadInput;
 /// Loads a preset and applies `KEY=VALUE` overrides.
 pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
     let mut preset = Preset::load(name).map_err(|e| BadInput(e.to_string()))?;
+    apply(&mut preset, set)?;
+    Ok(preset)
+}
+
+/// Applies `KEY=VALUE` overrides.
+pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     for assignment in set {
         let (key, value) = assignment.split_once('=').ok_or_else(|| {
             BadInput(format!(
@@ -20,7 +26,7 @@ pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
             .set(key, value)
             .map_err(|e| BadInput(e.to_string()))?;
     }
-    Ok(preset)
+    Ok(())
 }
 
 /// The `[core]` section of a spec.

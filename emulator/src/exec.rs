@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use machine::{
     Elf, ElfSymbols, Exit, Htif, Image, Limit, Output, RAM_BASE, Ram, ResetState, RunExit,
-    signature,
+    nearest_symbol, signature,
 };
 
 use timing::Preset;
@@ -21,6 +21,10 @@ use crate::system::{Engine, Setup, System, harts};
 
 /// Instructions between two looks for a debugger.
 const SLICE: u64 = 1_000_000;
+
+/// Instructions without a command to the host after which a program that asked for input, which was at its end, counts as
+/// waiting for it. One that only looks whether there is some goes on and writes, or asks again.
+const PATIENCE: u64 = 50_000_000;
 
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
@@ -40,6 +44,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         epoch: Epoch::Fixed.seconds(),
         share: None,
         net: None,
+        virtio_legacy: false,
         live: false,
     })?;
     let name = args.elf.display().to_string();
@@ -51,13 +56,20 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         }
         None => None,
     };
+    let image = Image {
+        name: &name,
+        bytes: &bytes,
+    };
     system.stop_when_stuck(true);
 
     let mut engine = system.engine(args.mode, &preset);
     let start = Instant::now();
-    let exit = match args.gdb {
-        None => system.run(&mut engine, Limit::instructions(args.max_insts)),
-        Some(port) => debugged((port, args), &preset, &mut system, &mut engine)?,
+    let (exit, waits) = match args.gdb {
+        None => run(&mut system, &mut engine, args.max_insts),
+        Some(port) => {
+            let exit = debugged((port, args), &preset, &mut system, &mut engine)?;
+            (exit, false)
+        }
     };
     std::io::stdout().flush()?;
     if args.stats {
@@ -67,18 +79,34 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         RunExit::Exit(Exit::Host(code)) => code,
         RunExit::Exit(Exit::PowerOff(code)) => code.into(),
         RunExit::Exit(Exit::Reset) => 0,
-        RunExit::Idle => anyhow::bail!("{name}: sleeps in wfi and nothing can wake it"),
+        RunExit::Idle => {
+            let place = place(image, system.hart.pc());
+            anyhow::bail!("{name}: sleeps in wfi and nothing can wake it: hart 0 is at {place}")
+        }
         RunExit::Stuck(stuck) => {
-            anyhow::bail!("{name}: {}", stuck::describe(&mut system, &stuck))
+            let place = place(image, stuck.first.pc);
+            anyhow::bail!(
+                "{name}: {}; that is {place}",
+                stuck::describe(&mut system, &stuck)
+            )
         }
         RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
-            let pc = system.hart.pc();
+            let place = place(image, system.hart.pc());
+            if waits {
+                anyhow::bail!(
+                    "{name}: waits for console input, which is at its end: hart 0 is at {place}"
+                )
+            }
+            let turn = match system.hart.jumps_to_itself(&mut system.board.bus) {
+                true => ", a jump to itself",
+                false => "",
+            };
             let end = match symbols.tohost {
                 Some(_) => "",
                 None => "; it has no symbol `tohost`: it can end by semihosting or the test device",
             };
             anyhow::bail!(
-                "{name}: not done after {} instructions: hart 0 is at pc {pc:#x}{end}",
+                "{name}: not done after {} instructions: hart 0 is at {place}{turn}{end}",
                 args.max_insts
             )
         }
@@ -101,6 +129,24 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
     }
     Ok(status)
+}
+
+/// Runs up to so many instructions, or until the program does nothing any more but wait for input that does not come (then
+/// true).
+fn run(system: &mut System, engine: &mut Engine, most: u64) -> (RunExit, bool) {
+    let mut left = most;
+    loop {
+        let before = system.board.bus.unanswered();
+        let slice = before.map_or(left, |_| left.min(PATIENCE));
+        let exit = system.run(engine, Limit::instructions(slice));
+        let silent = before.is_some() && before == system.board.bus.unanswered();
+        match exit {
+            // It has just asked for the first byte that it does not get.
+            RunExit::Mount => left = most.saturating_sub(system.instructions()),
+            RunExit::Limit if left > slice && !silent => left -= slice,
+            exit => return (exit, exit == RunExit::Limit && left > slice),
+        }
+    }
 }
 
 /// Puts the program into memory, gives it its host, and resets the harts to its entry point.
@@ -176,6 +222,15 @@ fn statistics(system: &System, engine: &Engine, start: Instant) -> anyhow::Resul
         eprintln!("{}", serde_json::to_string(&stats)?);
     }
     Ok(())
+}
+
+/// An address, with what the file calls it.
+fn place(image: Image<'_>, pc: u64) -> String {
+    match nearest_symbol(image, pc) {
+        Some((name, 0)) => format!("pc {pc:#x}, {name}"),
+        Some((name, offset)) => format!("pc {pc:#x}, {name}+{offset:#x}"),
+        None => format!("pc {pc:#x}"),
+    }
 }
 
 /// Where the signature is: a program without one is better told so before it runs than after.

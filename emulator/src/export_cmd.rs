@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use commit_trace::{ChunkInfo, TraceEnd};
 use profile::export::{Export, Format, Options};
@@ -94,17 +94,35 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     progress.then("naming and writing");
     let evaluation = evaluator.finish();
     let windows = timeline.map(Timeline::finish).unwrap_or_default();
+    let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
         name: meta["name"].as_str().unwrap_or("tipsim"),
         clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
         oracle: choice.oracle,
         disassemble: &disassemble,
+        jit_folder: folder.as_deref(),
     };
     let export = Export::new(&evaluation, &windows, &symbols.symbolizer(), options);
     for warning in export.warnings() {
         eprintln!("tipsim: warning: {warning}");
     }
+    if format == Format::PerfData {
+        let place = folder.as_deref().unwrap_or(Path::new(""));
+        for warning in export.write_jit().map_err(|e| bad_input(place, e))? {
+            eprintln!("tipsim: warning: {warning}");
+        }
+    }
     write(&export, format, args.output.as_deref())
+}
+
+/// Beside a file: the folder of code that was made at run time.
+fn jit_folder(output: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    let Some(output) = output else {
+        return Ok(None);
+    };
+    let mut folder = std::path::absolute(output).map_err(|e| bad_input(output, e))?;
+    folder.as_mut_os_string().push(".jit");
+    Ok(Some(folder))
 }
 
 fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::Result<()> {

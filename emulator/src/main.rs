@@ -38,6 +38,7 @@ mod timed;
 mod tip_bus;
 mod trace_cmd;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -45,12 +46,15 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    heed_limits_of_files();
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("TIPSIM_LOG")
                 .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
         )
         .with_writer(std::io::stderr)
+        // Colours are for terminals.
+        .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();
     let status = match Cli::parse().command {
@@ -64,4 +68,11 @@ fn main() -> ExitCode {
     status
         .unwrap_or_else(|error| failure::report(&error))
         .into()
+}
+
+/// A write beyond a limit on the size of files (`ulimit -f`) shall fail, as on a full disk, instead of ending the program
+/// without a word.
+fn heed_limits_of_files() {
+    // SAFETY: the signal has no handler whose work this would undo, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

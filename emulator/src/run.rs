@@ -184,6 +184,7 @@ fn simulate(
         epoch: plan.epoch,
         share: Some(share),
         net,
+        virtio_legacy: false,
         live: plan.spec.guest.net != Net::None,
     })?;
     let boot = Boot::start(plan, &mut system, &mut console)?;
@@ -289,6 +290,7 @@ fn simulate(
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
+    let tip_frozen_cycles = system.tip_frozen_cycles();
     let recorded = engine.finish();
     recorded.map_err(|e| tracing::error!("{e}")).ok();
     let host = host.map(Host::finish).transpose()?;
@@ -306,6 +308,7 @@ fn simulate(
         laps,
         parts,
         stats,
+        tip_frozen_cycles,
         host,
     })
 }

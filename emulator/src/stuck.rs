@@ -52,6 +52,12 @@ fn exception(system: &mut System, hart: usize, taken: &TakenException) -> String
         cause(taken),
         trap.tval
     );
+    if let Some(bits) = system.clear_page_bits(hart, taken) {
+        text += &format!(
+            " (the page is mapped, but {bits} of its entry is clear, which this hart leaves to software: with \
+             `isa.svadu = true` of the core and menvcfg.ADUE, hardware sets it)"
+        );
+    }
     if let Some(raw) = system.raised_by(hart, taken) {
         let inst = isa::decode(raw);
         text += &format!(": `{}`", isa::disasm(&inst, *pc));

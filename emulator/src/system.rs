@@ -14,7 +14,7 @@ use machine::{
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};
-use tip_device::TipUnit;
+use tip_device::{Reg, TipUnit};
 use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
@@ -59,6 +59,8 @@ pub struct Setup<'a> {
     pub share: Option<&'a Path>,
     /// The network of the guest's card.
     pub net: Option<UserNet>,
+    /// All virtio devices have the legacy interface.
+    pub virtio_legacy: bool,
     /// Somebody outside waits for the guest, or the guest for them: its time does not run ahead of the host's.
     pub live: bool,
 }
@@ -178,6 +180,7 @@ impl System {
         let mut board = Board::new(setup.memory, setup.harts, clock, setup.epoch)
             .map_err(|e| BadInput(format!("memory: {e}")))?;
         board.add_uart(setup.console, setup.input)?;
+        board.virtio_legacy = setup.virtio_legacy;
         for (n, drive) in setup.drives.iter().enumerate() {
             let mode = if setup.write_drives {
                 DiskMode::Writable
@@ -393,6 +396,12 @@ impl System {
         hart.raised_by(bus, taken)
     }
 
+    /// The bits of a page-table entry that raised a page fault by being clear, and nothing else did.
+    pub fn clear_page_bits(&mut self, hart: usize, taken: &TakenException) -> Option<&'static str> {
+        let (hart, bus) = self.hart_and_bus(hart);
+        hart.clear_page_bits(bus, taken)
+    }
+
     /// Number of harts.
     pub fn harts(&self) -> usize {
         1 + self.others.len()
@@ -402,6 +411,14 @@ impl System {
     pub fn each(&self) -> impl Iterator<Item = (u64, u64)> {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         harts.map(|hart| (hart.instructions(), hart.cycle()))
+    }
+
+    /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
+    pub fn tip_frozen_cycles(&self) -> Vec<u64> {
+        let harts = self.each().zip(&self.tips);
+        harts
+            .map(|((_, now), tip)| tip.read(|unit| unit.read(Reg::Frozen, now)))
+            .collect()
     }
 
     /// Instructions that all harts retired since reset.

@@ -165,3 +165,54 @@ fn a_guest_whose_traps_lead_nowhere_is_told_once() {
         assert!(text.contains("stvec is 0"), "{text}");
     }
 }
+
+/// As small kernels leave their page tables: A and D are clear, and nothing handles the fault.
+#[test]
+fn clear_bits_of_a_page_table_are_named_or_set_by_hardware() {
+    let dir = scratch("boot-bits");
+    let off = "li t0, 0x100000\n li t1, 0x5555\n sw t1, 0(t0)\n1: j 1b\n";
+    // One page of 1 GiB each at 0 and at 0x80000000: valid, readable, writable, executable.
+    let source = format!(
+        ".globl _start\n_start: la t0, table\n li t1, 0xf\n sd t1, 0(t0)\n li t1, 0x2000000f\n sd t1, 16(t0)\n\
+         srli t0, t0, 12\n li t1, 8\n slli t1, t1, 60\n or t0, t0, t1\n csrw satp, t0\n\
+         li t0, 0x1f\n csrw pmpcfg0, t0\n li t0, -1\n csrw pmpaddr0, t0\n\
+         li t0, 0x800\n csrw mstatus, t0\n la t0, 2f\n csrw mepc, t0\n mret\n2: {off}\
+         .balign 4096\ntable: .skip 4096\n"
+    );
+    let elf = assemble(&dir, "bits", &source);
+    let elf = elf.to_str().unwrap();
+    for mode in ["functional", "timing"] {
+        let args = ["--mode", mode, "--max-insts", "3000000", "--firmware", elf];
+        let text = stderr(&boot(&args));
+        for says in [
+            "gets nowhere: hart 0: instruction page fault",
+            "A of its entry is clear",
+            "isa.svadu = true",
+        ] {
+            assert!(text.contains(says), "{mode}: {text}");
+        }
+        let out = boot(&[&args[..], &["--set", "isa.svadu=true"]].concat());
+        assert_eq!(out.status.code(), Some(0), "{mode}");
+        assert!(!stderr(&out).contains("nowhere"), "{}", stderr(&out));
+    }
+    let wrong = boot(&["--firmware", elf, "--set", "isa.svadoo=true"]);
+    assert_error(&wrong, 2, &["isa.svadoo"]);
+}
+
+/// Prints the version that the first virtio device says, after it wrote the legacy page size.
+#[test]
+fn virtio_devices_have_the_legacy_interface_on_request() {
+    let dir = scratch("boot-legacy");
+    let source = ".globl _start\n_start: li t0, 0x10001000\n li t1, 4096\n sw t1, 0x28(t0)\n lw t1, 4(t0)\n\
+                  addi t1, t1, 48\n li t0, 0x10000000\n sb t1, 0(t0)\n\
+                  li t0, 0x100000\n li t1, 0x5555\n sw t1, 0(t0)\n1: j 1b\n";
+    let elf = assemble(&dir, "legacy", source);
+    let args = ["--firmware", elf.to_str().unwrap(), "--virtio-legacy"];
+    let (modern, legacy) = (boot(&args[..2]), boot(&args));
+    assert_eq!((stdout(&modern), stdout(&legacy)), ("2".into(), "1".into()));
+    let told = "GuestPageSize of the legacy interface";
+    assert!(stderr(&modern).contains(told), "{}", stderr(&modern));
+    // Colours are for terminals.
+    assert!(!stderr(&modern).contains('\x1b'), "{}", stderr(&modern));
+    assert!(!stderr(&legacy).contains(told), "{}", stderr(&legacy));
+}

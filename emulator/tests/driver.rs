@@ -111,6 +111,23 @@ fn samples_leave_out_the_handler_and_their_periods_are_the_rest_of_the_cycles() 
     assert!(own * 20 < periods, "{own} of {periods}: {said}");
 }
 
+/// A counter of the hart whose period is shorter than its own interrupt leaves time to the program, too.
+#[test]
+fn a_period_shorter_than_its_interrupt_is_throttled() {
+    let dir = scratch("driver-short");
+    let command = "\
+        perf record -q -e cycles:k -c 211 -o p -- dd if=/dev/zero of=/tmp/z bs=1k count=100; echo short: status $?\n\
+        perf report -i p --stats > stats; awk '/THROTTLE|SAMPLE/ { print $1 \": \" $3 }' stats\n\
+        perf stat -x, -e cycles:k,instructions:k -- true 2>&1";
+    let said = console(&dir, 1, command, &[]);
+    assert!(said.contains("\nshort: status 0\n"), "{said}");
+    let line = |name: &str| said.lines().find(|line| line.starts_with(name));
+    assert!(number(line("SAMPLE").unwrap(), "SAMPLE:") > 4000, "{said}");
+    assert!(number(line("THROTTLE").unwrap(), "THROTTLE:") > 0, "{said}");
+    // Counters of stopped events are free again.
+    assert!(!said.contains("not counted"), "{said}");
+}
+
 /// A program without perf reads the counters, before and after the sysctl, beside `perf stat` and after it, on
 /// each hart.
 #[test]
@@ -129,7 +146,7 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
     std::fs::write(dir.join("counts.c"), source).unwrap();
     compile(&dir.join("counts.c"), &dir.join("counts"));
     let command = "\
-        cp counts /tmp; cd /tmp; taskset 1 ./counts; taskset 2 ./counts\n\
+        taskset 1 ./counts; taskset 2 ./counts\n\
         perf stat -x, -e cycles:u,instructions:u ./counts 2>&1; ./counts\n\
         perf record -q -e cycles -c 10000 -o p ./counts; ./counts\n\
         echo 2 > /proc/sys/kernel/perf_user_access; ./counts\n\

@@ -118,7 +118,18 @@ fn endless_program_ends_at_the_limit() {
     let dir = scratch("exec-limit");
     let elf = assemble(&dir, "endless", &htif("2: j 2b"));
     let out = exec(&elf, &["--max-insts", "1000"]);
-    assert_error(&out, 1, &["1000 instructions"]);
+    let says = [
+        "1000 instructions",
+        "pc 0x80000000, _start, a jump to itself",
+    ];
+    assert_error(&out, 1, &says);
+    let elf = assemble(
+        &dir,
+        "asleep",
+        &htif("nop\n.globl rest\nrest: nop\n2: wfi\n j 2b"),
+    );
+    let out = exec(&elf, PLAIN);
+    assert_error(&out, 1, &["nothing can wake it", ", rest+0x"]);
 }
 
 /// Runs `body` under the timing core and returns the cycles between two `csrr mcycle`, by exit
@@ -215,7 +226,11 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
     }
     let elf = dir.join("illegal.elf");
     let out = exec(&elf, &["--harts", "4"]);
-    assert_error(&out, 1, &["hart 0: illegal"]);
+    assert_error(
+        &out,
+        1,
+        &["hart 0: illegal", "that is pc 0x80000000, _start"],
+    );
 }
 
 /// A handler of machine mode may mend what the supervisor's handler begins with.
@@ -263,16 +278,33 @@ fn htif_console_input_reaches_the_program() {
             ("some words\n", Some(0))
         );
     }
-    let out = exec_with(&elf, b"some", &["--max-insts", "100000"]);
-    assert_eq!(
-        (stdout(&out).as_str(), out.status.code()),
-        ("some", Some(1))
-    );
-    let text = stderr(&out);
-    assert!(
-        text.contains("input is at its end") && text.contains("not done after"),
-        "{text}"
-    );
+    for (limit, end) in [
+        ("100000", "not done after"),
+        ("1000000000000", "waits for console input"),
+    ] {
+        let out = exec_with(&elf, b"some", &["--max-insts", limit]);
+        assert_eq!(
+            (stdout(&out).as_str(), out.status.code()),
+            ("some", Some(1))
+        );
+        let text = stderr(&out);
+        assert!(
+            text.contains("input is at its end") && text.contains(end),
+            "{text}"
+        );
+    }
+}
+
+/// A program that looks for input now and then, and asks for it again and again at its end, goes on with its own work.
+#[test]
+fn htif_console_input_that_is_polled_may_end() {
+    let dir = scratch("exec-polled");
+    let body = "la s0, tohost\n la s1, fromhost\n li s2, 12\n\
+                2: li t0, 1\n slli t0, t0, 56\n sd t0, 0(s0)\n ld a0, 0(s1)\n bnez a0, 9f\n\
+                li t1, 10000000\n 3: addi t1, t1, -1\n bnez t1, 3b\n addi s2, s2, -1\n bnez s2, 2b\n9: nop";
+    let elf = assemble(&dir, "polled", &htif(body));
+    let out = exec_with(&elf, b"", &["--harts", "2"]);
+    assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! Several harts under the timing core: what they take from each other costs what the preset says.
+//! Several harts: what they take from each other costs under the timing core what the preset says; and Linux on them.
 
 mod common;
+#[path = "harts/linux.rs"]
+mod linux;
 
 use std::path::Path;
 

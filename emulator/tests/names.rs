@@ -258,6 +258,28 @@ fn code_made_at_run_time_is_named_in_every_format() {
             json(&file);
         }
     }
+    // perf reads names from files; two functions were at one address, one after the other.
+    let file = run().join("perf-data");
+    let mut command = tipsim();
+    command
+        .args(["report", "--format", "perf-data", "--profiler", "oracle"])
+        .arg(run())
+        .arg("-o")
+        .arg(&file);
+    succeed(&mut command);
+    let mut perf = Command::new("perf");
+    perf.args(["report", "--stdio", "--no-children", "-g", "none"]);
+    perf.args(["--sort", "comm,sym", "-i"]);
+    let report = succeed(perf.arg(&file));
+    for name in [NAME, "before", "after"] {
+        let named = |line: &&str| line.contains(" jit ") && line.trim_end().ends_with(name);
+        let line = report.lines().find(named);
+        let percent = line.and_then(|line| line.split('%').next()?.trim().parse::<f64>().ok());
+        assert!(
+            percent.is_some_and(|percent| percent > 1.0),
+            "{name}: {report}"
+        );
+    }
 }
 
 #[test]

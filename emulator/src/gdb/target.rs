@@ -25,8 +25,8 @@ use super::{After, Beginning, End};
 use crate::stuck;
 use crate::system::{Engine, System};
 
-/// Instructions between two looks at the connection.
-const SLICE: u64 = 1_000_000;
+/// Instructions between two looks at the connection: what a few harts under the timing core do in some tenths of a second.
+const SLICE: u64 = 100_000;
 
 /// What a hart does when the machine goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]

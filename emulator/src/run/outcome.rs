@@ -50,6 +50,8 @@ pub struct Outcome {
     pub parts: Option<BTreeMap<&'static str, f64>>,
     /// Counters of each hart's timing core.
     pub stats: Vec<Stats>,
+    /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
+    pub tip_frozen_cycles: Vec<u64>,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -93,6 +95,13 @@ impl Outcome {
     fn has_whole_trace(&self, plan: &Plan) -> bool {
         let whole = |host: &HostOutcome| host.trace.is_some() && host.error.is_none();
         plan.spec.record.detail && self.host.as_ref().is_some_and(whole)
+    }
+
+    /// The largest share of a hart's timed cycles that its TIP unit stood still for, if it is worth a word.
+    fn frozen_share(&self) -> Option<f64> {
+        let harts = self.stats.iter().zip(&self.tip_frozen_cycles);
+        let share = harts.map(|(stats, &frozen)| frozen as f64 / stats.cycles.max(1) as f64);
+        share.reduce(f64::max).filter(|&share| share >= 0.001)
     }
 
     fn evaluations(&self) -> &[Evaluation] {
@@ -158,6 +167,7 @@ impl Outcome {
             "spec": plan.spec,
             "symbols": symbols(plan),
             "regions": self.regions,
+            "tip_frozen_cycles": self.tip_frozen_cycles,
             "stats": self.stats.first(),
             "harts": self.harts_json(),
             "trace": trace.map(|t| json!({
@@ -205,6 +215,12 @@ impl Outcome {
             println!(
                 "trace: {:.1} MB, {per:.2} bytes per instruction",
                 trace.bytes as f64 / 1e6
+            );
+        }
+        if let Some(share) = self.frozen_share() {
+            println!(
+                "TIP unit: stood still for {:.1} % of the cycles, while its interrupt was handled; they are in no sample",
+                100.0 * share
             );
         }
         println!("results: {}", out.display());

@@ -35,6 +35,8 @@ pub enum BoardError {
 pub struct Board {
     /// The bus.
     pub bus: Bus,
+    /// Virtio devices that are added from now on have the legacy interface (version 1).
+    pub virtio_legacy: bool,
     harts: usize,
     virtio: usize,
     stdout: Option<String>,
@@ -53,6 +55,7 @@ impl Board {
         let bus = Bus::new(ram_size, harts, clock)?;
         let mut board = Self {
             bus,
+            virtio_legacy: false,
             harts,
             virtio: 0,
             stdout: None,
@@ -138,7 +141,12 @@ impl Board {
             Some(irq),
         )
         .with("dma-coherent", Property::Flag);
-        self.add(node, Box::new(VirtioMmio::new(backend, latency)))?;
+        let device = VirtioMmio::new(backend, latency);
+        let device = match self.virtio_legacy {
+            true => device.legacy(),
+            false => device,
+        };
+        self.add(node, Box::new(device))?;
         self.virtio += 1;
         Ok(())
     }

@@ -238,11 +238,17 @@ impl Bus {
     /// The hart stored to a page with the flag [`Ram::WATCHED`], at or near `pa`; call it after
     /// the store is done.
     pub fn watched_store(&mut self, _pa: u64) {
-        if let Some(htif) = &mut self.htif
-            && let Some(exit) = htif.poll(&mut self.ram)
-        {
+        let Some(htif) = &mut self.htif else { return };
+        let before = htif.unanswered();
+        if let Some(exit) = htif.poll(&mut self.ram) {
             self.exit.get_or_insert(exit);
         }
+        self.pause |= before.is_none() && htif.unanswered().is_some();
+    }
+
+    /// [`Htif::unanswered`]. A run pauses ([`crate::RunExit::Mount`]) when it becomes `Some`.
+    pub fn unanswered(&self) -> Option<u64> {
+        self.htif.as_ref().and_then(Htif::unanswered)
     }
 
     fn find(&self, pa: u64, size: u8) -> Result<(usize, u64), AccessFault> {

@@ -23,6 +23,7 @@ pub struct Htif {
     arguments: Vec<String>,
     answers: VecDeque<u64>,
     named: Vec<String>,
+    unanswered: Option<u64>,
 }
 
 impl Htif {
@@ -36,6 +37,7 @@ impl Htif {
             arguments: Vec::new(),
             answers: VecDeque::new(),
             named: Vec::new(),
+            unanswered: None,
         }
     }
 
@@ -56,6 +58,11 @@ impl Htif {
         std::iter::once(self.tohost).chain(self.fromhost)
     }
 
+    /// Commands since the program asked for a byte although the input was at its end; `None` if it never did.
+    pub fn unanswered(&self) -> Option<u64> {
+        self.unanswered
+    }
+
     /// Acts on a command in `tohost`, if there is one, and hands on the next answer, if there is room.
     pub fn poll(&mut self, ram: &mut Ram) -> Option<Exit> {
         let exit = self.command(ram);
@@ -71,6 +78,9 @@ impl Htif {
 
     fn command(&mut self, ram: &mut Ram) -> Option<Exit> {
         let word = ram.load(self.tohost, 8).filter(|&word| word != 0)?;
+        if let Some(commands) = &mut self.unanswered {
+            *commands += 1;
+        }
         let (device, command) = ((word >> 56) as u8, (word >> 48) as u8);
         let payload = word & 0xffff_ffff_ffff;
         match (device, command) {
@@ -88,11 +98,14 @@ impl Htif {
             (1, 0) => match self.read(1).first() {
                 Some(&byte) => self.answer(word & 0xffff << 48 | 0x100 | u64::from(byte)),
                 // There is no answer for it; Spike gives none either.
-                None => self.name(
-                    "HTIF: the console's input is at its end: the program gets no byte that it \
-                     asks for from now on"
-                        .to_owned(),
-                ),
+                None => {
+                    self.unanswered.get_or_insert(0);
+                    self.name(
+                        "HTIF: the console's input is at its end: the program gets no byte that it \
+                         asks for from now on"
+                            .to_owned(),
+                    );
+                }
             },
             (1, 1) => self.print(&[payload as u8]),
             _ => self.name(format!(
@@ -215,6 +228,11 @@ mod tests {
         send(&mut bus, read);
         assert_eq!(bus.ram.load(FROMHOST, 8), Some(0), "nothing at the end");
         assert_eq!(bus.ram.load(TOHOST, 8), Some(0));
+        assert!(bus.pause, "whoever runs it can ask");
+        assert_eq!(bus.unanswered(), Some(0));
+        bus.pause = false;
+        send(&mut bus, 1 << 56 | 1 << 48 | u64::from(b'x'));
+        assert_eq!((bus.unanswered(), bus.pause), (Some(1), false));
     }
 
     #[test]

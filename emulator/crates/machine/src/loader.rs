@@ -8,7 +8,7 @@ use std::ops::Range;
 
 pub(crate) use boot::packing;
 pub use boot::{Boot, BootImages, KERNEL_BASE, ResetState};
-pub use elf::{Elf, ElfSymbols};
+pub use elf::{Elf, ElfSymbols, nearest_symbol};
 
 use crate::Ram;
 

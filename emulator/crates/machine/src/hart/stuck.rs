@@ -4,6 +4,7 @@ use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
 use crate::Bus;
+use crate::mmu::{self, Access, Rights, pte};
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +127,43 @@ impl Hart {
         self.exceptions.found.take()
     }
 
+    /// If nothing but clear bits of its page-table entry raised a page fault: their names. Hardware that writes them
+    /// (Svadu) would have gone on.
+    pub fn clear_page_bits(&self, bus: &Bus, taken: &TakenException) -> Option<&'static str> {
+        let access = match taken.trap.cause {
+            Exception::InstPageFault => Access::Fetch,
+            Exception::LoadPageFault => Access::Load,
+            Exception::StorePageFault => Access::Store,
+            _ => return None,
+        };
+        if self.csrs.satp.levels() == 0 {
+            return None;
+        }
+        let (va, read) = (taken.trap.tval, |pa| bus.ram.load(pa, 8));
+        let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read).ok()?;
+        let rights = Rights {
+            user: taken.privilege == Privilege::User,
+            sum: true,
+            mxr: true,
+        };
+        let (before, after) = (leaf.pte, mmu::accessed(leaf.pte, access));
+        let permitted = |entry| mmu::permits(entry, access, rights);
+        if permitted(before) || !permitted(after) {
+            return None;
+        }
+        Some(match after & !before {
+            pte::A => "A",
+            pte::D => "D",
+            _ => "A and D",
+        })
+    }
+
+    /// The next instruction is a jump to itself: nothing but an interrupt leads away from it.
+    pub fn jumps_to_itself(&self, bus: &mut Bus) -> bool {
+        // `j .`, compressed and not.
+        matches!(self.instruction(bus, self.pc(), self.privilege), Some(0xa001 | 0x6f))
+    }
+
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.
     pub fn raised_by(&self, bus: &mut Bus, taken: &TakenException) -> Option<u32> {
         match taken.trap.cause {
@@ -135,10 +173,13 @@ impl Hart {
             Exception::IllegalInst if taken.trap.tval != 0 => return Some(taken.trap.tval as u32),
             _ => {}
         }
+        self.instruction(bus, taken.pc, taken.privilege)
+    }
+
+    fn instruction(&self, bus: &mut Bus, pc: u64, privilege: Privilege) -> Option<u32> {
         let mut raw = 0;
         for half in 0..2 {
-            let va = taken.pc.wrapping_add(2 * half);
-            let pa = self.physical(bus, va, taken.privilege)?;
+            let pa = self.physical(bus, pc.wrapping_add(2 * half), privilege)?;
             raw |= (bus.ram.load(pa, 2)? as u32) << (16 * half);
             if raw & 3 != 3 {
                 break;

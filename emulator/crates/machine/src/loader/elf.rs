@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::header::{self, Header};
-use goblin::elf::program_header::{PT_LOAD, ProgramHeader};
+use goblin::elf::program_header::{PF_X, PT_LOAD, ProgramHeader};
 use goblin::elf::section_header::{SHT_SYMTAB, SectionHeader};
-use goblin::elf::sym::Symtab;
+use goblin::elf::sym::{STT_FUNC, STT_NOTYPE, Sym, Symtab};
 
 use crate::{RAM_BASE, Ram};
 
@@ -264,6 +264,21 @@ fn entry(
 /// runs all the same.
 fn symbols(image: Image<'_>, header: &Header, bias: u64) -> ElfSymbols {
     let mut symbols = ElfSymbols::default();
+    each_symbol(image, header, |name, symbol| {
+        let target = match name {
+            b"tohost" => &mut symbols.tohost,
+            b"fromhost" => &mut symbols.fromhost,
+            b"begin_signature" => &mut symbols.begin_signature,
+            b"end_signature" => &mut symbols.end_signature,
+            _ => return,
+        };
+        *target = Some(symbol.st_value.wrapping_add(bias));
+    });
+    symbols
+}
+
+/// Calls `found` with each symbol and its name, as far as the table can be read.
+fn each_symbol(image: Image<'_>, header: &Header, mut found: impl FnMut(&[u8], &Sym)) {
     let mut read = || {
         let (count, at) = (
             usize::from(header.e_shnum),
@@ -279,22 +294,39 @@ fn symbols(image: Image<'_>, header: &Header, bias: u64) -> ElfSymbols {
         let count = table.sh_size as usize / goblin::elf::sym::Sym::size(CTX.container);
         let table = Symtab::parse(image.bytes, table.sh_offset as usize, count, CTX).ok()?;
         for symbol in table.iter() {
-            let Some(name) = names.get(symbol.st_name..) else {
-                continue;
-            };
-            let target = match name.split(|&byte| byte == 0).next() {
-                Some(b"tohost") => &mut symbols.tohost,
-                Some(b"fromhost") => &mut symbols.fromhost,
-                Some(b"begin_signature") => &mut symbols.begin_signature,
-                Some(b"end_signature") => &mut symbols.end_signature,
-                _ => continue,
-            };
-            *target = Some(symbol.st_value.wrapping_add(bias));
+            if let Some(name) = names.get(symbol.st_name..)
+                && let Some(name) = name.split(|&byte| byte == 0).next()
+            {
+                found(name, &symbol);
+            }
         }
         Some(())
     };
     let _ = read();
-    symbols
+}
+
+/// The last function or label of code at or before an address that is in the file's code, and how far before. Of a file
+/// that was moved where it was loaded, addresses mean nothing.
+pub fn nearest_symbol(image: Image<'_>, address: u64) -> Option<(String, u64)> {
+    let header = header(image).ok()?;
+    let code = program_headers(image, &header).ok()?.into_iter().find(|load| {
+        load.p_flags & PF_X != 0
+            && (load.p_vaddr..load.p_vaddr.saturating_add(load.p_memsz)).contains(&address)
+    })?;
+    let mut best: Option<(String, u64)> = None;
+    each_symbol(image, &header, |name, symbol| {
+        let labels = matches!(symbol.st_type(), STT_FUNC | STT_NOTYPE);
+        let here = symbol.st_shndx != 0 && (code.p_vaddr..=address).contains(&symbol.st_value);
+        // `$x` and `.L` are the assembler's own.
+        if !labels || !here || name.is_empty() || name[0] == b'$' || name.starts_with(b".L") {
+            return;
+        }
+        let before = address - symbol.st_value;
+        if best.as_ref().is_none_or(|(_, least)| before < *least) {
+            best = Some((String::from_utf8_lossy(name).into_owned(), before));
+        }
+    });
+    best
 }
 
 /// Where position-independent firmware goes.

@@ -1,4 +1,4 @@
-//! The MMIO transport, version 2 (virtio 1.2, section 4.2).
+//! The MMIO transport, version 2 (virtio 1.2, section 4.2), or 1, the legacy interface (section 4.2.4).
 //!
 //! Not modelled: shared memory, queue reset, event indices (the driver then uses the rings'
 //! flags), and notification data.
@@ -20,12 +20,16 @@ pub const VIRTIO_SIZE: u64 = 0x1000;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
 const VERSION: u32 = 2;
+const LEGACY_VERSION: u32 = 1;
 /// As QEMU's: there are guests that look for it.
 const VENDOR: u32 = u32::from_le_bytes(*b"QEMU");
 const CONFIG: u64 = 0x100;
 
 const FEATURE_INDIRECT: u64 = 1 << 28;
 const FEATURE_VERSION_1: u64 = 1 << 32;
+
+/// A legacy queue's alignment, if the driver does not set it, as on other machines.
+const LEGACY_ALIGNMENT: u32 = 4096;
 
 /// Replies that wait for their time: no more requests are taken beyond this many bytes.
 const OUTSTANDING_MAX: usize = 64 << 20;
@@ -53,6 +57,14 @@ struct Reply {
     bytes: Vec<u8>,
 }
 
+/// What only the legacy interface has. A reset by the driver leaves it: Linux sets the page size once, before.
+#[derive(Default)]
+struct Legacy {
+    page_size: u32,
+    /// Of the queue that is put somewhere next.
+    alignment: u32,
+}
+
 /// A virtio device on the bus.
 pub struct VirtioMmio {
     backend: Box<dyn Backend>,
@@ -69,8 +81,16 @@ pub struct VirtioMmio {
     device_features_select: u32,
     driver_features_select: u32,
     driver_features: u64,
+    /// There if the interface is the legacy one.
+    legacy: Option<Legacy>,
+    /// A driver that wants the legacy interface was told.
+    told: bool,
 }
 
+snapshot::snapshot!(Legacy {
+    page_size,
+    alignment
+});
 snapshot::snapshot!(Reply {
     due,
     queue,
@@ -92,9 +112,17 @@ impl Snapshot for VirtioMmio {
             device_features_select,
             driver_features_select,
             driver_features,
+            legacy,
             latency: _,
+            told: _,
         } = self;
         archive.same("virtio device type", &backend.device_type().to_string())?;
+        let version = if legacy.is_some() {
+            LEGACY_VERSION
+        } else {
+            VERSION
+        };
+        archive.same("virtio-mmio version", &version.to_string())?;
         backend.snapshot(archive)?;
         queues.snapshot(archive)?;
         archive.check(queues.iter().all(Queue::is_possible), || {
@@ -109,7 +137,10 @@ impl Snapshot for VirtioMmio {
         queue_select.snapshot(archive)?;
         device_features_select.snapshot(archive)?;
         driver_features_select.snapshot(archive)?;
-        driver_features.snapshot(archive)
+        driver_features.snapshot(archive)?;
+        legacy
+            .as_mut()
+            .map_or(Ok(()), |legacy| legacy.snapshot(archive))
     }
 }
 
@@ -131,17 +162,33 @@ impl VirtioMmio {
             device_features_select: 0,
             driver_features_select: 0,
             driver_features: 0,
+            legacy: None,
+            told: false,
         }
     }
 
+    /// With the legacy interface, for drivers that know no other.
+    pub fn legacy(mut self) -> Self {
+        self.legacy = Some(Legacy {
+            page_size: 0,
+            alignment: LEGACY_ALIGNMENT,
+        });
+        self
+    }
+
     fn features(&self) -> u64 {
-        self.backend.features() | FEATURE_VERSION_1 | FEATURE_INDIRECT
+        let version = match self.legacy {
+            Some(_) => 0,
+            None => FEATURE_VERSION_1,
+        };
+        self.backend.features() | version | FEATURE_INDIRECT
     }
 
     fn read_register(&self, register: Register) -> u32 {
         let queue = self.queues.get(self.queue_select);
         match register {
             Register::Magic => MAGIC,
+            Register::Version if self.legacy.is_some() => LEGACY_VERSION,
             Register::Version => VERSION,
             Register::DeviceType => self.backend.device_type(),
             Register::Vendor => VENDOR,
@@ -152,6 +199,7 @@ impl VirtioMmio {
             },
             Register::QueueSizeMax => queue.map_or(0, |_| QUEUE_MAX.into()),
             Register::QueueReady => queue.is_some_and(|q| q.ready).into(),
+            Register::QueuePage if self.legacy.is_some() => queue.map_or(0, |q| q.page),
             Register::InterruptStatus => self.interrupt,
             Register::Status => self.status,
             // The length of a region that does not exist (section 4.2.2).
@@ -176,6 +224,8 @@ impl VirtioMmio {
             Register::InterruptAck => self.interrupt &= !value,
             Register::Status if value == 0 => self.reset(cx),
             Register::Status => self.write_status(value, cx),
+            register if register.is_legacy() => self.write_legacy(register, value, cx),
+            Register::QueueReady if self.legacy.is_some() => {}
             Register::QueueReady => self.write_queue_ready(value, cx),
             _ => self.write_queue_register(register, value),
         }
@@ -211,6 +261,36 @@ impl VirtioMmio {
         }
     }
 
+    fn write_legacy(&mut self, register: Register, value: u32, cx: &mut Cx<'_>) {
+        let Some(legacy) = &mut self.legacy else {
+            if !std::mem::replace(&mut self.told, true) {
+                tracing::warn!(
+                    device_type = self.backend.device_type(),
+                    "virtio: expected a driver for version 2, found one that sets {register:?} of the legacy interface, \
+                     version 1: nothing is done (`boot --virtio-legacy` has that version)"
+                );
+            }
+            return;
+        };
+        match register {
+            Register::GuestPageSize => legacy.page_size = value,
+            Register::QueueAlign => legacy.alignment = value,
+            _ => {
+                let Some(queue) = self.queues.get_mut(self.queue_select) else {
+                    return;
+                };
+                if value == 0 {
+                    // All that was set up of the queue is forgotten.
+                    *queue = Queue::default();
+                } else if !queue.ready
+                    && let Err(broken) = queue.enable_at(value, legacy.page_size, legacy.alignment)
+                {
+                    self.fail(broken, cx);
+                }
+            }
+        }
+    }
+
     fn write_status(&mut self, value: u32, cx: &mut Cx<'_>) {
         let mut value = value | self.status & status::NEEDS_RESET;
         // A driver that does not take VERSION_1 is accepted (section 6.2 leaves that to the device), as other machines
@@ -218,10 +298,12 @@ impl VirtioMmio {
         if self.driver_features & !self.features() != 0 {
             value &= !status::FEATURES_OK;
         }
-        if value & status::FEATURES_OK != 0 {
-            self.backend.negotiated(self.driver_features);
-        }
         let started = value & !self.status & status::DRIVER_OK != 0;
+        // Legacy drivers know no FEATURES_OK.
+        if value & status::FEATURES_OK != 0 || started && self.legacy.is_some() {
+            self.backend
+                .negotiated(self.driver_features & self.features());
+        }
         self.status = value;
         if started && self.backend.poll_hz() != 0 {
             self.poll_at = cx.now.saturating_add(self.poll_period(cx));

@@ -29,6 +29,8 @@ pub(super) struct Queue {
     pub descriptors: u64,
     pub driver: u64,
     pub device: u64,
+    /// Of the legacy interface: the page where the queue was put, 0 if none.
+    pub page: u32,
     next_available: u16,
     next_used: u16,
 }
@@ -54,6 +56,7 @@ snapshot::snapshot!(Queue {
     descriptors,
     driver,
     device,
+    page,
     next_available,
     next_used,
 });
@@ -87,6 +90,21 @@ impl Queue {
         }
         (self.next_available, self.next_used, self.ready) = (0, 0, true);
         Ok(())
+    }
+
+    /// Makes the queue live as the legacy interface lays it out (section 2.7.2): one area after the other from `page` on,
+    /// the device's at the next multiple of `alignment`.
+    pub fn enable_at(&mut self, page: u32, page_size: u32, alignment: u32) -> Result<(), Broken> {
+        if !page_size.is_power_of_two() || !alignment.is_power_of_two() {
+            return Err(Broken("page size or queue alignment is not a power of two"));
+        }
+        let size = u64::from(self.size);
+        self.page = page;
+        self.descriptors = u64::from(page) * u64::from(page_size);
+        self.driver = self.descriptors + DESCRIPTOR * size;
+        // Flags, index, one entry for each descriptor, and the event index.
+        self.device = (self.driver + 6 + 2 * size).next_multiple_of(alignment.into());
+        self.enable()
     }
 
     /// The next request of the driver, which stays in the queue until [`Self::advance`].

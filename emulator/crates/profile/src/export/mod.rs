@@ -16,6 +16,7 @@
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
 //!     disassemble: &|raw, _pc| format!("{raw:08x}"),
+//!     jit_folder: None,
 //! };
 //! let symbolizer = Symbolizer::new(SymbolFiles::default());
 //! let export = Export::new(evaluation, &[], &symbolizer, options);
@@ -26,6 +27,7 @@
 mod firefox;
 mod folded;
 mod images;
+mod jit;
 mod model;
 mod perf_data;
 mod perfetto;
@@ -33,6 +35,7 @@ mod pprof;
 mod speedscope;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 pub use model::Export;
 
@@ -74,6 +77,8 @@ pub struct Options<'a> {
     pub oracle: bool,
     /// An instruction in assembly, from its encoding and address.
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
+    /// Where [`Export::write_jit`] puts code that was made at run time, absolute: perf reads its names from there.
+    pub jit_folder: Option<&'a Path>,
 }
 
 impl Export<'_> {
@@ -90,6 +95,28 @@ impl Export<'_> {
             Format::PerfData => perf_data::write(self, out),
             Format::Perfetto => perfetto::write(self, out),
         }
+    }
+
+    /// Writes the files that [`Format::PerfData`] names code by that was made at run time, if there is any, into
+    /// [`Options::jit_folder`]. What there is no room for in them, one sentence each.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_jit(&self) -> io::Result<Vec<String>> {
+        let code = jit::JitCode::of(self);
+        match self.options.jit_folder {
+            Some(folder) => code.write(self, folder)?,
+            None if !code.functions.is_empty() => {
+                let warning = "code made at run time has no names: they go into a folder beside the file (-o FILE)";
+                return Ok(vec![warning.to_owned()]);
+            }
+            None => {}
+        }
+        let left_out = (code.left_out > 0).then(|| {
+            let count = code.left_out;
+            format!("functions made at run time without names here, as they are too large: {count}")
+        });
+        Ok(left_out.into_iter().collect())
     }
 
     /// What could not be named, one sentence each.

@@ -67,6 +67,7 @@ fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8
         clock_hz: 1_000_000_000,
         oracle,
         disassemble: &|raw, _| format!("op{raw:x}\ta0, a1"),
+        jit_folder: None,
     };
     let mut bytes = Vec::new();
     Export::new(&evaluation, &windows, &symbolizer, options).write(format, &mut bytes)?;
@@ -92,6 +93,7 @@ fn cycles_that_do_not_divide_keep_their_sum() {
         clock_hz: 1,
         oracle: true,
         disassemble: &|_, _| String::new(),
+        jit_folder: None,
     };
     let export = Export::new(&evaluation, &[], &Symbolizer::default(), options);
     let cycles = export.cycles(&export.series()[0]);
@@ -142,6 +144,7 @@ fn stacks_begin_with_their_callers() {
         clock_hz: 1_000_000_000,
         oracle: true,
         disassemble: &|raw, _| format!("{raw:x}"),
+        jit_folder: None,
     };
     let mut evaluation = evaluation;
     evaluation.samplers.clear();

@@ -20,6 +20,7 @@ mod dwarf;
 mod elf;
 mod files;
 mod frames;
+mod go;
 mod inside;
 mod jit;
 mod jitdump;

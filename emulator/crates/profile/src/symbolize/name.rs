@@ -74,6 +74,38 @@ mod tests {
     }
 
     #[test]
+    fn names_of_clones_and_of_newer_languages() {
+        for (symbol, name) in [
+            (
+                "_ZN3foo3barEi.isra.0.cold",
+                "foo::bar(int) [clone .isra.0.cold]",
+            ),
+            ("_Z3fooi.llvm.123", "foo(int) [clone .llvm.123]"),
+            (
+                "_ZN4core3fmt5write17h0123456789abcdefE.llvm.123",
+                "core::fmt::write",
+            ),
+            ("_RINvC3foo3barmE", "foo::bar::<u32>"),
+            (
+                "_Z4callIXtlZ4mainEUliE0_EEEii",
+                "int call<main::{lambda(int)#2}{}>(int)",
+            ),
+            (
+                "_Z11abbreviatedIiiEDaT_T0_",
+                "auto abbreviated<int, int>(int, int)",
+            ),
+            (
+                "_Z4packIJiiiEEDaDpT_",
+                "auto pack<int, int, int>(int, int, int)",
+            ),
+            ("_Z5twiceITk3NumiET_S0_", "_Z5twiceITk3NumiET_S0_"),
+            ("$s4main3fooyyF", "$s4main3fooyyF"),
+        ] {
+            assert_eq!(demangle(symbol), name);
+        }
+    }
+
+    #[test]
     fn exponential_names_are_bounded() {
         let bomb = format!("_Z1fI{}S_S_EvT_", "1AS0_S0_".repeat(100));
         assert!(demangle(&bomb).len() <= 1000);

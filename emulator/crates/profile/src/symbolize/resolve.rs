@@ -8,6 +8,7 @@ use super::check::{Code, Opened, Wanted};
 use super::debug::Parts;
 use super::dwarf::{Lines, Memory};
 use super::elf::{self, Elf};
+use super::go::GoTable;
 use super::jit::{self, JitCode};
 use super::name::demangle;
 use super::search::Index;
@@ -380,7 +381,10 @@ impl Work<'_> {
             None
         };
         let mini = mini.as_ref().and_then(|bytes| Elf::parse(bytes).ok());
-        let table = Table::build(&elf, debug_elf.as_ref().or(mini.as_ref()));
+        let go = (elf.is_stripped() && debug_elf.is_none())
+            .then(|| GoTable::of(&elf))
+            .flatten();
+        let table = Table::build(&elf, debug_elf.as_ref().or(mini.as_ref()), go.as_ref());
         let module = self.module_id(Module {
             path: name.clone(),
             file: Some(file.path.clone()),
@@ -400,6 +404,7 @@ impl Work<'_> {
             elf: &elf,
             table: &table,
             lines: lines.as_ref(),
+            go: go.as_ref(),
         };
         self.locate(&source, &view, members, located);
         drop(lines);
@@ -454,9 +459,10 @@ impl Work<'_> {
                     self.made_up(view.module, in_plt)
                 }
             };
-            let (line, inlined) = match view.lines {
-                Some(lines) => lines.find(address, &mut self.names),
-                None => (None, Vec::new()),
+            let (line, inlined) = match (view.lines, view.go) {
+                (Some(lines), _) => lines.find(address, &mut self.names),
+                (None, Some(go)) => go.find(address, &mut self.names),
+                (None, None) => (None, Vec::new()),
             };
             let location = Location {
                 module: view.module,
@@ -657,6 +663,7 @@ struct View<'a, 'data, 'lines> {
     elf: &'a Elf<'data>,
     table: &'a Table<'data>,
     lines: Option<&'a Lines<'lines>>,
+    go: Option<&'a GoTable<'data>>,
 }
 
 /// The vDSO within the kernel's file.

@@ -101,6 +101,18 @@ pub struct Symbols {
     pub warnings: Vec<String>,
 }
 
+/// Beside names that stay as the compiler encoded them.
+const MANGLED: &str =
+    "its name is mangled in a way that cpp_demangle and rustc-demangle do not read (c++filt may)";
+
+/// True if a name is still as a compiler of C++ or Rust encodes them.
+fn is_mangled(name: &str) -> bool {
+    let rest = name.strip_prefix("_Z").or_else(|| name.strip_prefix("_R"));
+    rest.is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit())
+    })
+}
+
 impl Symbols {
     /// The module with this id.
     pub fn module(&self, id: ModuleId) -> &Module {
@@ -117,7 +129,9 @@ impl Symbols {
         let function = self.function(id);
         let module = self.module(function.module);
         let nameless = module.nameless.iter().filter(|_| !function.named);
-        module.missing.iter().chain(nameless).cloned().collect()
+        let mangled = is_mangled(&function.name).then(|| MANGLED.to_owned());
+        let missing = module.missing.iter().chain(nameless).cloned();
+        missing.chain(mangled).collect()
     }
 
     /// `function+0x12` or `module+0x1234` of a location (by its index).

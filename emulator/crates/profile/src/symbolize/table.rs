@@ -3,6 +3,7 @@
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolFlags, SymbolKind, elf};
 
 use super::elf::Elf;
+use super::go::GoTable;
 
 /// A function as its module names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +38,13 @@ struct Candidate<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// The table from the symbol table of the file or of its debug file, or from the dynamic one and
+    /// The table from the symbol table of the file or of its debug file, or from the dynamic one, Go's own and
     /// the unwind tables if the file is stripped.
-    pub fn build(elf: &Elf<'data>, debug: Option<&Elf<'data>>) -> Self {
+    pub fn build(
+        elf: &Elf<'data>,
+        debug: Option<&Elf<'data>>,
+        go: Option<&GoTable<'data>>,
+    ) -> Self {
         let sections = code_sections(elf);
         let mut found = candidates(elf.object.symbols(), &sections);
         if let (true, Some(debug)) = (found.is_empty(), debug) {
@@ -50,6 +55,7 @@ impl<'data> Table<'data> {
         let stripped = found.is_empty();
         if stripped {
             found = candidates(elf.object.dynamic_symbols(), &sections);
+            found.extend(go.into_iter().flat_map(|go| go_functions(go, &sections)));
         }
         // Best of each address first; names last so that the order never depends on the file's.
         found.sort_by(|a, b| {
@@ -125,7 +131,7 @@ fn candidates<'data: 'file, 'file>(
             // code and data (RISC-V ELF psABI, "Mapping Symbol").
             if !is_function && kind != elf::STT_NOTYPE
                 || name.is_empty()
-                || name.starts_with(['$', '\u{1}'])
+                || !is_function && name.starts_with(['$', '\u{1}'])
                 || name.starts_with(".L")
             {
                 return None;
@@ -152,6 +158,33 @@ fn candidates<'data: 'file, 'file>(
             })
         })
         .collect()
+}
+
+/// What a Go program knows of itself.
+fn go_functions<'data>(
+    table: &GoTable<'data>,
+    sections: &[(u64, u64)],
+) -> impl Iterator<Item = Candidate<'data>> {
+    let functions = table.functions().into_iter();
+    functions.filter_map(|(start, end, name)| {
+        let inside = |(from, to): &&(u64, u64)| (*from..*to).contains(&start);
+        let &(_, limit) = sections.iter().find(inside)?;
+        let rank = Rank {
+            is_function: true,
+            sized: true,
+            fewer_underscores: std::cmp::Reverse(0),
+            global: true,
+            strong: true,
+            shorter: std::cmp::Reverse(name.len()),
+        };
+        Some(Candidate {
+            start,
+            size: end - start,
+            limit,
+            name,
+            rank,
+        })
+    })
 }
 
 /// Sized symbols keep their size (cut where the next begins), others reach to the next symbol.

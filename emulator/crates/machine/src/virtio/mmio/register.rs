@@ -1,6 +1,6 @@
-//! The transport's registers (virtio 1.2, section 4.2.2).
+//! The transport's registers (virtio 1.2, section 4.2.2; those of the legacy interface: section 4.2.4).
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Register {
     Magic,
     Version,
@@ -10,9 +10,15 @@ pub(super) enum Register {
     DeviceFeaturesSelect,
     DriverFeatures,
     DriverFeaturesSelect,
+    /// Legacy.
+    GuestPageSize,
     QueueSelect,
     QueueSizeMax,
     QueueSize,
+    /// Legacy.
+    QueueAlign,
+    /// Legacy: where the queue is, in pages.
+    QueuePage,
     QueueReady,
     QueueNotify,
     InterruptStatus,
@@ -30,6 +36,14 @@ pub(super) enum Register {
 }
 
 impl Register {
+    /// Only the legacy interface has it.
+    pub(super) fn is_legacy(self) -> bool {
+        matches!(
+            self,
+            Self::GuestPageSize | Self::QueueAlign | Self::QueuePage
+        )
+    }
+
     /// The register at an offset below the configuration space.
     pub(super) fn at(offset: u64) -> Self {
         match offset {
@@ -41,9 +55,12 @@ impl Register {
             0x014 => Self::DeviceFeaturesSelect,
             0x020 => Self::DriverFeatures,
             0x024 => Self::DriverFeaturesSelect,
+            0x028 => Self::GuestPageSize,
             0x030 => Self::QueueSelect,
             0x034 => Self::QueueSizeMax,
             0x038 => Self::QueueSize,
+            0x03c => Self::QueueAlign,
+            0x040 => Self::QueuePage,
             0x044 => Self::QueueReady,
             0x050 => Self::QueueNotify,
             0x060 => Self::InterruptStatus,

@@ -1,7 +1,7 @@
 use super::super::driver::{BASE, Driver, SIZE, areas};
 use super::super::{Rng, VirtioConsole};
 use super::*;
-use crate::{Capture, Input, Output, RAM_BASE};
+use crate::{Bus, Capture, Clock, Input, Output, RAM_BASE};
 
 /// Answers with its request, twice.
 struct Echo;
@@ -119,6 +119,97 @@ fn features_must_be_offered() {
         driver.write(0x70, 11);
         assert_eq!(driver.read(0x70), status, "{low} {high}");
     }
+}
+
+/// As Linux and small systems set up a device of version 1: a page size, and each queue by its page.
+fn legacy(alignment: Option<u64>) -> (Bus, impl Fn(&mut Bus)) {
+    let mut bus = Bus::new(2 << 20, 1, Clock::default()).unwrap();
+    let device = VirtioMmio::new(Box::new(Echo), super::super::driver::LATENCY).legacy();
+    bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device))
+        .unwrap();
+    let start = move |bus: &mut Bus| {
+        let mut write = |register, value| bus.store(BASE + register, 4, value).unwrap();
+        write(0x28, 0x1000);
+        for status in [0, 1, 3] {
+            write(0x70, status);
+        }
+        write(0x24, 0);
+        write(0x20, 0);
+        write(0x30, 0);
+        write(0x38, SIZE.into());
+        alignment.map(|alignment| write(0x3c, alignment));
+        write(0x40, (RAM_BASE >> 12) + 4);
+        write(0x70, 7);
+    };
+    start(&mut bus);
+    (bus, start)
+}
+
+#[test]
+fn legacy_queues_are_laid_out_from_their_page_on() {
+    for (alignment, used) in [(None, 0x1000), (Some(0x1000), 0x1000), (Some(64), 0xc0)] {
+        let (mut bus, start) = legacy(alignment);
+        let queue = RAM_BASE + 0x4000;
+        for round in 1..3 {
+            assert_eq!(bus.load(BASE + 4, 4), Ok(1), "version");
+            assert_eq!(bus.load(BASE + 0x40, 4), Ok((RAM_BASE >> 12) + 4));
+            bus.store(BASE + 0x14, 4, 1).unwrap();
+            assert_eq!(bus.load(BASE + 0x10, 4), Ok(0), "no VERSION_1");
+            bus.ram.write(RAM_BASE + 0x1_0000, b"ab").unwrap();
+            for (at, word) in [
+                (0, RAM_BASE + 0x1_0000),
+                (8, 2 | 1 << 32 | 1 << 48),
+                (16, RAM_BASE + 0x1_1000),
+                (24, 4 | 2 << 32),
+                // The available ring: no flags, one request, its first descriptor.
+                (16 * u64::from(SIZE), 1 << 16),
+            ] {
+                bus.ram.store(queue + at, 8, word).unwrap();
+            }
+            bus.store(BASE + 0x50, 4, 0).unwrap();
+            bus.advance(bus.now + 100_000);
+            assert_eq!(bus.ram.slice(RAM_BASE + 0x1_1000, 4), Some(&b"abab"[..]));
+            let at = queue + used;
+            assert_eq!(bus.ram.load(at + 2, 2), Some(1), "round {round}");
+            assert_eq!(bus.ram.load(at + 4, 8), Some(4 << 32));
+            assert_eq!(bus.load(BASE + 0x60, 4), Ok(1));
+            // A page of 0 takes the queue back; the page size outlives a reset.
+            bus.store(BASE + 0x40, 4, 0).unwrap();
+            assert_eq!(bus.load(BASE + 0x40, 4), Ok(0));
+            bus.ram.store(at, 8, 0).unwrap();
+            start(&mut bus);
+        }
+    }
+}
+
+#[test]
+fn legacy_registers_of_any_content_do_no_harm() {
+    let words = [0, 1, 3, 64, 0x1000, 0x8_0000, 0x8000_0000, 0xffff_ffff];
+    for page_size in words {
+        for alignment in words {
+            for page in words {
+                let (mut bus, _) = legacy(None);
+                for (register, value) in [
+                    (0x40, 0),
+                    (0x28, page_size),
+                    (0x38, SIZE.into()),
+                    (0x3c, alignment),
+                    (0x40, page),
+                    (0x50, 0),
+                ] {
+                    bus.store(BASE + register, 4, value).unwrap();
+                }
+                bus.advance(bus.now + 100_000);
+            }
+        }
+    }
+    // A device of version 2 has none of it.
+    let mut driver = echo();
+    for register in [0x28, 0x3c, 0x40] {
+        driver.write(register, 0x1000);
+        assert_eq!(driver.read(register), 0);
+    }
+    assert_eq!(driver.transact(0, b"x", 2), b"xx");
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn names_cannot_end_a_folded_frame_or_line() {
         clock_hz: 1,
         oracle: true,
         disassemble: &|_, _| "nop".to_owned(),
+        jit_folder: None,
     };
     let mut bytes = Vec::new();
     let export = Export::new(&evaluation, &windows, &Symbolizer::default(), options);
