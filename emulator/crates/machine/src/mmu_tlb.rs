@@ -421,6 +421,13 @@ mod tests {
         tlb.insert(0x20_1000, Rights::User, host);
         tlb.flush_region(0x3f_ffff, 21);
         assert!(tlb.lookup(0x20_1000, 1, Rights::User).is_none());
+        for _ in 0..3 {
+            tlb.insert(0x1000, Rights::User, host);
+            tlb.flush_host(host);
+            tlb.flush_host(host);
+            assert!(tlb.lookup(0x1000, 1, Rights::User).is_none());
+            assert!(tlb.lookup_behind(0x1000, 1, Rights::User).is_none());
+        }
     }
 
     #[test]
