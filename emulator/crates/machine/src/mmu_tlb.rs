@@ -62,6 +62,22 @@ impl Filled {
         }
         self.slots.clear();
     }
+
+    /// Empties the entries that `drop` wants to be dropped.
+    fn empty_some<T: Clone>(&self, entries: &mut [T], empty: T, drop: impl Fn(&T) -> bool) {
+        let look = |entry: &mut T| {
+            if drop(entry) {
+                *entry = empty.clone();
+            }
+        };
+        if self.slots.len() > Self::MOST {
+            entries.iter_mut().for_each(look);
+        } else {
+            for &slot in &self.slots {
+                look(&mut entries[usize::from(slot)]);
+            }
+        }
+    }
 }
 
 /// Translated code reads it, too.
@@ -96,6 +112,8 @@ pub(crate) struct DataTlb {
     second: Box<[Behind]>,
     /// Entries of the second level from before it changed are void.
     generation: u64,
+    /// A host page that no entry maps to. Harts that fight for a lock hear of its page again and again.
+    absent: *mut u8,
 }
 
 impl DataTlb {
@@ -105,6 +123,7 @@ impl DataTlb {
             filled: Filled::default(),
             second: vec![NOTHING; SECOND].into(),
             generation: 1,
+            absent: std::ptr::null_mut(),
         }
     }
 
@@ -126,6 +145,9 @@ impl DataTlb {
     /// Maps the page of `va` to the host page at `host`.
     pub fn insert(&mut self, va: u64, rights: Rights, host: *mut u8) {
         let tag = va & PAGE_MASK;
+        if host == self.absent {
+            self.absent = std::ptr::null_mut();
+        }
         let host = host.wrapping_sub(tag as usize);
         let entry = Entry { tag, host };
         self.fill(slot(va, rights), entry);
@@ -193,12 +215,15 @@ impl DataTlb {
 
     /// Drops every page that maps to the host page at `host`.
     pub fn flush_host(&mut self, host: *mut u8) {
-        self.flush_behind();
-        for entry in self.entries.iter_mut() {
-            if entry.host.wrapping_add(entry.tag as usize) == host {
-                *entry = EMPTY;
-            }
+        if host == self.absent {
+            return;
         }
+        self.flush_behind();
+        self.filled
+            .empty_some(&mut self.entries[..], EMPTY, |entry| {
+                entry.host.wrapping_add(entry.tag as usize) == host
+            });
+        self.absent = host;
     }
 }
 
@@ -396,6 +421,13 @@ mod tests {
         tlb.insert(0x20_1000, Rights::User, host);
         tlb.flush_region(0x3f_ffff, 21);
         assert!(tlb.lookup(0x20_1000, 1, Rights::User).is_none());
+        for _ in 0..3 {
+            tlb.insert(0x1000, Rights::User, host);
+            tlb.flush_host(host);
+            tlb.flush_host(host);
+            assert!(tlb.lookup(0x1000, 1, Rights::User).is_none());
+            assert!(tlb.lookup_behind(0x1000, 1, Rights::User).is_none());
+        }
     }
 
     #[test]

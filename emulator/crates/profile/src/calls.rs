@@ -10,14 +10,15 @@
 //!   else to a new, empty stack (a coroutine's first step). The stack that is left is parked.
 //! - After a register was added to the stack pointer (an exception is caught): to the frame of that function; if that
 //!   is not known, nothing is taken away until a jump or a return tells.
+//! - Otherwise, if another stack was left at a call before that address: to that one, as the wrong one was taken before.
 //! - Otherwise it is a jump, and no frame goes.
 //! - A trap ends where it began. If the kernel goes elsewhere in the program, that is a signal's handler, on top of
 //!   the frame that it interrupted, which goes on when the kernel returns to where that was.
 //! - A forked child begins with its parent's frames, a thread with none.
 //!
 //! What it cannot know: which of several coroutines that wait at the same address goes on (taken to be the one that
-//! waits longest); what calls a thread had made before the stream began, or on another hart, whose stream is followed
-//! alone; which function a jump into code belongs to that was never called.
+//! waits longest, until a return tells better); what calls a thread had made before the stream began, or on another
+//! hart, whose stream is followed alone; which function a jump into code belongs to that was never called.
 
 mod leave;
 mod step;

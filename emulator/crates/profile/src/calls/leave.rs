@@ -134,6 +134,7 @@ impl Calls {
         }
         match self.stack.nearest(waits) {
             Some(at) => self.stack.cut(at),
+            None if self.pointer == Pointer::Kept && self.exchange(to) => {}
             None => self.leave(to),
         }
     }
@@ -224,32 +225,49 @@ impl Calls {
 
     /// Goes on with the stack that was parked in a call before this address.
     fn resume(&mut self, to: &InstFacts) -> bool {
-        let process = self.contexts.get(self.stack.root).process;
-        let Some(parked) = self.parked.get_mut(&process) else {
+        let Some((frames, _)) = self.take_parked(to) else {
             return false;
         };
-        if to.privilege != 0 {
+        self.park();
+        self.stack.frames = frames;
+        true
+    }
+
+    /// A return to a caller of another stack: of several that waited at one address, the wrong one was taken. That one waits
+    /// again, as the other did until now.
+    fn exchange(&mut self, to: &InstFacts) -> bool {
+        let Some((frames, inner)) = self.take_parked(to) else {
             return false;
+        };
+        self.stack.frames.extend(inner);
+        self.park();
+        self.stack.frames = frames;
+        true
+    }
+
+    /// The stack that was parked longest in a call before this address: the frames that wait for it to return, and what was
+    /// called from there on.
+    fn take_parked(&mut self, to: &InstFacts) -> Option<(Vec<Frame>, Vec<Frame>)> {
+        if to.privilege != 0 {
+            return None;
         }
+        let process = self.contexts.get(self.stack.root).process;
+        let parked = self.parked.get_mut(&process)?;
         let waits = |frame: &Frame| frame.way == Way::Return(to.pc);
-        let found = parked.iter().enumerate().find_map(|(number, frames)| {
+        let (number, at) = parked.iter().enumerate().find_map(|(number, frames)| {
             let top = frames.len().saturating_sub(PARKED_DEPTH);
             let at = top + frames[top..].iter().rposition(waits)?;
             Some((number, at))
-        });
-        let Some((number, at)) = found else {
-            return false;
-        };
+        })?;
         let mut frames = parked.remove(number);
+        let inner = frames.split_off(at + 1);
         frames.truncate(at);
         let is_own = { frames.first() }
             .is_none_or(|frame| self.contexts.get(frame.context).thread == self.thread);
         if !is_own {
             frames = self.rebased(frames);
         }
-        self.park();
-        self.stack.frames = frames;
-        true
+        Some((frames, inner))
     }
 
     /// Leaves the stack for another one of the program's.

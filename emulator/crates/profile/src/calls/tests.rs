@@ -270,6 +270,29 @@ fn coroutines_have_stacks_of_their_own() {
 }
 
 #[test]
+fn of_coroutines_that_wait_at_one_address_a_return_tells_which_goes_on() {
+    let program = [
+        (0x100, JAL),   // 0: the left one calls f
+        (0x200, JAL),   // 1: f calls wait
+        (0x800, JAL),   // 2: wait calls switch
+        (0x900, LD_SP), // 3: switch
+        (0x904, JR),    // 4
+        (0x804, RET),   // 5: wait
+        (0x204, NOP),   // 6: f
+        (0x300, JAL),   // 7: the right one calls g
+        (0x400, JAL),   // 8: g calls wait
+        (0x404, JAL),   // 9: g calls switch
+        (0x500, JAL),   // 10: a third one calls switch
+    ];
+    // The right one goes on first, though the left one waits longer.
+    let order = [0, 1, 2, 3, 4, 7, 8, 2, 3, 4, 10, 3, 4, 5, 9, 3, 4, 5, 6];
+    let found = callers(&program, &order);
+    assert_eq!(found[14], [7], "g");
+    assert_eq!(found[17], [0, 1], "wait");
+    assert_eq!(found[18], [0], "f");
+}
+
+#[test]
 fn a_return_that_nobody_called_is_a_jump() {
     let program = [
         (0x100, JAL), // 0: main calls f

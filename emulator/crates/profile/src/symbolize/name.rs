@@ -78,7 +78,7 @@ mod tests {
         for (symbol, name) in [
             (
                 "_ZN3foo3barEi.isra.0.cold",
-                "foo::bar(int) [clone .isra.0.cold]",
+                "foo::bar(int) [clone .isra.0] [clone .cold]",
             ),
             ("_Z3fooi.llvm.123", "foo(int) [clone .llvm.123]"),
             (
