@@ -19,9 +19,6 @@ use crate::spec::{Threads, parse_size};
 use crate::stuck;
 use crate::system::{Engine, Setup, System, harts};
 
-/// Instructions between two looks for a debugger.
-const SLICE: u64 = 1_000_000;
-
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
@@ -173,7 +170,7 @@ fn debugged(
         if left == 0 {
             return Ok(RunExit::Limit);
         }
-        match system.run(engine, Limit::instructions(left.min(SLICE))) {
+        match system.run(engine, Limit::instructions(left.min(gdb::SLICE))) {
             RunExit::Limit => {}
             exit => return Ok(exit),
         }

@@ -53,7 +53,8 @@ pub use hart::{
 };
 pub use htif::{Htif, signature};
 pub use loader::{
-    Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw, nearest_symbol,
+    Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw,
+    nearest_symbol,
 };
 pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
 pub use ram::{RAM_BASE, Ram, RamError};

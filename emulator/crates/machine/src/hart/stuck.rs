@@ -161,7 +161,10 @@ impl Hart {
     /// The next instruction is a jump to itself: nothing but an interrupt leads away from it.
     pub fn jumps_to_itself(&self, bus: &mut Bus) -> bool {
         // `j .`, compressed and not.
-        matches!(self.instruction(bus, self.pc(), self.privilege), Some(0xa001 | 0x6f))
+        matches!(
+            self.instruction(bus, self.pc(), self.privilege),
+            Some(0xa001 | 0x6f)
+        )
     }
 
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.

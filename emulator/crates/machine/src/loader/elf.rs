@@ -309,10 +309,13 @@ fn each_symbol(image: Image<'_>, header: &Header, mut found: impl FnMut(&[u8], &
 /// that was moved where it was loaded, addresses mean nothing.
 pub fn nearest_symbol(image: Image<'_>, address: u64) -> Option<(String, u64)> {
     let header = header(image).ok()?;
-    let code = program_headers(image, &header).ok()?.into_iter().find(|load| {
-        load.p_flags & PF_X != 0
-            && (load.p_vaddr..load.p_vaddr.saturating_add(load.p_memsz)).contains(&address)
-    })?;
+    let code = program_headers(image, &header)
+        .ok()?
+        .into_iter()
+        .find(|load| {
+            load.p_flags & PF_X != 0
+                && (load.p_vaddr..load.p_vaddr.saturating_add(load.p_memsz)).contains(&address)
+        })?;
     let mut best: Option<(String, u64)> = None;
     each_symbol(image, &header, |name, symbol| {
         let labels = matches!(symbol.st_type(), STT_FUNC | STT_NOTYPE);
