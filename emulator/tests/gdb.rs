@@ -209,47 +209,6 @@ fn monitor_commands_and_one_debugger_after_another() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
-/// The harts change the page that holds their code, which is the slowest that they can do.
-#[test]
-fn an_interrupt_stops_all_harts_and_a_debugger_may_be_killed() {
-    let dir = scratch("gdb-interrupt");
-    let body = "la t0, word\n2: amoadd.d t1, t2, (t0)\n j 2b\n.align 3\nword: .dword 0";
-    let elf = assemble(&dir, "interrupt", &htif(body));
-    for mode in ["functional", "timing"] {
-        let mut exec = tipsim();
-        exec.arg("exec")
-            .arg(&elf)
-            .args(["--mode", mode, "--harts", "3", "--gdb", "0"])
-            .args(["--max-insts", "1000000000000"]);
-        let (mut child, port) = start(&mut exec);
-        for _ in 0..2 {
-            let mut gdb = loop {
-                let mut gdb = Debugger::connect(port);
-                if !gdb.ask("?").starts_with('E') {
-                    break gdb;
-                }
-            };
-            gdb.go_on();
-            let stop = gdb.interrupt();
-            assert!(stop.starts_with("T02"), "{mode}: {stop}");
-            for thread in 1..=3 {
-                assert!(gdb.of_thread(thread, PC) >= 0x8000_0000);
-                assert!(gdb.ask(&format!("vCont;s:{thread}")).starts_with("T05"));
-            }
-            // Killed while the machine runs: it says nothing.
-            gdb.go_on();
-        }
-        let mut gdb = loop {
-            let mut gdb = Debugger::connect(port);
-            if !gdb.ask("?").starts_with('E') {
-                break gdb;
-            }
-        };
-        gdb.monitor("quit");
-        assert_eq!(child.wait().unwrap().code(), Some(1));
-    }
-}
-
 #[test]
 fn a_run_of_a_spec_is_debugged() {
     let dir = scratch("gdb-run");

@@ -34,17 +34,6 @@ impl Debugger {
         self.answer()
     }
 
-    /// Lets the machine go on, and does not wait for it.
-    pub fn go_on(&mut self) {
-        write!(self.0.get_mut(), "$vCont;c#a8").unwrap();
-    }
-
-    /// Ctrl-C while the machine runs; why it stopped.
-    pub fn interrupt(&mut self) -> String {
-        self.0.get_mut().write_all(&[3]).unwrap();
-        self.answer()
-    }
-
     /// A `monitor` command, and what it prints.
     pub fn monitor(&mut self, command: &str) -> String {
         let hex: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
