@@ -96,6 +96,10 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         debugger.wait()?;
     }
     system.stop_when_stuck(true);
+    let slice = match debugger {
+        Some(_) => gdb::SLICE,
+        None => SLICE,
+    };
     let exit = loop {
         if let Some(debugger) = &mut debugger {
             match debugger.serve(&mut system, &mut engine, &mut |_, _, _| Ok(false))? {
@@ -113,7 +117,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         {
             break None;
         }
-        match system.run(&mut engine, Limit::instructions(SLICE)) {
+        match system.run(&mut engine, Limit::instructions(slice)) {
             RunExit::Exit(exit) => break Some(exit),
             RunExit::Idle => {
                 std::thread::sleep(NAP);

@@ -19,9 +19,6 @@ use crate::spec::{Threads, parse_size};
 use crate::stuck;
 use crate::system::{Engine, Setup, System, harts};
 
-/// Instructions between two looks for a debugger.
-const SLICE: u64 = 1_000_000;
-
 /// Instructions without a command to the host after which a program that asked for input, which was at its end, counts as
 /// waiting for it. One that only looks whether there is some goes on and writes, or asks again.
 const PATIENCE: u64 = 50_000_000;
@@ -202,7 +199,7 @@ fn debugged(
         if left == 0 {
             return Ok(RunExit::Limit);
         }
-        match system.run(engine, Limit::instructions(left.min(SLICE))) {
+        match system.run(engine, Limit::instructions(left.min(gdb::SLICE))) {
             RunExit::Limit => {}
             exit => return Ok(exit),
         }

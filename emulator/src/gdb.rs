@@ -23,6 +23,10 @@ use crate::spec::Mode;
 use crate::system::{Engine, System};
 use target::{Debugged, EventLoop};
 
+/// Instructions between two looks at the connection, or for one: what a few harts under the timing core do in some tenths
+/// of a second. GDB waits for two seconds.
+pub const SLICE: u64 = 100_000;
+
 /// How a debugged run ended.
 pub enum End {
     /// The guest ended it.

@@ -21,12 +21,9 @@ use gdbstub_arch::riscv::Riscv64;
 use machine::{Bus, DebugStop, Exit, Hart, Limit, RunExit};
 
 use super::description::description;
-use super::{After, Beginning, End};
+use super::{After, Beginning, End, SLICE};
 use crate::stuck;
 use crate::system::{Engine, System};
-
-/// Instructions between two looks at the connection: what a few harts under the timing core do in some tenths of a second.
-const SLICE: u64 = 100_000;
 
 /// What a hart does when the machine goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
