@@ -210,6 +210,35 @@ fn monitor_commands_and_one_debugger_after_another() {
 }
 
 #[test]
+fn an_interrupt_stops_all_harts_and_a_debugger_may_be_killed() {
+    let dir = scratch("gdb-interrupt");
+    let elf = assemble(&dir, "interrupt", &htif("2: j 2b"));
+    for mode in ["functional", "timing"] {
+        let mut exec = tipsim();
+        exec.arg("exec")
+            .arg(&elf)
+            .args(["--mode", mode, "--harts", "3", "--gdb", "0"])
+            .args(["--max-insts", "1000000000000"]);
+        let (mut child, port) = start(&mut exec);
+        for _ in 0..2 {
+            let mut gdb = Debugger::next(port);
+            gdb.go_on();
+            let stop = gdb.interrupt();
+            assert!(stop.starts_with("T02"), "{mode}: {stop}");
+            for thread in 1..=3 {
+                assert!(gdb.of_thread(thread, PC) >= 0x8000_0000);
+                assert!(gdb.ask(&format!("vCont;s:{thread}")).starts_with("T05"));
+            }
+            // Killed while the machine runs: it says nothing.
+            gdb.go_on();
+        }
+        let mut gdb = Debugger::next(port);
+        gdb.monitor("quit");
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+    }
+}
+
+#[test]
 fn a_run_of_a_spec_is_debugged() {
     let dir = scratch("gdb-run");
     // Switches the machine off by the test device.

@@ -27,10 +27,34 @@ impl Debugger {
         ))
     }
 
+    /// Connects to a machine that still has to notice that the debugger before is gone.
+    pub fn next(port: u16) -> Self {
+        loop {
+            let mut next = Self::connect(port);
+            if !next.ask("?").starts_with('E') {
+                return next;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    }
+
     /// Sends a packet; the answer, without what the protocol puts around it.
     pub fn ask(&mut self, packet: &str) -> String {
         let sum = packet.bytes().fold(0u8, u8::wrapping_add);
-        write!(self.0.get_mut(), "${packet}#{sum:02x}").unwrap();
+        // In one piece: who is refused is answered at the first byte, and has no more to say.
+        let packet = format!("${packet}#{sum:02x}");
+        self.0.get_mut().write_all(packet.as_bytes()).unwrap();
+        self.answer()
+    }
+
+    /// Lets the machine go on, and does not wait for it.
+    pub fn go_on(&mut self) {
+        write!(self.0.get_mut(), "$vCont;c#a8").unwrap();
+    }
+
+    /// Ctrl-C while the machine runs; why it stopped.
+    pub fn interrupt(&mut self) -> String {
+        self.0.get_mut().write_all(&[3]).unwrap();
         self.answer()
     }
 
