@@ -137,7 +137,9 @@ fn legacy(alignment: Option<u64>) -> (Bus, impl Fn(&mut Bus)) {
         write(0x20, 0);
         write(0x30, 0);
         write(0x38, SIZE.into());
-        alignment.map(|alignment| write(0x3c, alignment));
+        if let Some(alignment) = alignment {
+            write(0x3c, alignment);
+        }
         write(0x40, (RAM_BASE >> 12) + 4);
         write(0x70, 7);
     };
