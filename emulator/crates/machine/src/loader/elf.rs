@@ -91,6 +91,11 @@ impl Elf {
                     other,
                 });
             }
+            // Linkers put the file's own headers before a text at the beginning of memory.
+            let what = match load.p_offset {
+                0 => format!("{what} (with the ELF file's headers, which `ld -n` leaves out)"),
+                _ => what,
+            };
             segments.push(write(image, &what, start, content, load.p_memsz, ram)?);
         }
         let entry = entry(image, &header, &loads, &segments, bias)?;

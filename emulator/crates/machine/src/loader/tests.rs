@@ -172,6 +172,8 @@ fn errors_name_file_field_and_expectation() {
     assert!(with(64 + 8, &[0xff; 4]).contains("truncated: segment 0 ends at"));
     assert!(with(64 + 40, &[1, 0]).contains("p_memsz: expected at least p_filesz (0x4)"));
     assert!(with(64 + 24, &[0; 8]).contains("segment 0 at 0x0, size 0x14, is not in memory"));
+    // Offset and addresses.
+    assert!(with(64 + 8, &[0; 24]).contains("`ld -n` leaves out) at 0x0, size"));
     assert!(message(b"MZ").contains("magic: expected 7f 45 4c 46 (ELF), found [4d, 5a]"));
     assert!(message(&good[..40]).contains("truncated: ELF header"));
 }
