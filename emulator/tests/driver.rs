@@ -122,7 +122,8 @@ fn a_period_shorter_than_its_interrupt_is_throttled() {
     let said = console(&dir, 1, command, &[]);
     assert!(said.contains("\nshort: status 0\n"), "{said}");
     let line = |name: &str| said.lines().find(|line| line.starts_with(name));
-    assert!(number(line("SAMPLE").unwrap(), "SAMPLE:") > 4000, "{said}");
+    // As many as perf lets through until the next tick.
+    assert!(number(line("SAMPLE").unwrap(), "SAMPLE:") >= 4000, "{said}");
     assert!(number(line("THROTTLE").unwrap(), "THROTTLE:") > 0, "{said}");
     // Counters of stopped events are free again.
     assert!(!said.contains("not counted"), "{said}");
