@@ -29,7 +29,8 @@ kernel_tree() {
         mkdir -p "$tree/.applied"
         for patch in $(all_patches); do
             echo "applying $(basename "$patch")" >&2
-            patch -d "$tree" -p1 --no-backup-if-mismatch < "$patch" >&2
+            # Said here: in a command substitution an error ends nothing by itself.
+            patch -d "$tree" -p1 --no-backup-if-mismatch < "$patch" >&2 || return
             cp "$patch" "$tree/.applied/"
         done
         cp "$regs_header" "$tree/drivers/perf/tip_regs.h"
