@@ -97,7 +97,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     }
     system.stop_when_stuck(true);
     let slice = match debugger {
-        Some(_) => gdb::SLICE,
+        Some(_) => gdb::POLL_INSTRUCTIONS,
         None => SLICE,
     };
     let exit = loop {
@@ -132,7 +132,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                     break None;
                 }
             }
-            RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {}
+            RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Debug(_) => {}
         }
     };
     drop(terminal);

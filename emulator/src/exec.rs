@@ -21,7 +21,7 @@ use crate::system::{Engine, Setup, System, harts};
 
 /// Instructions without a command to the host after which a program that asked for input, which was at its end, counts as
 /// waiting for it. One that only looks whether there is some goes on and writes, or asks again.
-const PATIENCE: u64 = 50_000_000;
+const MAX_SILENT_INSTRUCTIONS: u64 = 50_000_000;
 
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
@@ -87,7 +87,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
                 stuck::describe(&mut system, &stuck)
             )
         }
-        RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Debug(_) => {
+        RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Debug(_) => {
             let place = place(image, system.hart.pc());
             if waits {
                 anyhow::bail!(
@@ -134,12 +134,12 @@ fn run(system: &mut System, engine: &mut Engine, most: u64) -> (RunExit, bool) {
     let mut left = most;
     loop {
         let before = system.board.bus.unanswered();
-        let slice = before.map_or(left, |_| left.min(PATIENCE));
+        let slice = before.map_or(left, |_| left.min(MAX_SILENT_INSTRUCTIONS));
         let exit = system.run(engine, Limit::instructions(slice));
         let silent = before.is_some() && before == system.board.bus.unanswered();
         match exit {
             // It has just asked for the first byte that it does not get.
-            RunExit::Mount => left = most.saturating_sub(system.instructions()),
+            RunExit::Paused => left = most.saturating_sub(system.instructions()),
             RunExit::Limit if left > slice && !silent => left -= slice,
             exit => return (exit, exit == RunExit::Limit && left > slice),
         }
@@ -199,7 +199,10 @@ fn debugged(
         if left == 0 {
             return Ok(RunExit::Limit);
         }
-        match system.run(engine, Limit::instructions(left.min(gdb::SLICE))) {
+        match system.run(
+            engine,
+            Limit::instructions(left.min(gdb::POLL_INSTRUCTIONS)),
+        ) {
             RunExit::Limit => {}
             exit => return Ok(exit),
         }

@@ -25,7 +25,7 @@ use target::{Debugged, EventLoop};
 
 /// Instructions between two looks at the connection, or for one: what a few harts under the timing core do in some tenths
 /// of a second. GDB waits for two seconds.
-pub const SLICE: u64 = 100_000;
+pub const POLL_INSTRUCTIONS: u64 = 100_000;
 
 /// How a debugged run ended.
 pub enum End {

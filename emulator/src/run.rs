@@ -221,7 +221,7 @@ fn simulate(
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 end = Some(outcome::End::RecordingFailed);
             }
-            RunExit::Mount => {
+            RunExit::Paused => {
                 if let Some(boot) = &boot {
                     boot.save(plan, system, &console);
                 }

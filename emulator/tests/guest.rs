@@ -61,7 +61,7 @@ int main(void) {
 "#;
 
 /// An instruction of each of many extensions, and one that nobody knows, which is jumped over.
-const EXTENSIONS: &str = r#"
+const EXTENSIONS_SOURCE: &str = r#"
 __attribute__((noinline)) static void extensions(long n, long *p) {
     while (n--) {
         register long *at __asm__("a5") = p;
@@ -182,7 +182,7 @@ fn run() -> &'static Path {
         compile(&dir, "profiled", PROFILED, &["-fomit-frame-pointer"]);
         compile(&dir, "callback", CALLBACK, &["-fno-omit-frame-pointer"]);
         compile(&dir, "wanted", WANTED, &[]);
-        compile(&dir, "extensions", EXTENSIONS, &[]);
+        compile(&dir, "extensions", EXTENSIONS_SOURCE, &[]);
         let (spec, out) = (dir.join("spec.toml"), dir.join("out"));
         let text = format!(
             "guest.harts = 1\n[run]\nboot = \"functional\"\nregion = \"run\"\n\
@@ -457,11 +457,11 @@ impl Drop for Console {
 
 #[test]
 fn perf_has_its_text_interface_on_the_console() {
-    const SCREEN: &str = "\x1b[?1049h";
+    const ALTERNATE_SCREEN: &str = "\x1b[?1049h";
     let mut console = Console::boot();
     console.expect("~# ");
     console.send("stty rows 30 cols 120; perf record -q -e cycles -c 5003 ls /usr/bin > /dev/null; perf report\n");
-    console.expect(SCREEN);
+    console.expect(ALTERNATE_SCREEN);
     console.expect("Samples: ");
     console.expect("Overhead");
     // Enter opens the menu of a row.
@@ -480,10 +480,10 @@ fn perf_has_its_text_interface_on_the_console() {
         console.send(&format!("{command} 2>&1\n"));
         let printed = console.expect("~# ");
         assert!(printed.contains("# Overhead"), "{command}: {printed}");
-        assert!(!printed.contains(SCREEN), "{command}: {printed}");
+        assert!(!printed.contains(ALTERNATE_SCREEN), "{command}: {printed}");
     }
     console.send("perf top\n");
-    console.expect(SCREEN);
+    console.expect(ALTERNATE_SCREEN);
     console.expect("Samples: ");
     console.send("q");
     console.expect("~# ");

@@ -21,7 +21,7 @@ use gdbstub_arch::riscv::Riscv64;
 use machine::{Bus, DebugStop, Exit, Hart, Limit, RunExit};
 
 use super::description::description;
-use super::{After, Beginning, End, SLICE};
+use super::{After, Beginning, End, POLL_INSTRUCTIONS};
 use crate::stuck;
 use crate::system::{Engine, System};
 
@@ -103,7 +103,7 @@ impl<'a> Debugged<'a> {
 
     /// Runs a slice; `None` if nothing happened that GDB wants to know.
     fn run(&mut self) -> Option<StopReason> {
-        let limit = Limit::instructions(SLICE);
+        let limit = Limit::instructions(POLL_INSTRUCTIONS);
         let exit = self.system.run(self.engine, limit);
         let reason = self.reason(exit)?;
         for hart in self.system.each_hart() {
@@ -152,7 +152,7 @@ impl<'a> Debugged<'a> {
                 // The caller hears of it when it has the machine back.
                 return Some(StopReason::Exited(code));
             }
-            RunExit::Limit | RunExit::Mount | RunExit::Region(_) | RunExit::Idle => {}
+            RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Idle => {}
         }
         match (self.after)(self.system, self.engine, exit) {
             Ok(false) => {}

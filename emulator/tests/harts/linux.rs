@@ -12,7 +12,7 @@ use super::common::{guest, scratch, stderr, stdout, succeed, tipsim};
 /// Programs that tell what they are.
 const VARIANTS: usize = 6;
 /// What `code` and `locks` say.
-const OKS: usize = 8 + 2 * 11;
+const OK_LINES: usize = 8 + 2 * 11;
 const MODES: [&str; 4] = ["off", "auto", "eager", "timing"];
 
 fn compile(out: &Path, source: &str, options: &[&str]) {
@@ -86,7 +86,7 @@ fn run(dir: &Path, harts: u32, mode: &str, often: u32) {
     let executed = format!(": 0 of {} programs failed on {harts} harts", 2 * execute);
     assert!(console.contains(&executed), "{told}");
     let oks = console.lines().filter(|line| line.ends_with(": ok"));
-    assert_eq!(oks.count(), OKS, "{told}");
+    assert_eq!(oks.count(), OK_LINES, "{told}");
     assert!(!console.contains("unhandled signal"), "{told}");
 }
 

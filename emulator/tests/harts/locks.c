@@ -168,32 +168,20 @@ static void change(void) {
     *(volatile long *)&locked = before + 1;
 }
 
-static void mutexes(int thread) {
-    (void)thread;
-    for (long time = 0; time < times; time++) {
-        pthread_mutex_lock(&mutex);
-        change();
-        pthread_mutex_unlock(&mutex);
+/* A thread's work under a lock. */
+#define UNDER(name, lock, unlock) \
+    static void name(int thread) { \
+        (void)thread; \
+        for (long time = 0; time < times; time++) { \
+            lock; \
+            change(); \
+            unlock; \
+        } \
     }
-}
 
-static void futexes(int thread) {
-    (void)thread;
-    for (long time = 0; time < times; time++) {
-        take();
-        change();
-        give();
-    }
-}
-
-static void spins(int thread) {
-    (void)thread;
-    for (long time = 0; time < times; time++) {
-        pthread_spin_lock(&spin);
-        change();
-        pthread_spin_unlock(&spin);
-    }
-}
+UNDER(mutexes, pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex))
+UNDER(futexes, take(), give())
+UNDER(spins, pthread_spin_lock(&spin), pthread_spin_unlock(&spin))
 
 static void tickets(int thread) {
     (void)thread;

@@ -24,7 +24,7 @@ fn header_matches_table() {
 }
 
 /// Reads words, prints what it calls them.
-const PRINTER: &str = r#"
+const PRINTER_SOURCE: &str = r#"
 #include "riscv-disasm.h"
 int main(void) {
     unsigned int word;
@@ -81,7 +81,7 @@ fn printed(words: &[u32]) -> Vec<String> {
     let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let name = format!("c_table_{}", words.len());
     let (source, program) = (scratch.join(format!("{name}.c")), scratch.join(name));
-    std::fs::write(&source, PRINTER).expect("source");
+    std::fs::write(&source, PRINTER_SOURCE).expect("source");
     let status = Command::new("cc")
         .args(["-Wall", "-Wextra", "-Werror", "-O1", "-I"])
         .args([&folder(), Path::new("-o"), &program, &source])

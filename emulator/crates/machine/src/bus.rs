@@ -246,7 +246,7 @@ impl Bus {
         self.pause |= before.is_none() && htif.unanswered().is_some();
     }
 
-    /// [`Htif::unanswered`]. A run pauses ([`crate::RunExit::Mount`]) when it becomes `Some`.
+    /// [`Htif::unanswered`]. A run pauses ([`crate::RunExit::Paused`]) when it becomes `Some`.
     pub fn unanswered(&self) -> Option<u64> {
         self.htif.as_ref().and_then(Htif::unanswered)
     }

@@ -172,7 +172,7 @@ impl Hart {
             if std::mem::take(&mut env.bus.pause) {
                 // What else there was to do is done in the next run.
                 self.afterwards(after & after::WAIT);
-                return Some(RunExit::Mount);
+                return Some(RunExit::Paused);
             }
         }
         if after & after::INTERRUPTS != 0 {

@@ -51,8 +51,9 @@ pub enum RunExit {
     Exit(Exit),
     /// A [`Mark`] was executed, and [`Hart::stop_at_regions`] is on.
     Region(Mark),
-    /// The guest mounts the shared folder: it has not looked into it yet.
-    Mount,
+    /// The bus asks for a look of the host: the guest mounts the shared folder, which it has not looked into yet, or a program
+    /// misses console input for the first time ([`crate::Bus::unanswered`]).
+    Paused,
     /// A breakpoint or a watchpoint was met.
     Debug(DebugStop),
     /// A hart's exceptions repeat themselves without end, and [`Hart::stop_when_stuck`] is on.

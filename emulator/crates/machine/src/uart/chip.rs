@@ -9,7 +9,7 @@ const FIFO_DEPTH: usize = 16;
 
 /// So often the line status is read while "transmitter empty" is due, before the driver is taken for one that never
 /// reads the cause.
-const UNACKNOWLEDGED: u32 = 1000;
+const MAX_UNACKNOWLEDGED_READS: u32 = 1000;
 
 /// Interrupt enables.
 mod ier {
@@ -211,11 +211,11 @@ impl Uart16550 {
             return;
         }
         self.unacknowledged += 1;
-        if self.unacknowledged == UNACKNOWLEDGED && !self.status_acknowledges {
+        if self.unacknowledged == MAX_UNACKNOWLEDGED_READS && !self.status_acknowledges {
             self.status_acknowledges = true;
             tracing::warn!(
                 "serial port: the guest handles its interrupt without end: expected a read of the interrupt \
-                 identification register (16550 data sheet, table IV), found {UNACKNOWLEDGED} of the line status alone. \
+                 identification register (16550 data sheet, table IV), found {MAX_UNACKNOWLEDGED_READS} of the line status alone. \
                  From now on these do"
             );
         }
@@ -302,14 +302,14 @@ mod tests {
     fn the_line_status_acknowledges_only_for_who_never_reads_the_cause() {
         let mut uart = Uart16550::default();
         uart.write(IER, ier::TRANSMITTER_EMPTY);
-        for _ in 1..UNACKNOWLEDGED {
+        for _ in 1..MAX_UNACKNOWLEDGED_READS {
             assert_eq!(uart.read(LSR), lsr::EMPTY);
         }
         assert!(uart.interrupt());
         uart.read(IIR_FCR);
         for round in 0..3 {
             uart.write(DATA, b'x');
-            for _ in 1..UNACKNOWLEDGED {
+            for _ in 1..MAX_UNACKNOWLEDGED_READS {
                 assert!(uart.interrupt(), "{round}");
                 uart.read(LSR);
             }

@@ -59,7 +59,7 @@ struct Reply {
 
 /// What only the legacy interface has. A reset by the driver leaves it: Linux sets the page size once, before.
 #[derive(Default)]
-struct Legacy {
+struct LegacyState {
     page_size: u32,
     /// Of the queue that is put somewhere next.
     alignment: u32,
@@ -82,12 +82,12 @@ pub struct VirtioMmio {
     driver_features_select: u32,
     driver_features: u64,
     /// There if the interface is the legacy one.
-    legacy: Option<Legacy>,
+    legacy: Option<LegacyState>,
     /// A driver that wants the legacy interface was told.
     told: bool,
 }
 
-snapshot::snapshot!(Legacy {
+snapshot::snapshot!(LegacyState {
     page_size,
     alignment
 });
@@ -169,7 +169,7 @@ impl VirtioMmio {
 
     /// With the legacy interface, for drivers that know no other.
     pub fn legacy(mut self) -> Self {
-        self.legacy = Some(Legacy {
+        self.legacy = Some(LegacyState {
             page_size: 0,
             alignment: LEGACY_ALIGNMENT,
         });
@@ -299,7 +299,7 @@ impl VirtioMmio {
             value &= !status::FEATURES_OK;
         }
         let started = value & !self.status & status::DRIVER_OK != 0;
-        // Legacy drivers know no FEATURES_OK.
+        // LegacyState drivers know no FEATURES_OK.
         if value & status::FEATURES_OK != 0 || started && self.legacy.is_some() {
             self.backend
                 .negotiated(self.driver_features & self.features());

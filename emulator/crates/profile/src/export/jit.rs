@@ -16,12 +16,12 @@ const MAX_FUNCTION: u64 = 16 << 20;
 /// Bytes of all functions of a file.
 const MAX_FILE: u64 = 256 << 20;
 /// Where the instructions begin in a file.
-const TEXT: u64 = 4096;
-const ALIGN: u64 = 16;
+const TEXT_OFFSET: u64 = 4096;
+const FUNCTION_ALIGNMENT: u64 = 16;
 
 /// A function of such a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedFunction {
     /// First address in the guest.
     pub start: u64,
     pub size: u64,
@@ -32,13 +32,13 @@ pub(super) struct Placed {
 
 /// The functions made at run time that any row is in.
 #[derive(Debug, Default)]
-pub(super) struct JitCode {
-    pub functions: BTreeMap<FunctionId, Placed>,
+pub(super) struct JitFunctions {
+    pub functions: BTreeMap<FunctionId, PlacedFunction>,
     /// Those that there was no room for.
     pub left_out: usize,
 }
 
-impl JitCode {
+impl JitFunctions {
     pub fn of(export: &Export<'_>) -> Self {
         let mut executed: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
         for row in 0..export.rows.len() {
@@ -58,15 +58,15 @@ impl JitCode {
                 size if size <= MAX_FUNCTION => (function.start, size),
                 _ => (first, end - first),
             };
-            let offset = *ends.get(&function.module).unwrap_or(&TEXT);
+            let offset = *ends.get(&function.module).unwrap_or(&TEXT_OFFSET);
             if size > MAX_FUNCTION || offset + size > MAX_FILE {
                 code.left_out += 1;
                 continue;
             }
-            let next = (offset + size).next_multiple_of(ALIGN);
+            let next = (offset + size).next_multiple_of(FUNCTION_ALIGNMENT);
             ends.insert(function.module, next);
             let module = function.module;
-            let placed = Placed {
+            let placed = PlacedFunction {
                 start,
                 size,
                 offset,
@@ -103,10 +103,10 @@ impl JitCode {
         &self,
         export: &Export<'_>,
         module: ModuleId,
-        functions: &[(FunctionId, Placed)],
+        functions: &[(FunctionId, PlacedFunction)],
     ) -> object::write::Result<Vec<u8>> {
         let end = functions.iter().map(|(_, at)| at.offset + at.size).max();
-        let mut text = vec![0; (end.unwrap_or(TEXT) - TEXT) as usize];
+        let mut text = vec![0; (end.unwrap_or(TEXT_OFFSET) - TEXT_OFFSET) as usize];
         for row in 0..export.rows.len() {
             let facts = export.facts(row);
             let placed = self.functions.get(&export.location(row).function);
@@ -116,7 +116,7 @@ impl JitCode {
             let from = facts
                 .pc
                 .wrapping_sub(at.start)
-                .wrapping_add(at.offset - TEXT);
+                .wrapping_add(at.offset - TEXT_OFFSET);
             let bytes = facts.raw.to_le_bytes();
             let len = usize::from(facts.len).min(bytes.len());
             let to = usize::try_from(from).ok();
@@ -143,7 +143,7 @@ impl JitCode {
             writer.reserve_symbol_index(None);
         }
         writer.reserve_file_header();
-        writer.reserve_until(TEXT);
+        writer.reserve_until(TEXT_OFFSET);
         writer.reserve(text.len() as u64, 1);
         writer.reserve_symtab();
         writer.reserve_strtab()?;
@@ -157,7 +157,7 @@ impl JitCode {
             e_entry: 0,
             e_flags: elf::FileFlags(0),
         })?;
-        writer.pad_until(TEXT);
+        writer.pad_until(TEXT_OFFSET);
         writer.write(&text);
         writer.write_null_symbol();
         for (name, at) in names {
@@ -178,12 +178,12 @@ impl JitCode {
             sh_name: writer.section_name_offset(Some(text_name)),
             sh_type: elf::SHT_PROGBITS,
             sh_flags: elf::SHF_ALLOC | elf::SHF_EXECINSTR,
-            sh_addr: TEXT,
-            sh_offset: TEXT,
+            sh_addr: TEXT_OFFSET,
+            sh_offset: TEXT_OFFSET,
             sh_size: text.len() as u64,
             sh_link: 0,
             sh_info: 0,
-            sh_addralign: ALIGN,
+            sh_addralign: FUNCTION_ALIGNMENT,
             sh_entsize: 0,
         });
         writer.write_symtab_section_header(1);

@@ -103,7 +103,7 @@ impl Export<'_> {
     /// # Errors
     /// If a file cannot be written.
     pub fn write_jit(&self) -> io::Result<Vec<String>> {
-        let code = jit::JitCode::of(self);
+        let code = jit::JitFunctions::of(self);
         match self.options.jit_folder {
             Some(folder) => code.write(self, folder)?,
             None if !code.functions.is_empty() => {

@@ -3,7 +3,7 @@
 //! An event per profiler, a record per sample. Files are named by their paths on this host where it
 //! has them, so that perf finds them; their build ids are the guest's. Kernel and firmware are
 //! given as files that every process maps: as a kernel, perf would take the host's own. Code made at run time is in files
-//! of [`JitCode`].
+//! of [`JitFunctions`].
 
 mod bytes;
 mod header;
@@ -17,7 +17,7 @@ use header::{Event, Header};
 
 use super::Export;
 use super::images::Image;
-use super::jit::JitCode;
+use super::jit::JitFunctions;
 use super::model::{Series, Weighted};
 use crate::{Process, Thread};
 
@@ -40,7 +40,7 @@ const READ_AND_EXECUTE: u32 = 5;
 /// Longest call chain that perf shows unless told otherwise (`kernel.perf_event_max_stack`).
 const MAX_CHAIN: usize = 127;
 /// Beginning of the paths that perf takes for maps of symbols as text, whatever they are.
-const PERF_MAP: &str = "/tmp/perf-";
+const PERF_MAP_PREFIX: &str = "/tmp/perf-";
 /// What comes next in a call chain is the user's (`PERF_CONTEXT_USER`); see above.
 const CONTEXT_USER: u64 = -512i64 as u64;
 
@@ -48,12 +48,12 @@ const CONTEXT_USER: u64 = -512i64 as u64;
 struct Record {
     cycle: u64,
     bytes: Bytes,
-    covers: Covers,
+    covers: Concerns,
 }
 
 /// What a record says of addresses.
 #[derive(Clone, Copy)]
-enum Covers {
+enum Concerns {
     Nothing,
     /// They are of a file from now on.
     Range {
@@ -88,7 +88,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     // Stable: a process is described before its samples of the same cycle.
     records.sort_by_key(|record| record.cycle);
     if let Some(folder) = export.options.jit_folder {
-        let code = JitCode::of(export);
+        let code = JitFunctions::of(export);
         if !code.functions.is_empty() {
             records = present::with_mappings(export, &code, folder, records);
         }
@@ -192,13 +192,13 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
     body.u32(READ_AND_EXECUTE).u32(0);
     // perf would take its own process's vdso for the guest's.
     let mut path = image.path.replace("[vdso]", "[guest-vdso]");
-    if path.starts_with(PERF_MAP) {
+    if path.starts_with(PERF_MAP_PREFIX) {
         path.insert_str(0, "/.");
     }
     body.padded(&path[..path.floor_char_boundary(MAX_PATH)]);
     let mut record = record(export, MMAP2, misc, cycle, (pid, 1), body);
     let (start, len) = (image.start, image.len);
-    record.covers = Covers::Range { pid, start, len };
+    record.covers = Concerns::Range { pid, start, len };
     record
 }
 
@@ -217,7 +217,7 @@ fn sample(export: &Export<'_>, id: u64, at: &Weighted) -> Record {
     Record {
         cycle: at.cycle,
         bytes: body.record(SAMPLE, MISC_USER),
-        covers: Covers::Sample(at.row),
+        covers: Concerns::Sample(at.row),
     }
 }
 
@@ -234,6 +234,6 @@ fn record(
     Record {
         cycle,
         bytes: body.record(kind, misc),
-        covers: Covers::Nothing,
+        covers: Concerns::Nothing,
     }
 }

@@ -14,9 +14,9 @@ use typed_arena::Arena;
 
 use super::debug::{Parts, missing, shown};
 use super::elf::{self, Elf};
+use super::interner::Interner;
 use super::lengths;
 use super::name::demangle;
-use super::resolve::Interner;
 use super::symbols::{Frame, Source};
 use super::table::Table;
 

@@ -105,7 +105,7 @@ impl SymbolFiles {
         let exact = if stripped.is_some() { 0 } else { found.len() };
         for name in &names {
             let ends = Path::new(name).ancestors().skip(1);
-            // Below a root that is not `/` in the guest: `/out/root/usr/bin/xz` is `usr/bin/xz` of the folder `root`.
+            // Below a root that is not `/` in the guest: `/out/system/usr/bin/xz` is `usr/bin/xz` of the folder `system`.
             let ends = ends.filter_map(|front| Path::new(name).strip_prefix(front).ok());
             let mut ends: Vec<&Path> = ends.collect();
             ends.reverse();

@@ -7,13 +7,13 @@ mod module;
 use object::{Object, ObjectSection};
 
 use super::elf::Elf;
+use super::interner::Interner;
 use super::name;
-use super::resolve::Interner;
 use super::symbols::{Frame, Source};
-use module::Module;
+use module::ModuleData;
 
 /// Sections that have the table at their start, or, of position-independent programs that an outside linker made, within.
-const SECTIONS: [&str; 4] = [
+const TABLE_SECTIONS: [&str; 4] = [
     ".gopclntab",
     ".data.rel.ro.gopclntab",
     ".data.rel.ro",
@@ -25,13 +25,13 @@ const MAX_NAME: usize = 4096;
 const MAX_STEPS: usize = 1 << 20;
 const MAX_FRAMES: usize = 64;
 /// Number of a function's table that tells which inlined call an instruction is of (`PCDATA_InlTreeIndex`).
-const INLINED_AT: usize = 2;
+const PCDATA_INL_TREE_INDEX: usize = 2;
 /// Number of a function's data that has its inlined calls (`FUNCDATA_InlTree`).
-const INLINED_CALLS: usize = 3;
+const FUNCDATA_INL_TREE: usize = 3;
 
 /// Layouts, by the Go that began with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Version {
+enum TableVersion {
     Go2,
     Go16,
     Go18,
@@ -40,7 +40,7 @@ enum Version {
 
 /// The table of a program.
 pub(super) struct GoTable<'data> {
-    version: Version,
+    version: TableVersion,
     /// Addresses within a function are multiples of it.
     quantum: u64,
     /// What addresses of functions count from.
@@ -50,17 +50,17 @@ pub(super) struct GoTable<'data> {
     count: usize,
     records: &'data [u8],
     names: &'data [u8],
-    /// Of each compilation unit, where in `files` its files are; of [`Version::Go2`], of the whole program.
+    /// Of each compilation unit, where in `files` its files are; of [`TableVersion::Go2`], of the whole program.
     units: &'data [u8],
     files: &'data [u8],
     /// Values by address.
     values: &'data [u8],
-    module: Option<Module<'data>>,
+    module: Option<ModuleData<'data>>,
 }
 
 /// A function's record.
 #[derive(Clone, Copy)]
-struct Record<'data> {
+struct FunctionRecord<'data> {
     start: u64,
     bytes: &'data [u8],
 }
@@ -68,7 +68,7 @@ struct Record<'data> {
 impl<'data> GoTable<'data> {
     /// The table of a program, if it has one.
     pub fn of(elf: &Elf<'data>) -> Option<Self> {
-        SECTIONS.iter().find_map(|name| {
+        TABLE_SECTIONS.iter().find_map(|name| {
             let section = elf.object.section_by_name(name)?;
             let data = section.data().ok()?;
             let mut found = (0..data.len())
@@ -86,7 +86,7 @@ impl<'data> GoTable<'data> {
         let version = version(data)?;
         let word = |index: usize| u64_at(data, 8 + 8 * index);
         let part = |index: usize| data.get(usize::try_from(word(index)?).ok()?..);
-        let module = Module::find(elf, address, version);
+        let module = ModuleData::find(elf, address, version);
         let mut table = Self {
             version,
             quantum: u64::from(data[6]),
@@ -100,10 +100,10 @@ impl<'data> GoTable<'data> {
             values: data,
             module: None,
         };
-        if version == Version::Go2 {
+        if version == TableVersion::Go2 {
             table.functions = data.get(16..)?;
         } else {
-            let first = if version == Version::Go16 { 2 } else { 3 };
+            let first = if version == TableVersion::Go16 { 2 } else { 3 };
             table.names = part(first)?;
             table.units = part(first + 1)?;
             table.files = part(first + 2)?;
@@ -111,7 +111,7 @@ impl<'data> GoTable<'data> {
             table.records = part(first + 4)?;
             table.functions = table.records;
         }
-        if version >= Version::Go18 {
+        if version >= TableVersion::Go18 {
             let start = || elf.section_range(".text").map(|(start, _)| start);
             let own = module.as_ref().map(|module| module.text).or_else(start);
             // Without relocation, and of Go 1.26, it is 0 here.
@@ -120,7 +120,7 @@ impl<'data> GoTable<'data> {
         let len = (table.count.checked_mul(2)?.checked_add(1)?).checked_mul(table.field())?;
         let after = table.functions.get(len..)?;
         table.functions = &table.functions[..len];
-        if version == Version::Go2 {
+        if version == TableVersion::Go2 {
             table.units = data.get(u32_at(after, 0)? as usize..)?;
         }
         table.module = module;
@@ -129,7 +129,11 @@ impl<'data> GoTable<'data> {
 
     /// Bytes of an address or offset in the list of functions.
     fn field(&self) -> usize {
-        if self.version >= Version::Go18 { 4 } else { 8 }
+        if self.version >= TableVersion::Go18 {
+            4
+        } else {
+            8
+        }
     }
 
     fn entry(&self, index: usize) -> Option<u64> {
@@ -146,7 +150,7 @@ impl<'data> GoTable<'data> {
         self.entry(2 * function)
     }
 
-    fn record(&self, function: usize) -> Option<Record<'data>> {
+    fn record(&self, function: usize) -> Option<FunctionRecord<'data>> {
         let start = self.start(function)?;
         let at = match self.field() {
             4 => u32_at(self.functions, 8 * function + 4)?.into(),
@@ -155,7 +159,7 @@ impl<'data> GoTable<'data> {
         let bytes = self.records.get(usize::try_from(at).ok()?..)?;
         // The address comes first; what follows it has 4 bytes each.
         let bytes = bytes.get(self.field()..)?;
-        Some(Record { start, bytes })
+        Some(FunctionRecord { start, bytes })
     }
 
     /// Start, end and name of every function, in order.
@@ -188,7 +192,7 @@ impl<'data> GoTable<'data> {
         (source, inlined)
     }
 
-    fn function_at(&self, address: u64) -> Option<Record<'data>> {
+    fn function_at(&self, address: u64) -> Option<FunctionRecord<'data>> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -201,12 +205,17 @@ impl<'data> GoTable<'data> {
         (address < self.start(low)?).then_some(record)
     }
 
-    fn line(&self, record: Record<'data>, address: u64, names: &mut Interner) -> Option<Source> {
+    fn line(
+        &self,
+        record: FunctionRecord<'data>,
+        address: u64,
+        names: &mut Interner,
+    ) -> Option<Source> {
         let file = self.value(record, record.number(4)?, address)?;
         let line = self.value(record, record.number(5)?, address)?;
         let index = u32::try_from(file).ok()?;
         let offset = match self.version {
-            Version::Go2 => u32_at(self.units, 4 * index as usize)?,
+            TableVersion::Go2 => u32_at(self.units, 4 * index as usize)?,
             _ => {
                 let index = record.number(7)?.checked_add(index)?;
                 u32_at(self.units, 4 * index as usize)?
@@ -220,22 +229,30 @@ impl<'data> GoTable<'data> {
     }
 
     /// The name of the call that an address was inlined for, and an address of the code that it was inlined in.
-    fn inlined(&self, record: Record<'data>, address: u64) -> Option<(&'data str, u64)> {
+    fn inlined(&self, record: FunctionRecord<'data>, address: u64) -> Option<(&'data str, u64)> {
         let module = self.module.as_ref()?;
         let tables = record.number(6)? as usize;
-        let fixed = if self.version == Version::Go20 { 9 } else { 8 };
+        let fixed = if self.version == TableVersion::Go20 {
+            9
+        } else {
+            8
+        };
         let count = *record.bytes.get(4 * fixed + 3)?;
-        if tables <= INLINED_AT || usize::from(count) <= INLINED_CALLS {
+        if tables <= PCDATA_INL_TREE_INDEX || usize::from(count) <= FUNCDATA_INL_TREE {
             return None;
         }
         let after = fixed + 1;
-        let which = self.value(record, record.number(after + INLINED_AT)?, address)?;
+        let which = self.value(
+            record,
+            record.number(after + PCDATA_INL_TREE_INDEX)?,
+            address,
+        )?;
         let which = usize::try_from(which).ok()?;
-        let data = record.number(after.checked_add(tables)?.checked_add(INLINED_CALLS)?)?;
+        let data = record.number(after.checked_add(tables)?.checked_add(FUNCDATA_INL_TREE)?)?;
         let tree = module.data(data)?;
         // Name and address, each in 4 bytes.
         let (size, name) = match self.version {
-            Version::Go20 => (16, 4),
+            TableVersion::Go20 => (16, 4),
             _ => (20, 12),
         };
         let call = tree.get(which.checked_mul(size)?..)?;
@@ -245,7 +262,7 @@ impl<'data> GoTable<'data> {
 
     /// The value at an address, of the table that begins at an offset: pairs of the value's change and of for how many bytes
     /// it holds.
-    fn value(&self, record: Record<'data>, offset: u32, address: u64) -> Option<i64> {
+    fn value(&self, record: FunctionRecord<'data>, offset: u32, address: u64) -> Option<i64> {
         if offset == 0 {
             return None;
         }
@@ -267,7 +284,7 @@ impl<'data> GoTable<'data> {
     }
 }
 
-impl Record<'_> {
+impl FunctionRecord<'_> {
     /// The number behind the address: 0 name, 4 files, 5 lines, 6 how many tables, 7 compilation unit.
     fn number(&self, index: usize) -> Option<u32> {
         u32_at(self.bytes, index.checked_mul(4)?)
@@ -279,15 +296,15 @@ fn is_head(bytes: &[u8]) -> bool {
     version(bytes).is_some() && matches!(bytes[4..8], [0, 0, 1 | 2 | 4, 8])
 }
 
-fn version(bytes: &[u8]) -> Option<Version> {
+fn version(bytes: &[u8]) -> Option<TableVersion> {
     if bytes.len() < 8 {
         return None;
     }
     match u32_at(bytes, 0)? {
-        0xffff_fffb => Some(Version::Go2),
-        0xffff_fffa => Some(Version::Go16),
-        0xffff_fff0 => Some(Version::Go18),
-        0xffff_fff1 => Some(Version::Go20),
+        0xffff_fffb => Some(TableVersion::Go2),
+        0xffff_fffa => Some(TableVersion::Go16),
+        0xffff_fff0 => Some(TableVersion::Go18),
+        0xffff_fff1 => Some(TableVersion::Go20),
         _ => None,
     }
 }

@@ -22,6 +22,7 @@ mod files;
 mod frames;
 mod go;
 mod inside;
+mod interner;
 mod jit;
 mod jitdump;
 mod lengths;

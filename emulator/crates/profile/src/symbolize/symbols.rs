@@ -102,7 +102,7 @@ pub struct Symbols {
 }
 
 /// Beside names that stay as the compiler encoded them.
-const MANGLED: &str =
+const MANGLED_HINT: &str =
     "its name is mangled in a way that cpp_demangle and rustc-demangle do not read (c++filt may)";
 
 /// True if a name is still as a compiler of C++ or Rust encodes them.
@@ -129,7 +129,7 @@ impl Symbols {
         let function = self.function(id);
         let module = self.module(function.module);
         let nameless = module.nameless.iter().filter(|_| !function.named);
-        let mangled = is_mangled(&function.name).then(|| MANGLED.to_owned());
+        let mangled = is_mangled(&function.name).then(|| MANGLED_HINT.to_owned());
         let missing = module.missing.iter().chain(nameless).cloned();
         missing.chain(mangled).collect()
     }

@@ -3,34 +3,34 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::{Covers, Record, mmap};
+use super::{Concerns, Record, mmap};
 use crate::export::Export;
 use crate::export::images::Image;
-use crate::export::jit::{JitCode, file_name};
+use crate::export::jit::{JitFunctions, file_name};
 use crate::symbolize::FunctionId;
 
 /// Functions by their first addresses: the address after them, and which they are.
-type Ranges = BTreeMap<u64, (u64, FunctionId)>;
+type FunctionRanges = BTreeMap<u64, (u64, FunctionId)>;
 
 /// Puts mappings of `code`, whose files are in `folder`, between records that are in order of time.
 pub(super) fn with_mappings(
     export: &Export<'_>,
-    code: &JitCode,
+    code: &JitFunctions,
     folder: &Path,
     records: Vec<Record>,
 ) -> Vec<Record> {
-    let mut mapped: HashMap<u32, Ranges> = HashMap::new();
+    let mut mapped: HashMap<u32, FunctionRanges> = HashMap::new();
     let mut all = Vec::with_capacity(records.len());
     for record in records {
         match record.covers {
-            Covers::Range { pid, start, len } => {
+            Concerns::Range { pid, start, len } => {
                 remove(
                     mapped.entry(pid).or_default(),
                     start,
                     start.saturating_add(len),
                 );
             }
-            Covers::Sample(row) => {
+            Concerns::Sample(row) => {
                 let pid = export.pid(export.rows[row].process);
                 let ranges = mapped.entry(pid).or_default();
                 for row in export.stack(row) {
@@ -57,7 +57,7 @@ pub(super) fn with_mappings(
                     all.push(mmap(export, &image, record.cycle, pid));
                 }
             }
-            Covers::Nothing => {}
+            Concerns::Nothing => {}
         }
         all.push(record);
     }
@@ -65,7 +65,7 @@ pub(super) fn with_mappings(
 }
 
 /// Takes out what overlaps a range. Functions that are in do not overlap each other.
-fn remove(ranges: &mut Ranges, start: u64, end: u64) {
+fn remove(ranges: &mut FunctionRanges, start: u64, end: u64) {
     let before = ranges.range(..start).next_back();
     let reaches_in = before.filter(|(_, (to, _))| *to > start).map(|(at, _)| *at);
     let inside = ranges.range(start..end.max(start)).map(|(at, _)| *at);

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use object::{Object, ObjectSection, RelocationTarget};
 
-use super::{Version, u64_at};
+use super::{TableVersion, u64_at};
 use crate::symbolize::elf::Elf;
 
 /// Sections that may have it.
-const SECTIONS: [&str; 5] = [
+const MODULE_SECTIONS: [&str; 5] = [
     ".go.module",
     ".noptrdata",
     ".data",
@@ -16,25 +16,25 @@ const SECTIONS: [&str; 5] = [
     ".data.rel",
 ];
 /// Its words: the first points to the table, this one to the code.
-const TEXT: u64 = 22;
+const TEXT_WORD: u64 = 22;
 
 /// What is used of it.
-pub(super) struct Module<'data> {
+pub(super) struct ModuleData<'data> {
     pub text: u64,
     /// What the data of functions is counted from, from there to its section's end.
     functions: &'data [u8],
 }
 
-impl<'data> Module<'data> {
+impl<'data> ModuleData<'data> {
     /// Finds it by its pointer to the table at `address`. Position-independent programs have pointers as relocations.
-    pub fn find(elf: &Elf<'data>, address: u64, version: Version) -> Option<Self> {
+    pub fn find(elf: &Elf<'data>, address: u64, version: TableVersion) -> Option<Self> {
         let functions = match version {
-            Version::Go2 | Version::Go16 => return None,
-            Version::Go18 => 38,
-            Version::Go20 => 40,
+            TableVersion::Go2 | TableVersion::Go16 => return None,
+            TableVersion::Go18 => 38,
+            TableVersion::Go20 => 40,
         };
         let relocated = relocations(elf);
-        let sections = SECTIONS.map(|name| {
+        let sections = MODULE_SECTIONS.map(|name| {
             let section = elf.object.section_by_name(name)?;
             Some((section.address(), section.data().ok()?))
         });
@@ -47,7 +47,7 @@ impl<'data> Module<'data> {
         };
         let code = elf.section_range(".text")?;
         let at = |place: u64| {
-            let text = word(place.checked_add(8 * TEXT)?)?;
+            let text = word(place.checked_add(8 * TEXT_WORD)?)?;
             let inside = (code.0..code.1).contains(&text);
             let start = word(place.checked_add(8 * functions)?).filter(|_| inside)?;
             Some(Self {

@@ -3,22 +3,22 @@ use object::{Endianness, elf};
 
 use super::*;
 
-const CODE: u64 = 0x11000;
-const TABLE: u64 = 0x20000;
-const DATA: u64 = 0x30000;
-const MODULE: u64 = 0x40000;
+const CODE_ADDRESS: u64 = 0x11000;
+const TABLE_ADDRESS: u64 = 0x20000;
+const DATA_ADDRESS: u64 = 0x30000;
+const MODULE_ADDRESS: u64 = 0x40000;
 
 /// A program of two functions: `main.outer` of 64 bytes, whose middle half is a call of `main.inner` that was inlined, and
 /// `main.last` of 32 bytes. It has the table at an odd place of its section, as an outside linker leaves it.
-struct Program {
-    version: Version,
+struct GoProgram {
+    version: TableVersion,
     position_independent: bool,
 }
 
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+struct SectionBytes(Vec<u8>);
 
-impl Bytes {
+impl SectionBytes {
     fn u32(&mut self, value: u32) {
         self.0.extend(value.to_le_bytes());
     }
@@ -48,29 +48,33 @@ fn values(pairs: &[(i8, u8)]) -> Vec<u8> {
     bytes
 }
 
-impl Program {
+impl GoProgram {
     fn table(&self) -> Vec<u8> {
-        let newer = self.version >= Version::Go18;
+        let newer = self.version >= TableVersion::Go18;
         // Everything that is found by an offset is in one part: offsets of all parts are those of the table.
-        let mut table = Bytes::default();
+        let mut table = SectionBytes::default();
         table.u32(match self.version {
-            Version::Go2 => 0xffff_fffb,
-            Version::Go16 => 0xffff_fffa,
-            Version::Go18 => 0xffff_fff0,
-            Version::Go20 => 0xffff_fff1,
+            TableVersion::Go2 => 0xffff_fffb,
+            TableVersion::Go16 => 0xffff_fffa,
+            TableVersion::Go18 => 0xffff_fff0,
+            TableVersion::Go20 => 0xffff_fff1,
         });
         table.put(&[0, 0, 4, 8]);
         table.u64(2);
-        if self.version != Version::Go2 {
+        if self.version != TableVersion::Go2 {
             table.u64(2);
             if newer {
-                table.u64(if self.position_independent { 0 } else { CODE });
+                table.u64(if self.position_independent {
+                    0
+                } else {
+                    CODE_ADDRESS
+                });
             }
             // Five parts, which all begin where the functions do.
             let parts = 8 + 8 * if newer { 8 } else { 7 };
             (0..5).for_each(|_| table.u64(parts));
         }
-        let base = if self.version == Version::Go2 {
+        let base = if self.version == TableVersion::Go2 {
             0
         } else {
             table.0.len()
@@ -97,15 +101,15 @@ impl Program {
             records.push((table.0.len() - base) as u64);
             match newer {
                 true => table.u32(64 * index as u32),
-                false => table.u64(CODE + 64 * index as u64),
+                false => table.u64(CODE_ADDRESS + 64 * index as u64),
             }
             for number in [name, 0, 0, 0, files, lines, 3] {
                 table.u32(number);
             }
-            if self.version != Version::Go2 {
+            if self.version != TableVersion::Go2 {
                 table.u32(units / 4);
             }
-            if self.version == Version::Go20 {
+            if self.version == TableVersion::Go20 {
                 table.u32(9);
             }
             table.put(&[0, 0, 0, 4]);
@@ -114,19 +118,19 @@ impl Program {
             }
         }
         let mut at = functions;
-        let mut list = Bytes::default();
+        let mut list = SectionBytes::default();
         for (index, record) in records.into_iter().enumerate() {
             let start = 64 * index as u64;
             match newer {
                 true => [start, record].map(|number| list.u32(number as u32)),
-                false => [CODE + start, record].map(|number| list.u64(number)),
+                false => [CODE_ADDRESS + start, record].map(|number| list.u64(number)),
             };
         }
         match newer {
             true => list.u32(96),
-            false => list.u64(CODE + 96),
+            false => list.u64(CODE_ADDRESS + 96),
         }
-        if self.version == Version::Go2 {
+        if self.version == TableVersion::Go2 {
             list.u32(units);
         }
         for byte in list.0 {
@@ -138,15 +142,15 @@ impl Program {
 
     /// Inlined calls: of the second word's function, inlined at its fourth instruction.
     fn calls(&self) -> Vec<u8> {
-        let name = if self.version == Version::Go2 {
+        let name = if self.version == TableVersion::Go2 {
             0
         } else {
             5 * self.field() + 4
         };
-        let mut calls = Bytes::default();
+        let mut calls = SectionBytes::default();
         calls.0.resize(32, 0);
         match self.version {
-            Version::Go20 => [0, name + 11, 12, 0]
+            TableVersion::Go20 => [0, name + 11, 12, 0]
                 .map(|number| calls.u32(number))
                 .to_vec(),
             _ => [0xffff, 0, 0, name + 11, 12]
@@ -157,18 +161,22 @@ impl Program {
     }
 
     fn field(&self) -> u32 {
-        if self.version >= Version::Go18 { 4 } else { 8 }
+        if self.version >= TableVersion::Go18 {
+            4
+        } else {
+            8
+        }
     }
 
     fn module(&self) -> Vec<u8> {
         let mut words = vec![0; 48];
-        words[0] = TABLE + 8;
-        words[22] = CODE;
-        words[if self.version == Version::Go20 {
+        words[0] = TABLE_ADDRESS + 8;
+        words[22] = CODE_ADDRESS;
+        words[if self.version == TableVersion::Go20 {
             40
         } else {
             38
-        }] = DATA + 16;
+        }] = DATA_ADDRESS + 16;
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
@@ -181,10 +189,10 @@ impl Program {
             b".gopclntab"
         };
         elf_file(&[
-            (b".text", CODE, true, &code),
-            (name, TABLE, false, &table),
-            (b".rodata", DATA, false, &self.calls()),
-            (b".noptrdata", MODULE, false, &self.module()),
+            (b".text", CODE_ADDRESS, true, &code),
+            (name, TABLE_ADDRESS, false, &table),
+            (b".rodata", DATA_ADDRESS, false, &self.calls()),
+            (b".noptrdata", MODULE_ADDRESS, false, &self.module()),
         ])
     }
 }
@@ -256,14 +264,14 @@ fn found(table: &GoTable<'_>, address: u64) -> (String, Vec<(String, u32)>) {
 #[test]
 fn functions_lines_and_inlined_calls_of_every_version() {
     for (version, position_independent) in [
-        (Version::Go2, false),
-        (Version::Go16, false),
-        (Version::Go18, false),
-        (Version::Go18, true),
-        (Version::Go20, false),
-        (Version::Go20, true),
+        (TableVersion::Go2, false),
+        (TableVersion::Go16, false),
+        (TableVersion::Go18, false),
+        (TableVersion::Go18, true),
+        (TableVersion::Go20, false),
+        (TableVersion::Go20, true),
     ] {
-        let program = Program {
+        let program = GoProgram {
             version,
             position_independent,
         };
@@ -273,18 +281,18 @@ fn functions_lines_and_inlined_calls_of_every_version() {
         assert_eq!(
             table.functions(),
             [
-                (CODE, CODE + 64, "main.outer"),
-                (CODE + 64, CODE + 96, "main.last")
+                (CODE_ADDRESS, CODE_ADDRESS + 64, "main.outer"),
+                (CODE_ADDRESS + 64, CODE_ADDRESS + 96, "main.last")
             ],
             "{version:?}"
         );
-        let at = |from| found(&table, CODE + from);
+        let at = |from| found(&table, CODE_ADDRESS + from);
         let plain = |line: u32| (format!("/src/main.go:{line}"), Vec::new());
         assert_eq!(at(12), plain(10), "{version:?}");
         assert_eq!(at(60), plain(12), "{version:?}");
         let inside = at(20);
         assert_eq!(inside.0, "/src/main.go:3", "{version:?}");
-        match version >= Version::Go18 {
+        match version >= TableVersion::Go18 {
             true => assert_eq!(inside.1, [("main.inner".to_owned(), 10)], "{version:?}"),
             false => assert_eq!(inside.1, []),
         }
@@ -299,8 +307,13 @@ fn functions_lines_and_inlined_calls_of_every_version() {
 #[test]
 fn damaged_tables_give_less() {
     let mut tables = 0;
-    for version in [Version::Go2, Version::Go16, Version::Go18, Version::Go20] {
-        let program = Program {
+    for version in [
+        TableVersion::Go2,
+        TableVersion::Go16,
+        TableVersion::Go18,
+        TableVersion::Go20,
+    ] {
+        let program = GoProgram {
             version,
             position_independent: false,
         };
@@ -319,7 +332,7 @@ fn damaged_tables_give_less() {
                 }
                 (0..100)
                     .step_by(10)
-                    .for_each(|from| _ = found(&table, CODE + from));
+                    .for_each(|from| _ = found(&table, CODE_ADDRESS + from));
             }
         }
     }

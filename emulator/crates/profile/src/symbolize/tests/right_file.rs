@@ -118,12 +118,12 @@ fn a_shared_folder_is_a_root_with_its_links() {
     put(root.path(), "usr/lib/real", &program("hot", ONE));
     std::os::unix::fs::symlink("/usr/lib/real", root.path().join("usr/absolute")).unwrap();
     std::os::unix::fs::symlink("lib/real", root.path().join("usr/relative")).unwrap();
-    let by_share = shared("/out/root", root.path());
+    let by_share = shared("/out/system", root.path());
     for path in [
-        "/out/root/usr/lib/real",
-        "/out/root/usr/absolute",
-        "/out/root/usr/relative",
-        // As `chroot root` has it.
+        "/out/system/usr/lib/real",
+        "/out/system/usr/absolute",
+        "/out/system/usr/relative",
+        // As `chroot system` has it.
         "/usr/absolute",
         "/usr/lib/real",
     ] {
@@ -135,7 +135,7 @@ fn a_shared_folder_is_a_root_with_its_links() {
     }
     // Handed in as --debug-dir or guest.symbols, without a word of where it was.
     for path in [
-        "/out/root/usr/lib/real",
+        "/out/system/usr/lib/real",
         "/mnt/deep/usr/absolute",
         "/tmp/real",
         "/tmp/real (deleted)",

@@ -1,0 +1,152 @@
+//! What an evaluation takes of the stream, span by span or block by block.
+
+use super::*;
+
+impl SpanSink for Run {
+    #[inline(always)]
+    fn ahead(&mut self, ahead: &Ahead<'_>) -> Take {
+        if !(self.profiling && self.by_blocks) {
+            return Take::Spans(usize::MAX);
+        }
+        // Samplers wait for a span, or what they name may be before the stream.
+        if self.next_look == 0 || self.last.is_none() {
+            return Take::Spans(1);
+        }
+        let block = match Block::find(ahead) {
+            Ok(block) => block,
+            Err(records) => return Take::Spans(records),
+        };
+        if self.by_privilege && !self.is_of_one_privilege(&block) {
+            return Take::Spans(block.records.len());
+        }
+        self.parts.block(&block);
+        let (details, facts) = (&mut self.details, &self.facts);
+        let stalled = self.oracle.block(&block, |span| {
+            if let Some(details) = details {
+                details.waits(span, &block, facts);
+            }
+        });
+        if let Some(details) = details {
+            details.block(&block, &stalled, facts);
+        }
+        let (records, cycles) = (block.records.len(), block.cycles);
+        let end = self.profiled + cycles;
+        if end >= self.next_due {
+            self.sample_block(&block);
+        }
+        self.profiled = end;
+        self.last = block.records.last().copied();
+        self.instructions += records as u64;
+        Take::Whole { records, cycles }
+    }
+
+    // Called for every span: inlining makes the evaluation faster by a seventh (`benches/replay.rs`).
+    #[inline(always)]
+    fn span(&mut self, span: &Span<'_>) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.calls.span(span, &self.facts);
+        }
+        if self.profiling {
+            if span.state == State::Idle {
+                self.idle += span.cycles;
+                return;
+            }
+            self.oracle.span(span);
+            self.parts.span(span);
+            if let Some(details) = &mut self.details {
+                details.span(span, &self.facts);
+            }
+            if let Some(stacks) = &mut self.stacks {
+                stacks.charge(span, self.process);
+            }
+            if self.by_privilege
+                && let Some(record) = span.records.first()
+                && let privilege = self.privileges[record.inst.0 as usize]
+                && privilege != self.privilege
+            {
+                self.change_privilege(privilege);
+            }
+            self.pass(span);
+            if span.state == State::Computing {
+                self.instructions += span.records.len() as u64;
+            }
+        } else if span.state == State::Computing {
+            self.last = span.records.last().copied();
+        }
+    }
+
+    fn trap(&mut self, commit: u64, record: &CommitRecord) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.calls.trap(commit, record, &self.facts);
+        }
+        if !self.profiling {
+            return;
+        }
+        self.traps += u64::from(!record.tea().contains(TeaEvents::FL_MO));
+        if let Some(details) = &mut self.details {
+            details.slots.next(record, commit);
+        }
+        if self.next_due == 0 {
+            let whose = whose(self.process, &self.stacks);
+            let before = commit - u64::from(record.commit_delta);
+            for view in &mut self.views {
+                view.records(before, std::slice::from_ref(record), whose);
+            }
+            self.schedule();
+        }
+    }
+
+    fn facts(&mut self, cycle: u64, facts: &InstFacts) {
+        self.facts.push(*facts);
+        self.privileges.push(facts.privilege);
+        self.first_use.push(cycle);
+    }
+
+    fn event(&mut self, cycle: u64, event: &Event) {
+        match event {
+            Event::SideBand { kind, bytes } => {
+                self.count_thread();
+                self.context.record(cycle, *kind, bytes);
+                let before = std::mem::replace(&mut self.process, self.context.current());
+                if before != self.process {
+                    self.cooling.stop(before, cycle);
+                }
+                if let Some(cold) =
+                    { self.cooling.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
+                {
+                    self.cool(&cold);
+                }
+                if let Some(stacks) = &mut self.stacks {
+                    if let Some(new) = self.context.take_forked() {
+                        stacks.calls.fork(new.parent, new.tid, new.is_thread);
+                    }
+                    let thread = self.context.thread();
+                    let tid = self.context.threads()[thread.0 as usize].tid;
+                    stacks.calls.select(self.process, thread, tid);
+                }
+                if let Some(details) = &mut self.details {
+                    details.select(self.process);
+                }
+            }
+            Event::RegionAnew => self.begin_anew(),
+            Event::Region(inside) => {
+                self.marked = *inside;
+                if self.only_marked {
+                    self.profiling = *inside;
+                    if !inside {
+                        self.drop_pending();
+                        if let Some(details) = &mut self.details {
+                            details.slots.close();
+                        }
+                    }
+                }
+            }
+            Event::Privilege(_) | Event::Idle { .. } | Event::End => return,
+        }
+        let marked = self.by_mark && self.marked;
+        self.oracle.select(self.process, marked);
+        let thread = &self.context.threads()[self.context.thread().0 as usize];
+        self.parts.select(thread.name(), self.process, marked);
+        self.enter();
+    }
+}
