@@ -9,9 +9,10 @@ kernel_package=linux-source-6.12
 host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make flex bison bc python3 pkg-config
     xz-utils patch ca-certificates debian-archive-keyring"
 # What perf is built against; with all they depend on these are the sysroot, and the guest's libraries come from it.
-sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libslang2-dev
-    busybox-static"
+sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libslang2-dev"
 plain_packages="$kernel_package opensbi ncurses-base libc6-dbg"
+# What is built from Debian's source package. In the lock file NAME.orig and NAME.debian are its two archives.
+source_packages=busybox
 
 host_packages() {
     local package missing=""
@@ -82,6 +83,7 @@ make_private_apt() {
     } > "$apt/apt.conf"
     for name in $suite_names; do
         echo "deb $signed $mirror $name main" > "$apt/etc/sources.list"
+        [ -z "$source_packages" ] || echo "deb-src $signed $mirror $name main" >> "$apt/etc/sources.list"
         private_apt apt-get update > "$log" 2>&1 9>&- || continue
         known=$(private_apt apt-get indextargets --format '$(CODENAME)')
         grep -qx "$suite" <<< "$known" || continue
@@ -120,13 +122,19 @@ find_packages() {
     [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
     # shellcheck disable=SC2086
     private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
-        sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" |
-        sort > "$lock.new"
+        sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" > "$lock.new"
+    [ -z "$source_packages" ] || {
+        # shellcheck disable=SC2086
+        private_apt apt-get source --print-uris --download-only $source_packages 2> "$log" | sed -n \
+            "s/^'\([^']*\)' \([^_]*\)_\(.*\)\.\(orig\|debian\)\.tar\.[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2.\4 \3 \6 \5 \1/p" \
+            >> "$lock.new"
+    }
+    sort -o "$lock.new" "$lock.new"
     { lock_head; cat "$lock.new"; } > "$lock"
     rm "$lock.new"
 }
 
-lock_head() { echo "# $suite" $sysroot_packages $plain_packages; }
+lock_head() { echo "# $suite" $sysroot_packages $plain_packages $source_packages; }
 
 # "name version sha256": what identifies a package in a key.
 package_line() {
@@ -136,14 +144,14 @@ package_line() {
 sysroot_lines() {
     local plain
     plain=$(echo "$plain_packages" | tr -s ' \n' '\n' | grep -v libc6-dbg)
-    grep -v '^#' "$lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')) "
+    grep -v '^#' "$lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')|[^ ]*\.(orig|debian)) "
 }
 
 # Prints the path of the package's file, which is downloaded if need be.
 deb() {
     local name version sum size address file
     read -r name version sum size address < <(grep "^$1 " "$lock")
-    file=$guest/debs/${name}_$sum.deb
+    file=$guest/debs/${name}_$sum.${address##*.}
     if [ ! -e "$file" ]; then
         echo "downloading $name ${version//%3a/:} ($((size / 1024)) KiB)" >&2
         # The download helper of apt: it knows this machine's proxies.

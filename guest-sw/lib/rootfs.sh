@@ -1,10 +1,11 @@
 # The root file system. Sourced by guest-sw/build.
 
 build_rootfs() {
-    local sysroot perf programs lib=usr/lib/riscv64-linux-gnu strip=riscv64-linux-gnu-strip
+    local sysroot perf programs busybox lib=usr/lib/riscv64-linux-gnu strip=riscv64-linux-gnu-strip
     sysroot=$(stage_dir sysroot "$sysroot_key")/root
     perf=$(stage_dir perf "$perf_key")
     programs=$(stage_dir programs "$programs_key")
+    busybox=$(stage_dir busybox "$busybox_key")
     local name file target
 
     rm -rf files debug
@@ -28,8 +29,9 @@ build_rootfs() {
     echo "slink /etc/mtab /proc/self/mounts 0777 0 0" >> spec
     echo "slink /var/run /run 0777 0 0" >> spec
 
-    cp "$sysroot/usr/bin/busybox" debug/usr/bin/busybox
-    add_file usr/bin/busybox debug/usr/bin/busybox 0755
+    cp "$busybox/busybox" debug/usr/bin/busybox
+    cp "$busybox/busybox.stripped" files/busybox
+    add_file usr/bin/busybox files/busybox 0755
     while read -r name; do
         echo "slink /usr/bin/$name busybox 0777 0 0" >> spec
     done < <(tr -s ' ' '\n' < "$here/rootfs/applets" | grep .)

@@ -1,0 +1,31 @@
+# busybox, of Debian's source package and with its own configuration of busybox-static: Debian's has no names of its
+# functions, and no frame pointers. Sourced by guest-sw/build.
+
+build_busybox() {
+    local sysroot patch triplet=riscv64-linux-gnu version
+    sysroot=$(stage_dir sysroot "$sysroot_key")/root
+    version=$(package_line busybox.debian | cut -d ' ' -f 2)
+    rm -rf source
+    mkdir source
+    tar -xf "$(deb busybox.orig)" -C source --strip-components 1
+    tar -xf "$(deb busybox.debian)" -C source
+    cd source
+    while read -r patch; do
+        patch -p1 < "debian/patches/$patch"
+    done < <(grep -v '^#' debian/patches/series | grep .)
+    cat debian/config/os/linux debian/config/pkg/static > .config
+    export KCONFIG_NOTIMESTAMP=1
+    # Not "yes |": it would end by SIGPIPE, which counts.
+    make silentoldconfig < <(yes '')
+    # --sysroot alone leaves the cross compiler's own, older, glibc first.
+    make -j "$jobs" CROSS_COMPILE=$triplet- SKIP_STRIP=y BB_EXTRA_VERSION="Debian $version" \
+        CONFIG_EXTRA_CFLAGS="-g -fno-omit-frame-pointer -ffile-prefix-map=$PWD=/busybox --sysroot=$sysroot
+            -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include" \
+        CONFIG_EXTRA_LDFLAGS="--sysroot=$sysroot -B$sysroot/usr/lib/$triplet -L$sysroot/usr/lib/$triplet"
+    cd ..
+    $triplet-readelf -l source/busybox | grep INTERP && { echo "busybox is not linked statically"; return 1; }
+    # Its functions keep their names; mapping symbols are no names.
+    $triplet-strip --strip-debug --wildcard --strip-symbol='$*' -o busybox.stripped source/busybox
+    mv source/busybox busybox
+    rm -r source
+}
