@@ -164,6 +164,8 @@ const COMMAND: &str = "\
     perf stat -M nosuch true > metric 2>&1; echo status $? >> metric
     for command in trace sched lock kmem; do perf $command record true; done > tracing 2>&1
     perf probe -a vfs_read >> tracing 2>&1; perf ftrace true >> tracing 2>&1
+    dd if=/dev/zero bs=1M count=2 2> /dev/null | perf record -q -e cycles:u -c 20011 -g -o /tmp/b md5sum > /dev/null
+    perf script -i /tmp/b -F ip,sym > busybox 2>&1
     perf report -i /tmp/p --stdio | head -n 1 > closed; echo over >> closed";
 
 fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) {
@@ -257,6 +259,15 @@ fn perf_demangles_cxx_and_both_manglings_of_rust_and_shows_no_mapping_symbols() 
     }
     assert!(!names.contains(" $x") && !names.contains(" $d"), "{names}");
     assert!(!names.contains("tips.txt"), "{names}");
+}
+
+#[test]
+fn busybox_has_names_and_frame_pointers() {
+    let called = stacks("busybox").into_iter().any(|stack| {
+        let level = |name: &str| stack.iter().position(|function| function == name);
+        level("md5_process_block64").is_some_and(|inner| level("hash_file") > Some(inner))
+    });
+    assert!(called, "{}", text("busybox"));
 }
 
 #[test]

@@ -16,16 +16,22 @@ key() {
 # Where a finished stage's files are.
 stage_dir() { echo "$guest/stages/$1-$2"; }
 
-# Shows how far a stage is, counted in lines of its log that begin as make's own do.
+# Shows how far a stage is: how many lines of its log begin as make's own do, or the last line if none does.
 watch_progress() {
-    local name=$1 log=$2 started=$SECONDS now files
+    local name=$1 log=$2 started=$SECONDS now done
     while sleep 1; do
         now=$((SECONDS - started))
-        files=$(grep -cE '^ +(CC|AS|LD|AR|HOSTCC|GEN|HOSTLD) ' "$log" || true)
+        [ -t 2 ] || [ $((now % 60)) = 0 ] || continue
+        done=$(grep -cE '^ +(CC|AS|LD|AR|HOSTCC|GEN|HOSTLD) ' "$log" || true)
+        if [ "$done" = 0 ]; then
+            done=$(tail -n 1 "$log" | tr -cd '[:print:]' | cut -c 1-60)
+        else
+            done="$done files"
+        fi
         if [ -t 2 ]; then
-            printf '\rguest: %-9s %s  %d files ' "$name" "$(elapsed $now)" "$files" >&2
-        elif [ $((now % 60)) = 0 ]; then
-            say "$(printf '%-9s %s  %d files' "$name" "$(elapsed $now)" "$files")"
+            printf '\r\033[Kguest: %-9s %s  %s ' "$name" "$(elapsed $now)" "$done" >&2
+        else
+            say "$(printf '%-9s %s  %s' "$name" "$(elapsed $now)" "$done")"
         fi
     done
 }
