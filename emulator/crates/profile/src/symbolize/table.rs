@@ -37,6 +37,17 @@ struct Candidate<'data> {
     rank: Rank,
 }
 
+impl Candidate<'_> {
+    /// Gives the symbol the size of its range in the unwind tables, if there is one. A label of a stripped file would else
+    /// reach over all the functions behind it that have lost their names.
+    fn size_by(&mut self, ranges: &[(u64, u64)]) -> bool {
+        let after = ranges.partition_point(|&(start, _)| start <= self.start);
+        let range = ranges[..after].last();
+        self.size = range.map_or(0, |(_, end)| end.saturating_sub(self.start));
+        self.size != 0
+    }
+}
+
 impl<'data> Table<'data> {
     /// The table from the symbol table of the file or of its debug file, or from the dynamic one, Go's own and
     /// the unwind tables if the file is stripped.
@@ -53,8 +64,11 @@ impl<'data> Table<'data> {
             found.extend(candidates(elf.object.dynamic_symbols(), &sections));
         }
         let stripped = found.is_empty();
+        let mut frames = Vec::new();
         if stripped {
+            frames = super::frames::functions(elf);
             found = candidates(elf.object.dynamic_symbols(), &sections);
+            found.retain_mut(|label| label.size != 0 || label.size_by(&frames));
             found.extend(go.into_iter().flat_map(|go| go_functions(go, &sections)));
         }
         // Best of each address first; names last so that the order never depends on the file's.
@@ -67,7 +81,7 @@ impl<'data> Table<'data> {
         found.dedup_by_key(|c| c.start);
         let mut table = Self(non_overlapping(found));
         if stripped {
-            table.fill_gaps(super::frames::functions(elf));
+            table.fill_gaps(frames);
         }
         table
     }

@@ -8,7 +8,7 @@ mod jit;
 mod parts;
 mod right_file;
 mod small_elf;
-use small_elf::SmallElf;
+use small_elf::{FUNC, NOTYPE, SmallElf};
 
 /// A root with one ELF file at `/bin/tool`.
 fn root_with(elf: &SmallElf) -> tempfile::TempDir {
@@ -133,6 +133,21 @@ fn stripped_files_keep_names_in_gnu_debugdata() {
     let middle = stripped.packed.len() / 2;
     stripped.packed.truncate(middle);
     assert_eq!(label(&stripped), "tool+0x11024");
+}
+
+#[test]
+fn a_label_of_a_stripped_file_does_not_reach_over_functions_without_names() {
+    let symbols = vec![("label", 0x11010, 0, NOTYPE), ("sized", 0x11020, 8, FUNC)];
+    let mut elf = SmallElf::new(symbols);
+    let labels = |elf: &SmallElf| {
+        let root = root_with(elf);
+        let places = [0x1014, 0x1024].map(|at| Place::file("/bin/tool", None, at));
+        let symbols = symbolizer(root.path()).resolve(&places);
+        [0, 1].map(|n| symbols.label(n))
+    };
+    assert_eq!(labels(&elf), ["label+0x4", "sized+0x4"]);
+    elf.dynamic = true;
+    assert_eq!(labels(&elf), ["tool+0x11014", "sized+0x4"]);
 }
 
 #[test]

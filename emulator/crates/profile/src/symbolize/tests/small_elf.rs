@@ -14,6 +14,8 @@ pub struct SmallElf {
     symbols: Vec<(&'static str, u64, u64, u8)>,
     /// Its `.gnu_debugdata`.
     pub packed: Vec<u8>,
+    /// The symbols are `.dynsym`'s, the only ones of a stripped file.
+    pub dynamic: bool,
 }
 
 struct Section {
@@ -32,6 +34,7 @@ impl SmallElf {
         Self {
             symbols,
             packed: Vec::new(),
+            dynamic: false,
         }
     }
 
@@ -69,7 +72,7 @@ impl SmallElf {
             out.extend(bytes);
             out.resize(out.len().next_multiple_of(8), 0);
         };
-        add(7, 2, &table);
+        add(7, if self.dynamic { 11 } else { 2 }, &table);
         add(15, 3, &strings);
         add(23, 7, &note);
         add(42, 3, names);
