@@ -5,7 +5,7 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use commit_trace::{ChunkInfo, TraceEnd};
-use profile::export::{Export, Format, Options};
+use export::{Export, Format, Options};
 use profile::{Evaluator, Sampler, Timeline};
 use serde_json::Value;
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use profile::export::Format;
-use profile::perf_data::GuestProfile;
-use profile::report::{Comparison, Options, Report, Run, explain};
-use profile::symbolize::{Shared, SymbolFiles, Symbolizer};
+use export::Format;
 use profile::{Evaluation, Evaluator};
+use report::perf_data::GuestProfile;
+use report::{Comparison, Options, Report, Run, explain};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use symbols::{Shared, SymbolFiles, Symbolizer};
 use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};

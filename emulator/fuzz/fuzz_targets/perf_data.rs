@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use profile::perf_data::GuestProfile;
+use report::perf_data::GuestProfile;
 
 fuzz_target!(|bytes: &[u8]| {
     let file = [b"PERFILE2", bytes].concat();

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use profile::symbolize::BuildId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use symbols::BuildId;
 
 use super::Plan;
 use crate::failure::{BadInput, bad_input};

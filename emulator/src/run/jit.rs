@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use profile::symbolize::is_jit_file;
+use symbols::is_jit_file;
 
 /// Folders below a root where programs leave them.
 const FOLDERS: [&str; 3] = ["tmp", "out", ""];

@@ -96,7 +96,8 @@ impl Contexts {
         self.0.is_empty()
     }
 
-    pub(crate) fn add(&mut self, context: Context) -> ContextId {
+    /// Adds a context, and gives its number.
+    pub fn add(&mut self, context: Context) -> ContextId {
         self.0.push(context);
         ContextId(self.0.len() as u32 - 1)
     }

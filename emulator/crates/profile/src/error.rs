@@ -108,7 +108,7 @@ pub fn sampling_error<S: Ord>(
 }
 
 /// E|k - np| of a binomial: 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
-pub(crate) fn mean_deviation(n: f64, p: f64) -> f64 {
+pub fn mean_deviation(n: f64, p: f64) -> f64 {
     let v = (n * p).floor() + 1.0;
     if p <= 0.0 || p >= 1.0 || v > n {
         return 0.0;

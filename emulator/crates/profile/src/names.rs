@@ -4,7 +4,7 @@ use crate::{Evaluation, ProcessId};
 
 /// The command name; with the process id where several have it, and with the number of its program
 /// where one process id ran several of that name. The name `all` is kept for the sum of all.
-pub(crate) fn names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<String> {
+pub fn process_names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<String> {
     let of = |id: &ProcessId| evaluation.processes.get(id.0 as usize);
     let plain = |id: &ProcessId| match of(id) {
         Some(process) if !process.name.is_empty() && process.name != "all" => process.name.clone(),

@@ -117,7 +117,7 @@ impl Profile {
     }
 
     /// One more than the greatest number of a process that has any weight, or has been asked for.
-    pub(crate) fn processes(&self) -> u32 {
+    pub fn processes(&self) -> u32 {
         self.processes.len() as u32
     }
 

@@ -69,6 +69,17 @@ pub enum Category {
     MiscFlush,
 }
 
+/// The seven categories of the published cycle stacks, in the order of [`profile::Category::ALL`].
+pub const CATEGORIES: [&str; 7] = [
+    "Execution",
+    "ALU stall",
+    "Load stall",
+    "Store stall",
+    "Front-end",
+    "Mispredict",
+    "Misc. flush",
+];
+
 impl Component {
     /// How many there are.
     pub const COUNT: usize = 19;

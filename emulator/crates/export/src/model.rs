@@ -1,0 +1,432 @@
+//! What all formats share: rows, their names, and weights in whole cycles.
+
+use std::collections::{HashMap, HashSet};
+
+use commit_trace::{InstFacts, InstId};
+
+use super::Options;
+use profile::process_names;
+use profile::{
+    Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread,
+    ThreadId, Window,
+};
+use symbols::place;
+use symbols::{Location, Module, Source, Symbolizer, Symbols};
+
+/// Calls with less than one part in so many of the time, all that they call included, are left out of stacks. Most
+/// contexts are such: none is a pixel of a flame graph, and together they would make files of gigabytes.
+pub(super) const LEAST_PART: u64 = 2_000;
+
+/// Profiles of one run, ready to be written.
+pub struct Export<'a> {
+    pub(super) evaluation: &'a Evaluation,
+    pub(super) windows: &'a [Window],
+    pub(super) options: Options<'a>,
+    pub(super) symbols: Symbols,
+    /// Every instruction that any profiler names, by calling context; and those that call their contexts.
+    pub(super) rows: Vec<Row>,
+    index: HashMap<(ContextId, InstId), u32>,
+    /// What each context is shown as: itself, or the nearest of its callers that is worth it.
+    shown: Vec<ContextId>,
+    /// Names of processes, by number.
+    names: Vec<String>,
+}
+
+/// An instruction as executed in a calling context.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub process: ProcessId,
+    pub thread: ThreadId,
+    pub inst: InstId,
+    /// The row of the call (or the trap) that led here.
+    pub caller: Option<usize>,
+    /// Index into the symbols' locations.
+    location: u32,
+}
+
+/// One profiler's view.
+pub(super) struct Series<'a> {
+    pub name: &'a str,
+    /// By context and instruction, ascending.
+    weights: ContextWeights,
+    units_per_cycle: u64,
+    /// Cycles between samples; 1 for the Oracle.
+    pub period: u64,
+    /// The samples, or `None` for the Oracle: its time is that of the windows.
+    log: Option<&'a [Sample]>,
+}
+
+/// So many cycles of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Weighted {
+    /// Cycle in which the sample was taken.
+    pub cycle: u64,
+    /// Index into [`Export::rows`].
+    pub row: usize,
+    pub cycles: u64,
+}
+
+/// A function, out of line or inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Frame<'a> {
+    pub name: &'a str,
+    pub source: Option<(&'a str, u32)>,
+    pub inlined: bool,
+}
+
+impl<'a> Export<'a> {
+    /// Names everything in `evaluation`. `windows` are those of [`profile::Timeline`] over the same
+    /// stream; formats without time need none.
+    pub fn new(
+        evaluation: &'a Evaluation,
+        windows: &'a [Window],
+        symbolizer: &Symbolizer,
+        options: Options<'a>,
+    ) -> Self {
+        let flat;
+        let contexts = match &evaluation.contexts {
+            Some(contexts) => contexts,
+            None => {
+                flat = Contexts::flat(evaluation.processes.len());
+                &flat
+            }
+        };
+        let shown = shown(evaluation, contexts, options.oracle);
+        let keys = keys(evaluation, contexts, &shown, options.oracle);
+        let index: HashMap<_, u32> = keys.iter().copied().zip(0..).collect();
+        let mut locations = HashMap::new();
+        let mut places = Vec::new();
+        let mut row = |(context, inst): (ContextId, InstId)| {
+            let Context {
+                process,
+                thread,
+                caller,
+            } = contexts.get(context);
+            let location = *locations.entry((process, inst)).or_insert_with(|| {
+                let facts = &evaluation.facts[inst.0 as usize];
+                places.push(place::place(evaluation, process, facts));
+                places.len() as u32 - 1
+            });
+            Row {
+                process,
+                thread,
+                inst,
+                caller: caller
+                    .and_then(|key| index.get(&key))
+                    .map(|row| *row as usize),
+                location,
+            }
+        };
+        let rows = keys.into_iter().map(&mut row).collect();
+        let processes: Vec<_> = (0..evaluation.processes.len() as u32)
+            .map(ProcessId)
+            .collect();
+        Self {
+            evaluation,
+            windows,
+            options,
+            symbols: symbolizer.resolve(&places),
+            rows,
+            index,
+            shown,
+            names: process_names(evaluation, &processes),
+        }
+    }
+
+    /// The profilers, the Oracle first.
+    pub(super) fn series(&self) -> Vec<Series<'a>> {
+        let evaluation = self.evaluation;
+        let oracle = self.options.oracle.then(|| Series {
+            name: "oracle",
+            weights: weights(
+                evaluation,
+                &evaluation.oracle,
+                &evaluation.by_context,
+                &self.shown,
+            ),
+            units_per_cycle: evaluation.oracle.units_per_cycle(),
+            period: 1,
+            log: None,
+        });
+        let samplers = evaluation.samplers.iter().map(|result| Series {
+            name: &result.sampler.name,
+            weights: weights(evaluation, &result.profile, &result.by_context, &self.shown),
+            units_per_cycle: result.profile.units_per_cycle(),
+            period: result.sampler.schedule.period,
+            log: Some(&result.log),
+        });
+        oracle.into_iter().chain(samplers).collect()
+    }
+
+    /// Cycles per row of a profiler, in order of row; rows with less than a cycle may be missing.
+    pub(super) fn cycles(&self, series: &Series<'_>) -> Vec<(usize, u64)> {
+        let mut rounding = Rounding::new(series);
+        let weights = series.weights.iter();
+        weights
+            .filter_map(|(context, inst, units)| {
+                Some((self.row(*context, *inst)?, rounding.next(*units)?))
+            })
+            .collect()
+    }
+
+    /// The samples of a profiler in order of time. The Oracle has one per window and row, at the
+    /// window's end.
+    pub(super) fn samples(&self, series: &Series<'_>) -> Vec<Weighted> {
+        let mut rounding = Rounding::new(series);
+        let flat = self.evaluation.contexts.is_none();
+        let mut weighted = |cycle, context: ContextId, inst, units| {
+            let row = self.row(*self.shown.get(context.0 as usize)?, inst)?;
+            Some(Weighted {
+                cycle: self.within(&self.rows[row], cycle),
+                row,
+                cycles: rounding.next(units)?,
+            })
+        };
+        match series.log {
+            Some(log) => log
+                .iter()
+                .filter_map(|sample| {
+                    let context = if flat {
+                        ContextId(sample.process.0)
+                    } else {
+                        sample.context
+                    };
+                    weighted(sample.cycle, context, sample.inst, sample.units)
+                })
+                .collect(),
+            None => {
+                let windows = self.windows.iter();
+                let weights = windows.flat_map(|window| {
+                    let by_process = if flat { &window.weights[..] } else { &[] };
+                    let flat = by_process
+                        .iter()
+                        .map(|(process, inst, units)| (ContextId(process.0), *inst, *units));
+                    let all = flat.chain(window.by_context.iter().copied());
+                    all.map(|weight| (window.end, weight))
+                });
+                weights
+                    .filter_map(|(end, (context, inst, units))| weighted(end, context, inst, units))
+                    .collect()
+            }
+        }
+    }
+
+    /// The cycle, or the nearest one in which the process and the thread were what they are. Windows know no better, and
+    /// a sample may name an instruction that commits after its trigger, and after an `execve`.
+    fn within(&self, row: &Row, cycle: u64) -> u64 {
+        let Some(process) = self.evaluation.processes.get(row.process.0 as usize) else {
+            return cycle;
+        };
+        let thread = self.thread(row.thread);
+        let ends = [
+            process.end_cycle,
+            thread.and_then(|thread| thread.end_cycle),
+        ];
+        let end = ends.into_iter().flatten().min();
+        let last = end.map_or(cycle, |end| cycle.min(end.saturating_sub(1)));
+        let first = thread.map_or(0, |thread| thread.first_cycle);
+        last.max(process.first_cycle).max(first)
+    }
+
+    fn row(&self, context: ContextId, inst: InstId) -> Option<usize> {
+        self.index.get(&(context, inst)).map(|row| *row as usize)
+    }
+
+    pub(super) fn has_call_stacks(&self) -> bool {
+        { self.evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers)
+    }
+
+    pub(super) fn thread(&self, thread: ThreadId) -> Option<&'a Thread> {
+        self.evaluation.threads.get(thread.0 as usize)
+    }
+
+    /// The thread's name, if it is not its process's.
+    pub(super) fn own_name(&self, row: usize) -> Option<&'a str> {
+        let row = &self.rows[row];
+        let name = self.thread(row.thread)?.name();
+        let process = self.evaluation.processes.get(row.process.0 as usize)?;
+        (name != process.name && !name.is_empty()).then_some(name)
+    }
+
+    /// The kernel's number of a row's thread; that of the process, if threads are not told apart.
+    pub(super) fn tid(&self, row: usize) -> u32 {
+        let row = &self.rows[row];
+        self.thread(row.thread)
+            .map_or_else(|| self.pid(row.process), |thread| thread.tid)
+    }
+
+    /// A row, the one that called it, and so on to the bottom of its stack.
+    pub(super) fn stack(&self, row: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(row), |row| self.rows[*row].caller)
+    }
+
+    pub(super) fn facts(&self, row: usize) -> &InstFacts {
+        &self.evaluation.facts[self.rows[row].inst.0 as usize]
+    }
+
+    pub(super) fn location(&self, row: usize) -> &Location {
+        &self.symbols.locations[self.rows[row].location as usize]
+    }
+
+    pub(super) fn module(&self, row: usize) -> &Module {
+        self.symbols.module(self.location(row).module)
+    }
+
+    pub(super) fn is_kernel(&self, row: usize) -> bool {
+        self.facts(row).privilege != 0
+    }
+
+    pub(super) fn process_name(&self, process: ProcessId) -> &str {
+        self.names.get(process.0 as usize).map_or("?", |name| name)
+    }
+
+    /// The kernel's process id; 0 before there are any, which is what Linux calls its first thread.
+    pub(super) fn pid(&self, process: ProcessId) -> u32 {
+        let process = self.evaluation.processes.get(process.0 as usize);
+        process.and_then(|process| process.pid).unwrap_or(0)
+    }
+
+    /// The function of a row and what was inlined there, innermost first.
+    pub(super) fn frames(&self, row: usize) -> Vec<Frame<'_>> {
+        let at = self.location(row);
+        let mut source = at.source.as_ref();
+        let mut frames = Vec::with_capacity(at.inlined.len() + 1);
+        for inlined in &at.inlined {
+            frames.push(Frame {
+                name: &inlined.function,
+                source: source.map(line),
+                inlined: true,
+            });
+            source = inlined.call.as_ref();
+        }
+        frames.push(Frame {
+            name: &self.symbols.function(at.function).name,
+            source: source.map(line),
+            inlined: false,
+        });
+        frames
+    }
+
+    /// Address and assembly of a row: `0x10152 lw a5,0(a0)`.
+    pub(super) fn instruction(&self, row: usize) -> String {
+        let facts = self.facts(row);
+        let text = (self.options.disassemble)(facts.raw, facts.pc);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        format!("{:#x} {}", facts.pc, words.join(" "))
+    }
+
+    /// Nanoseconds from the stream's cycle 0.
+    pub(super) fn nanos(&self, cycle: u64) -> u64 {
+        let nanos = u128::from(cycle) * 1_000_000_000 / u128::from(self.options.clock_hz.max(1));
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+}
+
+/// A profile by the contexts that are shown, ascending; of an evaluation without contexts, each process is one.
+fn weights(
+    evaluation: &Evaluation,
+    profile: &Profile,
+    by_context: &ContextWeights,
+    shown: &[ContextId],
+) -> ContextWeights {
+    if evaluation.contexts.is_none() {
+        let weights = profile.iter();
+        return weights
+            .map(|(process, inst, units)| (ContextId(process.0), inst, units))
+            .collect();
+    }
+    let mut weights = by_context.clone();
+    for (context, _, _) in &mut weights {
+        *context = shown[context.0 as usize];
+    }
+    weights.sort_unstable_by_key(|(context, inst, _)| (*context, *inst));
+    weights.dedup_by(|(context, inst, units), first| {
+        let same = (*context, *inst) == (first.0, first.1);
+        first.2 += if same { *units } else { 0 };
+        same
+    });
+    weights
+}
+
+/// Which contexts have a part of the time worth showing, with all that they call; and what the others are shown as.
+fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<ContextId> {
+    let oracle = oracle.then_some(&evaluation.by_context);
+    let samplers = evaluation.samplers.iter().map(|result| &result.by_context);
+    let mut units = vec![0u64; contexts.len()];
+    for (context, _, weight) in oracle.into_iter().chain(samplers).flatten() {
+        units[context.0 as usize] += weight;
+    }
+    let total: u64 = units.iter().sum();
+    let caller = |context: usize| contexts.get(ContextId(context as u32)).caller;
+    for context in (0..units.len()).rev() {
+        if let Some((caller, _)) = caller(context) {
+            units[caller.0 as usize] += units[context];
+        }
+    }
+    let mut shown: Vec<ContextId> = Vec::with_capacity(units.len());
+    for (context, units) in units.iter().enumerate() {
+        shown.push(match caller(context) {
+            Some((caller, _)) if *units < total / LEAST_PART => shown[caller.0 as usize],
+            _ => ContextId(context as u32),
+        });
+    }
+    shown
+}
+
+/// What the profilers name, and the calls of its contexts; ascending.
+fn keys(
+    evaluation: &Evaluation,
+    contexts: &Contexts,
+    shown: &[ContextId],
+    oracle: bool,
+) -> Vec<(ContextId, InstId)> {
+    let samplers = evaluation.samplers.iter();
+    let of_samplers = samplers.map(|result| (&result.profile, &result.by_context));
+    let oracle = oracle.then_some((&evaluation.oracle, &evaluation.by_context));
+    let mut keys = HashSet::new();
+    for (profile, by_context) in oracle.into_iter().chain(of_samplers) {
+        let weights = weights(evaluation, profile, by_context, shown);
+        for mut key in weights.iter().map(|(context, inst, _)| (*context, *inst)) {
+            // Callers of known ones are known.
+            while keys.insert(key)
+                && let Some(caller) = contexts.get(key.0).caller
+            {
+                key = caller;
+            }
+        }
+    }
+    // A trace that lost its facts must not take the export with it.
+    let known = evaluation.facts.len();
+    let mut keys: Vec<_> = keys
+        .into_iter()
+        .filter(|(_, inst)| (inst.0 as usize) < known)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn line(source: &Source) -> (&str, u32) {
+    (&source.file, source.line)
+}
+
+/// Turns units into whole cycles and carries what is left over, so that a sum never strays by a cycle.
+struct Rounding {
+    per_cycle: u64,
+    rest: u64,
+}
+
+impl Rounding {
+    fn new(series: &Series<'_>) -> Self {
+        Self {
+            per_cycle: series.units_per_cycle.max(1),
+            rest: 0,
+        }
+    }
+
+    /// Whole cycles; `None` if it is none yet.
+    fn next(&mut self, units: u64) -> Option<u64> {
+        let units = units + self.rest;
+        self.rest = units % self.per_cycle;
+        Some(units / self.per_cycle).filter(|cycles| *cycles > 0)
+    }
+}

@@ -1,0 +1,369 @@
+//! From an evaluation to a report.
+
+use serde_json::Value;
+
+use super::error::{Sums, Truth, Whole};
+use super::gather::{Gathered, Rows, Summary};
+use super::guest::{self, Matched};
+use super::model::{
+    Column, InstructionRow, Levels, ModuleRow, ProcessReport, Report, Totals, focus,
+};
+use super::published::{Level, published};
+use super::rows::{self, Function, Selection};
+use super::tea::{self, TeaReport};
+use super::threads;
+use super::words::{self, Disagreement};
+use crate::perf_data::GuestProfile;
+use profile::process_names;
+use profile::{Evaluation, Filter, Profiler};
+use symbols::{Symbolizer, Symbols};
+
+/// A process that has at least this share counts when it is asked whether the guest's profile covers
+/// the whole machine.
+const NOTICEABLE: f64 = 0.01;
+
+impl Report {
+    /// Compares every sampler of `evaluation`, and the guest's own profile if there is one, with the
+    /// Oracle. `disassemble` gets an instruction's encoding and address. `meta` is shown as it is.
+    pub fn build(
+        evaluation: &Evaluation,
+        symbolizer: &Symbolizer,
+        guest: Option<&GuestProfile>,
+        disassemble: &dyn Fn(u32, u64) -> String,
+        meta: Value,
+    ) -> Self {
+        let matched = guest.map(|guest| guest::matched(evaluation, guest));
+        let gathered = Gathered::new(evaluation, symbolizer, matched.as_ref());
+        let columns = columns(evaluation, guest, matched.as_ref());
+        let units = evaluation.oracle.units_per_cycle().max(1) as f64;
+        let selection = Selection {
+            evaluation,
+            symbols: &gathered.symbols,
+            disassemble,
+            units,
+        };
+        let Parts {
+            names,
+            focus,
+            processes,
+            functions,
+            instructions,
+            tea,
+            disagreements,
+            module_units,
+        } = Parts::new(&selection, &gathered, &columns);
+        let listings = super::listing::listings(
+            &selection,
+            &gathered,
+            &functions,
+            &focus,
+            symbolizer.sources(),
+        );
+        Self {
+            meta,
+            totals: totals(evaluation),
+            threads: threads::threads(evaluation, &gathered),
+            top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
+            modules: modules(&gathered.symbols, module_units),
+            warnings: warnings(evaluation, &gathered, matched.as_ref(), units),
+            columns,
+            processes,
+            functions: functions.into_iter().map(|f| f.row).collect(),
+            instructions,
+            listings,
+            tea,
+            disagreements,
+        }
+    }
+}
+
+fn totals(evaluation: &Evaluation) -> Totals {
+    let busy = evaluation.cycles.saturating_sub(evaluation.idle).max(1);
+    Totals {
+        cycles: evaluation.cycles,
+        idle: evaluation.idle,
+        instructions: evaluation.instructions,
+        traps: evaluation.traps,
+        ipc: evaluation.instructions as f64 / busy as f64,
+    }
+}
+
+fn columns(
+    evaluation: &Evaluation,
+    guest: Option<&GuestProfile>,
+    matched: Option<&Matched>,
+) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for result in &evaluation.samplers {
+        let profiler = result.sampler.profiler;
+        // The first of its kind, if possible one that sees all cycles.
+        let same = || { evaluation.samplers.iter() }.filter(|s| s.sampler.profiler == profiler);
+        let first = same()
+            .find(|s| s.sampler.filter == Filter::NONE)
+            .or_else(|| same().next());
+        columns.push(Column {
+            name: result.sampler.name.clone(),
+            profiler: Some(profiler),
+            schedule: Some(result.sampler.schedule),
+            filter: result.sampler.filter.clone(),
+            samples: result.samples,
+            dropped: result.dropped,
+            tail_cycles: result.tail_cycles,
+            unmatched_cycles: 0.0,
+            published: Levels::from_fn(|level| published(profiler, level)),
+            primary: first.is_some_and(|first| std::ptr::eq(first, result)),
+        });
+    }
+    if let (Some(guest), Some(matched)) = (guest, matched) {
+        let units = evaluation.oracle.units_per_cycle().max(1) as f64;
+        let unmatched = matched.unmatched.values().sum::<u64>() + matched.strangers;
+        columns.push(Column {
+            name: "guest-tip".to_owned(),
+            profiler: None,
+            schedule: None,
+            filter: Filter::NONE,
+            samples: guest.samples.len() as u64,
+            dropped: guest.lost + guest.malformed,
+            tail_cycles: 0,
+            unmatched_cycles: unmatched as f64 / units,
+            published: Levels::from_fn(|level| published(Profiler::Tip, level)),
+            primary: true,
+        });
+    }
+    columns
+}
+
+/// What is made of all processes, one after the other.
+struct Parts {
+    names: Vec<String>,
+    focus: Vec<usize>,
+    processes: Vec<ProcessReport>,
+    functions: Vec<Function>,
+    instructions: Vec<InstructionRow>,
+    tea: Option<TeaReport>,
+    disagreements: Vec<Disagreement>,
+    /// The Oracle's units per module.
+    module_units: Vec<u64>,
+}
+
+impl Parts {
+    fn new(selection: &Selection<'_>, gathered: &Gathered<'_>, columns: &[Column]) -> Self {
+        let &Selection {
+            evaluation, units, ..
+        } = selection;
+        let summaries = &gathered.processes;
+        let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
+        let names = process_names(evaluation, &ids);
+        let mut all = Sum::new(summaries, columns.len());
+        let whole = summaries.iter().map(|summary| summary.oracle_total);
+        let whole = whole.sum::<u64>() as f64 / units;
+        let share = |oracle_total: u64| oracle_total as f64 / units / whole.max(f64::MIN_POSITIVE);
+        let focus = focus(
+            columns,
+            1 + summaries.len(),
+            |index, column| summaries[index - 1].columns[column].samples,
+            |index| share(summaries[index - 1].oracle_total),
+        );
+        let mut processes = Vec::new();
+        let mut functions = rows::Functions::default();
+        let mut instructions = rows::Instructions::default();
+        let mut tea = tea::Maker::new(evaluation, columns);
+        let mut disagreements = Vec::new();
+        let mut module_units = vec![0u64; gathered.symbols.modules.len()];
+        let mut maker = rows::Maker::new(selection);
+        for (at, (summary, name)) in summaries.iter().zip(&names).enumerate() {
+            let rows = gathered.rows(at);
+            let mut own = Sum::new(std::slice::from_ref(summary), columns.len());
+            own.add(&rows, &mut all);
+            let id = summary.process.0 as usize;
+            let pid = evaluation.processes.get(id).and_then(|p| p.pid);
+            processes.push(own.finish(name, pid, share(rows.oracle_total), units));
+            functions.add(selection, at, &rows);
+            let in_focus = focus.contains(&(at + 1));
+            instructions.add(at, &rows, in_focus);
+            if let Some(tea) = &mut tea {
+                tea.add(at, &rows, name, in_focus.then_some(&mut maker));
+            }
+            if in_focus {
+                let own = words::disagreements(evaluation, at, &rows, columns, &mut maker);
+                disagreements.extend(own);
+            }
+            for (place, weight) in rows.places.iter().zip(&rows.oracle) {
+                let module = gathered.symbols.locations[*place as usize].module;
+                module_units[module.0 as usize] += weight;
+            }
+        }
+        processes.insert(0, all.finish("all", None, 1.0, units));
+        Self {
+            names,
+            focus,
+            processes,
+            functions: functions.finish(),
+            instructions: instructions.finish(selection, gathered),
+            tea: tea.map(tea::Maker::finish),
+            disagreements,
+            module_units,
+        }
+    }
+}
+
+/// What a [`ProcessReport`] is made of, summed over the rows of one or all processes.
+struct Sum {
+    oracle_total: u64,
+    samples: Vec<f64>,
+    /// Units by category.
+    stack: [u64; 7],
+    /// Per column what it is compared with, and at each of [`Level::ALL`] the sums; `None`: it says nothing.
+    errors: Vec<Option<(Whole, [Sums; 3])>>,
+}
+
+impl Sum {
+    /// Of these processes, whose rows are still to be added.
+    fn new(summaries: &[Summary], columns: usize) -> Self {
+        let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();
+        let whole = |column| Some((compared(summaries, column)?, Default::default()));
+        Self {
+            oracle_total: summaries.iter().map(|summary| summary.oracle_total).sum(),
+            samples: (0..columns).map(sum).collect(),
+            stack: [0; 7],
+            errors: (0..columns).map(whole).collect(),
+        }
+    }
+
+    /// Adds the rows of a process; to the sum of all, too.
+    fn add(&mut self, rows: &Rows, all: &mut Self) {
+        for stack in &rows.stacks {
+            for (at, units) in stack.iter().enumerate() {
+                self.stack[at] += units;
+                all.stack[at] += units;
+            }
+        }
+        for (at, level) in Level::ALL.into_iter().enumerate() {
+            let keys = rows.keys(level);
+            let truth = |oracle: &[u64]| Truth::new(keys.sum(oracle.iter().copied().enumerate()));
+            let whole = truth(&rows.oracle);
+            for (column, weights) in rows.columns.iter().enumerate() {
+                let part = weights.scope.as_deref().map(truth);
+                let truth = part.as_ref().unwrap_or(&whole);
+                let profile = keys.sum(weights.by_row.iter());
+                for sum in [&mut *self, &mut *all] {
+                    if let Some((whole, sums)) = &mut sum.errors[column] {
+                        sums[at].add(whole, truth, &profile);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self, name: &str, pid: Option<u32>, share: f64, units: f64) -> ProcessReport {
+        let total = self.stack.iter().sum::<u64>().max(1) as f64;
+        let stack = self.stack.map(|part| part as f64 / total);
+        let error = |(whole, sums): (Whole, [Sums; 3])| {
+            let [instruction, block, function] = sums.map(|sums| sums.error(&whole));
+            Levels {
+                instruction,
+                block,
+                function,
+            }
+        };
+        ProcessReport {
+            name: name.to_owned(),
+            pid,
+            cycles: self.oracle_total as f64 / units,
+            share,
+            class: class(&stack),
+            stack,
+            samples: self.samples,
+            errors: { self.errors.into_iter() }
+                .map(|errors| errors.map(error))
+                .collect(),
+        }
+    }
+}
+
+/// What is compared of a column over one or all processes; `None` if it says nothing about one of them.
+fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
+    let whole: u64 = summaries.iter().map(|summary| summary.oracle_total).sum();
+    // What perf measured of one program says nothing about the others.
+    let silent = |summary: &Summary| {
+        summary.columns[column].is_guest
+            && summary.columns[column].samples == 0.0
+            && summary.oracle_total as f64 >= NOTICEABLE * whole as f64
+    };
+    if summaries.iter().any(silent) {
+        return None;
+    }
+    let totals = || summaries.iter().map(|summary| &summary.columns[column]);
+    Some(Whole {
+        oracle: totals().map(|totals| totals.oracle_total).sum(),
+        profile: totals().map(|totals| totals.total).sum(),
+        samples: totals().map(|totals| totals.samples).sum(),
+    })
+}
+
+/// The published classes: by the share that commits, then by that of flushes.
+fn class(stack: &[f64; 7]) -> &'static str {
+    if stack[0] > 0.5 {
+        "compute"
+    } else if stack[5] + stack[6] > 0.03 {
+        "flush"
+    } else {
+        "stall"
+    }
+}
+
+fn modules(symbols: &Symbols, units: Vec<u64>) -> Vec<ModuleRow> {
+    let total = units.iter().sum::<u64>().max(1) as f64;
+    symbols
+        .modules
+        .iter()
+        .zip(units)
+        .map(|(module, units)| ModuleRow {
+            path: module.path.to_string(),
+            file: module.file.as_ref().map(|file| file.display().to_string()),
+            build_id: module.build_id.as_ref().map(|id| id.to_string()),
+            share: units as f64 / total,
+            missing: { module.missing.iter() }
+                .chain(&module.nameless)
+                .cloned()
+                .collect(),
+        })
+        .collect()
+}
+
+fn warnings(
+    evaluation: &Evaluation,
+    gathered: &Gathered<'_>,
+    matched: Option<&Matched>,
+    units: f64,
+) -> Vec<String> {
+    let mut out = gathered.symbols.warnings.clone();
+    if evaluation.malformed_side_band > 0 {
+        out.push(format!(
+            "{} side-band records of the guest's driver could not be read",
+            evaluation.malformed_side_band
+        ));
+    }
+    let Some(matched) = matched else { return out };
+    let lost: u64 = matched.unmatched.values().sum();
+    if lost > 0 {
+        out.push(format!(
+            "guest-tip: {:.0} cycles at addresses that were never executed count as wrong",
+            lost as f64 / units
+        ));
+    }
+    if matched.strangers > 0 {
+        out.push(format!(
+            "guest-tip: {:.0} cycles of processes that the stream does not know are left out",
+            matched.strangers as f64 / units
+        ));
+    }
+    if !matched
+        .unmatched
+        .keys()
+        .all(|p| gathered.processes.iter().any(|it| it.process == *p))
+    {
+        out.push("guest-tip: some sampled processes have no cycles in the stream".to_owned());
+    }
+    out
+}

@@ -1,0 +1,153 @@
+//! The profile error and what sampling alone leaves of it, as [`profile::profile_error`] and
+//! [`profile::sampling_error`] define them, over symbols that are already summed.
+
+use super::model::LevelError;
+use profile::mean_deviation;
+
+/// What is compared, in all: of one process, or of many.
+#[derive(Clone, Copy)]
+pub(super) struct Whole {
+    /// The Oracle's weight.
+    pub oracle: u64,
+    /// The profile's. It may exceed the sum of its symbols' (samples at unknown addresses): that part is wrong.
+    pub profile: u64,
+    pub samples: f64,
+}
+
+/// The Oracle's weights per symbol of a process.
+pub(super) struct Truth {
+    weights: Vec<u64>,
+    /// The different ones, ascending: far fewer.
+    distinct: Vec<u64>,
+    /// Index into `distinct` per symbol.
+    which: Vec<u32>,
+}
+
+impl Truth {
+    pub fn new(weights: Vec<u64>) -> Self {
+        let mut distinct = weights.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let which = |weight| distinct.partition_point(|other| other < weight) as u32;
+        Self {
+            which: weights.iter().map(which).collect(),
+            distinct,
+            weights,
+        }
+    }
+}
+
+/// Sums over the symbols of one or more processes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Each side scaled by the other's total: integers, so that the error of equal distributions is exactly 0.
+    correct: u128,
+    scatter: f64,
+}
+
+impl Sums {
+    /// Adds a process: the weights of the same symbols, in the same order.
+    pub fn add(&mut self, whole: &Whole, truth: &Truth, profile: &[u64]) {
+        let (oracle, found) = (u128::from(whole.oracle), u128::from(whole.profile));
+        let correct = truth.weights.iter().zip(profile).map(|(weight, profile)| {
+            (u128::from(*weight) * found).min(u128::from(*profile) * oracle)
+        });
+        self.correct += correct.sum::<u128>();
+        let n = whole.samples.round();
+        if whole.oracle == 0 || n < 1.0 {
+            return;
+        }
+        let deviation = |weight: &u64| mean_deviation(n, *weight as f64 / whole.oracle as f64);
+        let deviations: Vec<f64> = truth.distinct.iter().map(deviation).collect();
+        let scatter = truth.which.iter().map(|which| deviations[*which as usize]);
+        self.scatter = scatter.fold(self.scatter, |sum, deviation| sum + deviation);
+    }
+
+    /// Both errors of the whole.
+    pub fn error(&self, whole: &Whole) -> LevelError {
+        LevelError {
+            error: self.measured(whole),
+            sampling: self.sampling(whole),
+        }
+    }
+
+    /// `e = (C_total - C_correct) / C_total`, with both totals scaled to 1: half the L1 distance. A profile without
+    /// samples is all wrong.
+    fn measured(&self, whole: &Whole) -> f64 {
+        if whole.oracle == 0 {
+            return 0.0;
+        }
+        if whole.profile == 0 {
+            return 1.0;
+        }
+        let total = u128::from(whole.oracle) * u128::from(whole.profile);
+        total.saturating_sub(self.correct) as f64 / total as f64
+    }
+
+    /// The expected error of as many random samples of the Oracle's own distribution.
+    fn sampling(&self, whole: &Whole) -> f64 {
+        let n = whole.samples.round();
+        if whole.oracle == 0 {
+            return 0.0;
+        }
+        if n < 1.0 {
+            return 1.0;
+        }
+        (self.scatter / (2.0 * n)).clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(oracle: &[u64], profile: &[u64], whole: Whole) -> LevelError {
+        let mut sums = Sums::default();
+        sums.add(&whole, &Truth::new(oracle.to_vec()), profile);
+        sums.error(&whole)
+    }
+
+    fn of(oracle: &[u64], profile: &[u64]) -> f64 {
+        let whole = Whole {
+            oracle: oracle.iter().sum(),
+            profile: profile.iter().sum(),
+            samples: 0.0,
+        };
+        error(oracle, profile, whole).error
+    }
+
+    #[test]
+    fn half_the_distance_of_the_distributions() {
+        assert_eq!(of(&[1, 3], &[25, 75]), 0.0);
+        assert_eq!(of(&[1, 0], &[0, 5]), 1.0);
+        assert!((of(&[1, 1], &[1, 3]) - 0.25).abs() < 1e-12);
+        assert_eq!(of(&[1, 1], &[0, 0]), 1.0);
+        assert_eq!(of(&[0, 0], &[1, 0]), 0.0);
+    }
+
+    #[test]
+    fn unknown_addresses_count_as_wrong() {
+        let whole = Whole {
+            oracle: 10,
+            profile: 8,
+            samples: 0.0,
+        };
+        assert!((error(&[10], &[6], whole).error - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn sampling_error_falls_with_the_root_of_the_samples() {
+        let weights = vec![1u64; 100];
+        let at = |samples| {
+            let whole = Whole {
+                oracle: 100,
+                profile: 0,
+                samples,
+            };
+            error(&weights, &[], whole).sampling
+        };
+        assert_eq!(at(0.0), 1.0);
+        assert!(at(1.0) > 0.98);
+        assert!((at(40_000.0) / at(160_000.0) - 2.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,389 @@
+//! One process's weights, instruction by instruction, of the Oracle and of every column.
+
+use commit_trace::InstId;
+use rustc_hash::FxHashMap;
+
+use super::guest::Matched;
+use super::published::Level;
+use profile::{Evaluation, Filter, ProcessId, SamplerResult};
+use symbols::place;
+use symbols::{Place, Symbolizer, Symbols};
+
+/// Every process that has any weight. Their rows together take much memory: they are made when they are asked for, one
+/// process at a time.
+pub(super) struct Gathered<'a> {
+    evaluation: &'a Evaluation,
+    guest: Option<&'a Matched>,
+    /// The names of all rows.
+    pub symbols: Symbols,
+    /// Address of the first instruction of each static instruction's block, as far as the code tells.
+    leaders: Vec<u64>,
+    /// The most expensive by the Oracle first.
+    pub processes: Vec<Summary>,
+}
+
+/// What is kept of a process.
+pub(super) struct Summary {
+    pub process: ProcessId,
+    /// See [`Rows::places`].
+    places: Vec<u32>,
+    pub oracle_total: u64,
+    pub columns: Vec<Totals>,
+}
+
+/// A column in one process.
+#[derive(Clone, Copy)]
+pub(super) struct Totals {
+    /// The sum of its weights, plus what fell on unknown addresses.
+    pub total: u64,
+    /// Samples that made it; 0 means that the column says nothing about this process.
+    pub samples: f64,
+    /// True for what perf measured in the guest.
+    pub is_guest: bool,
+    /// The sum of the Oracle's weights to compare with.
+    pub oracle_total: u64,
+}
+
+/// The rows of a process: one per static instruction that anything gave weight to.
+pub(super) struct Rows {
+    pub process: ProcessId,
+    pub insts: Vec<InstId>,
+    /// Index into the symbols' locations, per row.
+    pub places: Vec<u32>,
+    pub oracle: Vec<u64>,
+    pub oracle_total: u64,
+    pub columns: Vec<Weights>,
+    /// Symbol of each row per level; symbols are dense numbers of this process.
+    pub instruction: Keys,
+    pub block: Keys,
+    pub function: Keys,
+    /// Address of the first instruction of each row's block.
+    pub leaders: Vec<u64>,
+    /// Units of each row per published category.
+    pub stacks: Vec<[u64; 7]>,
+}
+
+/// A column's weights in one process.
+pub(super) struct Weights {
+    pub by_row: Sparse,
+    pub totals: Totals,
+    /// The Oracle's weights to compare with, where that is not all of them: those that the sampler's filter
+    /// lets through, or of the privileges that the guest's event sampled.
+    pub scope: Option<Vec<u64>>,
+}
+
+/// What rows have that have any: few have, of most columns.
+#[derive(Default)]
+pub(super) struct Sparse(Vec<(u32, u64)>);
+
+impl Sparse {
+    /// Of weights by ascending instruction.
+    fn of(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Self {
+        let mut rows = Finder::new(insts);
+        let some = weights.filter_map(|(inst, units)| Some((rows.find(inst)? as u32, units)));
+        Self(some.collect())
+    }
+
+    pub fn get(&self, row: usize) -> u64 {
+        let found = self.0.binary_search_by_key(&(row as u32), |(row, _)| *row);
+        found.map_or(0, |at| self.0[at].1)
+    }
+
+    /// Rows and what they have.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.0.iter().map(|(row, units)| (*row as usize, *units))
+    }
+}
+
+/// Row to symbol.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub of_row: Vec<u32>,
+    pub count: usize,
+}
+
+impl Rows {
+    /// The symbols of a level.
+    pub fn keys(&self, level: Level) -> &Keys {
+        match level {
+            Level::Instruction => &self.instruction,
+            Level::Block => &self.block,
+            Level::Function => &self.function,
+        }
+    }
+}
+
+impl Keys {
+    /// Numbers equal keys alike, in order of first appearance.
+    fn new<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> Self {
+        let mut known = FxHashMap::default();
+        let of_row = keys
+            .map(|key| {
+                let next = known.len() as u32;
+                *known.entry(key).or_insert(next)
+            })
+            .collect();
+        Self {
+            of_row,
+            count: known.len(),
+        }
+    }
+
+    /// Sums rows into symbols.
+    pub fn sum(&self, rows: impl Iterator<Item = (usize, u64)>) -> Vec<u64> {
+        let mut sums = vec![0u64; self.count];
+        for (row, units) in rows {
+            sums[self.of_row[row] as usize] += units;
+        }
+        sums
+    }
+}
+
+/// Finds rows of ascending instructions.
+struct Finder<'a> {
+    insts: &'a [InstId],
+    at: usize,
+}
+
+impl<'a> Finder<'a> {
+    fn new(insts: &'a [InstId]) -> Self {
+        Self { insts, at: 0 }
+    }
+
+    /// The instruction's row; each must be greater than the last.
+    fn find(&mut self, inst: InstId) -> Option<usize> {
+        let rest = &self.insts[self.at..];
+        self.at += rest.iter().take_while(|row| **row < inst).count();
+        (self.insts.get(self.at) == Some(&inst)).then_some(self.at)
+    }
+}
+
+/// The weights of `insts`, 0 where there are none, from those by ascending instruction.
+fn by_row(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Vec<u64> {
+    let mut out = vec![0; insts.len()];
+    let mut rows = Finder::new(insts);
+    for (inst, units) in weights {
+        if let Some(row) = rows.find(inst) {
+            out[row] = units;
+        }
+    }
+    out
+}
+
+impl<'a> Gathered<'a> {
+    /// Names everything that has any weight.
+    pub fn new(
+        evaluation: &'a Evaluation,
+        symbolizer: &Symbolizer,
+        guest: Option<&'a Matched>,
+    ) -> Self {
+        let mut gathered = Self {
+            evaluation,
+            guest,
+            symbols: Symbols::default(),
+            leaders: Vec::new(),
+            processes: Vec::new(),
+        };
+        let profiles = evaluation.samplers.iter().map(|result| &result.profile);
+        let profiles = std::iter::once(&evaluation.oracle).chain(profiles);
+        let last = guest.and_then(|matched| matched.weights.last_key_value());
+        let guests = last.map_or(0, |((process, _), _)| process.0 + 1);
+        let count = profiles
+            .map(|profile| profile.processes())
+            .fold(guests, u32::max);
+        let mut places = Places::default();
+        for process in (0..count).map(ProcessId) {
+            let rows = gathered.weights(process);
+            if rows.insts.is_empty() {
+                continue;
+            }
+            let place = |inst: &InstId| places.number(evaluation, process, *inst);
+            gathered.processes.push(Summary {
+                process,
+                places: rows.insts.iter().map(place).collect(),
+                oracle_total: rows.oracle_total,
+                columns: rows.columns.iter().map(|column| column.totals).collect(),
+            });
+        }
+        gathered
+            .processes
+            .sort_by_key(|summary| (std::cmp::Reverse(summary.oracle_total), summary.process));
+        gathered.symbols = symbolizer.resolve(&places.list);
+        gathered.leaders = super::blocks::leaders(&evaluation.facts);
+        gathered
+    }
+
+    /// The rows of one of [`Self::processes`].
+    pub fn rows(&self, at: usize) -> Rows {
+        let summary = &self.processes[at];
+        let facts = &self.evaluation.facts;
+        let mut rows = self.weights(summary.process);
+        rows.places.clone_from(&summary.places);
+        let fact = |row: usize| &facts[rows.insts[row].0 as usize];
+        let locate = |row: usize| &self.symbols.locations[summary.places[row] as usize];
+        let all = 0..rows.insts.len();
+        let leader = |row: usize| {
+            let (fact, at) = (fact(row), locate(row));
+            let function = self.symbols.function(at.function);
+            // Functions that fall through into the next one still end there.
+            let start = if function.size == 0 {
+                0
+            } else {
+                fact.pc
+                    .saturating_sub(at.offset.wrapping_sub(function.start))
+            };
+            self.leaders[fact.id.0 as usize].max(start)
+        };
+        let leaders: Vec<u64> = all.clone().map(leader).collect();
+        let instruction = Keys::new(all.clone().map(|row| (fact(row).space, fact(row).pc)));
+        let block = Keys::new(
+            leaders
+                .iter()
+                .zip(all.clone())
+                .map(|(pc, row)| (fact(row).space, *pc)),
+        );
+        let function = Keys::new(all.map(|row| locate(row).function.0));
+        let mut stacks = vec![[0; 7]; rows.insts.len()];
+        let mut finder = Finder::new(&rows.insts);
+        for (inst, stack) in self.evaluation.stacks.of(summary.process) {
+            if let Some(row) = finder.find(inst) {
+                stacks[row] = stack.categories(facts[inst.0 as usize].class);
+            }
+        }
+        Rows {
+            instruction,
+            block,
+            function,
+            leaders,
+            stacks,
+            ..rows
+        }
+    }
+
+    /// The rows of a process without their names.
+    fn weights(&self, process: ProcessId) -> Rows {
+        let evaluation = self.evaluation;
+        let insts = self.insts(process);
+        let oracle = by_row(&insts, evaluation.oracle.of(process));
+        let oracle_total = oracle.iter().sum();
+        let mut columns: Vec<Weights> = Vec::new();
+        for result in &evaluation.samplers {
+            let by_row = Sparse::of(&insts, result.profile.of(process));
+            let total = by_row.iter().map(|(_, units)| units).sum();
+            // Samples are not counted per process: their cycles say how many it got.
+            let whole = result.profile.total().max(1) as f64;
+            let scope = (result.sampler.filter != Filter::NONE)
+                .then(|| self.scope(process, &insts, result));
+            columns.push(Weights {
+                by_row,
+                totals: Totals {
+                    total,
+                    samples: result.samples as f64 * (total as f64 / whole),
+                    is_guest: false,
+                    oracle_total: { scope.as_ref() }
+                        .map_or(oracle_total, |scope| scope.iter().sum()),
+                },
+                scope,
+            });
+        }
+        if let Some(matched) = self.guest {
+            let by_row = Sparse::of(&insts, matched.of(process));
+            let unmatched = matched.unmatched.get(&process).copied().unwrap_or(0);
+            let total = by_row.iter().map(|(_, units)| units).sum::<u64>();
+            let covered = |inst: &InstId| {
+                let privilege = evaluation.facts[inst.0 as usize].privilege;
+                matched.covers[usize::from(privilege & 3)]
+            };
+            let covered = |(inst, units): (&InstId, &u64)| if covered(inst) { *units } else { 0 };
+            let scope: Option<Vec<u64>> = { matched.covers.contains(&false) }
+                .then(|| insts.iter().zip(&oracle).map(covered).collect());
+            columns.push(Weights {
+                by_row,
+                totals: Totals {
+                    total: total.saturating_add(unmatched),
+                    samples: matched.samples.get(&process).copied().unwrap_or(0.0),
+                    is_guest: true,
+                    oracle_total: { scope.as_ref() }
+                        .map_or(oracle_total, |scope| scope.iter().sum()),
+                },
+                scope,
+            });
+        }
+        Rows {
+            process,
+            oracle_total,
+            places: Vec::new(),
+            leaders: Vec::new(),
+            stacks: Vec::new(),
+            instruction: Keys::default(),
+            block: Keys::default(),
+            function: Keys::default(),
+            insts,
+            oracle,
+            columns,
+        }
+    }
+
+    /// What anything gave weight to.
+    fn insts(&self, process: ProcessId) -> Vec<InstId> {
+        // A trace that lost its facts must not take the report with it.
+        let known = |inst: &InstId| (inst.0 as usize) < self.evaluation.facts.len();
+        let inst = |(inst, _)| inst;
+        let mut insts: Vec<InstId> = { self.evaluation.oracle.of(process) }
+            .map(inst)
+            .filter(known)
+            .collect();
+        let mut add = |named: &mut dyn Iterator<Item = InstId>| {
+            let mut finder = Finder::new(&insts);
+            let more: Vec<_> = { named.filter(known) }
+                .filter(|inst| finder.find(*inst).is_none())
+                .collect();
+            if !more.is_empty() {
+                insts.extend(more);
+                insts.sort_unstable();
+            }
+        };
+        for result in &self.evaluation.samplers {
+            add(&mut result.profile.of(process).map(inst));
+        }
+        if let Some(matched) = self.guest {
+            add(&mut matched.of(process).map(inst));
+        }
+        insts
+    }
+
+    /// The Oracle's weights that a sampler's filter lets through.
+    fn scope(&self, process: ProcessId, insts: &[InstId], result: &SamplerResult) -> Vec<u64> {
+        let part = self.evaluation.oracle_in(result, process);
+        by_row(insts, part)
+    }
+}
+
+/// Places, each once: processes share most.
+#[derive(Default)]
+struct Places {
+    list: Vec<Place>,
+    known: FxHashMap<Place, u32>,
+    /// Of instructions that have the same place in every process.
+    shared: FxHashMap<InstId, u32>,
+}
+
+impl Places {
+    /// The number of an instruction's place.
+    fn number(&mut self, evaluation: &Evaluation, process: ProcessId, inst: InstId) -> u32 {
+        if let Some(number) = self.shared.get(&inst) {
+            return *number;
+        }
+        let fact = &evaluation.facts[inst.0 as usize];
+        let place = place::place(evaluation, process, fact);
+        let list = &mut self.list;
+        let number = *self.known.entry(place).or_insert_with_key(|place| {
+            list.push(place.clone());
+            list.len() as u32 - 1
+        });
+        if place::is_shared(fact) {
+            self.shared.insert(inst, number);
+        }
+        number
+    }
+}

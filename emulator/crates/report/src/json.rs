@@ -1,0 +1,58 @@
+//! The machine-readable forms.
+
+use serde_json::{Map, Value, json};
+
+use super::model::Report;
+use super::published::Level;
+
+/// The names that `errors.json` has, one column each.
+const NAMES: [&str; 8] = [
+    "tip",
+    "tip-ilp",
+    "nci",
+    "nci-ilp",
+    "lci",
+    "dispatch",
+    "software",
+    "guest-tip",
+];
+
+impl Report {
+    /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
+    /// sampled at several rates is there with the first of them; `guest-tip` is absent for processes
+    /// that perf did not sample in the guest.
+    pub fn errors_json(&self) -> Value {
+        let mut processes = Map::new();
+        for process in &self.processes {
+            let mut levels = Map::new();
+            for level in Level::ALL {
+                let mut errors = Map::new();
+                for (column, error) in self.columns.iter().zip(&process.errors) {
+                    let name = column.label();
+                    if let (true, true, Some(error)) =
+                        (column.primary, NAMES.contains(&name), error)
+                    {
+                        errors.insert(name.to_owned(), json!(error.get(level).error));
+                    }
+                }
+                levels.insert(level.name().to_owned(), errors.into());
+            }
+            processes.insert(process.name.clone(), levels.into());
+        }
+        processes.into()
+    }
+
+    /// Everything in the report except the listings, and only the first thousand instructions.
+    pub fn json(&self) -> Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(map) = value.as_object_mut() {
+            map.remove("listings");
+            map.insert("categories".to_owned(), json!(profile::CATEGORIES));
+            map.insert("sensitivity".to_owned(), json!(self.sensitivity()));
+            if let Some(Value::Array(rows)) = map.get_mut("instructions") {
+                rows.truncate(1000);
+            }
+        }
+        value
+    }
+}

@@ -1,0 +1,57 @@
+//! An evaluation as people read it: errors of every profiler at three levels, where the time went,
+//! and where each profiler says it went. As text, as JSON, and as one HTML page.
+//!
+//! ```no_run
+//! # fn example(evaluation: &profile::Evaluation) {
+//! use report::{Options, Report};
+//! use symbols::{SymbolFiles, Symbolizer};
+//!
+//! let symbolizer = Symbolizer::new(SymbolFiles::default());
+//! let disassemble = |raw: u32, _pc: u64| format!("{raw:08x}");
+//! let report =
+//!     Report::build(evaluation, &symbolizer, None, &disassemble, serde_json::json!({"name": "demo"}));
+//! print!("{}", report.text(&Options::default()));
+//! # }
+//! ```
+//!
+//! Levels: an *instruction* is a (process, address); a *basic block* a (process, address of its
+//! first instruction); a *function* a (process, symbol). Kernel code is shared by all processes but
+//! counted per process. Every profiler's time is scaled to the Oracle's total of the same process
+//! before the two are compared, so that an error is about where the time goes inside the process.
+
+mod blocks;
+mod build;
+mod compare;
+mod error;
+mod explain;
+mod gather;
+mod guest;
+mod html;
+mod json;
+mod listing;
+mod model;
+pub mod perf_data;
+mod published;
+mod rows;
+mod sensitivity;
+mod tea;
+mod text;
+mod threads;
+mod topdown;
+mod words;
+
+pub use compare::{Change, Comparison, Run};
+pub use explain::{Answer, Explanation, explain};
+pub use model::{
+    Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow, ModuleRow,
+    ProcessReport, Report, ThreadRow, Totals,
+};
+pub use published::{Level, Published, published};
+pub use sensitivity::{Curve, CurvePoint, Sensitivity};
+pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
+pub use text::Options;
+pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
+pub use words::{Disagreement, Named};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,231 @@
+//! The rows of the tables: functions and instructions with every column's share.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use commit_trace::InstFacts;
+
+use super::gather::{Gathered, Rows};
+use super::model::{FunctionRow, InstructionRow};
+use profile::Evaluation;
+use profile::topdown::Slots;
+use symbols::{FunctionId, Location, Symbols};
+
+/// Rows that a report keeps: more than anybody reads, few enough for a page.
+const MAX_INSTRUCTIONS: usize = 10_000;
+const MAX_FUNCTIONS: usize = 2_000;
+
+/// What rows are made from.
+pub(super) struct Selection<'a> {
+    pub evaluation: &'a Evaluation,
+    pub symbols: &'a Symbols,
+    pub disassemble: &'a dyn Fn(u32, u64) -> String,
+    pub units: f64,
+}
+
+/// A function row and where it came from.
+pub(super) struct Function {
+    pub row: FunctionRow,
+    /// Index into the gathered processes.
+    pub process: usize,
+    pub id: FunctionId,
+    /// Its commit slots, if they were counted.
+    pub slots: Slots,
+}
+
+/// Scales a column's weights to shares of a process.
+fn share(part: u64, total: u64) -> f64 {
+    if total == 0 {
+        0.0
+    } else {
+        part as f64 / total as f64
+    }
+}
+
+/// The functions that the Oracle gives most, of the processes seen so far.
+#[derive(Default)]
+pub(super) struct Functions(Vec<Function>);
+
+impl Functions {
+    /// Adds those of a process, whose number among the gathered is `process`.
+    pub fn add(&mut self, selection: &Selection<'_>, process: usize, rows: &Rows) {
+        let evaluation = selection.evaluation;
+        let keys = &rows.function;
+        let oracle = keys.sum(rows.oracle.iter().copied().enumerate());
+        let columns: Vec<Vec<u64>> = rows
+            .columns
+            .iter()
+            .map(|c| keys.sum(c.by_row.iter()))
+            .collect();
+        let mut stacks = vec![[0u64; 7]; keys.count];
+        let mut ids = vec![FunctionId(0); keys.count];
+        for (row, key) in keys.of_row.iter().enumerate() {
+            let key = *key as usize;
+            for (sum, part) in stacks[key].iter_mut().zip(rows.stacks[row]) {
+                *sum += part;
+            }
+            ids[key] = selection.symbols.locations[rows.places[row] as usize].function;
+        }
+        let mut slots = vec![Slots::default(); keys.count];
+        for (inst, slot, count) in { evaluation.top_down.iter() }.flat_map(|t| t.of(rows.process)) {
+            if let Ok(row) = rows.insts.binary_search(&inst) {
+                slots[keys.of_row[row] as usize][slot] += count;
+            }
+        }
+        for key in 0..keys.count {
+            let function = selection.symbols.function(ids[key]);
+            self.0.push(Function {
+                process,
+                id: ids[key],
+                slots: slots[key],
+                row: FunctionRow {
+                    process: process + 1,
+                    name: function.name.to_string(),
+                    module: function.module.0 as usize,
+                    cycles: oracle[key] as f64 / selection.units,
+                    share: share(oracle[key], rows.oracle_total),
+                    stack: stacks[key].map(|units| share(units, rows.oracle_total)),
+                    shares: columns
+                        .iter()
+                        .zip(&rows.columns)
+                        .map(|(sums, column)| share(sums[key], column.totals.total))
+                        .collect(),
+                    missing: selection.symbols.missing(ids[key]),
+                },
+            });
+        }
+        if self.0.len() > 2 * MAX_FUNCTIONS {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.0.sort_by(|a, b| {
+            b.row
+                .cycles
+                .total_cmp(&a.row.cycles)
+                .then(a.process.cmp(&b.process))
+                .then(a.id.cmp(&b.id))
+        });
+        self.0.truncate(MAX_FUNCTIONS);
+    }
+
+    /// The most expensive first.
+    pub fn finish(mut self) -> Vec<Function> {
+        self.cut();
+        self.0
+    }
+}
+
+/// The instructions that the Oracle or any column gives most cycles to, of the processes seen so far: units, process
+/// and row.
+#[derive(Default)]
+pub(super) struct Instructions {
+    /// Of the processes in focus, and of the rest; as many as there is room for.
+    first: Vec<(u64, usize, usize)>,
+    rest: Vec<(u64, usize, usize)>,
+}
+
+impl Instructions {
+    /// Adds those of a process.
+    pub fn add(&mut self, process: usize, rows: &Rows, in_focus: bool) {
+        let mut most = rows.oracle.clone();
+        for (row, units) in rows.columns.iter().flat_map(|column| column.by_row.iter()) {
+            most[row] = most[row].max(units);
+        }
+        let own = most.into_iter().enumerate();
+        let best = if in_focus {
+            &mut self.first
+        } else {
+            &mut self.rest
+        };
+        best.extend(own.map(|(row, units)| (units, process, row)));
+        best.sort_unstable_by_key(|&(units, process, row)| (Reverse(units), process, row));
+        best.truncate(MAX_INSTRUCTIONS);
+    }
+
+    /// Their rows, by the Oracle's order. The first half of the room is for the processes in focus.
+    pub fn finish(self, selection: &Selection<'_>, gathered: &Gathered<'_>) -> Vec<InstructionRow> {
+        let Self {
+            first: mut picked,
+            rest,
+        } = self;
+        let rest_room = MAX_INSTRUCTIONS - picked.len().min(MAX_INSTRUCTIONS / 2);
+        let rest_count = rest.len().min(rest_room);
+        picked.truncate(MAX_INSTRUCTIONS - rest_count);
+        picked.extend(rest.into_iter().take(rest_count));
+        // Process after process, since the rows of one are made at a time.
+        let mut order: Vec<usize> = (0..picked.len()).collect();
+        order.sort_by_key(|at| picked[*at].1);
+        let mut maker = Maker::new(selection);
+        let mut out: Vec<Option<InstructionRow>> = vec![None; picked.len()];
+        for same in order.chunk_by(|one, next| picked[*one].1 == picked[*next].1) {
+            let process = picked[same[0]].1;
+            let rows = gathered.rows(process);
+            for at in same {
+                out[*at] = Some(maker.instruction(&rows, process, picked[*at].2));
+            }
+        }
+        let mut out: Vec<InstructionRow> = out.into_iter().flatten().collect();
+        out.sort_by(|a, b| b.cycles.total_cmp(&a.cycles));
+        out
+    }
+}
+
+/// Makes instruction rows; remembers disassembly, which processes share.
+pub(super) struct Maker<'a> {
+    selection: &'a Selection<'a>,
+    texts: HashMap<(u32, u64), String>,
+}
+
+impl<'a> Maker<'a> {
+    pub fn new(selection: &'a Selection<'a>) -> Self {
+        Self {
+            selection,
+            texts: HashMap::new(),
+        }
+    }
+
+    pub fn instruction(&mut self, rows: &Rows, process: usize, row: usize) -> InstructionRow {
+        let Selection {
+            evaluation,
+            symbols,
+            disassemble,
+            units,
+        } = self.selection;
+        let place = rows.places[row] as usize;
+        let at = &symbols.locations[place];
+        let InstFacts { raw, pc, .. } = evaluation.facts[rows.insts[row].0 as usize];
+        let text = self
+            .texts
+            .entry((raw, pc))
+            .or_insert_with(|| disassemble(raw, pc));
+        InstructionRow {
+            process: process + 1,
+            pc: format!("{pc:x}"),
+            label: symbols.label(place),
+            function: symbols.function(at.function).name.to_string(),
+            inlined: at
+                .inlined
+                .iter()
+                .map(|frame| frame.function.to_string())
+                .collect(),
+            source: source(at),
+            text: text.clone(),
+            cycles: rows.oracle[row] as f64 / units,
+            share: share(rows.oracle[row], rows.oracle_total),
+            stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
+            shares: rows
+                .columns
+                .iter()
+                .map(|c| share(c.by_row.get(row), c.totals.total))
+                .collect(),
+        }
+    }
+}
+
+fn source(at: &Location) -> Option<String> {
+    at.source
+        .as_ref()
+        .map(|source| format!("{}:{}", source.file, source.line))
+}

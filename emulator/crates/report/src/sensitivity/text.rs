@@ -1,0 +1,85 @@
+//! Curves as tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Curve, Profiler, SPLITS, Sensitivity, split};
+use crate::model::Report;
+use crate::published::Level;
+use crate::text::fit::{count, fit, fixed};
+
+/// The first process's tables, by instruction and by function; report.json has the others and blocks, too.
+pub(crate) fn write(out: &mut String, report: &Report) -> std::fmt::Result {
+    if let Some(sensitivity) = report.sensitivity().first() {
+        for level in [Level::Instruction, Level::Function] {
+            table(out, sensitivity, level)?;
+        }
+    }
+    Ok(())
+}
+
+fn table(out: &mut String, sensitivity: &Sensitivity, level: Level) -> std::fmt::Result {
+    let profilers: Vec<Profiler> = Profiler::ALL
+        .into_iter()
+        .filter(|p| sensitivity.curves.iter().any(|c| c.profiler == *p))
+        .collect();
+    writeln!(
+        out,
+        "\nError against sampling rate, {}, by {}, %: periodic / random",
+        fit(&sensitivity.process, 50),
+        level.name()
+    )?;
+    write!(out, "{:>10}{:>11}{:>9}", "every", "samples", "sampling")?;
+    for profiler in &profilers {
+        write!(
+            out,
+            "{:>11}",
+            profiler.name().replace("dispatch-", "disp.-")
+        )?;
+    }
+    writeln!(out)?;
+    let mut rows = BTreeMap::<u64, Vec<(&Curve, usize)>>::new();
+    for curve in &sensitivity.curves {
+        for (at, point) in curve.points.iter().enumerate() {
+            rows.entry(point.period).or_default().push((curve, at));
+        }
+    }
+    for (period, points) in rows {
+        // The first profiler's samples stand for all: others drop a few.
+        let first = points.first().map(|(curve, at)| &curve.points[*at]);
+        let (samples, sampling) = first.map_or((0.0, 0.0), |p| (p.samples, *p.sampling.get(level)));
+        write!(
+            out,
+            "{:>10}{:>11}{:>9}",
+            count(period as f64),
+            count(samples),
+            fixed(sampling)
+        )?;
+        for profiler in &profilers {
+            let of = |random: bool| {
+                let found =
+                    { points.iter() }.find(|(c, _)| c.profiler == *profiler && c.random == random);
+                found.map_or("–".to_owned(), |(curve, at)| {
+                    fixed(*curve.points[*at].error.get(level))
+                })
+            };
+            let cell = match (of(false), of(true)) {
+                (periodic, random) if random == "–" => periodic,
+                (periodic, random) => format!("{periodic}/{random}"),
+            };
+            write!(out, "{cell:>11}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// NCI against NCI+ILP, TIP-ILP against TIP.
+pub(crate) fn write_split(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
+    for (one, all) in SPLITS {
+        if let Some(words) = split(report, process, one, all) {
+            writeln!(out, "{words}")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+use std::fs;
+use std::path::Path;
+
+use profile::synthetic::{QUICKSTART, evaluation};
+use profile::{CycleStacks, Evaluation, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE};
+use serde_json::json;
+use symbols::synthetic::guest_root;
+use symbols::{SymbolFiles, Symbolizer};
+
+use super::*;
+use crate::perf_data::{GuestProfile, GuestSample};
+
+mod detail;
+pub(crate) mod page;
+
+pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+    let root = guest_root();
+    let files = SymbolFiles {
+        roots: vec![root.path().to_owned()],
+        ..SymbolFiles::default()
+    };
+    let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0, a1");
+    let meta = json!({ "name": "a <small> run", "core": { "preset": "boom-4w" } });
+    Report::build(
+        evaluation,
+        &Symbolizer::new(files),
+        guest,
+        &disassemble,
+        meta,
+    )
+}
+
+/// Compares with a golden file; `BLESS=1` writes it.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == text,
+        "{} differs (BLESS=1 accepts):\n{text}",
+        path.display()
+    );
+}
+
+#[test]
+fn text_is_as_blessed_and_fits() {
+    let text = report_of(&evaluation(), None).text(&Options::default());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+    golden("report.txt", &text);
+}
+
+#[test]
+fn errors_are_half_the_distance_per_level() {
+    let errors = report_of(&evaluation(), None).errors_json();
+    let of = |level: &str, profiler: &str| errors["quickstart"][level][profiler].as_f64().unwrap();
+    // Per mille of 18,000 cycles; TIP is wrong by what it gives too much: 1000 + 500 + 500.
+    assert!((of("instruction", "tip") - 2000.0 / 18_000.0).abs() < 1e-9);
+    // The loop's block gets 13,000 instead of 12,500; the kernel's block is right.
+    assert!((of("block", "tip") - 500.0 / 18_000.0).abs() < 1e-9);
+    // `length` gets 16,000 instead of 15,750.
+    assert!((of("function", "tip") - 250.0 / 18_000.0).abs() < 1e-9);
+    assert!(of("instruction", "software") > 0.9);
+    assert!((of("block", "software") - 750.0 / 18_000.0).abs() < 1e-9);
+    assert!(errors["quickstart"]["block"].get("guest-tip").is_none());
+    assert_eq!(errors["sh"]["function"]["tip"], json!(0.25));
+    assert!(errors["all"]["instruction"]["tip"].as_f64().unwrap() > 0.1);
+    assert!(errors.get("boot").is_none(), "no cycles, no errors");
+}
+
+#[test]
+fn a_profiler_that_says_what_the_oracle_says_has_no_error() {
+    let report = report_of(&evaluation(), None);
+    let column = report
+        .columns
+        .iter()
+        .position(|c| c.name == "tip-fast")
+        .unwrap();
+    for process in &report.processes {
+        for level in Level::ALL {
+            assert_eq!(process.errors[column].unwrap().get(level).error, 0.0);
+        }
+    }
+    assert!(!report.columns[column].primary);
+}
+
+fn guest() -> GuestProfile {
+    let sample = |pid, period, addresses: &[u64]| GuestSample {
+        pid,
+        tid: pid,
+        period,
+        cycle: Some(100),
+        privilege: Some(0),
+        addresses: addresses.to_vec(),
+    };
+    GuestProfile {
+        event: "tip".to_owned(),
+        samples: vec![
+            sample(42, 900, &[0x10150, 0x10154, 0x10158]),
+            sample(42, 800, &[0xffff_ffff_8000_1000]),
+            sample(42, 300, &[0x6666]),
+            sample(99, 500, &[0x10150]),
+        ],
+        ..GuestProfile::default()
+    }
+}
+
+#[test]
+fn samples_from_the_guest_are_a_column() {
+    let report = report_of(&evaluation(), Some(&guest()));
+    let column = report.columns.last().unwrap();
+    assert_eq!((column.name.as_str(), column.samples), ("guest-tip", 4));
+    assert_eq!(column.unmatched_cycles, 800.0);
+    let errors = report.errors_json();
+    // 300 + 300 + 300 of 2000 fall on user code, 800 on the kernel, 300 nowhere.
+    let error = errors["quickstart"]["function"]["guest-tip"]
+        .as_f64()
+        .unwrap();
+    let correct = 900.0 / 2000.0 + 2000.0 / 18_000.0;
+    assert!((error - (1.0 - correct)).abs() < 1e-9, "{error}");
+    assert!(errors["sh"]["function"].get("guest-tip").is_none());
+    assert!(
+        errors["all"]["function"].get("guest-tip").is_none(),
+        "sh was not sampled"
+    );
+    assert_eq!(report.warnings.len(), 3, "{:?}", report.warnings);
+}
+
+#[test]
+fn a_user_mode_profile_is_compared_with_user_mode() {
+    let mut guest = guest();
+    guest.exclude_kernel = true;
+    guest.exclude_machine = true;
+    guest.samples.truncate(1);
+    let errors = report_of(&evaluation(), Some(&guest)).errors_json();
+    let error = errors["quickstart"]["function"]["guest-tip"]
+        .as_f64()
+        .unwrap();
+    assert!((error - 250.0 / 16_000.0).abs() < 1e-9, "{error}");
+}
+
+#[test]
+fn processes_of_one_name_are_told_apart() {
+    let mut evaluation = evaluation();
+    for process in &mut evaluation.processes[1..] {
+        process.name = "all".to_owned();
+    }
+    let errors = report_of(&evaluation, None).errors_json();
+    let names: Vec<&String> = errors.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["all", "all?-42", "all?-43"]);
+    evaluation.processes[2].pid = Some(42);
+    evaluation.processes[2].generation = 1;
+    let errors = report_of(&evaluation, None).errors_json();
+    assert!(errors.get("all?-42.0").is_some() && errors.get("all?-42.1").is_some());
+}
+
+#[test]
+fn an_empty_evaluation_is_an_empty_report() {
+    let mut empty = evaluation();
+    empty.oracle = Profile::new(UNITS_PER_CYCLE);
+    empty.stacks = CycleStacks::default();
+    empty
+        .samplers
+        .iter_mut()
+        .for_each(|s| s.profile = Profile::new(UNITS_PER_CYCLE));
+    let report = report_of(&empty, None);
+    assert_eq!(report.processes.len(), 1);
+    assert!(report.text(&Options::default()).contains("all"));
+    assert!(report.html("").contains("</html>"));
+}
+
+#[test]
+fn cycle_stacks_and_listings() {
+    let report = report_of(&evaluation(), None);
+    let quickstart = &report.processes[1];
+    assert_eq!(
+        (quickstart.name.as_str(), quickstart.class),
+        ("quickstart", "flush")
+    );
+    assert!((quickstart.stack.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let listing = &report.listings[0];
+    assert_eq!(report.functions[listing.function].name, "length");
+    let shape: Vec<(&str, bool, bool)> = listing
+        .rows
+        .iter()
+        .map(|r| (&*r.instruction.pc, r.leader, r.gap))
+        .collect();
+    assert_eq!(shape[0], ("10150", true, false));
+    assert_eq!(shape[5], ("1015e", true, false));
+    assert_eq!(
+        listing.rows[2].instruction.inlined,
+        ["square", "sum_of_squares"]
+    );
+    assert_eq!(report.json()["functions"][0]["name"], json!("length"));
+}
+
+#[test]
+fn threads_of_one_name_are_one_row_of_every_report() {
+    let mut evaluation = evaluation();
+    let thread = |(id, tid, name, cycles): (u32, u32, &str, u64)| {
+        let mut thread = Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
+        thread.cycles = cycles;
+        thread
+    };
+    let passing = (2..40).map(|id| (id, 100 + id, "<passing>", 50));
+    let threads = [(0, 100, "quickstart", 9000), (1, 101, "idle", 0)];
+    evaluation.threads = threads.into_iter().chain(passing).map(thread).collect();
+    let report = report_of(&evaluation, None);
+    let rows: Vec<_> = { report.threads.iter() }
+        .map(|row| (&*row.name, row.count, row.cycles))
+        .collect();
+    assert_eq!(rows, [("quickstart", 1, 9000.0), ("<passing>", 38, 1900.0)]);
+    let text = report.text(&Options::default());
+    let line = { text.lines() }
+        .find(|line| line.contains("<passing>"))
+        .unwrap();
+    assert!(
+        line.contains("1,900") && line.ends_with("102 103 104 105 106 107 …"),
+        "{line}"
+    );
+    let page = report.html("");
+    assert!(
+        page.contains("<td>quickstart</td><td>&lt;passing&gt;</td><td>1,900</td>"),
+        "{page}"
+    );
+    assert_eq!(json!(report)["threads"][1]["count"], 38);
+}

@@ -1,0 +1,175 @@
+//! The report as text: tables of at most 120 columns.
+
+mod errors;
+pub(super) mod fit;
+mod hot;
+mod tea;
+mod topdown;
+
+use std::fmt::Write;
+
+use super::model::Report;
+use super::sensitivity;
+use fit::{count, fit, percent};
+use profile::CATEGORIES;
+
+/// How much of a report the text shows.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Functions per process.
+    pub functions: usize,
+    /// Instructions per process.
+    pub instructions: usize,
+    /// Disagreements per profiler.
+    pub disagreements: usize,
+    /// Disagreements in words, per profiler.
+    pub sentences: usize,
+    /// Processes that get tables of their own: the first of [`Report::focus`].
+    pub processes: usize,
+    /// Share of all cycles from which on a process is listed.
+    pub min_share: f64,
+    /// Show only this process.
+    pub process: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            functions: 12,
+            instructions: 16,
+            disagreements: 2,
+            sentences: 2,
+            processes: 3,
+            min_share: 0.002,
+            process: None,
+        }
+    }
+}
+
+impl Report {
+    /// The report as text.
+    pub fn text(&self, options: &Options) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_text(&mut out, options);
+        out
+    }
+
+    fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {
+        if let Some(name) = self.meta.get("name").and_then(|name| name.as_str()) {
+            writeln!(out, "{}", fit(name, 120))?;
+            writeln!(out)?;
+        }
+        let totals = &self.totals;
+        writeln!(
+            out,
+            "{} cycles ({} idle), {} instructions, {:.2} per cycle, {} traps",
+            count(totals.cycles as f64),
+            count(totals.idle as f64),
+            count(totals.instructions as f64),
+            totals.ipc,
+            count(totals.traps as f64),
+        )?;
+        writeln!(out)?;
+        self.write_processes(out, options)?;
+        self.write_threads(out, options)?;
+        writeln!(
+            out,
+            "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\
+             would leave of it. Publ.: published mean of 27 programs at 4 kHz (TIP, MICRO'21)."
+        )?;
+        let mut wanted = match &options.process {
+            Some(name) => (0..self.processes.len())
+                .filter(|index| self.processes[*index].name == *name)
+                .collect(),
+            None => self.focus(),
+        };
+        wanted.truncate(options.processes.max(1));
+        // One process is the same as all.
+        if options.process.is_none() && self.processes.len() != 2 {
+            wanted.push(0);
+        }
+        let shown = wanted.clone();
+        for index in wanted {
+            writeln!(out)?;
+            errors::write(out, self, index)?;
+            sensitivity::write_split(out, self, index)?;
+            hot::write(out, self, index, options)?;
+            if let Some(tea) = &self.tea {
+                tea::write(out, self, tea, index, options.instructions)?;
+            }
+        }
+        if let Some(tree) = &self.top_down {
+            let mut shown = shown;
+            if !shown.contains(&0) {
+                shown.push(0);
+            }
+            writeln!(out)?;
+            topdown::write(out, tree, &shown, options.functions)?;
+        }
+        sensitivity::write(out, self)?;
+        if !self.warnings.is_empty() {
+            writeln!(out, "\nWarnings")?;
+            for warning in &self.warnings {
+                for line in fit::wrap(warning, 116) {
+                    writeln!(out, "  {line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_processes(&self, out: &mut String, options: &Options) -> std::fmt::Result {
+        writeln!(out, "{:>90}", "cycle stack, %")?;
+        write!(
+            out,
+            "{:<24}{:>15}{:>8}  {:<8}",
+            "Process", "cycles", "%", "class"
+        )?;
+        for category in CATEGORIES {
+            write!(out, "{:>9}", fit(short(category), 8))?;
+        }
+        writeln!(out)?;
+        let mut hidden = 0;
+        for process in &self.processes {
+            if process.share < options.min_share && options.process.as_ref() != Some(&process.name)
+            {
+                hidden += 1;
+                continue;
+            }
+            write!(
+                out,
+                "{:<24}{:>15}{:>8}  {:<8}",
+                fit(&process.name, 23),
+                count(process.cycles),
+                percent(process.share),
+                process.class
+            )?;
+            for share in process.stack {
+                write!(out, "{:>9}", percent(share))?;
+            }
+            writeln!(out)?;
+        }
+        if hidden > 0 {
+            writeln!(
+                out,
+                "and {hidden} more below {} %",
+                percent(options.min_share)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Column titles of at most eight characters.
+fn short(category: &str) -> &str {
+    match category {
+        "Execution" => "execute",
+        "ALU stall" => "ALU",
+        "Load stall" => "load",
+        "Store stall" => "store",
+        "Front-end" => "frontend",
+        "Mispredict" => "mispred.",
+        _ => "flush",
+    }
+}

@@ -1,0 +1,226 @@
+//! Where the time went: functions, instructions, and what profilers got most wrong.
+
+use std::fmt::Write;
+
+use super::fit::{fit, fit_end, percent, wrap};
+use super::{Options, short};
+use crate::model::{InstructionRow, Report};
+use crate::words::Disagreement;
+use profile::CATEGORIES;
+use profile::Profiler;
+
+/// Profilers that fit beside the Oracle.
+const SHOWN: usize = 9;
+/// Differences below this show as zero.
+const NOTICEABLE: f64 = 0.0005;
+
+pub(super) fn write(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    options: &Options,
+) -> std::fmt::Result {
+    let everyone = process == 0;
+    let columns: Vec<usize> = (0..report.columns.len())
+        .filter(|c| report.columns[*c].primary)
+        .take(SHOWN)
+        .collect();
+    functions(out, report, process, &columns, options.functions)?;
+    // Shares of different processes cannot be ranked against each other.
+    if !everyone {
+        instructions(out, report, process, options.instructions)?;
+        disagreements(out, report, process, &columns, options.disagreements)?;
+        if report.disagreements.iter().any(|d| d.process == process) {
+            sentences(out, report, process, &columns, options.sentences)?;
+        }
+    }
+    Ok(())
+}
+
+fn functions(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    columns: &[usize],
+    limit: usize,
+) -> std::fmt::Result {
+    writeln!(out)?;
+    write!(out, "{:<44}{:>7}", "Function, % of the cycles", "Oracle")?;
+    for column in columns {
+        write!(out, "{:>7}", title(report, *column))?;
+    }
+    writeln!(out)?;
+    let rows = report
+        .functions
+        .iter()
+        .filter(|row| process == 0 || row.process == process);
+    // Of each file once in a table.
+    let mut said = Vec::new();
+    for row in rows.take(limit) {
+        let name = match process {
+            0 => format!("{}: {}", report.processes[row.process].name, row.name),
+            _ => row.name.clone(),
+        };
+        // Rows have shares of their process.
+        let scale = match process {
+            0 => report.processes[row.process].share,
+            _ => 1.0,
+        };
+        write!(
+            out,
+            "{:<44}{:>7}",
+            fit(&name, 43),
+            percent(scale * row.share)
+        )?;
+        for column in columns {
+            write!(out, "{:>7}", percent(scale * row.shares[*column]))?;
+        }
+        writeln!(out)?;
+        for missing in &row.missing {
+            if said.contains(&missing) {
+                continue;
+            }
+            said.push(missing);
+            for line in wrap(missing, 112) {
+                writeln!(out, "      {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Column titles of at most six characters.
+fn title(report: &Report, column: usize) -> &str {
+    match report.columns[column].profiler {
+        Some(Profiler::Tip) => "TIP",
+        Some(Profiler::TipIlp) => "T-ILP",
+        Some(Profiler::Nci) => "NCI",
+        Some(Profiler::NciIlp) => "N+ILP",
+        Some(Profiler::Lci) => "LCI",
+        Some(Profiler::Dispatch) => "Disp",
+        Some(Profiler::DispatchOp) => "DispOp",
+        Some(Profiler::Software) => "SW",
+        None => "guest",
+    }
+}
+
+fn instructions(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    limit: usize,
+) -> std::fmt::Result {
+    // The real-world profilers; the others are in the page and in the JSON.
+    let wanted = [
+        Profiler::Tip,
+        Profiler::Nci,
+        Profiler::Lci,
+        Profiler::Dispatch,
+        Profiler::Software,
+    ];
+    let shown: Vec<usize> = wanted
+        .iter()
+        .filter_map(|p| report.columns.iter().position(|c| c.profiler == Some(*p)))
+        .collect();
+    write!(out, "\n{:<31}{:<26}{:>6}", "Instruction", "", "Oracle")?;
+    for column in &shown {
+        write!(out, "{:>6}", title(report, *column))?;
+    }
+    writeln!(out, "  {:<9}source", "mostly")?;
+    for row in report
+        .instructions
+        .iter()
+        .filter(|row| row.process == process)
+        .take(limit)
+    {
+        let text = row.text.replace('\t', " ");
+        write!(
+            out,
+            "{:<31}{:<26}{:>6}",
+            fit_end(&row.label, 30),
+            fit(&text, 25),
+            percent(row.share)
+        )?;
+        for column in &shown {
+            write!(out, "{:>6}", percent(row.shares[*column]))?;
+        }
+        let source = row
+            .source
+            .as_deref()
+            .map_or("", |s| s.rsplit('/').next().unwrap_or(s));
+        let room = 120 - 31 - 26 - 6 - 6 * shown.len() - 2 - 9;
+        let tail = format!("  {:<9}{}", mostly(row), fit_end(source, room));
+        writeln!(out, "{}", tail.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The largest component of an instruction's cycle stack.
+fn mostly(row: &InstructionRow) -> &'static str {
+    let largest = (0..7).max_by(|a, b| row.stack[*a].total_cmp(&row.stack[*b]).then(b.cmp(a)));
+    match largest {
+        Some(index) if row.stack[index] > 0.0 => short(CATEGORIES[index]),
+        _ => "",
+    }
+}
+
+fn disagreements(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    columns: &[usize],
+    limit: usize,
+) -> std::fmt::Result {
+    writeln!(
+        out,
+        "\n{:<16}{:<34}{:<28}{:>9}{:>9}{:>11}",
+        "Furthest off", "at", "", "Oracle", "says", "points"
+    )?;
+    for column in columns {
+        let difference = |row: &InstructionRow| row.shares[*column] - row.share;
+        let mut rows: Vec<&InstructionRow> = report
+            .instructions
+            .iter()
+            .filter(|row| row.process == process)
+            .collect();
+        rows.retain(|row| difference(row).abs() >= NOTICEABLE);
+        rows.sort_by(|a, b| difference(b).abs().total_cmp(&difference(a).abs()));
+        for (rank, row) in rows.into_iter().take(limit).enumerate() {
+            let name = if rank == 0 {
+                fit(report.columns[*column].label(), 15)
+            } else {
+                String::new()
+            };
+            writeln!(
+                out,
+                "{name:<16}{:<34}{:<28}{:>9}{:>9}{:>+11.1}",
+                fit_end(&row.label, 33),
+                fit(&row.text.replace('\t', " "), 27),
+                percent(row.share),
+                percent(row.shares[*column]),
+                100.0 * difference(row)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// What the profilers charge to the wrong instruction, `limit` sentences each.
+fn sentences(
+    out: &mut String,
+    report: &Report,
+    process: usize,
+    columns: &[usize],
+    limit: usize,
+) -> std::fmt::Result {
+    writeln!(out)?;
+    for column in columns {
+        let own = |d: &&Disagreement| d.process == process && d.column == *column;
+        for row in report.disagreements.iter().filter(own).take(limit) {
+            for (at, line) in wrap(&row.words, 116).into_iter().enumerate() {
+                writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! The top-down tree of processes, functions and time.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::gather::{Gathered, Summary};
+use super::rows::Function;
+use profile::topdown::{NODES, Node, Slots, Spent};
+use profile::{Evaluation, ProcessId};
+
+/// Functions with a row, the most slots first.
+const MAX_FUNCTIONS: usize = 200;
+
+/// Where the commit slots went: see [`profile::topdown`].
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownReport {
+    /// Slots per cycle: the commit width.
+    pub width: u32,
+    /// The tree, parents before their children.
+    pub nodes: Vec<Node>,
+    /// In the order of [`super::Report::processes`].
+    pub processes: Vec<TopDownRow>,
+    /// The functions with most slots.
+    pub functions: Vec<TopDownRow>,
+    /// Over time.
+    pub windows: Vec<TopDownWindow>,
+}
+
+/// The slots of a process or function.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownRow {
+    /// Index into [`super::Report::processes`].
+    pub process: usize,
+    /// Of the process or function.
+    pub name: String,
+    /// Slots: the width times the cycles.
+    pub slots: u64,
+    /// Share of these slots by the path of each node that has any.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// Nodes over their threshold whose parents are too: where the method says to look closer.
+    pub closer: Vec<&'static str>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopDownWindow {
+    /// Its first cycle.
+    pub start: u64,
+    /// First cycle after it.
+    pub end: u64,
+    /// Profiled cycles in it.
+    pub cycles: u64,
+    /// Per process that ran, and for all (index 0), the share of this window's slots by node of the tree, in the
+    /// order of [`TopDownReport::nodes`].
+    pub processes: BTreeMap<usize, Vec<f64>>,
+    /// The same of its cycles by category of the cycle stacks, in the order of [`profile::Category::ALL`].
+    pub stacks: BTreeMap<usize, [f64; 7]>,
+}
+
+pub(super) fn top_down(
+    evaluation: &Evaluation,
+    gathered: &Gathered<'_>,
+    names: &[String],
+    functions: &[Function],
+) -> Option<TopDownReport> {
+    let slots = evaluation.top_down.as_ref()?;
+    let mut whole = Slots::default();
+    let mut processes = Vec::new();
+    for (index, summary) in gathered.processes.iter().enumerate() {
+        let mut sum = Slots::default();
+        for (_, slot, count) in slots.of(summary.process) {
+            sum[slot] += count;
+        }
+        whole += sum;
+        processes.push(row(index + 1, &names[index], &sum));
+    }
+    processes.insert(0, row(0, "all", &whole));
+    let mut functions: Vec<TopDownRow> = functions
+        .iter()
+        .filter(|f| f.slots != Slots::default())
+        .map(|f| row(f.process + 1, &f.row.name, &f.slots))
+        .collect();
+    functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
+    functions.truncate(MAX_FUNCTIONS);
+    let numbered = |(index, summary): (usize, &Summary)| (summary.process, index + 1);
+    let index: BTreeMap<ProcessId, usize> = { gathered.processes.iter() }
+        .enumerate()
+        .map(numbered)
+        .collect();
+    let windows = slots.windows.iter().map(|window| {
+        let mut all = Spent::default();
+        window.processes.iter().for_each(|(_, spent)| all += *spent);
+        let shown = window
+            .processes
+            .iter()
+            .filter_map(|(process, spent)| Some((*index.get(process)?, spent)));
+        let shown = shown.chain([(0, &all)]);
+        let nodes = |spent: &Spent| {
+            let share = |node: &Node| share(node.of(&spent.slots), all.slots.total());
+            NODES.iter().map(share).collect()
+        };
+        let stack = |spent: &Spent| spent.cycles.map(|cycles| share(cycles, window.cycles));
+        TopDownWindow {
+            start: window.start,
+            end: window.end,
+            cycles: window.cycles,
+            processes: shown
+                .clone()
+                .map(|(at, spent)| (at, nodes(spent)))
+                .collect(),
+            stacks: shown.map(|(at, spent)| (at, stack(spent))).collect(),
+        }
+    });
+    Some(TopDownReport {
+        width: slots.width,
+        nodes: NODES.to_vec(),
+        processes,
+        functions,
+        windows: windows.collect(),
+    })
+}
+
+fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
+    let total = slots.total();
+    let mut closer: Vec<&'static str> = Vec::new();
+    for node in &NODES {
+        let over = node
+            .threshold
+            .is_some_and(|limit| share(node.of(slots), total) > limit);
+        if over && node.parent().is_none_or(|parent| closer.contains(&parent)) {
+            closer.push(node.path);
+        }
+    }
+    let shares = NODES
+        .iter()
+        .map(|node| (node.path, share(node.of(slots), total)));
+    TopDownRow {
+        process,
+        name: name.to_owned(),
+        slots: total,
+        shares: shares.filter(|(_, share)| *share > 0.0).collect(),
+        closer,
+    }
+}
+
+fn share(part: u64, total: u64) -> f64 {
+    if total == 0 {
+        0.0
+    } else {
+        part as f64 / total as f64
+    }
+}

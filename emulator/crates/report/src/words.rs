@@ -1,0 +1,140 @@
+//! The largest disagreements, in words: what a profiler charges to one instruction although, in the cycles that
+//! were sampled, the Oracle charged another ([`profile::Misplaced`]).
+
+use serde::Serialize;
+
+use super::gather::Rows;
+use super::model::Column;
+use super::rows::Maker;
+use profile::{Component, Evaluation, Misplaced};
+
+/// Disagreements per process and profiler.
+const MAX: usize = 12;
+/// Share of the process's time from which on one is worth a sentence.
+const NOTICEABLE: f64 = 0.001;
+
+/// A disagreement.
+#[derive(Clone, Debug, Serialize)]
+pub struct Disagreement {
+    /// Index into [`super::Report::processes`].
+    pub process: usize,
+    /// Index into [`super::Report::columns`].
+    pub column: usize,
+    /// What the profiler named.
+    pub named: Named,
+    /// What the Oracle charged.
+    pub truth: Named,
+    /// What for.
+    pub component: Component,
+    /// Share of the profiler's time in this process.
+    pub share: f64,
+    /// The sentence.
+    pub words: String,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// Address, in hexadecimal.
+    pub pc: String,
+    /// Function it is in, with its distance from the start.
+    pub label: String,
+    /// Disassembly.
+    pub text: String,
+}
+
+/// Of a process, whose number among the gathered is `at`, and the first sampler of each profiler; the largest first.
+pub(super) fn disagreements(
+    evaluation: &Evaluation,
+    at: usize,
+    rows: &Rows,
+    columns: &[Column],
+    maker: &mut Maker<'_>,
+) -> Vec<Disagreement> {
+    let mut out = Vec::new();
+    let samplers = evaluation.samplers.iter().enumerate();
+    for (index, result) in samplers.filter(|(index, _)| columns[*index].primary) {
+        let total = rows.columns[index].totals.total.max(1) as f64;
+        let own = { result.misplaced.iter() }.filter(|m| m.process == rows.process);
+        let noticeable = |m: &&Misplaced| m.units as f64 / total >= NOTICEABLE;
+        for misplaced in own.take(MAX).filter(noticeable) {
+            let mut find = |inst| {
+                let row = rows.insts.binary_search(&inst).ok()?;
+                let made = maker.instruction(rows, at, row);
+                Some(Named {
+                    pc: made.pc,
+                    label: made.label,
+                    text: made.text.replace('\t', " "),
+                })
+            };
+            let (Some(named), Some(truth)) = (find(misplaced.named), find(misplaced.truth)) else {
+                continue;
+            };
+            let share = misplaced.units as f64 / total;
+            out.push(Disagreement {
+                process: at + 1,
+                column: index,
+                words: words(
+                    columns[index].label(),
+                    &named,
+                    &truth,
+                    misplaced.component,
+                    share,
+                ),
+                named,
+                truth,
+                component: misplaced.component,
+                share,
+            });
+        }
+    }
+    out.sort_by(|a, b| b.share.total_cmp(&a.share));
+    out
+}
+
+fn words(profiler: &str, named: &Named, truth: &Named, component: Component, share: f64) -> String {
+    let place = |inst: &Named| format!("`{}` ({})", inst.text, inst.label);
+    format!(
+        "{} charges {} for {} {}: {:.1} % of its time",
+        title(profiler),
+        place(named),
+        cause(component),
+        place(truth),
+        100.0 * share
+    )
+}
+
+/// A profiler's name at the start of a sentence.
+pub(super) fn title(profiler: &str) -> String {
+    match profiler {
+        "software" => "Software".to_owned(),
+        "dispatch" => "Dispatch".to_owned(),
+        "dispatch-op" => "Dispatch-op".to_owned(),
+        other => other.to_uppercase(),
+    }
+}
+
+/// What the Oracle charges, before the instruction's name.
+const fn cause(component: Component) -> &'static str {
+    match component {
+        Component::Execution => "the commit of",
+        Component::Alu => "the wait for operands or a unit of",
+        Component::LoadL1 => "the wait for data (L1) of",
+        Component::LoadL2 => "the wait for data (L2) of",
+        Component::LoadLlc => "the wait for data (LLC) of",
+        Component::LoadDram => "the wait for data (DRAM) of",
+        Component::Store => "the wait for a store's address or data of",
+        Component::Divider => "the division of",
+        Component::Serialize => "the serialisation of",
+        Component::Device => "the device access of",
+        Component::FrontEnd => "the drained ROB before",
+        Component::FrontEndCache => "the I-cache miss before",
+        Component::FrontEndTlb => "the ITLB miss before",
+        Component::FrontEndStores => "the full store queue before",
+        Component::Mispredict => "the misprediction of",
+        Component::Flush => "the flush of",
+        Component::MemoryOrdering => "the memory-ordering replay of",
+        Component::Exception => "the exception of",
+        Component::Interrupt => "the interrupt taken at",
+    }
+}

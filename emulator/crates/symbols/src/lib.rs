@@ -1,0 +1,48 @@
+//! From an address to a name: module, function, inlined frames, source line.
+//!
+//! [`SymbolFiles`] knows where the guest's files lie on the host, [`Symbolizer`] resolves
+//! [`Place`]s in one batch per module, so that a module is read once and its memory is given back:
+//!
+//! ```
+//! use symbols::{Place, SymbolFiles, Symbolizer};
+//!
+//! let symbolizer = Symbolizer::new(SymbolFiles::default());
+//! let symbols = symbolizer.resolve(&[Place::file("/bin/true", None, 0x1234)]);
+//! assert_eq!(symbols.label(0), "true+0x1234"); // no such file: the offset is the name
+//! ```
+//!
+//! Guest files are hostile input: every count and offset in them is checked by the parsers that
+//! we use, and what those leave open (nesting, decompressed size, length of a demangled name) here.
+
+mod check;
+mod debug;
+mod dwarf;
+mod elf;
+mod files;
+mod frames;
+mod go;
+mod inside;
+mod interner;
+mod jit;
+mod jitdump;
+mod lengths;
+mod name;
+pub mod place;
+mod resolve;
+mod search;
+mod sources;
+mod symbols;
+#[cfg(feature = "synthetic")]
+pub mod synthetic;
+mod table;
+
+pub use check::Code;
+pub use elf::{CodeSegment, code_segments};
+pub use files::{BuildId, Shared, SymbolFiles};
+pub use jit::is_jit_file;
+pub use resolve::{Place, Symbolizer};
+pub use sources::Sources;
+pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Names of code that programs made at run time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use super::{Key, Location, Place, Work};
+use crate::check::Code;
+use crate::jit::{self, JitCode};
+use crate::name::demangle;
+use crate::symbols::{Function, Module, ModuleId, Source};
+
+/// Processes whose files are looked into for another one's code.
+const MAX_OTHERS: usize = 16;
+
+impl Work<'_> {
+    /// Names code that was made at run time, as far as there are files that do.
+    pub(super) fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
+        let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if let Place::Jit {
+                pid, address, code, ..
+            } = place
+            {
+                by_process
+                    .entry(*pid)
+                    .or_default()
+                    .push((at, *address, *code));
+            }
+        }
+        if by_process.is_empty() {
+            return;
+        }
+        let files = &self.symbolizer.files;
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        for (pid, members) in &by_process {
+            let code = match files.get(pid) {
+                Some(own) => Some(JitCode::read(own)),
+                None => self.other_process(*pid, members, files),
+            };
+            let Some(code) = code else { continue };
+            for warning in &code.warnings {
+                self.warn(warning.clone());
+            }
+            for (at, address, executed) in members {
+                let Some((number, file, function)) = code.find(*address, *executed) else {
+                    continue;
+                };
+                let path = &code.files[file];
+                let module = self.module_id(Module {
+                    path: path
+                        .file_name()
+                        .unwrap_or_default()
+                        .to_string_lossy()
+                        .into(),
+                    file: Some(path.clone()),
+                    build_id: None,
+                    missing: Vec::new(),
+                    nameless: None,
+                });
+                located[*at] = Some(self.made_at_run_time(module, number, function, *address));
+            }
+        }
+    }
+
+    /// The files of another process, if those of one alone name most of this one's code: a program in a process namespace knows
+    /// itself by another number than the kernel tells, and a forked one has its parent's code.
+    fn other_process(
+        &mut self,
+        pid: u32,
+        members: &[(usize, u64, Option<Code>)],
+        files: &HashMap<u32, Vec<PathBuf>>,
+    ) -> Option<JitCode> {
+        let fit = |files: &Vec<PathBuf>| {
+            let code = JitCode::read(files);
+            let named = { members.iter() }
+                .filter(|(_, address, executed)| code.find(*address, *executed).is_some());
+            (2 * named.count() >= members.len()).then_some(code)
+        };
+        let mut fitting = files.values().take(MAX_OTHERS).filter_map(fit);
+        let (Some(code), None) = (fitting.next(), fitting.next()) else {
+            return None;
+        };
+        let names: Vec<String> = { code.files.iter() }
+            .map(|path| path.display().to_string())
+            .collect();
+        self.warn(format!(
+            "process {pid} has no perf-{pid}.map: {} has most of the code that it made at run time, and is taken for its own",
+            names.join(" and ")
+        ));
+        Some(code)
+    }
+
+    fn made_at_run_time(
+        &mut self,
+        module: ModuleId,
+        number: usize,
+        function: &jit::Function,
+        address: u64,
+    ) -> Location {
+        let line = function.lines.partition_point(|line| line.0 <= address);
+        let source = line.checked_sub(1).map(|at| &function.lines[at]);
+        let source = source.map(|(_, file, line)| Source {
+            file: file.clone(),
+            line: *line,
+        });
+        let key = Key::Jit(module, number);
+        let known = self.functions.get(&key).copied();
+        let function = known.unwrap_or_else(|| {
+            let name = match &*String::from_utf8_lossy(&function.name) {
+                "" => format!("{}+{:#x}", self.out.module(module).name(), function.start),
+                name => demangle(name),
+            };
+            let (start, size) = (function.start, function.size);
+            self.add(
+                key,
+                Function {
+                    module,
+                    name: name.into(),
+                    start,
+                    size,
+                    named: true,
+                },
+            )
+        });
+        Location {
+            module,
+            offset: address,
+            function,
+            source,
+            inlined: Vec::new(),
+        }
+    }
+}

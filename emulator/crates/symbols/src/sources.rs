@@ -1,0 +1,119 @@
+//! The text of source lines.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::files::{SymbolFiles, resolve_in};
+use super::symbols::Source;
+
+/// Longest file and line that are shown, in bytes and characters.
+const MAX_FILE: u64 = 4 << 20;
+const MAX_LINE: usize = 200;
+/// What a source file may be called: the guest names it, and shall not have any file of the host shown.
+const EXTENSIONS: [&str; 20] = [
+    "adb", "c", "C", "c++", "cc", "cpp", "cxx", "d", "f90", "go", "h", "hh", "hpp", "inc", "inl",
+    "rs", "s", "S", "swift", "zig",
+];
+
+/// Source files, each read once.
+pub struct Sources<'a> {
+    files: &'a SymbolFiles,
+    read: HashMap<Arc<str>, Option<Vec<String>>>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn new(files: &'a SymbolFiles) -> Self {
+        Self {
+            files,
+            read: HashMap::new(),
+        }
+    }
+
+    /// The text of a line, if its file is on the host.
+    pub fn line(&mut self, source: &Source) -> Option<&str> {
+        let read = || find(self.files, &source.file).and_then(|file| lines(&file));
+        let lines = self.read.entry(source.file.clone()).or_insert_with(read);
+        let index = (source.line as usize).checked_sub(1)?;
+        lines.as_ref()?.get(index).map(String::as_str)
+    }
+}
+
+/// Where the file is that the compiler called `path`: there, at that path below a folder, or at as much of its end
+/// as a folder has, which is two names at least.
+fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let extension = path.extension()?.to_str()?;
+    if !EXTENSIONS.contains(&extension) {
+        return None;
+    }
+    if path.is_absolute() && path.is_file() {
+        return Some(path.to_owned());
+    }
+    let mut names = Vec::new();
+    for name in path.components() {
+        match name {
+            Component::Normal(name) => names.push(name),
+            Component::ParentDir => _ = names.pop(),
+            _ => {}
+        }
+    }
+    let ends = (0..names.len().saturating_sub(1)).map(|from| names[from..].iter().collect());
+    let ends: Vec<PathBuf> = ends.collect();
+    let below = |folder: &PathBuf| ends.iter().find_map(|end| resolve_in(folder, end));
+    files.sources.iter().find_map(below)
+}
+
+fn lines(file: &Path) -> Option<Vec<String>> {
+    if fs::metadata(file).ok()?.len() > MAX_FILE {
+        return None;
+    }
+    let text = fs::read(file).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let shown = |line: &str| line.trim_end().chars().take(MAX_LINE).collect();
+    Some(text.lines().map(shown).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(files: &SymbolFiles, file: &str, line: u32) -> Option<String> {
+        let file = file.into();
+        let mut sources = Sources::new(files);
+        sources.line(&Source { file, line }).map(str::to_owned)
+    }
+
+    #[test]
+    fn lines_of_files_where_they_were_and_below_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("src/deep")).unwrap();
+        fs::write(at("src/deep/a.c"), "one\n\ttwo  \r\nthree").unwrap();
+        fs::write(at("src/secret"), "x\n").unwrap();
+        fs::write(at("a.c"), "another\n").unwrap();
+        let none = SymbolFiles::default();
+        let here = at("src/deep/a.c");
+        let here = here.to_str().unwrap();
+        assert_eq!(text(&none, here, 2).unwrap(), "\ttwo");
+        assert_eq!(text(&none, here, 0), None);
+        assert_eq!(text(&none, here, 4), None);
+        let below = SymbolFiles {
+            sources: vec![at("nowhere"), at("")],
+            ..SymbolFiles::default()
+        };
+        for moved in [
+            "/build/x/src/deep/a.c",
+            "deep/../src/deep/a.c",
+            "src/deep/a.c",
+        ] {
+            assert_eq!(text(&below, moved, 3).as_deref(), Some("three"), "{moved}");
+        }
+        for bare in ["/build/a.c", "src/../a.c"] {
+            assert_eq!(text(&below, bare, 1), None, "{bare}: any a.c would do");
+        }
+        assert_eq!(text(&below, "/build/src/secret", 1), None);
+        assert_eq!(text(&none, "/etc/passwd", 1), None);
+    }
+}
