@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use machine::{Exit, Input, Limit, Output, RunExit};
+use devices::{Exit, Input, Output};
+use machine::{Limit, RunExit};
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::cli::BootArgs;

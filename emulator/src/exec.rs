@@ -1,12 +1,12 @@
 //! `tipsim exec`: bare-metal ELFs under HTIF, as the public test suites expect it, or with semihosting.
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::rc::Rc;
 use std::time::Instant;
 
-use machine::{
-    Elf, ElfSymbols, Exit, Htif, Image, Limit, Output, RAM_BASE, Ram, ResetState, RunExit,
-    nearest_symbol, signature,
-};
+use devices::{Exit, Htif, Output, RAM_BASE, Ram, signature};
+use machine::{Elf, ElfSymbols, Image, Limit, ResetState, RunExit, nearest_symbol};
 
 use timing::Preset;
 
@@ -170,7 +170,10 @@ fn load(
         end.unwrap_or(RAM_BASE),
         args.semihosting.as_deref(),
     )?;
-    bus.host_calls = Some(Box::new(host));
+    let host = Rc::new(RefCell::new(host));
+    for hart in system.each_hart() {
+        hart.host_calls = Some(host.clone());
+    }
     system.reset(ResetState {
         pc: elf.entry,
         ..ResetState::default()

@@ -14,8 +14,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use devices::Exit;
 use gdbstub::stub::{DisconnectReason, GdbStub};
-use machine::{Exit, RunExit};
+use machine::RunExit;
 use timing::Preset;
 
 use crate::checkpoint;

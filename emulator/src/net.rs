@@ -1,6 +1,6 @@
 //! The guest's network: the user-mode network behind the virtio card.
 
-use machine::virtio::Link;
+use devices::virtio::Link;
 use user_net::{Config, Forward, UserNet};
 
 use crate::failure::BadInput;

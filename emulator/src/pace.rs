@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use machine::Clock;
+use devices::Clock;
 
 /// What simulated time may catch up after it fell behind: enough that sleeping too long evens out.
 const CREDIT: Duration = Duration::from_millis(10);

@@ -19,7 +19,8 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use commit_trace::{Event, recordings};
-use machine::{Limit, Mark, Output, RunExit};
+use devices::Output;
+use machine::{Limit, Mark, RunExit};
 use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;

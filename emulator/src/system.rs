@@ -7,10 +7,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use commit_trace::{Event, RecordError, Recorder};
-use machine::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
+use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
+use devices::{Bus, Clock, Device, Input, Output};
 use machine::{
-    Board, Boot, BootImages, Bus, Clock, Device, DeviceNode, Hart, Image, Input, Isa, Limit,
-    MmuType, Output, ResetState, RunExit, TakenException, run_together,
+    Board, Boot, BootImages, DeviceNode, Hart, Image, Isa, Limit, MmuType, ResetState, RunExit,
+    TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, Stats};

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use machine::Input;
+use devices::Input;
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 /// Raw mode while it lives.

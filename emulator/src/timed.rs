@@ -1,8 +1,9 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
 use commit_trace::{Event, RecordError, Recorder};
+use devices::Bus;
 use isa::SharedCycle;
-use machine::{Bus, Hart, Limit, RunExit, run_timed_together};
+use machine::{Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use machine::{AccessFault, Cx, Device};
+use devices::{AccessFault, Cx, Device};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 

@@ -4,8 +4,9 @@
 
 use commit_trace::NullSink;
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Fs, Latency, Rng};
-use machine::{Board, Clock, Hart, Limit, Output, RAM_BASE};
+use devices::virtio::{Fs, Latency, Rng};
+use devices::{Clock, Output, RAM_BASE};
+use machine::{Board, Hart, Limit};
 use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset};
 

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use machine::{Board, Boot, BootImages, Clock, Elf, Image, Isa, MmuType, RAM_BASE};
+use devices::{Clock, RAM_BASE};
+use machine::{Board, Boot, BootImages, Elf, Image, Isa, MmuType};
 
 fuzz_target!(
     |input: (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, String)| {

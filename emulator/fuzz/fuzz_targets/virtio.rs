@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use machine::virtio::{Backend, Blk, DiskMode, Fs, Latency, Link, Net, Rng, VirtioConsole};
-use machine::{Board, Clock, Input, Output, RAM_BASE};
+use devices::virtio::{Backend, Blk, DiskMode, Fs, Latency, Link, Net, Rng, VirtioConsole};
+use devices::{Clock, Input, Output, RAM_BASE};
+use machine::{Board};
 
 /// The first virtio device.
 const BASE: u64 = 0x1000_1000;

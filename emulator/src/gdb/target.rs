@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::net::TcpStream;
 use std::num::NonZeroUsize;
 
+use devices::{Bus, Exit};
 use gdbstub::common::{Signal, Tid};
 use gdbstub::conn::{Connection, ConnectionExt};
 use gdbstub::stub::MultiThreadStopReason;
@@ -18,7 +19,7 @@ use gdbstub::target::ext::breakpoints::{BreakpointsOps, WatchKind};
 use gdbstub::target::ext::monitor_cmd::MonitorCmdOps;
 use gdbstub::target::ext::target_description_xml_override::TargetDescriptionXmlOverrideOps;
 use gdbstub_arch::riscv::Riscv64;
-use machine::{Bus, DebugStop, Exit, Hart, Limit, RunExit};
+use machine::{DebugStop, Hart, Limit, RunExit};
 
 use super::description::description;
 use super::{After, Beginning, End, POLL_INSTRUCTIONS};

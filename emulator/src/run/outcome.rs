@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use machine::Exit;
+use devices::Exit;
 use profile::Evaluation;
 use serde_json::json;
 use timing::Stats;

@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
+use devices::{Bus, Clock, RAM_BASE};
 use fastrand::Rng;
-use machine::{
-    Bus, Clock, Elf, Hart, Image, Limit, RAM_BASE, RunExit, Translate, run_timed_together,
-    run_together,
-};
+use machine::{Elf, Hart, Image, Limit, RunExit, Translate, run_timed_together, run_together};
 use timing::{Core, Preset, SharedMemory};
 
 use crate::machines::Nowhere;

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 use commit_trace::{Commit, CommitSink};
+use devices::{Bus, Clock, Exit, Htif, RAM_BASE};
 use isa::{Extension, Extensions, Untimed};
-use machine::{Bus, Clock, Elf, Exit, Hart, Htif, Image, Limit, RAM_BASE, RunExit, Translate};
+use machine::{Elf, Hart, Image, Limit, RunExit, Translate};
 use timing::{Core, Preset};
 
 use crate::generate::Program;

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use isa::{DecodedInst, Op, Reg, StaticId, Step};
 
-use crate::RAM_BASE;
-use crate::ram::{Event, Ram};
+use devices::RAM_BASE;
+use devices::{Event, Ram};
 
 /// Slots of a page: one per halfword.
 pub(crate) const SLOTS: usize = 2048;

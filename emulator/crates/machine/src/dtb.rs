@@ -11,9 +11,9 @@ use vm_fdt::FdtWriter;
 
 use crate::csr::envcfg;
 
-use crate::virtio::SplitMix64;
-use crate::{CLINT_BASE, CLINT_SIZE, Clock, PLIC_BASE, PLIC_SIZE, PLIC_SOURCES, RAM_BASE};
-use crate::{SYSCON_POWER_OFF, SYSCON_RESET};
+use devices::virtio::SplitMix64;
+use devices::{CLINT_BASE, CLINT_SIZE, Clock, PLIC_BASE, PLIC_SIZE, PLIC_SOURCES, RAM_BASE};
+use devices::{SYSCON_POWER_OFF, SYSCON_RESET};
 
 /// The device tree could not be written, for example because a string holds a NUL.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +113,7 @@ pub struct DeviceTree {
     pub seed: u64,
     /// Describe performance counters 3 to 18 to the firmware.
     pub pmu: bool,
-    /// Address of the power switch ([`crate::Syscon`]).
+    /// Address of the power switch ([`devices::Syscon`]).
     pub syscon: Option<u64>,
     /// The devices in `/soc`, in the order in which the kernel shall find them.
     pub devices: Vec<DeviceNode>,

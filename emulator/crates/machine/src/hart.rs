@@ -13,7 +13,7 @@ mod together;
 mod trap;
 mod untimed;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use snapshot::{Archive, Snapshot};
@@ -26,7 +26,7 @@ use crate::csr::{Csrs, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
 use crate::translate::{Frame, Translator};
-use crate::{Bus, RAM_BASE};
+use devices::{Bus, RAM_BASE};
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
@@ -141,7 +141,7 @@ pub struct Hart {
     pub(crate) fetch_tlb: FetchTlb,
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
-    /// News of pages that it has heard, see [`crate::ram::News`].
+    /// News of pages that it has heard, see [`devices::News`].
     pub(crate) heard: u64,
     pub(crate) spaces: Spaces,
     /// What translated code works with.
@@ -157,6 +157,8 @@ pub struct Hart {
     pub(crate) strict_page: Rc<CodePage>,
     /// What it implements beyond RV64GC.
     pub(crate) extensions: Extensions,
+    /// Who carries out the calls of programs that know RISC-V semihosting; without, they are breakpoints.
+    pub host_calls: Option<Rc<RefCell<dyn HostCalls>>>,
     guest_tag: Rc<Cell<u64>>,
     id: usize,
 }
@@ -218,6 +220,7 @@ impl Snapshot for Hart {
             debug: _,
             exceptions: _,
             extensions: _,
+            host_calls: _,
         } = self;
         archive.same("hart", &id.to_string())?;
         regs[..usize::from(NOWHERE)].snapshot(archive)?;
@@ -310,6 +313,7 @@ impl Hart {
             exceptions: stuck::Exceptions::default(),
             strict_page: CodePage::unlisted(0),
             extensions: Extensions::ALL,
+            host_calls: None,
             guest_tag: Rc::new(Cell::new(0)),
             id,
         }
@@ -322,6 +326,7 @@ impl Hart {
         self.stop_at_regions = old.stop_at_regions;
         self.debug = old.debug;
         self.exceptions = old.exceptions;
+        self.host_calls = old.host_calls;
         self.guest_tag = old.guest_tag;
     }
 

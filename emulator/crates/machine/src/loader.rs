@@ -6,11 +6,10 @@ mod elf;
 
 use std::ops::Range;
 
-pub(crate) use boot::packing;
 pub use boot::{Boot, BootImages, KERNEL_BASE, ResetState};
 pub use elf::{Elf, ElfSymbols, nearest_symbol};
 
-use crate::Ram;
+use devices::Ram;
 
 /// A file and the name that errors call it by.
 #[derive(Clone, Copy)]
@@ -109,7 +108,7 @@ fn write(
     size: u64,
     ram: &mut Ram,
 ) -> Result<Range<u64>, LoadError> {
-    let whole = crate::RAM_BASE..ram.end();
+    let whole = devices::RAM_BASE..ram.end();
     let Some(target) = ram.slice_mut(at, size) else {
         let (file, what) = (image.name.to_owned(), what.to_owned());
         return Err(LoadError::OutsideRam {

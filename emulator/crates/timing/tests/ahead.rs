@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use commit_trace::{Commit, CommitSink, Event, InstFacts};
+use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 use isa::SharedCycle;
-use machine::{Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit};
+use machine::{Hart, Limit, RunExit};
 use timing::{Ahead, Core, Lines, Preset, run_ahead, run_apart};
 
 /// Keeps everything; panics at a number of commits.

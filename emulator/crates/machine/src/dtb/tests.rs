@@ -2,8 +2,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::virtio::{Latency, Rng};
-use crate::{Board, Capture, Input, Output};
+use crate::Board;
+use devices::virtio::{Latency, Rng};
+use devices::{Capture, Input, Output};
 
 fn board() -> Board {
     let mut board = Board::new(16 << 20, 2, Clock::default(), 0).unwrap();

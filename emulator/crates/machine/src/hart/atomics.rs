@@ -5,14 +5,14 @@ use isa::{Exception, MemAccess, MemKind, TimingModel, Trap};
 use super::memory::Value;
 use super::{Env, Hart};
 use crate::mmu::Access;
-use crate::ram::Ram;
+use devices::Ram;
 
 /// Instructions that a reservation lasts from the end of the turn in which it was made. A constrained sequence has at most
 /// 16 (unprivileged specification, "Eventual Success of Store-Conditional Instructions"); one that is never used would
 /// slow down other harts' stores to its page.
 const LASTS: u64 = 64;
 
-/// What load-reserved read, until store-conditional. Whether it still holds, [`crate::Ram`] knows.
+/// What load-reserved read, until store-conditional. Whether it still holds, [`devices::Ram`] knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pa: u64,

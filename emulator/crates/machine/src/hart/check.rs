@@ -3,10 +3,10 @@
 use isa::{Interrupt, PerfEvent, TimingModel};
 
 use super::{Env, Hart, Mark, RunExit, after};
-use crate::Bus;
 use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
-use crate::ram::{Event, Ram};
+use devices::Bus;
+use devices::{Event, Ram};
 
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::At`].

@@ -7,9 +7,10 @@ use std::ops::Range;
 use isa::{Exception, Privilege, Trap, Untimed};
 
 use super::{Env, Hart, after};
+use crate::RunExit;
 use crate::csr::number;
 use crate::mmu::{self, Access};
-use crate::{Bus, RunExit};
+use devices::Bus;
 
 /// Why a run ended for the debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

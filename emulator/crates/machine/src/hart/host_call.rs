@@ -4,7 +4,7 @@ use isa::TimingModel;
 
 use super::{At, Env, Hart, after};
 use crate::code_cache::Slot;
-use crate::{Bus, Exit};
+use devices::{Bus, Exit};
 
 /// `slli x0, x0, 0x1f` before the `ebreak`, and `srai x0, x0, 7` after it.
 const BEFORE: u64 = 0x01f0_1013;
@@ -62,7 +62,7 @@ impl Hart {
         inst: &Slot,
         at: At,
     ) -> bool {
-        if env.bus.host_calls.is_none() || inst.len() != 4 {
+        if self.host_calls.is_none() || inst.len() != 4 {
             return false;
         }
         let mut word = [0; 4];
@@ -75,7 +75,7 @@ impl Hart {
                 return false;
             }
         }
-        let Some(mut host) = env.bus.host_calls.take() else {
+        let Some(host) = self.host_calls.clone() else {
             return false;
         };
         env.bus.now = env.bus.now.max(self.now(env, at.count));
@@ -84,13 +84,12 @@ impl Hart {
             hart: self,
             bus: env.bus,
         };
-        match host.call(number, parameter, caller) {
+        match host.borrow_mut().call(number, parameter, caller) {
             HostResult::Value(value) => self.put(10, value),
             HostResult::Exit(status) => {
                 env.bus.exit.get_or_insert(Exit::Host(status));
             }
         }
-        env.bus.host_calls = Some(host);
         // It may have written code, and ended the run.
         self.afterwards(after::DEVICE);
         true

@@ -5,7 +5,7 @@ use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingM
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
 use crate::mmu::{self, Access, Leaf, PageFeatures, Rights, WalkFault};
-use crate::{Bus, RAM_BASE, Ram};
+use devices::{Bus, RAM_BASE, Ram};
 
 /// A value that memory holds, little-endian.
 pub(crate) trait Value: Copy {

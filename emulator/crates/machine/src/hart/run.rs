@@ -7,7 +7,7 @@ use isa::{DecodedInst, InstClass, Op, TimingModel};
 use super::{DebugStop, Env, Hart, Stuck, after};
 use crate::code_cache::CodePage;
 use crate::mmu_tlb::FetchPage;
-use crate::{Bus, Exit, RAM_BASE};
+use devices::{Bus, Exit, RAM_BASE};
 
 /// How far to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub enum RunExit {
     /// A [`Mark`] was executed, and [`Hart::stop_at_regions`] is on.
     Region(Mark),
     /// The bus asks for a look of the host: the guest mounts the shared folder, which it has not looked into yet, or a program
-    /// misses console input for the first time ([`crate::Bus::unanswered`]).
+    /// misses console input for the first time ([`devices::Bus::unanswered`]).
     Paused,
     /// A breakpoint or a watchpoint was met.
     Debug(DebugStop),

@@ -3,8 +3,8 @@
 use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
-use crate::Bus;
 use crate::mmu::{self, Access, Rights, pte};
+use devices::Bus;
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

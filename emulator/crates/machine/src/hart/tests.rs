@@ -13,8 +13,9 @@ mod translated;
 
 use isa::Untimed;
 
-use crate::{Bus, Clock, Hart, Limit, RAM_BASE, RunExit};
+use crate::{Hart, Limit, RunExit};
 use asm::*;
+use devices::{Bus, Clock, RAM_BASE};
 
 /// A machine with 1 MiB and a program at the start of RAM.
 struct Machine {

@@ -3,7 +3,7 @@
 use isa::{TimingModel, Untimed};
 
 use super::{Env, Hart, Limit, RunExit};
-use crate::Bus;
+use devices::Bus;
 
 /// Cycles of a slice. Harts are at most that far apart, and hear of each other's interrupts and changes to code so late;
 /// `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use crate::{DeviceTreeError, RAM_BASE, Ram};
+use crate::DeviceTreeError;
+use devices::{RAM_BASE, Ram};
 
 use super::elf::FIRMWARE_BASE;
 use super::{Elf, Image, LoadError, load_raw, overlap};
@@ -160,7 +161,7 @@ impl Layout<'_> {
     }
 
     fn kernel(&mut self, image: Image<'_>, ram: &mut Ram) -> Result<u64, LoadError> {
-        if let Some(packing) = packing(image.bytes) {
+        if let Some(packing) = devices::packing(image.bytes) {
             return Err(LoadError::Field {
                 file: image.name.to_owned(),
                 field: "kernel",
@@ -197,18 +198,6 @@ impl Layout<'_> {
 fn linux_image_size(bytes: &[u8]) -> Option<u64> {
     (bytes.get(56..60)? == b"RSC\x05").then_some(())?;
     Some(u64::from_le_bytes(bytes.get(16..24)?.try_into().ok()?))
-}
-
-/// Names the wrapping of a file that is not plain.
-pub(crate) fn packing(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x1f, 0x8b, ..] => Some("gzip data"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data"),
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz data"),
-        [b'B', b'Z', b'h', ..] => Some("bzip2 data"),
-        [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => Some("a compressed EFI image"),
-        _ => None,
-    }
 }
 
 /// OpenSBI's `struct fw_dynamic_info`, version 2 (include/sbi/fw_dynamic.h): start `next` in

@@ -8,7 +8,7 @@ use goblin::elf::program_header::{PF_X, PT_LOAD, ProgramHeader};
 use goblin::elf::section_header::{SHT_SYMTAB, SectionHeader};
 use goblin::elf::sym::{STT_FUNC, STT_NOTYPE, Sym, Symtab};
 
-use crate::{RAM_BASE, Ram};
+use devices::{RAM_BASE, Ram};
 
 use super::{Image, LoadError, overlap, write};
 

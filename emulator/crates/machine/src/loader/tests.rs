@@ -1,5 +1,5 @@
 use super::*;
-use crate::{RAM_BASE, Ram};
+use devices::{RAM_BASE, Ram};
 
 const ENTRY: u64 = RAM_BASE + 0x1000;
 
@@ -203,7 +203,7 @@ fn hostile_files_do_no_harm() {
     for length in 0..good.len() {
         let _ = load(&good[..length]);
     }
-    let mut random = crate::virtio::SplitMix64::new(9);
+    let mut random = devices::virtio::SplitMix64::new(9);
     let mut ram = Ram::new(1 << 20).unwrap();
     for _ in 0..20_000 {
         let mut bytes = good.clone();

@@ -31,10 +31,10 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use isa::TimingModel;
 
-use crate::RAM_BASE;
 use crate::code_cache::{CodePage, IdPage, NEVER};
 use crate::hart::{Env, Hart, RunBuffer, RunLength};
 use crate::mmu_tlb::FetchPage;
+use devices::RAM_BASE;
 
 use runtime::Asked;
 

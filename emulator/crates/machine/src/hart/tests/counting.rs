@@ -6,7 +6,8 @@ use super::Machine;
 use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
-use crate::{Limit, RAM_BASE, Translate};
+use crate::{Limit, Translate};
+use devices::RAM_BASE;
 
 const MHPMEVENT3: u16 = number::MHPMEVENT3;
 const MHPMCOUNTER3: u16 = number::MHPMCOUNTER3;

@@ -5,7 +5,8 @@ use isa::Untimed;
 use super::Machine;
 use super::asm::*;
 use super::model::InRuns;
-use crate::{DebugStop, Limit, RAM_BASE, RunExit, Watchpoint};
+use crate::{DebugStop, Limit, RunExit, Watchpoint};
+use devices::RAM_BASE;
 
 /// Counts `x1` up and stores it, for ever.
 fn counting() -> Machine {

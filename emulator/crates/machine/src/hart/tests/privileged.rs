@@ -4,8 +4,9 @@ use isa::{Exception, Interrupt, Privilege};
 
 use super::Machine;
 use super::asm::*;
+use crate::RunExit;
 use crate::csr::{bit, envcfg, number, status};
-use crate::{CLINT_BASE, RAM_BASE, RunExit};
+use devices::{CLINT_BASE, RAM_BASE};
 
 const HANDLER: u64 = RAM_BASE + 0x1000;
 

@@ -5,9 +5,8 @@ use snapshot::{Archive, Snapshot};
 use super::asm::*;
 use super::model::{InRuns, Model};
 use super::together::Machine;
-use crate::{
-    AccessFault, Cx, Device, Hart, Limit, RAM_BASE, RunExit, Translate, run_timed_together,
-};
+use crate::{Hart, Limit, RunExit, Translate, run_timed_together};
+use devices::{AccessFault, Cx, Device, RAM_BASE};
 
 const MODES: [Translate; 3] = [Translate::Nothing, Translate::Hot, Translate::Everything];
 const DATA: u64 = RAM_BASE + 0x1_0000;

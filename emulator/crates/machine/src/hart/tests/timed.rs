@@ -6,7 +6,8 @@ use super::Machine;
 use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
-use crate::{CLINT_BASE, Limit, Mark, RAM_BASE, RunExit};
+use crate::{Limit, Mark, RunExit};
+use devices::{CLINT_BASE, RAM_BASE};
 
 impl Machine {
     fn timed(&mut self, model: &mut Model, instructions: u64) -> RunExit {

@@ -4,10 +4,8 @@ use isa::Interrupt;
 
 use super::asm::*;
 use super::model::{InRuns, Model};
-use crate::{
-    Bus, CLINT_BASE, Clock, Hart, Limit, RAM_BASE, RunExit, Translate, run_timed_together,
-    run_together,
-};
+use crate::{Hart, Limit, RunExit, Translate, run_timed_together, run_together};
+use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 
 const DATA: u64 = RAM_BASE + 0x4000;
 

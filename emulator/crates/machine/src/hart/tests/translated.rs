@@ -6,7 +6,8 @@ use super::Machine;
 use super::asm::*;
 use super::model::InRuns;
 use crate::csr::status;
-use crate::{CLINT_BASE, Limit, RAM_BASE, Translate};
+use crate::{Limit, Translate};
+use devices::{CLINT_BASE, RAM_BASE};
 
 const DATA: i32 = 0x4000;
 

@@ -106,6 +106,7 @@ impl Plic {
     }
 
     /// Level of the external interrupt of a context.
+    #[inline]
     pub fn interrupt(&self, context: usize) -> bool {
         self.contexts.get(context).is_some_and(|c| {
             let source = self.best(c);

@@ -7,7 +7,7 @@ use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-pub(crate) use news::{Event, News};
+pub use news::{Event, News};
 use reservations::{Published, Reservations};
 
 /// Physical address of the first byte of RAM.
@@ -44,7 +44,7 @@ impl Ram {
     /// Page flag: stores to this page are reported to `Bus::watched_store`.
     pub const WATCHED: u8 = 2;
     /// Page flag: a hart whose turn is over has a reservation in this page.
-    pub(crate) const RESERVED: u8 = 4;
+    pub const RESERVED: u8 = 4;
 
     /// Memory of `size` bytes, a multiple of 1 MiB.
     pub fn new(size: u64) -> Result<Self, RamError> {
@@ -71,11 +71,13 @@ impl Ram {
     }
 
     /// Size in bytes.
+    #[inline]
     pub fn size(&self) -> u64 {
         self.map.len() as u64
     }
 
     /// Physical address after the last byte.
+    #[inline]
     pub fn end(&self) -> u64 {
         RAM_BASE + self.size()
     }
@@ -83,28 +85,33 @@ impl Ram {
     /// Start of the host mapping, for the hart's fast path: byte `pa - RAM_BASE` of the mapping is
     /// the byte at `pa`. Valid for [`Self::size`] bytes as long as the `Ram` lives (it never
     /// moves, even when the `Ram` value does).
+    #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.map.as_mut_ptr()
     }
 
     /// Start of the flag bytes, one per page from [`RAM_BASE`] up; as stable as
     /// [`Self::as_mut_ptr`].
+    #[inline]
     pub fn flags_ptr(&mut self) -> *mut u8 {
         self.flags.as_mut_ptr()
     }
 
     /// True if all of `len` bytes from `pa` are RAM.
+    #[inline]
     pub fn contains(&self, pa: u64, len: u64) -> bool {
         self.offset(pa, len).is_some()
     }
 
     /// Flags of the page that holds `pa`; 0 outside RAM.
+    #[inline]
     pub fn page_flags(&self, pa: u64) -> u8 {
         self.offset(pa, 1)
             .map_or(0, |at| self.flags[at >> PAGE_BITS])
     }
 
     /// Sets `flags` on the page that holds `pa`.
+    #[inline]
     pub fn set_page_flags(&mut self, pa: u64, flags: u8) {
         if let Some(at) = self.offset(pa, 1) {
             self.flags[at >> PAGE_BITS] |= flags;
@@ -112,6 +119,7 @@ impl Ram {
     }
 
     /// Clears `flags` on the page that holds `pa`.
+    #[inline]
     pub fn clear_page_flags(&mut self, pa: u64, flags: u8) {
         if let Some(at) = self.offset(pa, 1) {
             self.flags[at >> PAGE_BITS] &= !flags;
@@ -119,6 +127,7 @@ impl Ram {
     }
 
     /// The bytes at `pa`, or `None` unless all of them are RAM.
+    #[inline]
     pub fn slice(&self, pa: u64, len: u64) -> Option<&[u8]> {
         let at = self.offset(pa, len)?;
         Some(&self.map[at..at + len as usize])
@@ -126,6 +135,7 @@ impl Ram {
 
     /// The bytes at `pa`, to be written by somebody else than a hart: code in them counts as changed, and
     /// reservations are lost.
+    #[inline]
     pub fn slice_mut(&mut self, pa: u64, len: u64) -> Option<&mut [u8]> {
         let at = self.offset(pa, len)?;
         self.written(at, len as usize);
@@ -133,12 +143,14 @@ impl Ram {
     }
 
     /// Fills `bytes` from `pa`.
+    #[inline]
     pub fn read(&self, pa: u64, bytes: &mut [u8]) -> Option<()> {
         bytes.copy_from_slice(self.slice(pa, bytes.len() as u64)?);
         Some(())
     }
 
     /// Writes `bytes` at `pa` as DMA.
+    #[inline]
     pub fn write(&mut self, pa: u64, bytes: &[u8]) -> Option<()> {
         self.slice_mut(pa, bytes.len() as u64)?
             .copy_from_slice(bytes);
@@ -154,6 +166,7 @@ impl Ram {
     }
 
     /// Loads a little-endian value of `size` (1 to 8) bytes; any alignment.
+    #[inline]
     pub fn load(&self, pa: u64, size: u8) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(pa, bytes.get_mut(..usize::from(size))?)?;
@@ -161,22 +174,24 @@ impl Ram {
     }
 
     /// Stores the low `size` (1 to 8) bytes of `value` as DMA.
+    #[inline]
     pub fn store(&mut self, pa: u64, size: u8, value: u64) -> Option<()> {
         self.write(pa, value.to_le_bytes().get(..usize::from(size))?)
     }
 
     /// Several harts use it from now on: each has to hear what the others do.
-    pub(crate) fn share(&mut self) {
+    pub fn share(&mut self) {
         self.shared = true;
     }
 
     /// True if [`Self::share`] was called.
-    pub(crate) fn is_shared(&self) -> bool {
+    #[inline]
+    pub fn is_shared(&self) -> bool {
         self.shared
     }
 
     /// A hart tells the others, if there are any, what it did to the page that holds `pa`.
-    pub(crate) fn tell(&mut self, pa: u64, event: Event, by: usize) {
+    pub fn tell(&mut self, pa: u64, event: Event, by: usize) {
         if self.shared {
             self.news.add(News {
                 page: pa >> PAGE_BITS,
@@ -187,41 +202,44 @@ impl Ram {
     }
 
     /// A hart forgot all its code, and with it what pages have code.
-    pub(crate) fn tell_everything(&mut self) {
+    pub fn tell_everything(&mut self) {
         if self.shared {
             self.news.add_everything();
         }
     }
 
     /// News that there ever were.
-    pub(crate) fn news(&self) -> u64 {
+    #[inline]
+    pub fn news(&self) -> u64 {
         self.news.end()
     }
 
     /// What came after the first `heard`; `None` if some of it is not known any more.
-    pub(crate) fn news_since(&mut self, heard: u64) -> Option<&[News]> {
+    pub fn news_since(&mut self, heard: u64) -> Option<&[News]> {
         self.news.since(heard)
     }
 
     /// A hart reserves the line that holds `pa`, instead of the one it had.
     #[inline]
-    pub(crate) fn reserve(&mut self, hart: usize, pa: u64) {
+    pub fn reserve(&mut self, hart: usize, pa: u64) {
         self.reservations.reserve(hart, pa);
     }
 
     /// A hart gives its reservation up. True if it held it until now.
     #[inline]
-    pub(crate) fn release(&mut self, hart: usize) -> bool {
+    pub fn release(&mut self, hart: usize) -> bool {
         self.reservations.release(hart)
     }
 
     /// True if a hart's reservation was taken away, and it does not know yet.
-    pub(crate) fn lost_reservation(&self, hart: usize) -> bool {
+    #[inline]
+    pub fn lost_reservation(&self, hart: usize) -> bool {
         self.reservations.is_lost(hart)
     }
 
     /// A hart's turn is over: if it has a reservation, other harts' stores to the page are noticed from now on.
-    pub(crate) fn publish_reservation(&mut self, hart: usize) {
+    #[inline]
+    pub fn publish_reservation(&mut self, hart: usize) {
         if !self.shared {
             return;
         }
@@ -236,13 +254,14 @@ impl Ram {
     }
 
     /// A hart stores to a page with [`Self::RESERVED`].
-    pub(crate) fn stored_by(&mut self, hart: usize, pa: u64, len: u64) {
+    #[inline]
+    pub fn stored_by(&mut self, hart: usize, pa: u64, len: u64) {
         self.reservations.written(pa, len, Some(hart));
     }
 
     /// True if a hart's stores to the page that holds `pa` have to be noticed.
     #[inline]
-    pub(crate) fn is_noticed(&self, pa: u64, hart: usize) -> bool {
+    pub fn is_noticed(&self, pa: u64, hart: usize) -> bool {
         match self.page_flags(pa) {
             0 => false,
             Self::RESERVED => self.reservations.noticed_for(pa >> PAGE_BITS, hart),
@@ -250,12 +269,14 @@ impl Ram {
         }
     }
 
+    #[inline]
     fn offset(&self, pa: u64, len: u64) -> Option<usize> {
         let at = pa.checked_sub(RAM_BASE)?;
         (at.checked_add(len)? <= self.size()).then_some(at as usize)
     }
 
     /// Somebody else than a hart writes.
+    #[inline]
     fn written(&mut self, at: usize, len: usize) {
         if len == 0 {
             return;

@@ -56,11 +56,13 @@ impl Reservations {
     }
 
     /// True if a hart's reservation was taken away, and it does not know yet.
+    #[inline]
     pub fn is_lost(&self, hart: usize) -> bool {
         { self.harts.get(hart) }.is_some_and(|place| place.line != NONE && place.lost)
     }
 
     /// Somebody (`None`: not a hart) writes `len` bytes at `pa`.
+    #[inline]
     pub fn written(&mut self, pa: u64, len: u64, by: Option<usize>) {
         for (hart, place) in self.harts.iter_mut().enumerate() {
             let line = place.line;
@@ -70,12 +72,14 @@ impl Reservations {
     }
 
     /// True if a hart other than `hart` published a reservation in the page.
+    #[inline]
     pub fn noticed_for(&self, page: u64, hart: usize) -> bool {
         let mut others = self.harts.iter().enumerate();
         others.any(|(n, place)| n != hart && place.published == page)
     }
 
     /// A hart's turn is over.
+    #[inline]
     pub fn publish(&mut self, hart: usize) -> Published {
         let Some(place) = self.harts.get_mut(hart) else {
             return Published {

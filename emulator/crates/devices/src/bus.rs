@@ -4,7 +4,6 @@ use isa::{Interrupt, SharedCycle};
 use snapshot::{Archive, Snapshot};
 
 use crate::clint::{CLINT_SIZE, Clint};
-use crate::hart::HostCalls;
 use crate::htif::Htif;
 use crate::plic::{PLIC_SIZE, Plic};
 use crate::{AccessFault, Clock, Cx, Device, Ram, RamError};
@@ -43,7 +42,7 @@ pub struct Bus {
     /// Set when the guest ended the run.
     pub exit: Option<Exit>,
     /// A device wants the run to pause.
-    pub(crate) pause: bool,
+    pub pause: bool,
     /// Earliest cycle at which an external unit raised its line in the middle of an instruction,
     /// `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
     pub irq_at: SharedCycle,
@@ -52,8 +51,6 @@ pub struct Bus {
     plic: Plic,
     slots: Vec<Slot>,
     htif: Option<Htif>,
-    /// Who carries out the calls of programs that know RISC-V semihosting; without, they are breakpoints.
-    pub host_calls: Option<Box<dyn HostCalls>>,
 }
 
 snapshot::snapshot!(Slot { due, device } keeps { base, size, irq });
@@ -72,7 +69,6 @@ impl Snapshot for Bus {
             plic,
             slots,
             htif: _,
-            host_calls: _,
         } = self;
         now.snapshot(archive)?;
         irq_at.snapshot(archive)?;
@@ -109,7 +105,6 @@ impl Bus {
             plic: Plic::new(harts),
             slots: Vec::new(),
             htif: None,
-            host_calls: None,
         })
     }
 
@@ -203,12 +198,14 @@ impl Bus {
 
     /// Earliest cycle after `now` at which something happens by itself: a device's event or a
     /// timer interrupt. `u64::MAX` if nothing ever does.
+    #[inline]
     pub fn next_event(&self) -> u64 {
         let devices = self.first_due().map_or(u64::MAX, |(due, _)| due);
         devices.min(self.clint.next_event(self.now))
     }
 
     /// Levels of a hart's interrupt lines at `now`, as bits of `mip`: MSIP, MTIP, MEIP, SEIP.
+    #[inline]
     pub fn mip(&self, hart: usize) -> u64 {
         let line = |level: bool, interrupt: Interrupt| u64::from(level) << interrupt as u32;
         line(self.clint.msip(hart), Interrupt::MachineSoftware)
@@ -221,16 +218,19 @@ impl Bus {
     }
 
     /// Value of `mtime` at `cycle`.
+    #[inline]
     pub fn mtime(&self, cycle: u64) -> u64 {
         self.clint.mtime(cycle)
     }
 
     /// First cycle at which `mtime` reaches `mtime`; `u64::MAX` if never.
+    #[inline]
     pub fn cycle_of_mtime(&self, mtime: u64) -> u64 {
         self.clint.cycle_of_mtime(mtime)
     }
 
     /// Frequencies.
+    #[inline]
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -246,7 +246,7 @@ impl Bus {
         self.pause |= before.is_none() && htif.unanswered().is_some();
     }
 
-    /// [`Htif::unanswered`]. A run pauses ([`crate::RunExit::Paused`]) when it becomes `Some`.
+    /// [`Htif::unanswered`]. A run pauses (`RunExit::Paused`) when it becomes `Some`.
     pub fn unanswered(&self) -> Option<u64> {
         self.htif.as_ref().and_then(Htif::unanswered)
     }

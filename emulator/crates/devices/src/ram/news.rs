@@ -6,7 +6,7 @@ const KEPT: usize = 4096;
 
 /// What happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// Bytes of a page with code were written.
     Overwritten,
     /// From now on, stores to the page have to be noticed: a hart decoded code in it, or has a reservation there.
@@ -15,8 +15,10 @@ pub(crate) enum Event {
 
 /// An event of the page with number `page` (`pa >> 12`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct News {
+pub struct News {
+    /// The page's number.
     pub page: u64,
+    /// What happened.
     pub event: Event,
     /// The hart that did it, and so knows; `None`: a device, a debugger, a loader.
     pub by: Option<usize>,
@@ -34,6 +36,7 @@ pub(super) struct Log {
 
 impl Log {
     /// News that there ever were.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.dropped + self.news.len() as u64
     }

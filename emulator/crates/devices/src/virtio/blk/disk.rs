@@ -131,7 +131,7 @@ impl Disk {
             let path = path.to_owned();
             return Err(DiskError::Format { path, format });
         }
-        if let Some(packing) = crate::loader::packing(&start[..read]) {
+        if let Some(packing) = crate::packing(&start[..read]) {
             tracing::warn!(
                 "disk image {}: begins as {packing}: the guest sees it as it is",
                 path.display()

@@ -71,6 +71,7 @@ impl Clint {
     }
 
     /// `mtime` at `cycle`.
+    #[inline]
     pub fn mtime(&self, cycle: u64) -> u64 {
         let ticks = self.clock.ticks(cycle);
         if self.adjustment == 0 {
@@ -86,11 +87,13 @@ impl Clint {
     }
 
     /// Level of a hart's software interrupt.
+    #[inline]
     pub fn msip(&self, hart: usize) -> bool {
         self.timers.get(hart).is_some_and(|t| t.msip)
     }
 
     /// Level of a hart's timer interrupt at `cycle`.
+    #[inline]
     pub fn mtip(&self, hart: usize, cycle: u64) -> bool {
         self.timers
             .get(hart)
@@ -98,6 +101,7 @@ impl Clint {
     }
 
     /// Earliest cycle after `now` at which a timer interrupt rises; `u64::MAX` if none.
+    #[inline]
     pub fn next_event(&self, now: u64) -> u64 {
         self.timers
             .iter()

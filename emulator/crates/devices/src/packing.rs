@@ -1,0 +1,13 @@
+//! Files that are packed.
+
+/// Names the wrapping of a file that is not plain.
+pub fn packing(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x1f, 0x8b, ..] => Some("gzip data"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz data"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data"),
+        [b'M', b'Z', _, _, b'z', b'i', b'm', b'g', ..] => Some("a compressed EFI image"),
+        _ => None,
+    }
+}
