@@ -1,18 +1,4 @@
-//! The functional machine: harts with their memory management, the board, firmware and device tree.
-//!
-//! ```
-//! use devices::{Bus, Clock, RAM_BASE};
-//! use isa::Untimed;
-//! use machine::{Hart, Limit};
-//!
-//! let mut bus = Bus::new(1 << 20, 1, Clock::default())?;
-//! bus.ram.store(RAM_BASE, 4, 0x0015_0513).unwrap(); // addi a0, a0, 1
-//! let mut hart = Hart::new(0);
-//! hart.set_pc(RAM_BASE);
-//! hart.run(&mut bus, &mut Untimed, Limit { instructions: 1, ..Limit::NONE });
-//! assert_eq!(hart.reg(10), 1);
-//! # Ok::<(), devices::RamError>(())
-//! ```
+//! The functional machine: harts with their memory management ([`Hart::run`] has an example), the board, firmware and device tree.
 //!
 //! Nothing that a guest, an ELF file or a device image contains may panic or hang the host.
 

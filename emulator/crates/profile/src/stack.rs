@@ -69,7 +69,7 @@ pub enum Category {
     MiscFlush,
 }
 
-/// The seven categories of the published cycle stacks, in the order of [`profile::Category::ALL`].
+/// The seven categories of the published cycle stacks, in the order of [`Category::ALL`].
 pub const CATEGORIES: [&str; 7] = [
     "Execution",
     "ALU stall",

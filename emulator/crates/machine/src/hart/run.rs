@@ -68,14 +68,15 @@ impl Hart {
     /// follow each other; the cycle goes on counting.
     ///
     /// ```
-    /// use machine::{Bus, Clock, Hart, Limit, RAM_BASE, RunExit};
+    /// use devices::{Bus, Clock, RAM_BASE};
+    /// use machine::{Hart, Limit, RunExit};
     ///
     /// let mut bus = Bus::new(1 << 20, 1, Clock::default())?;
     /// bus.ram.store(RAM_BASE, 4, 0x0050_0513).unwrap(); // li a0, 5
     /// let mut hart = Hart::new(0);
     /// assert_eq!(hart.run(&mut bus, &mut isa::Untimed, Limit::instructions(1)), RunExit::Limit);
     /// assert_eq!((hart.reg(10), hart.cycle()), (5, 1));
-    /// # Ok::<(), machine::RamError>(())
+    /// # Ok::<(), devices::RamError>(())
     /// ```
     pub fn run<T: TimingModel>(&mut self, bus: &mut Bus, timing: &mut T, limit: Limit) -> RunExit {
         let mut env = Env { bus, timing };

@@ -5,7 +5,7 @@
 //! the guest: here every length is checked against the bytes that are there.
 //!
 //! ```
-//! use profile::perf_data::{GuestProfile, PerfDataError};
+//! use report::perf_data::{GuestProfile, PerfDataError};
 //!
 //! let error = GuestProfile::parse(b"something else", "tip").unwrap_err();
 //! assert!(matches!(error, PerfDataError::NotPerfData));
