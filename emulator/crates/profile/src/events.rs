@@ -16,7 +16,7 @@ use crate::packed::Packed;
 use crate::stacks::COMPONENT_BITS;
 use crate::stalls::counted_as;
 use crate::tally::Tally;
-use crate::{Component, ProcessId, Profile, Profiler};
+use crate::{Component, ProcessId, Profile};
 
 /// Units per process, instruction and signature, for signatures with any event. What else a profile
 /// gives an instruction met none.
@@ -166,18 +166,6 @@ impl SampleSignatures {
         Signatures {
             by_process: self.0.finish(),
         }
-    }
-}
-
-impl Profiler {
-    /// True if its samples name an instruction whose events it sees.
-    pub const fn sees_events(self) -> bool {
-        matches!(self, Self::Tip | Self::Nci | Self::Dispatch)
-    }
-
-    /// True if its samples may name an instruction that the Oracle does not charge the trigger's cycle to.
-    pub(crate) const fn misplaces(self) -> bool {
-        !matches!(self, Self::Tip | Self::TipIlp)
     }
 }
 

@@ -2,61 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A sampling profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profiler {
-    /// Time-proportional: the Oracle's rule in the trigger's cycle.
-    Tip,
-    /// TIP without ILP accounting: the oldest of several that commit gets the whole sample.
-    TipIlp,
-    /// Next committing instruction (Intel PEBS).
-    Nci,
-    /// NCI, split over all that commit in that cycle.
-    NciIlp,
-    /// Last committed instruction (external monitors, Arm CoreSight).
-    Lci,
-    /// Tags the ROB row that is dispatched next (the granularity of the published artifact).
-    Dispatch,
-    /// Tags one dispatched micro-op (AMD IBS, Arm SPE).
-    DispatchOp,
-    /// Interrupt at decode (Linux perf without hardware help), modelled without its perturbation.
-    Software,
-}
-
-impl Profiler {
-    /// All profilers, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
-        Self::Tip,
-        Self::TipIlp,
-        Self::Nci,
-        Self::NciIlp,
-        Self::Lci,
-        Self::Dispatch,
-        Self::DispatchOp,
-        Self::Software,
-    ];
-
-    /// Its name in run specs and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tip => "tip",
-            Self::TipIlp => "tip-ilp",
-            Self::Nci => "nci",
-            Self::NciIlp => "nci-ilp",
-            Self::Lci => "lci",
-            Self::Dispatch => "dispatch",
-            Self::DispatchOp => "dispatch-op",
-            Self::Software => "software",
-        }
-    }
-}
-
-impl std::fmt::Display for Profiler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
+use crate::Profiler;
 
 /// When a sampler triggers. Samplers with equal schedules and filters share one clock, so that they differ in
 /// nothing but their policy.

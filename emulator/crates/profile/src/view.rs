@@ -8,6 +8,7 @@ use crate::block::{Group, bits};
 use crate::calls::Calls;
 use crate::events::Truth;
 use crate::policy::{GroupTrigger, Trigger};
+use crate::profilers::WAITS_FOR_COMMIT;
 use crate::{Filter, ProcessId, Sampler, SamplerResult, SamplingClock, Schedule};
 use running::{Running, Tick};
 
@@ -124,14 +125,15 @@ impl ClockGroup {
             let first = *first.get_or_insert(truth);
             let cycle = group.before + 1 + after;
             self.tick = Tick { time, cycle };
-            let (named, truths) = (at.named(), [truth, truth, first, first, truth]);
+            let named = at.named();
             for number in bits(self.by_span) {
                 let sampler = &mut self.samplers[number];
                 let profiler = sampler.profiler() as usize;
-                if let (Some(records @ [_, ..]), Some(truth)) =
-                    (named.get(profiler), truths.get(profiler))
+                if let (Some(records @ [_, ..]), Some(waits)) =
+                    (named.get(profiler), WAITS_FOR_COMMIT.get(profiler))
                 {
-                    sampler.sample(&self.tick, records, Some(*truth), whose);
+                    let truth = if *waits { first } else { truth };
+                    sampler.sample(&self.tick, records, Some(truth), whose);
                 }
             }
             for number in bits(self.by_record & !self.pending) {

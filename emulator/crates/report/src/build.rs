@@ -8,12 +8,12 @@ use super::guest::{self, Matched};
 use super::model::{
     Column, InstructionRow, Levels, ModuleRow, ProcessReport, Report, Totals, focus,
 };
-use super::published::{Level, published};
 use super::rows::{self, Function, Selection};
 use super::tea::{self, TeaReport};
 use super::threads;
 use super::words::{self, Disagreement};
 use crate::perf_data::GuestProfile;
+use profile::Level;
 use profile::process_names;
 use profile::{Evaluation, Filter, Profiler};
 use symbols::{Symbolizer, Symbols};
@@ -110,7 +110,7 @@ fn columns(
             dropped: result.dropped,
             tail_cycles: result.tail_cycles,
             unmatched_cycles: 0.0,
-            published: Levels::from_fn(|level| published(profiler, level)),
+            published: Levels::from_fn(|level| profiler.published(level)),
             primary: first.is_some_and(|first| std::ptr::eq(first, result)),
         });
     }
@@ -126,7 +126,7 @@ fn columns(
             dropped: guest.lost + guest.malformed,
             tail_cycles: 0,
             unmatched_cycles: unmatched as f64 / units,
-            published: Levels::from_fn(|level| published(Profiler::Tip, level)),
+            published: Levels::from_fn(|level| Profiler::Tip.published(level)),
             primary: true,
         });
     }

@@ -4,7 +4,7 @@ use commit_trace::InstId;
 use rustc_hash::FxHashMap;
 
 use super::guest::Matched;
-use super::published::Level;
+use profile::Level;
 use profile::{Evaluation, Filter, ProcessId, SamplerResult};
 use symbols::place;
 use symbols::{Place, Symbolizer, Symbols};

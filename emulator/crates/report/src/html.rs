@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::model::{FunctionRow, InstructionRow, Report};
-use super::published::Level;
 use super::sensitivity;
 use super::text::Options;
 use super::words::Named;
 use profile::CATEGORIES;
+use profile::{Level, Profiler};
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
@@ -104,6 +104,7 @@ impl Report {
             "columns": self.columns.iter().map(|column| json!({
                 "name": column.name,
                 "label": column.label(),
+                "short": column.profiler.map_or("guest", Profiler::short),
                 "profiler": column.profiler,
                 "period": column.schedule.map(|s| s.period),
                 "random": column.schedule.is_some_and(|s| s.random.is_some()),

@@ -3,19 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::model::Report;
-use super::published::Level;
-
-/// The names that `errors.json` has, one column each.
-const NAMES: [&str; 8] = [
-    "tip",
-    "tip-ilp",
-    "nci",
-    "nci-ilp",
-    "lci",
-    "dispatch",
-    "software",
-    "guest-tip",
-];
+use profile::{Level, Profiler};
 
 impl Report {
     /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
@@ -29,9 +17,10 @@ impl Report {
                 let mut errors = Map::new();
                 for (column, error) in self.columns.iter().zip(&process.errors) {
                     let name = column.label();
-                    if let (true, true, Some(error)) =
-                        (column.primary, NAMES.contains(&name), error)
-                    {
+                    let wanted = column
+                        .profiler
+                        .map_or(name == "guest-tip", Profiler::is_in_errors_json);
+                    if let (true, true, Some(error)) = (column.primary, wanted, error) {
                         errors.insert(name.to_owned(), json!(error.get(level).error));
                     }
                 }

@@ -31,7 +31,6 @@ mod json;
 mod listing;
 mod model;
 pub mod perf_data;
-mod published;
 mod rows;
 mod sensitivity;
 mod tea;
@@ -46,7 +45,6 @@ pub use model::{
     Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow, ModuleRow,
     ProcessReport, Report, ThreadRow, Totals,
 };
-pub use published::{Level, Published, published};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;

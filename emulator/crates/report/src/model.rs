@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::published::{Level, Published};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::words::Disagreement;
 use profile::{Filter, Profiler, Schedule};
+use profile::{Level, Published};
 
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]

@@ -7,7 +7,7 @@ mod text;
 use serde::Serialize;
 
 use super::model::{Column, Levels, ProcessReport, Report};
-use super::published::{Level, published};
+use profile::Level;
 use profile::{Filter, Profiler, Schedule};
 
 pub(super) use chart::charts;
@@ -153,7 +153,7 @@ fn split(report: &Report, process: usize, one: Profiler, all: Profiler) -> Optio
         change if change < 0.0 => "is worth it here",
         _ => "makes it worse here",
     };
-    let published = [one, all].map(|p| published(p, level).map_or("–".into(), |p| p.to_string()));
+    let published = [one, all].map(|p| p.published(level).map_or("–".into(), |p| p.to_string()));
     Some(format!(
         "{one}: {:.1} %, split among all that commit together ({all}): {:.1} %; it {verdict}. Published: {} and {} %.",
         100.0 * alone,

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::gather::Rows;
 use super::model::{Column, Levels};
-use super::published::Level;
 use super::rows;
+use profile::Level;
 use profile::{Evaluation, Profile, Profiler, Signatures};
 
 /// Instructions per process with a stack, the most expensive first.

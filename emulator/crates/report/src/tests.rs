@@ -2,7 +2,9 @@ use std::fs;
 use std::path::Path;
 
 use profile::synthetic::{QUICKSTART, evaluation};
-use profile::{CycleStacks, Evaluation, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE};
+use profile::{
+    CycleStacks, Evaluation, Level, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE,
+};
 use serde_json::json;
 use symbols::synthetic::guest_root;
 use symbols::{SymbolFiles, Symbolizer};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::gather::Rows;
 use super::model::Column;
 use super::rows::Maker;
-use profile::{Component, Evaluation, Misplaced};
+use profile::{Component, Evaluation, Misplaced, Profiler};
 
 /// Disagreements per process and profiler.
 const MAX: usize = 12;
@@ -106,12 +106,8 @@ fn words(profiler: &str, named: &Named, truth: &Named, component: Component, sha
 
 /// A profiler's name at the start of a sentence.
 pub(super) fn title(profiler: &str) -> String {
-    match profiler {
-        "software" => "Software".to_owned(),
-        "dispatch" => "Dispatch".to_owned(),
-        "dispatch-op" => "Dispatch-op".to_owned(),
-        other => other.to_uppercase(),
-    }
+    let known = Profiler::of_name(profiler);
+    known.map_or_else(|| profiler.to_uppercase(), |known| known.title().to_owned())
 }
 
 /// What the Oracle charges, before the instruction's name.

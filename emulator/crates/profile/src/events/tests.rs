@@ -2,6 +2,7 @@ use commit_trace::synthetic;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Profiler;
 use crate::{Evaluation, Evaluator, Region, Sampler, Schedule};
 
 fn evaluate(words: &[u32], period: u64) -> Evaluation {

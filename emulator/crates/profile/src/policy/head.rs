@@ -2,13 +2,15 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use super::{GroupTrigger, Outcome, SpanPolicy, Trigger};
+use super::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The Oracle's rule in the trigger's cycle. In Drained the sample waits for the first instruction
 /// to be dispatched, which is the one that the span names.
 pub(crate) struct Tip;
 
 impl SpanPolicy for Tip {
+    const MISPLACES: bool = false;
+
     fn trigger(at: &Trigger<'_>) -> Outcome {
         if at.span.state == State::Drained {
             Outcome::Pending
@@ -20,19 +22,20 @@ impl SpanPolicy for Tip {
     fn span(_drained: &Span<'_>) -> Outcome {
         Outcome::All
     }
-}
 
-/// What [`Tip`] names.
-#[inline(always)]
-pub(super) fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
-    let waits = at.state == State::Drained && !at.is_last_of_state;
-    if waits { &[] } else { at.head }
+    #[inline(always)]
+    fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+        let waits = at.state == State::Drained && !at.is_last_of_state;
+        if waits { &[] } else { at.head }
+    }
 }
 
 /// As TIP, but the oldest of several that commit gets the whole sample.
 pub(crate) struct TipIlp;
 
 impl SpanPolicy for TipIlp {
+    const MISPLACES: bool = false;
+
     fn trigger(at: &Trigger<'_>) -> Outcome {
         match Tip::trigger(at) {
             Outcome::All => Outcome::One(at.span.records[0]),
@@ -42,5 +45,10 @@ impl SpanPolicy for TipIlp {
 
     fn span(drained: &Span<'_>) -> Outcome {
         Tip::span(drained)
+    }
+
+    #[inline(always)]
+    fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+        oldest(Tip::in_group(at))
     }
 }

@@ -2,12 +2,14 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use super::{GroupTrigger, Outcome, SpanPolicy, Trigger};
+use super::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The oldest instruction that commits in the first committing cycle at or after the trigger.
 pub(crate) struct Nci;
 
 impl SpanPolicy for Nci {
+    const WAITS_FOR_COMMIT: bool = true;
+
     fn trigger(_: &Trigger<'_>) -> Outcome {
         Outcome::Pending
     }
@@ -18,12 +20,19 @@ impl SpanPolicy for Nci {
             _ => Outcome::Pending,
         }
     }
+
+    #[inline(always)]
+    fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+        oldest(NciIlp::in_group(at))
+    }
 }
 
 /// As NCI, split over all that commit in that cycle.
 pub(crate) struct NciIlp;
 
 impl SpanPolicy for NciIlp {
+    const WAITS_FOR_COMMIT: bool = true;
+
     fn trigger(_: &Trigger<'_>) -> Outcome {
         Outcome::Pending
     }
@@ -34,12 +43,11 @@ impl SpanPolicy for NciIlp {
             _ => Outcome::Pending,
         }
     }
-}
 
-/// What [`NciIlp`] names.
-#[inline(always)]
-pub(super) fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
-    if at.is_last { at.group.records } else { &[] }
+    #[inline(always)]
+    fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+        if at.is_last { at.group.records } else { &[] }
+    }
 }
 
 /// The youngest instruction of the last committing cycle before the trigger; no sample if nothing
@@ -49,5 +57,10 @@ pub(crate) struct Lci;
 impl SpanPolicy for Lci {
     fn trigger(at: &Trigger<'_>) -> Outcome {
         at.last.map_or(Outcome::Dropped, Outcome::One)
+    }
+
+    #[inline(always)]
+    fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
+        std::slice::from_ref(at.last)
     }
 }

@@ -6,7 +6,8 @@ use super::Whose;
 use crate::calls::ContextTally;
 use crate::events::{MisplacedCounter, SampleSignatures, Truth};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
-use crate::policy::{Outcome, Rule, Trigger};
+use crate::policy::{Outcome, Trigger};
+use crate::profilers::Rule;
 use crate::{ContextId, ProcessId, Profile, Profiler, Sample, Sampler, SamplerResult};
 
 /// Weights that a sampler gathers before they go into its profile. That is spread over more memory than the host's

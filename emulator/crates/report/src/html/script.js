@@ -419,12 +419,9 @@ function table(host, columns, rowOf) {
   return { show(list) { rows = list; order(); } };
 }
 
-const short = (column) => ({ dispatch: "disp.", "dispatch-op": "disp. op", software: "softw.", "guest-tip": "guest" })[column.label]
-  || column.label;
-
 function profilerColumns(fields) {
   return primary.map((column) => ({
-    name: short(column), number: true, key: (row) => scale(row) * row[fields.shares][column.at],
+    name: column.short, number: true, key: (row) => scale(row) * row[fields.shares][column.at],
     title: `Share by ${column.label}`,
   }));
 }

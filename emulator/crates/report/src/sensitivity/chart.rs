@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Curve, Profiler, Sensitivity};
 use crate::html::escape;
-use crate::published::Level;
+use profile::Level;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;

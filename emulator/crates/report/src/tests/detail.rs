@@ -3,7 +3,7 @@
 use commit_trace::synthetic;
 
 use super::*;
-use profile::{Component, Evaluator, Region, Sampler, Schedule};
+use profile::{Component, Evaluator, Level, Region, Sampler, Schedule};
 
 /// A synthetic stream, sampled in every cycle.
 fn report() -> Report {

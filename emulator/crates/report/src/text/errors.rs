@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::fit::{count, fit, fixed};
 use crate::model::{Column, Report};
-use crate::published::Level;
 use profile::Filter;
+use profile::Level;
 
 pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
     let process = &report.processes[process];

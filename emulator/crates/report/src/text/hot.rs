@@ -91,17 +91,8 @@ fn functions(
 
 /// Column titles of at most six characters.
 fn title(report: &Report, column: usize) -> &str {
-    match report.columns[column].profiler {
-        Some(Profiler::Tip) => "TIP",
-        Some(Profiler::TipIlp) => "T-ILP",
-        Some(Profiler::Nci) => "NCI",
-        Some(Profiler::NciIlp) => "N+ILP",
-        Some(Profiler::Lci) => "LCI",
-        Some(Profiler::Dispatch) => "Disp",
-        Some(Profiler::DispatchOp) => "DispOp",
-        Some(Profiler::Software) => "SW",
-        None => "guest",
-    }
+    let profiler = report.columns[column].profiler;
+    profiler.map_or("guest", Profiler::heading)
 }
 
 fn instructions(
@@ -110,16 +101,12 @@ fn instructions(
     process: usize,
     limit: usize,
 ) -> std::fmt::Result {
-    // The real-world profilers; the others are in the page and in the JSON.
-    let wanted = [
-        Profiler::Tip,
-        Profiler::Nci,
-        Profiler::Lci,
-        Profiler::Dispatch,
-        Profiler::Software,
-    ];
+    // The others are in the page and in the JSON.
+    let wanted =
+        Profiler::ALL.map(|profiler| profiler.is_in_instruction_table().then_some(profiler));
     let shown: Vec<usize> = wanted
         .iter()
+        .flatten()
         .filter_map(|p| report.columns.iter().position(|c| c.profiler == Some(*p)))
         .collect();
     write!(out, "\n{:<31}{:<26}{:>6}", "Instruction", "", "Oracle")?;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::fit::{fit, fit_end, fixed, percent};
 use crate::model::Report;
-use crate::published::Level;
 use crate::tea::{EventStack, TeaColumn, TeaReport};
+use profile::Level;
 
 /// Signatures of a process.
 const SIGNATURES: usize = 12;

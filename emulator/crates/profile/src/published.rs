@@ -3,8 +3,6 @@
 
 use serde::Serialize;
 
-use profile::Profiler;
-
 /// What a profile is counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -57,28 +55,4 @@ impl std::fmt::Display for Published {
             Self::Below(value) => f.pad(&format!("<{:.1}", value * 100.0)),
         }
     }
-}
-
-/// The published mean error of a profiler, if there is one.
-pub fn published(profiler: Profiler, level: Level) -> Option<Published> {
-    use Level::*;
-    use Profiler::*;
-    use Published::*;
-    Some(match (level, profiler) {
-        (Instruction, Software) => Mean(0.618),
-        (Instruction, Dispatch) => Mean(0.531),
-        (Instruction, Lci) => Mean(0.554),
-        (Instruction, Nci) => Mean(0.093),
-        (Instruction, NciIlp) => Mean(0.193),
-        (Instruction, TipIlp) => Mean(0.072),
-        (Instruction, Tip) => Mean(0.016),
-        (Block, Lci) => Mean(0.119),
-        (Block, Nci) => Mean(0.023),
-        (Block, TipIlp) => Mean(0.012),
-        (Block, Tip) => Mean(0.007),
-        (Function, Software) => Mean(0.091),
-        (Function, Dispatch) => Mean(0.058),
-        (Function, Lci | Nci | TipIlp | Tip) => Below(0.016),
-        _ => return None,
-    })
 }
