@@ -1,11 +1,6 @@
 //! The sampling rules. Each profiler decides which instructions a trigger's sample names; how the
 //! sample weighs, and when triggers fall, is the same for all and not decided here.
 
-pub(crate) mod dispatch;
-pub(crate) mod head;
-pub(crate) mod retired;
-pub(crate) mod software;
-
 use commit_trace::{CommitRecord, Span, State};
 
 use crate::block::Group;
@@ -82,9 +77,6 @@ pub(crate) struct GroupTrigger<'a> {
 
 /// The first of several records.
 #[inline(always)]
-fn oldest(records: &[CommitRecord]) -> &[CommitRecord] {
+pub(crate) fn oldest(records: &[CommitRecord]) -> &[CommitRecord] {
     &records[..records.len().min(1)]
 }
-
-#[cfg(test)]
-mod tests;

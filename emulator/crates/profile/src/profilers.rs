@@ -1,15 +1,21 @@
-//! The profilers, one row each: to add one, write its rule in a file below `policy/` and a row here.
+//! The profilers, one row each: to add one, write its rule in a file below `profilers/` and a row here.
+
+mod dispatch;
+mod head;
+mod retired;
+mod software;
 
 use commit_trace::{CommitRecord, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::policy::dispatch::{Dispatch, DispatchOp};
-use crate::policy::head::{Tip, TipIlp};
-use crate::policy::retired::{Lci, Nci, NciIlp};
-use crate::policy::software::Software;
 use crate::policy::{GroupTrigger, Outcome, RecordPolicy, SpanPolicy, Trigger};
 use crate::published::Level;
 use crate::published::Published::{self, Below, Mean};
+
+use dispatch::{Dispatch, DispatchOp};
+use head::{Tip, TipIlp};
+use retired::{Lci, Nci, NciIlp};
+use software::Software;
 
 /// What reports say of a profiler.
 struct Row {
@@ -261,3 +267,6 @@ impl std::fmt::Display for Profiler {
         f.pad(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use commit_trace::CommitRecord;
 
-use super::{Outcome, RecordPolicy};
+use crate::policy::{Outcome, RecordPolicy};
 
 /// The instruction that a sampling interrupt returns to (`sepc`): the interrupt is taken at decode,
 /// so everything decoded before the trigger commits first, and the first instruction that is decoded

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, CycleClass, MAX_COMMIT_WIDTH, Redirect};
 
-use super::{Outcome, RecordPolicy};
+use crate::policy::{Outcome, RecordPolicy};
 
 /// Cycles between the redirect of a mispredicted branch and the first dispatch from the right path
 /// (BOOM v3: b2 + 6 when the fetch hits). Longer refills only make wrong-path time look shorter.

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use super::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
+use crate::policy::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The Oracle's rule in the trigger's cycle. In Drained the sample waits for the first instruction
 /// to be dispatched, which is the one that the span names.

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use super::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
+use crate::policy::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The oldest instruction that commits in the first committing cycle at or after the trigger.
 pub(crate) struct Nci;
