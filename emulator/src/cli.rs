@@ -92,6 +92,20 @@ pub enum Command {
     /// Core presets.
     #[command(subcommand)]
     Core(CoreCommand),
+    /// Print what completes this command's words in a shell.
+    #[command(after_help = "Example:\n  \
+        tipsim completions bash > ~/.local/share/bash-completion/completions/tipsim")]
+    Completions {
+        /// Shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one per command.
+    #[command(after_help = "Example:\n  \
+        tipsim man ~/.local/share/man/man1; man tipsim-run")]
+    Man {
+        /// Folder; made if missing.
+        folder: PathBuf,
+    },
 }
 
 /// `tipsim run`.

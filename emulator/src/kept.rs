@@ -9,10 +9,10 @@ use std::path::Path;
 
 use profile::Evaluation;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::failure::{bad_input, cannot_write, whole};
 use crate::report_cmd::folder;
+use crate::sha256::sha256;
 
 const NAME: &str = "evaluation.zst";
 const TRACE: &str = "trace.tip";
@@ -37,10 +37,8 @@ impl Stamp {
         trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
         let mut trace_end = Vec::new();
         trace.take(END).read_to_end(&mut trace_end)?;
-        let mut simulator = Sha256::new();
-        std::io::copy(&mut File::open(std::env::current_exe()?)?, &mut simulator)?;
         Ok(Self {
-            simulator: format!("{:x}", simulator.finalize()),
+            simulator: sha256(File::open(std::env::current_exe()?)?)?,
             trace_bytes,
             trace_end,
         })

@@ -22,6 +22,7 @@ mod guest;
 mod host_memory;
 mod kept;
 mod kernel;
+mod manual;
 mod net;
 mod pace;
 mod percent;
@@ -29,6 +30,7 @@ mod report_cmd;
 mod run;
 mod samplers;
 mod semihosting;
+mod sha256;
 mod spec;
 mod stream;
 mod stuck;
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
         Command::Report(args) => report_cmd::report(&args).map(|()| 0),
         Command::Trace(command) => trace_cmd::trace(&command).map(|()| 0),
         Command::Core(command) => core_cmd::core(&command).map(|()| 0),
+        Command::Completions { shell } => manual::completions(shell).map(|()| 0),
+        Command::Man { folder } => manual::pages(&folder).map(|()| 0),
     };
     status
         .unwrap_or_else(|error| failure::report(&error))

@@ -1,17 +1,18 @@
 //! Functional boots are alike: the first saves the machine when the guest mounts the shared folder, where the command waits
 //! for it, and later runs go on from there.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::Plan;
 use super::description::guest;
 use super::progress::Console;
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::{BadInput, bad_input};
+use crate::sha256::sha256;
 use crate::spec::Mode;
 use crate::system::{Engine, System};
 
@@ -84,14 +85,14 @@ fn folder() -> Option<PathBuf> {
 
 /// Everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.
 fn key(plan: &Plan) -> anyhow::Result<String> {
-    let simulator = std::env::current_exe().and_then(std::fs::read)?;
+    let simulator = std::env::current_exe().and_then(File::open)?;
     let drives = plan.spec.guest.drive.iter().map(|drive| {
         let metadata = std::fs::metadata(drive).map_err(|e| bad_input(drive, e))?;
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH)?;
         anyhow::Ok(json!([drive.canonicalize()?, metadata.len(), changed]))
     });
     let described = json!({
-        "simulator": format!("{:x}", Sha256::digest(&simulator)),
+        "simulator": sha256(simulator)?,
         "guest": guest(plan)?,
         "drives": drives.collect::<Result<Vec<_>, _>>()?,
         "bootargs": plan.bootargs,
@@ -102,11 +103,9 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
         "isa": plan.preset.isa,
         "width": plan.preset.decode.width,
     });
-    let digest = Sha256::digest(described.to_string());
-    Ok(digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let mut key = sha256(described.to_string().as_bytes())?;
+    key.truncate(16);
+    Ok(key)
 }
 
 /// Removes the checkpoints that were not used for longest.

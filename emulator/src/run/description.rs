@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use symbols::BuildId;
 
 use super::Plan;
 use crate::failure::{BadInput, bad_input};
+use crate::sha256::sha256;
 use crate::spec::Spec;
 
 /// The trace's metadata: simulator, configuration, core, clock, samplers, and the files that booted.
@@ -68,7 +68,7 @@ pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
         let elf = symbols.unwrap_or(file);
         described.insert(
             role.into(),
-            json!({"bytes": bytes.len(), "sha256": format!("{:x}", Sha256::digest(&bytes)),
+            json!({"bytes": bytes.len(), "sha256": sha256(&bytes[..]).map_err(|e| bad_input(file, e))?,
                 "build_id": BuildId::of(elf).map(|id| id.to_string())}),
         );
     }
