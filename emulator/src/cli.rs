@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
@@ -265,7 +266,7 @@ pub enum Level {
 }
 
 /// Formats of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
     /// A table.
     Text,
@@ -273,18 +274,36 @@ pub enum ReportFormat {
     Json,
     /// One self-contained page.
     Html,
-    /// pprof: a sample type per profiler.
-    Pprof,
-    /// Firefox Profiler: a thread per profiler and process, over time.
-    Firefox,
-    /// Folded stacks for flame graphs, of one profiler.
-    Folded,
-    /// speedscope: a profile per profiler.
-    Speedscope,
-    /// Linux's perf.data: an event per profiler, a record per sample.
-    PerfData,
-    /// Perfetto: the Oracle's cycle stacks over time.
-    Perfetto,
+    /// Another tool's.
+    Tool(export::Format),
+}
+
+const REPORT_FORMATS: [ReportFormat; 3 + export::Format::ALL.len()] = {
+    let mut all = [ReportFormat::Text; 3 + export::Format::ALL.len()];
+    all[1] = ReportFormat::Json;
+    all[2] = ReportFormat::Html;
+    let mut n = 3;
+    while n < all.len() {
+        all[n] = ReportFormat::Tool(export::Format::ALL[n - 3]);
+        n += 1;
+    }
+    all
+};
+
+impl ValueEnum for ReportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &REPORT_FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Text => ("text", "A table"),
+            Self::Json => ("json", "The same as JSON"),
+            Self::Html => ("html", "One self-contained page"),
+            Self::Tool(format) => (format.name(), format.help()),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 /// `tipsim report`.

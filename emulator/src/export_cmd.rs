@@ -5,7 +5,7 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use commit_trace::{ChunkInfo, TraceEnd};
-use export::{Export, Format, Options};
+use export::{Export, Format, Holds, Options};
 use profile::{Evaluator, Sampler, Timeline};
 use serde_json::Value;
 
@@ -47,25 +47,25 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if format.is_timed() {
         evaluator = evaluator.keep_samples();
     }
-    let call_stacks = !args.no_call_stacks && format != Format::Perfetto;
+    let call_stacks = !args.no_call_stacks && format.holds() != Holds::CycleStacks;
     evaluator = match call_stacks {
         true => evaluator.with_call_stacks(),
-        false if format == Format::Perfetto => evaluator,
+        false if format.holds() == Holds::CycleStacks => evaluator,
         false => evaluator.with_threads(),
     };
     let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart();
     let mut chunks = reader.chunks().iter().filter(own);
     let start = chunks.next().map_or(0, |first| first.start_cycle);
     let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
-    let windows = match format {
-        Format::Perfetto => Some(STACK_WINDOWS),
+    let windows = match format.holds() {
+        Holds::CycleStacks => Some(STACK_WINDOWS),
         _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
     };
     let mut timeline = windows.map(|windows| {
         let timeline = Timeline::new(region, cycles / windows);
         match call_stacks {
             true => timeline.with_call_stacks(),
-            false if format == Format::Perfetto => timeline,
+            false if format.holds() == Holds::CycleStacks => timeline,
             false => timeline.with_threads(),
         }
     });
@@ -106,7 +106,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     for warning in export.warnings() {
         eprintln!("tipsim: warning: {warning}");
     }
-    if format == Format::PerfData {
+    if format.names_jit_by_files() {
         let place = folder.as_deref().unwrap_or(Path::new(""));
         for warning in export.write_jit().map_err(|e| bad_input(place, e))? {
             eprintln!("tipsim: warning: {warning}");
@@ -128,7 +128,7 @@ fn jit_folder(output: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
 fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = output else {
         let out = std::io::stdout().lock();
-        if out.is_terminal() && format != Format::Folded {
+        if out.is_terminal() && !format.is_text() {
             return Err(
                 BadInput("this format is not for terminals: expected -o FILE".into()).into(),
             );
@@ -150,8 +150,7 @@ fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Resu
 
 /// The profilers by name. A profiler's own name means its first sampler.
 fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Choice, BadInput> {
-    let holds_all = matches!(format, Format::Pprof | Format::Speedscope);
-    if names.is_empty() && holds_all {
+    if names.is_empty() && format.holds() == Holds::All {
         let first = |at: &usize| {
             let profiler = samplers[*at].profiler;
             samplers[..*at].iter().all(|s| s.profiler != profiler)
@@ -162,18 +161,12 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
             samplers: firsts.map(|at| samplers[at].clone()).collect(),
         });
     }
-    if names.len() > 1 && format == Format::Folded {
-        return Err(BadInput(
-            "--profiler: folded stacks hold one profiler".into(),
-        ));
-    }
-    if format == Format::Perfetto {
-        return match names {
-            [] => Ok(Choice::default()),
-            _ => Err(BadInput(
-                "--profiler: perfetto has the Oracle's cycle stacks only".into(),
-            )),
-        };
+    let refused = |what| Err(BadInput(format!("--profiler: {} {what}", format.name())));
+    match (format.holds(), names) {
+        (Holds::One, [_, _, ..]) => return refused("holds one profiler"),
+        (Holds::CycleStacks, []) => return Ok(Choice::default()),
+        (Holds::CycleStacks, _) => return refused("has the Oracle's cycle stacks only"),
+        _ => {}
     }
     let default = [if samplers.is_empty() { ORACLE } else { "tip" }.to_owned()];
     let names = if names.is_empty() { &default } else { names };

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use export::Format;
 use profile::{Evaluation, Evaluator};
 use report::perf_data::GuestProfile;
 use report::{Comparison, Options, Report, Run, explain};
@@ -184,19 +183,10 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     if let Some(what) = &args.explain {
         return explained(args, what);
     }
-    let for_tool = match args.format {
-        ReportFormat::Text | ReportFormat::Json | ReportFormat::Html => None,
-        ReportFormat::Pprof => Some(Format::Pprof),
-        ReportFormat::Firefox => Some(Format::Firefox),
-        ReportFormat::Folded => Some(Format::Folded),
-        ReportFormat::Speedscope => Some(Format::Speedscope),
-        ReportFormat::PerfData => Some(Format::PerfData),
-        ReportFormat::Perfetto => Some(Format::Perfetto),
-    };
     if args.level.is_some() && !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
         return Err(BadInput("--level: expected --format text or json".into()).into());
     }
-    if let Some(format) = for_tool {
+    if let ReportFormat::Tool(format) = args.format {
         return export(args, format);
     }
     if !args.profiler.is_empty() {

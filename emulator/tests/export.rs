@@ -232,7 +232,7 @@ fn bad_choices_say_what_there_is() {
         "--profiler",
         "lci",
     ]);
-    assert_error(&out, 2, &["folded stacks hold one profiler"]);
+    assert_error(&out, 2, &["folded holds one profiler"]);
     let out = report(&["--format", "perfetto", "--profiler", "tip"]);
     assert_error(&out, 2, &["perfetto", "Oracle's cycle stacks"]);
     let out = report(&["--format", "html", "--level", "function"]);

@@ -35,13 +35,21 @@ const PARTS: [(&str, &[&str]); 7] = [
     ("rename_and_issue", &["timing/src"]),
     (
         EXECUTE,
-        &["machine/src", "isa/src", "cranelift-", "regalloc2-"],
+        &[
+            "machine/src",
+            "devices/src",
+            "isa/src",
+            "cranelift-",
+            "regalloc2-",
+        ],
     ),
     // What the sampled threads do of it while they wait for each other.
     (
         "profilers",
         &[
             "profile/src",
+            "symbols/src",
+            "report/src",
             "commit-trace/src/span",
             "commit-trace/src/trace",
             "emulator/src/run/host.rs",

@@ -41,28 +41,115 @@ pub use model::Export;
 
 use symbols::Module;
 
-/// A file format.
+/// Which profilers a file of a format holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum Holds {
+    /// One.
+    One,
+    /// Any number, by default one.
+    Several,
+    /// Any number, by default the Oracle and one sampler of each profiler.
+    All,
+    /// None: the Oracle's cycle stacks over time.
+    CycleStacks,
+}
+
+/// A row of [`Format`]'s table.
+struct Row {
+    name: &'static str,
+    help: &'static str,
+    holds: Holds,
+    is_timed: bool,
+    is_text: bool,
+    names_jit_by_files: bool,
+    write: fn(&Export<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident { $($field:ident: $value:expr),* $(,)? })*) => {
+        /// A file format.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $($(#[$doc])* $format,)*
+        }
+
+        const ROWS: &[Row] = &[$(Row { $($field: $value),* }),*];
+
+        impl Format {
+            /// All formats.
+            pub const ALL: [Self; ROWS.len()] = [$(Self::$format),*];
+        }
+    };
+}
+
+// To add a format: a file that writes it, its `mod`, and a row.
+formats! {
     /// pprof's protocol buffer, gzipped; a sample type per profiler.
-    Pprof,
+    Pprof {
+        name: "pprof", help: "pprof: a sample type per profiler", holds: Holds::All,
+        is_timed: false, is_text: false, names_jit_by_files: false, write: pprof::write,
+    }
     /// Firefox Profiler's processed profile (JSON); a track per profiler and process, over time.
-    Firefox,
+    Firefox {
+        name: "firefox", help: "Firefox Profiler: a thread per profiler and process, over time", holds: Holds::Several,
+        is_timed: true, is_text: false, names_jit_by_files: false, write: firefox::write,
+    }
     /// Folded stacks of one profiler, as flamegraph.pl reads them.
-    Folded,
+    Folded {
+        name: "folded", help: "Folded stacks for flame graphs, of one profiler", holds: Holds::One,
+        is_timed: false, is_text: true, names_jit_by_files: false, write: folded::write,
+    }
     /// speedscope's JSON; a profile per profiler.
-    Speedscope,
+    Speedscope {
+        name: "speedscope", help: "speedscope: a profile per profiler", holds: Holds::All,
+        is_timed: false, is_text: false, names_jit_by_files: false, write: speedscope::write,
+    }
     /// Linux's perf.data; an event per profiler, a record per sample.
-    PerfData,
+    PerfData {
+        name: "perf-data", help: "Linux's perf.data: an event per profiler, a record per sample", holds: Holds::Several,
+        is_timed: true, is_text: false, names_jit_by_files: true, write: perf_data::write,
+    }
     /// Perfetto's trace; the Oracle's cycle stacks over time, whichever profilers are chosen.
-    Perfetto,
+    Perfetto {
+        name: "perfetto", help: "Perfetto: the Oracle's cycle stacks over time", holds: Holds::CycleStacks,
+        is_timed: true, is_text: false, names_jit_by_files: false, write: perfetto::write,
+    }
 }
 
 impl Format {
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// What it is, in a line.
+    pub const fn help(self) -> &'static str {
+        self.row().help
+    }
+
+    /// Which profilers a file holds.
+    pub const fn holds(self) -> Holds {
+        self.row().holds
+    }
+
     /// True if every single sample is written, with its time: the evaluation must have kept them
     /// ([`profile::Evaluator::keep_samples`]), and the Oracle's come from [`profile::Timeline`].
-    pub fn is_timed(self) -> bool {
-        matches!(self, Self::Firefox | Self::PerfData | Self::Perfetto)
+    pub const fn is_timed(self) -> bool {
+        self.row().is_timed
+    }
+
+    /// True if a person can read it.
+    pub const fn is_text(self) -> bool {
+        self.row().is_text
+    }
+
+    /// True if code that was made at run time has its names in files beside it ([`Export::write_jit`]).
+    pub const fn names_jit_by_files(self) -> bool {
+        self.row().names_jit_by_files
     }
 }
 
@@ -87,14 +174,7 @@ impl Export<'_> {
     /// # Errors
     /// If `out` cannot be written. [`Format::Folded`] holds one profiler only.
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            Format::Pprof => pprof::write(self, out),
-            Format::Firefox => firefox::write(self, out),
-            Format::Folded => folded::write(self, out),
-            Format::Speedscope => speedscope::write(self, out),
-            Format::PerfData => perf_data::write(self, out),
-            Format::Perfetto => perfetto::write(self, out),
-        }
+        (format.row().write)(self, out)
     }
 
     /// Writes the files that [`Format::PerfData`] names code by that was made at run time, if there is any, into

@@ -11,10 +11,8 @@ const TMA: &str = "Yasin, A Top-Down method for performance analysis (ISPASS 201
 const ORACLE: &str = "profile/src/oracle.rs, from every record of the commit stream";
 const TOP_DOWN: &str =
     "profile/src/topdown.rs (its table of rules), from every record of the commit stream";
-const SAMPLERS: &str =
-    "profile/src/evaluate.rs and profile/src/policy/, from the spans in which its clock triggered";
-const EVENTS: &str =
-    "profile/src/events.rs, from the records' nine event bits; profile/src/report/tea.rs";
+const SAMPLERS: &str = "profile/src/evaluate.rs and profile/src/profilers/, from the spans in which its clock triggered";
+const EVENTS: &str = "profile/src/events.rs, from the records' nine event bits; report/src/tea.rs";
 const RUN: &str = "emulator/src/run/outcome.rs (run.json)";
 
 /// A rule's part of an explanation.
@@ -135,7 +133,7 @@ impl<'a> Way<'a> {
             ["modules", _, _] => rule(
                 "Share of all cycles, by the Oracle, at addresses of this file.",
                 "cycles of the instructions in the file / cycles of all instructions",
-                "profile/src/report/build.rs, from the Oracle's profile and the guest's mappings",
+                "report/src/build.rs, from the Oracle's profile and the guest's mappings",
                 TIP,
             ),
             ["top_down", ..] => self.top_down(),
@@ -152,15 +150,14 @@ impl<'a> Way<'a> {
             _ => rule(
                 "A number of a part of the report that has no rule here.",
                 "not known",
-                "profile/src/report/explain/rules.rs would have it",
+                "report/src/explain/rules.rs would have it",
                 "none",
             ),
         }
     }
 
     fn thread(&self, field: &[&str]) -> Rule {
-        let source =
-            "profile/src/report/threads.rs, from the profiled cycles between the guest's switches";
+        let source = "report/src/threads.rs, from the profiled cycles between the guest's switches";
         match field {
             ["process"] => self.index(),
             ["share"] => rule(
@@ -186,7 +183,7 @@ impl<'a> Way<'a> {
     }
 
     fn sensitivity(&self, field: &[&str]) -> Rule {
-        let source = "profile/src/report/sensitivity.rs, from the errors of the samplers of this profiler and period";
+        let source = "report/src/sensitivity.rs, from the errors of the samplers of this profiler and period";
         match field {
             ["period"] => rule(
                 "Cycles between samples.",
@@ -234,7 +231,7 @@ impl<'a> Way<'a> {
         rule(
             "The entry of `processes`, `columns` or `modules` that this belongs to, counted from 0.",
             "an index, not a measurement",
-            "profile/src/report/model.rs",
+            "report/src/model.rs",
             "none",
         )
     }
@@ -361,7 +358,7 @@ impl<'a> Way<'a> {
             "unmatched_cycles" => rule(
                 "Cycles that samples gave to addresses that never executed; they count as wrong.",
                 "sum of the periods of such samples",
-                "profile/src/report/guest.rs, from the guest's perf.data",
+                "report/src/guest.rs, from the guest's perf.data",
                 TIP,
             ),
             "period" | "offset" | "random" => rule(
@@ -373,7 +370,7 @@ impl<'a> Way<'a> {
             _ => rule(
                 "The published mean error of this profiler at this level, or its bound, over 27 SPEC CPU2017 and PARSEC programs at 4 kHz.",
                 "copied from the paper",
-                "profile/src/report/published.rs",
+                "profile/src/profilers.rs",
                 TIP,
             ),
         }
@@ -385,7 +382,7 @@ impl<'a> Way<'a> {
         match self.keys[2..] {
             ["pid"] => rule("The guest kernel's process id.", "from the driver's side-band records", "profile/src/guest_context.rs", "none"),
             ["cycles"] => rule("Cycles of the process by the Oracle: each cycle is charged once, to what the commit stage does or waits for.", "sum over its instructions of units / 840 (840 units are a cycle, so that n instructions that commit together share it evenly)", ORACLE, TIP),
-            ["share"] => rule("Share of all processes' profiled cycles.", "cycles / processes.all.cycles", "profile/src/report/build.rs", TIP)
+            ["share"] => rule("Share of all processes' profiled cycles.", "cycles / processes.all.cycles", "report/src/build.rs", TIP)
                 .from(format!("{name}.cycles"), cycles)
                 .from("processes.all.cycles", self.at(&["processes", "0", "cycles"]))
                 .check(cycles.zip(self.at(&["processes", "0", "cycles"])).map(|(part, whole)| part / whole)),
@@ -424,7 +421,7 @@ impl<'a> Way<'a> {
             return rule(
                 format!("Error by {level} that as many random samples of the Oracle's own distribution would leave on average: what is beyond it is the profiler's own fault."),
                 "sum over symbols of E|k/n - p| / 2, k binomial (n samples, p the symbol's share by the Oracle)",
-                "profile/src/report/error.rs",
+                "report/src/error.rs",
                 "de Moivre's formula for the mean deviation",
             )
             .from(format!("{name}.samples.{column} (n)"), samples);
@@ -444,7 +441,7 @@ impl<'a> Way<'a> {
         let mut rule = rule(
             format!("Profile error by {level}: the share of {which} that {column} gives to the wrong {level}."),
             "e = (C_total - C_correct) / C_total, C_correct = sum over symbols of min(profiler's share, Oracle's share) × C_total",
-            "profile/src/report/error.rs, from the Oracle's and the sampler's weights of every instruction of the process",
+            "report/src/error.rs, from the Oracle's and the sampler's weights of every instruction of the process",
             "TIP (MICRO 2021), section 4",
         )
         .from(format!("{name}.cycles (C_total)"), cycles)

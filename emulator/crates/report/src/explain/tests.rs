@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use commit_trace::synthetic;
 
 use super::*;
@@ -40,6 +42,7 @@ fn every_number_has_a_rule_and_a_path_that_leads_to_it() {
     for found in all.iter().step_by(7) {
         let explanation = rules::explained(&report, found);
         assert!(!explanation.meaning.contains("no rule"), "{}", found.path());
+        assert_names_files(explanation.source);
         if let Some(check) = explanation.check {
             let near = (check - found.value).abs() <= 1e-9 * found.value.abs().max(1.0);
             assert!(near, "{}: {} but {check}", found.path(), found.value);
@@ -47,6 +50,16 @@ fn every_number_has_a_rule_and_a_path_that_leads_to_it() {
         let keys: Vec<&str> = found.steps.iter().map(|step| &*step.key).collect();
         let (_, value) = resolve(&report, &keys.join(".")).unwrap();
         assert_eq!(value.as_f64(), Some(found.value), "{}", keys.join("."));
+    }
+}
+
+/// Every file or folder that a source names below the crates is there.
+fn assert_names_files(source: &str) {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    for word in source.split([' ', ',', ';', ':', '(', ')']) {
+        if word.contains("/src/") {
+            assert!(crates.join(word).exists(), "{source}");
+        }
     }
 }
 
