@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use devices::{Exit, Htif, Output, RAM_BASE, Ram, signature};
 use machine::{Elf, ElfSymbols, Image, Limit, ResetState, RunExit, nearest_symbol};
-
 use timing::Preset;
 
 use crate::cli::ExecArgs;

@@ -35,7 +35,6 @@ use crate::samplers::samplers;
 use crate::spec::{self, Mode, Net, Spec};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
-
 use boot::Boot;
 use description::metadata;
 pub use host::Helper;

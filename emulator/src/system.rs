@@ -1,6 +1,5 @@
 //! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
-use isa::{Extensions, Privilege};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use commit_trace::{Event, RecordError, Recorder};
 use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Input, Output};
+use isa::{Extensions, Privilege};
 use machine::{
     Board, Boot, BootImages, DeviceNode, Hart, Image, Isa, Limit, MmuType, ResetState, RunExit,
     TakenException, run_together,

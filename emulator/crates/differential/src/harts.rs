@@ -6,11 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 use devices::{Bus, Clock, RAM_BASE};
-use fastrand::Rng;
 use machine::{Elf, Hart, Image, Limit, RunExit, Translate, run_timed_together, run_together};
 use timing::{Core, Preset, SharedMemory};
 
 use crate::machines::Nowhere;
+use fastrand::Rng;
 
 const MEMORY: u64 = 1 << 20;
 /// Where the functions are: three pages.

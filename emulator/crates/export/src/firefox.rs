@@ -10,13 +10,13 @@ mod tables;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use profile::ProcessId;
 use serde::Serialize;
 use serde_json::{Value, json};
+use symbols::BuildId;
 
 use super::Export;
 use super::model::{Series, Weighted};
-use profile::ProcessId;
-use symbols::BuildId;
 use tables::{Builder, Tables};
 
 /// Of the format, not of this program.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Export;
 use profile::Mapping;
-use symbols::place;
-use symbols::{BuildId, ModuleId, code_segments};
+use symbols::{BuildId, ModuleId, code_segments, place};
+
+use super::Export;
 
 /// A part of a file in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use object::elf;
 use object::write::elf::{FileHeader, SectionHeader, Sym, Writer};
+use symbols::{FunctionId, ModuleId, is_jit_file};
 
 use super::Export;
-use symbols::{FunctionId, ModuleId, is_jit_file};
 
 /// Longest function that is written whole; of others, from the first of its instructions that were executed to the last.
 const MAX_FUNCTION: u64 = 16 << 20;

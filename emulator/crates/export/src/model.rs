@@ -3,15 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use commit_trace::{InstFacts, InstId};
-
-use super::Options;
-use profile::process_names;
 use profile::{
     Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread,
-    ThreadId, Window,
+    ThreadId, Window, process_names,
 };
-use symbols::place;
-use symbols::{Location, Module, Source, Symbolizer, Symbols};
+use symbols::{Location, Module, Source, Symbolizer, Symbols, place};
+
+use super::Options;
 
 /// Calls with less than one part in so many of the time, all that they call included, are left out of stacks. Most
 /// contexts are such: none is a pixel of a flame graph, and together they would make files of gigabytes.

@@ -12,14 +12,14 @@ mod present;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use bytes::Bytes;
-use header::{Event, Header};
+use profile::{Process, Thread};
 
 use super::Export;
 use super::images::Image;
 use super::jit::JitFunctions;
 use super::model::{Series, Weighted};
-use profile::{Process, Thread};
+use bytes::Bytes;
+use header::{Event, Header};
 
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;

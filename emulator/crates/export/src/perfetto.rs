@@ -8,11 +8,10 @@ pub(super) mod proto;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use profile::{CATEGORIES, ProcessId, Window};
 use prost::Message;
 
 use super::Export;
-use profile::CATEGORIES;
-use profile::{ProcessId, Window};
 use proto::{Counter, Packet, Track, TrackEvent};
 
 /// Every packet belongs to a sequence of packets; here there is one.

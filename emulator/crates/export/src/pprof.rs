@@ -11,11 +11,11 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
+use symbols::BuildId;
 
 use super::images::Image;
 use super::{Export, model::Frame};
 use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
-use symbols::BuildId;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut builder = Builder {

@@ -1,10 +1,10 @@
-use serde_json::Value;
-
-use super::*;
 use profile::synthetic::evaluation;
 use profile::{Context, ContextId, Contexts, Evaluation, Sample, UNITS_PER_CYCLE, Window};
+use serde_json::Value;
 use symbols::synthetic::guest_root;
 use symbols::{SymbolFiles, Symbolizer};
+
+use super::*;
 
 mod binary;
 mod text;

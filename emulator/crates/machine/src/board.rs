@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use crate::{DeviceNode, DeviceTree, Isa, Property};
 use devices::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
-use devices::{Bus, Clock, Device, Input, Output, Overlap};
-use devices::{RTC_SIZE, RamError, Rtc, SYSCON_SIZE, Syscon, UART_SIZE, Uart};
+use devices::{
+    Bus, Clock, Device, Input, Output, Overlap, RTC_SIZE, RamError, Rtc, SYSCON_SIZE, Syscon,
+    UART_SIZE, Uart,
+};
+
+use crate::{DeviceNode, DeviceTree, Isa, Property};
 
 const SYSCON_BASE: u64 = 0x10_0000;
 const RTC_BASE: u64 = 0x10_1000;

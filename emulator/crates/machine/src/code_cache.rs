@@ -5,10 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use devices::{Event, RAM_BASE, Ram};
 use isa::{DecodedInst, Op, Reg, StaticId, Step};
-
-use devices::RAM_BASE;
-use devices::{Event, Ram};
 
 /// Slots of a page: one per halfword.
 pub(crate) const SLOTS: usize = 2048;

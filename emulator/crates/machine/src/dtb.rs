@@ -12,8 +12,10 @@ use vm_fdt::FdtWriter;
 use crate::csr::envcfg;
 
 use devices::virtio::SplitMix64;
-use devices::{CLINT_BASE, CLINT_SIZE, Clock, PLIC_BASE, PLIC_SIZE, PLIC_SOURCES, RAM_BASE};
-use devices::{SYSCON_POWER_OFF, SYSCON_RESET};
+use devices::{
+    CLINT_BASE, CLINT_SIZE, Clock, PLIC_BASE, PLIC_SIZE, PLIC_SOURCES, RAM_BASE, SYSCON_POWER_OFF,
+    SYSCON_RESET,
+};
 
 /// The device tree could not be written, for example because a string holds a NUL.
 #[derive(Debug, thiserror::Error)]

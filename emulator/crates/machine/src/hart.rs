@@ -16,9 +16,9 @@ mod untimed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use snapshot::{Archive, Snapshot};
-
+use devices::{Bus, RAM_BASE};
 use isa::{Executed, Extension, Extensions, MemAccess, Operand, Privilege, Reg, StaticId};
+use snapshot::{Archive, Snapshot};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
@@ -26,7 +26,6 @@ use crate::csr::{Csrs, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
 use crate::translate::{Frame, Translator};
-use devices::{Bus, RAM_BASE};
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;

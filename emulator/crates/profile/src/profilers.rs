@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{GroupTrigger, Outcome, RecordPolicy, SpanPolicy, Trigger};
 use crate::published::Level;
 use crate::published::Published::{self, Below, Mean};
-
 use dispatch::{Dispatch, DispatchOp};
 use head::{Tip, TipIlp};
 use retired::{Lci, Nci, NciIlp};

@@ -1,6 +1,8 @@
 //! From an evaluation to a report.
 
+use profile::{Evaluation, Filter, Level, Profiler, process_names};
 use serde_json::Value;
+use symbols::{Symbolizer, Symbols};
 
 use super::error::{Sums, Truth, Whole};
 use super::gather::{Gathered, Rows, Summary};
@@ -13,10 +15,6 @@ use super::tea::{self, TeaReport};
 use super::threads;
 use super::words::{self, Disagreement};
 use crate::perf_data::GuestProfile;
-use profile::Level;
-use profile::process_names;
-use profile::{Evaluation, Filter, Profiler};
-use symbols::{Symbolizer, Symbols};
 
 /// A process that has at least this share counts when it is asked whether the guest's profile covers
 /// the whole machine.

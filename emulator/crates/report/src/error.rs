@@ -1,8 +1,9 @@
 //! The profile error and what sampling alone leaves of it, as [`profile::profile_error`] and
 //! [`profile::sampling_error`] define them, over symbols that are already summed.
 
-use super::model::LevelError;
 use profile::mean_deviation;
+
+use super::model::LevelError;
 
 /// What is compared, in all: of one process, or of many.
 #[derive(Clone, Copy)]

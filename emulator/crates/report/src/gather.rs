@@ -1,13 +1,11 @@
 //! One process's weights, instruction by instruction, of the Oracle and of every column.
 
 use commit_trace::InstId;
+use profile::{Evaluation, Filter, Level, ProcessId, SamplerResult};
 use rustc_hash::FxHashMap;
+use symbols::{Place, Symbolizer, Symbols, place};
 
 use super::guest::Matched;
-use profile::Level;
-use profile::{Evaluation, Filter, ProcessId, SamplerResult};
-use symbols::place;
-use symbols::{Place, Symbolizer, Symbols};
 
 /// Every process that has any weight. Their rows together take much memory: they are made when they are asked for, one
 /// process at a time.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use commit_trace::InstId;
-
-use crate::perf_data::{GuestProfile, GuestSample};
 use profile::{Evaluation, ProcessId};
 use symbols::place::{BARE, KERNEL};
+
+use crate::perf_data::{GuestProfile, GuestSample};
 
 /// Weights of the guest's samples, in units as the Oracle's.
 #[derive(Default)]

@@ -1,13 +1,12 @@
 //! The report as one page that needs nothing else: no network, no fonts, no other files.
 
+use profile::{CATEGORIES, Level, Profiler};
 use serde_json::{Value, json};
 
 use super::model::{FunctionRow, InstructionRow, Report};
 use super::sensitivity;
 use super::text::Options;
 use super::words::Named;
-use profile::CATEGORIES;
-use profile::{Level, Profiler};
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");

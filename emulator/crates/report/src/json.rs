@@ -1,9 +1,9 @@
 //! The machine-readable forms.
 
+use profile::{Level, Profiler};
 use serde_json::{Map, Value, json};
 
 use super::model::Report;
-use profile::{Level, Profiler};
 
 impl Report {
     /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that

@@ -1,9 +1,10 @@
 //! Every executed instruction of the hottest functions, in order of address.
 
+use symbols::Sources;
+
 use super::gather::{Gathered, Rows};
 use super::model::{InstructionRow, Listing, ListingRow};
 use super::rows::{Function, Maker, Selection};
-use symbols::Sources;
 
 /// Functions with a listing.
 const MAX_LISTINGS: usize = 40;

@@ -1,13 +1,12 @@
 //! What a report holds. All shares are fractions of the process's own total.
 
+use profile::{Filter, Level, Profiler, Published, Schedule};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::words::Disagreement;
-use profile::{Filter, Profiler, Schedule};
-use profile::{Level, Published};
 
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use commit_trace::InstFacts;
-
-use super::gather::{Gathered, Rows};
-use super::model::{FunctionRow, InstructionRow};
 use profile::Evaluation;
 use profile::topdown::Slots;
 use symbols::{FunctionId, Location, Symbols};
+
+use super::gather::{Gathered, Rows};
+use super::model::{FunctionRow, InstructionRow};
 
 /// Rows that a report keeps: more than anybody reads, few enough for a page.
 const MAX_INSTRUCTIONS: usize = 10_000;

@@ -4,11 +4,10 @@
 mod chart;
 mod text;
 
+use profile::{Filter, Level, Profiler, Schedule};
 use serde::Serialize;
 
 use super::model::{Column, Levels, ProcessReport, Report};
-use profile::Level;
-use profile::{Filter, Profiler, Schedule};
 
 pub(super) use chart::charts;
 pub(super) use text::{write, write_split};

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use commit_trace::TeaEvents;
+use profile::{Evaluation, Level, Profile, Profiler, Signatures};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::gather::Rows;
 use super::model::{Column, Levels};
 use super::rows;
-use profile::Level;
-use profile::{Evaluation, Profile, Profiler, Signatures};
 
 /// Instructions per process with a stack, the most expensive first.
 const MAX_INSTRUCTIONS: usize = 100;

@@ -8,10 +8,11 @@ mod topdown;
 
 use std::fmt::Write;
 
+use profile::CATEGORIES;
+
 use super::model::Report;
 use super::sensitivity;
 use fit::{count, fit, percent};
-use profile::CATEGORIES;
 
 /// How much of a report the text shows.
 #[derive(Clone, Debug)]

@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use profile::Evaluation;
+
 use super::gather::Gathered;
 use super::html::escape;
 use super::model::{Report, ThreadRow};
 use super::text::Options;
 use super::text::fit::{count, fit, percent};
-use profile::Evaluation;
 
 /// Numbers of threads that a row has.
 const TIDS: usize = 10;

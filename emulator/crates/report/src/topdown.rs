@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use profile::topdown::{NODES, Node, Slots, Spent};
+use profile::{Evaluation, ProcessId};
 use serde::Serialize;
 
 use super::gather::{Gathered, Summary};
 use super::rows::Function;
-use profile::topdown::{NODES, Node, Slots, Spent};
-use profile::{Evaluation, ProcessId};
 
 /// Functions with a row, the most slots first.
 const MAX_FUNCTIONS: usize = 200;

@@ -1,12 +1,12 @@
 //! The largest disagreements, in words: what a profiler charges to one instruction although, in the cycles that
 //! were sampled, the Oracle charged another ([`profile::Misplaced`]).
 
+use profile::{Component, Evaluation, Misplaced, Profiler};
 use serde::Serialize;
 
 use super::gather::Rows;
 use super::model::Column;
 use super::rows::Maker;
-use profile::{Component, Evaluation, Misplaced, Profiler};
 
 /// Disagreements per process and profiler.
 const MAX: usize = 12;

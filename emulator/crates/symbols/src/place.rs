@@ -1,9 +1,9 @@
 //! What backs an instruction's address: from the guest's mappings to a place that can be named.
 
 use commit_trace::InstFacts;
+use profile::{Evaluation, Mapping, Process, ProcessId};
 
 use crate::{BuildId, Code, Place, is_jit_file};
-use profile::{Evaluation, Mapping, Process, ProcessId};
 
 /// `InstFacts::space` of untranslated addresses.
 pub const BARE: u32 = 0;

@@ -1,8 +1,7 @@
 //! Console device (virtio 1.2, section 5.3) with one port.
 
-use crate::{Input, Output};
-
 use super::{Backend, Request};
+use crate::{Input, Output};
 
 const RECEIVE: usize = 0;
 const FEATURE_SIZE: u64 = 1;

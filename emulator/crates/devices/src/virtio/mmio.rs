@@ -9,10 +9,9 @@ use std::collections::VecDeque;
 
 use snapshot::{Archive, Snapshot};
 
-use crate::{AccessFault, Cx, Device};
-
 use super::backend::{Backend, Latency, Request};
 use super::queue::{Broken, Chain, QUEUE_MAX, Queue};
+use crate::{AccessFault, Cx, Device};
 use register::Register;
 
 /// Size of the register window in bytes.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use symbols::ModuleId;
 
 use crate::Export;
 use crate::model::Frame;
-use symbols::ModuleId;
 
 /// Names and colours, in order of number.
 pub(super) const CATEGORIES: [(&str, &str); 3] =

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use symbols::FunctionId;
+
 use super::{Concerns, Record, mmap};
 use crate::Export;
 use crate::images::Image;
 use crate::jit::{JitFunctions, file_name};
-use symbols::FunctionId;
 
 /// Functions by their first addresses: the address after them, and which they are.
 type FunctionRanges = BTreeMap<u64, (u64, FunctionId)>;

@@ -4,10 +4,10 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use prost::Message;
+use report::perf_data::GuestProfile;
 
 use super::*;
 use crate::{perfetto, pprof};
-use report::perf_data::GuestProfile;
 
 #[test]
 fn pprof_is_consistent() {

@@ -1,10 +1,11 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::*;
-use crate::Board;
 use devices::virtio::{Latency, Rng};
 use devices::{Capture, Input, Output};
+
+use super::*;
+use crate::Board;
 
 fn board() -> Board {
     let mut board = Board::new(16 << 20, 2, Clock::default(), 0).unwrap();

@@ -1,11 +1,11 @@
 //! Atomic accesses. All of them need RAM and natural alignment.
 
+use devices::Ram;
 use isa::{Exception, MemAccess, MemKind, TimingModel, Trap};
 
 use super::memory::Value;
 use super::{Env, Hart};
 use crate::mmu::Access;
-use devices::Ram;
 
 /// Instructions that a reservation lasts from the end of the turn in which it was made. A constrained sequence has at most
 /// 16 (unprivileged specification, "Eventual Success of Store-Conditional Instructions"); one that is never used would

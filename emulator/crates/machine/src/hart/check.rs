@@ -1,12 +1,11 @@
 //! What the loops do now and then: device events, interrupts, counters, sleep.
 
+use devices::{Bus, Event, Ram};
 use isa::{Interrupt, PerfEvent, TimingModel};
 
 use super::{Env, Hart, Mark, RunExit, after};
 use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
-use devices::Bus;
-use devices::{Event, Ram};
 
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::At`].

@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
+use devices::Bus;
 use isa::{Exception, Privilege, Trap, Untimed};
 
 use super::{Env, Hart, after};
 use crate::RunExit;
 use crate::csr::number;
 use crate::mmu::{self, Access};
-use devices::Bus;
 
 /// Why a run ended for the debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
 
+use devices::{Bus, RAM_BASE, Ram};
 use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingModel, Trap};
 
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
 use crate::mmu::{self, Access, Leaf, PageFeatures, Rights, WalkFault};
-use devices::{Bus, RAM_BASE, Ram};
 
 /// A value that memory holds, little-endian.
 pub(crate) trait Value: Copy {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
+use devices::{Bus, Exit, RAM_BASE};
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
 use super::{DebugStop, Env, Hart, Stuck, after};
 use crate::code_cache::CodePage;
 use crate::mmu_tlb::FetchPage;
-use devices::{Bus, Exit, RAM_BASE};
 
 /// How far to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Exceptions that lead nowhere: a handler that cannot be executed raises the next exception, and so for ever.
 
+use devices::Bus;
 use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
 use crate::mmu::{self, Access, Rights, pte};
-use devices::Bus;
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

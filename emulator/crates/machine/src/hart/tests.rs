@@ -11,11 +11,11 @@ mod timed;
 mod together;
 mod translated;
 
+use devices::{Bus, Clock, RAM_BASE};
 use isa::Untimed;
 
 use crate::{Hart, Limit, RunExit};
 use asm::*;
-use devices::{Bus, Clock, RAM_BASE};
 
 /// A machine with 1 MiB and a program at the start of RAM.
 struct Machine {

@@ -1,9 +1,9 @@
 //! Several harts in one simulated time: each in turn executes a slice, so that a run is the same every time.
 
+use devices::Bus;
 use isa::{TimingModel, Untimed};
 
 use super::{Env, Hart, Limit, RunExit};
-use devices::Bus;
 
 /// Cycles of a slice. Harts are at most that far apart, and hear of each other's interrupts and changes to code so late;
 /// `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.

@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use crate::DeviceTreeError;
 use devices::{RAM_BASE, Ram};
 
 use super::elf::FIRMWARE_BASE;
 use super::{Elf, Image, LoadError, load_raw, overlap};
+use crate::DeviceTreeError;
 
 /// Where a kernel `Image` is loaded.
 pub const KERNEL_BASE: u64 = RAM_BASE + (2 << 20);

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
+use devices::{RAM_BASE, Ram};
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::header::{self, Header};
 use goblin::elf::program_header::{PF_X, PT_LOAD, ProgramHeader};
 use goblin::elf::section_header::{SHT_SYMTAB, SectionHeader};
 use goblin::elf::sym::{STT_FUNC, STT_NOTYPE, Sym, Symtab};
-
-use devices::{RAM_BASE, Ram};
 
 use super::{Image, LoadError, overlap, write};
 

@@ -1,5 +1,6 @@
-use super::*;
 use devices::{RAM_BASE, Ram};
+
+use super::*;
 
 const ENTRY: u64 = RAM_BASE + 0x1000;
 

@@ -29,13 +29,12 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
+use devices::RAM_BASE;
 use isa::TimingModel;
 
 use crate::code_cache::{CodePage, IdPage, NEVER};
 use crate::hart::{Env, Hart, RunBuffer, RunLength};
 use crate::mmu_tlb::FetchPage;
-use devices::RAM_BASE;
-
 use runtime::Asked;
 
 pub(crate) use runtime::Frame;

@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use commit_trace::synthetic;
+use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
 
 use super::*;
 use crate::tests::report_of;
-use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
 
 /// A report with every part, of a synthetic stream.
 fn report() -> Value {

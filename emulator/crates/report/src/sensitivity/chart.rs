@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use profile::Level;
+
 use super::{Curve, Profiler, Sensitivity};
 use crate::html::escape;
-use profile::Level;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;

@@ -1,8 +1,9 @@
+use profile::synthetic::evaluation;
+use profile::{Evaluation, Sampler};
+
 use super::*;
 use crate::Report;
 use crate::tests::report_of;
-use profile::synthetic::evaluation;
-use profile::{Evaluation, Sampler};
 
 /// The samplers of the report's tests at several periods: exact ones, and ones that are half a sample off.
 fn swept() -> Evaluation {

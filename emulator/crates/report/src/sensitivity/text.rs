@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use profile::Level;
+
 use super::{Curve, Profiler, SPLITS, Sensitivity, split};
 use crate::model::Report;
 use crate::text::fit::{count, fit, fixed};
-use profile::Level;
 
 /// The first process's tables, by instruction and by function; report.json has the others and blocks, too.
 pub(crate) fn write(out: &mut String, report: &Report) -> std::fmt::Result {

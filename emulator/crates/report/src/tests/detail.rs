@@ -1,9 +1,9 @@
 //! The parts that only an evaluation in detail has: slots, events, disagreements in words.
 
 use commit_trace::synthetic;
+use profile::{Component, Evaluator, Level, Region, Sampler, Schedule};
 
 use super::*;
-use profile::{Component, Evaluator, Level, Region, Sampler, Schedule};
 
 /// A synthetic stream, sampled in every cycle.
 fn report() -> Report {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use profile::{Filter, Level};
+
 use super::fit::{count, fit, fixed};
 use crate::model::{Column, Report};
-use profile::Filter;
-use profile::Level;
 
 pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
     let process = &report.processes[process];

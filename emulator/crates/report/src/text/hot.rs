@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use profile::{CATEGORIES, Profiler};
+
 use super::fit::{fit, fit_end, percent, wrap};
 use super::{Options, short};
 use crate::model::{InstructionRow, Report};
 use crate::words::Disagreement;
-use profile::CATEGORIES;
-use profile::Profiler;
 
 /// Profilers that fit beside the Oracle.
 const SHOWN: usize = 9;

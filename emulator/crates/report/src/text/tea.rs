@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use profile::Level;
+
 use super::fit::{fit, fit_end, fixed, percent};
 use crate::model::Report;
 use crate::tea::{EventStack, TeaColumn, TeaReport};
-use profile::Level;
 
 /// Signatures of a process.
 const SIGNATURES: usize = 12;

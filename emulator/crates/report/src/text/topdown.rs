@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use profile::CATEGORIES;
+
 use super::fit::{fit, percent};
 use crate::topdown::{TopDownReport, TopDownRow, TopDownWindow};
-use profile::CATEGORIES;
 
 /// Columns of processes, and their width.
 const SHOWN: usize = 6;

@@ -1,5 +1,6 @@
 //! Counter CSRs and overflow interrupts.
 
+use devices::RAM_BASE;
 use isa::{Interrupt, Untimed};
 
 use super::Machine;
@@ -7,7 +8,6 @@ use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
 use crate::{Limit, Translate};
-use devices::RAM_BASE;
 
 const MHPMEVENT3: u16 = number::MHPMEVENT3;
 const MHPMCOUNTER3: u16 = number::MHPMCOUNTER3;

@@ -1,12 +1,12 @@
 //! Breakpoints and watchpoints.
 
+use devices::RAM_BASE;
 use isa::Untimed;
 
 use super::Machine;
 use super::asm::*;
 use super::model::InRuns;
 use crate::{DebugStop, Limit, RunExit, Watchpoint};
-use devices::RAM_BASE;
 
 /// Counts `x1` up and stores it, for ever.
 fn counting() -> Machine {

@@ -1,12 +1,12 @@
 //! Data accesses, atomics and address translation.
 
+use devices::RAM_BASE;
 use isa::{Exception, Privilege};
 
 use super::Machine;
 use super::asm::*;
 use crate::csr::status;
 use crate::mmu::{Satp, pte};
-use devices::RAM_BASE;
 
 const DATA: u64 = RAM_BASE + 0x8000;
 const HANDLER: u64 = RAM_BASE + 0x4000;

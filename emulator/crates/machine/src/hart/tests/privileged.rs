@@ -1,12 +1,12 @@
 //! Traps, returns, interrupts and sleep.
 
+use devices::{CLINT_BASE, RAM_BASE};
 use isa::{Exception, Interrupt, Privilege};
 
 use super::Machine;
 use super::asm::*;
 use crate::RunExit;
 use crate::csr::{bit, envcfg, number, status};
-use devices::{CLINT_BASE, RAM_BASE};
 
 const HANDLER: u64 = RAM_BASE + 0x1000;
 

@@ -1,12 +1,12 @@
 //! What harts, devices and debuggers write reaches every hart: its code, and its reservation.
 
+use devices::{AccessFault, Cx, Device, RAM_BASE};
 use snapshot::{Archive, Snapshot};
 
 use super::asm::*;
 use super::model::{InRuns, Model};
 use super::together::Machine;
 use crate::{Hart, Limit, RunExit, Translate, run_timed_together};
-use devices::{AccessFault, Cx, Device, RAM_BASE};
 
 const MODES: [Translate; 3] = [Translate::Nothing, Translate::Hot, Translate::Everything];
 const DATA: u64 = RAM_BASE + 0x1_0000;

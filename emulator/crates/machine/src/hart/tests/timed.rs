@@ -1,5 +1,6 @@
 //! The timed loop against a model that checks the contract.
 
+use devices::{CLINT_BASE, RAM_BASE};
 use isa::{Exception, Executed, Interrupt, MemKind, Privilege, Untimed};
 
 use super::Machine;
@@ -7,7 +8,6 @@ use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::csr::{bit, number, status};
 use crate::{Limit, Mark, RunExit};
-use devices::{CLINT_BASE, RAM_BASE};
 
 impl Machine {
     fn timed(&mut self, model: &mut Model, instructions: u64) -> RunExit {

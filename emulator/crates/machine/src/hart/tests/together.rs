@@ -1,11 +1,11 @@
 //! Several harts.
 
+use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 use isa::Interrupt;
 
 use super::asm::*;
 use super::model::{InRuns, Model};
 use crate::{Hart, Limit, RunExit, Translate, run_timed_together, run_together};
-use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 
 const DATA: u64 = RAM_BASE + 0x4000;
 

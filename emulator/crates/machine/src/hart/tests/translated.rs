@@ -1,5 +1,6 @@
 //! Translated code does what the interpreter does, instruction for instruction.
 
+use devices::{CLINT_BASE, RAM_BASE};
 use isa::{Interrupt, Untimed};
 
 use super::Machine;
@@ -7,7 +8,6 @@ use super::asm::*;
 use super::model::InRuns;
 use crate::csr::status;
 use crate::{Limit, Translate};
-use devices::{CLINT_BASE, RAM_BASE};
 
 const DATA: i32 = 0x4000;
 

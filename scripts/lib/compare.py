@@ -1,0 +1,31 @@
+"""Runs one command with two simulators in turn, and prints the ratio of their times on the processor."""
+
+import os
+import statistics
+import subprocess
+import sys
+
+ROUNDS = 5
+
+
+def busy(command):
+    """Seconds on the processor, of all threads."""
+    before = os.times()
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    after = os.times()
+    if done.returncode != 0:
+        sys.exit(f"compare: {' '.join(command)}: status {done.returncode}\n{done.stderr[-2000:]}")
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main():
+    base, this, *arguments = sys.argv[1:]
+    ratios = []
+    for round_number in range(ROUNDS):
+        first, second = busy([base, *arguments]), busy([this, *arguments])
+        ratios.append(first / second)
+        print(f"{round_number + 1}: base {first:.2f} s, this {second:.2f} s, ratio {ratios[-1]:.3f}", flush=True)
+    print(f"median ratio {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+
+
+main()
