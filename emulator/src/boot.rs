@@ -23,7 +23,7 @@ use crate::terminal::Terminal;
 /// Instructions between two looks at the terminal.
 const SLICE: u64 = 1_000_000;
 /// Only the host can wake the guest: it looks this often.
-const NAP: Duration = Duration::from_millis(2);
+const IDLE_SLEEP: Duration = Duration::from_millis(2);
 
 /// Guest directory, firmware and kernel.
 type Parts<'a> = [Option<&'a Path>; 3];
@@ -121,8 +121,8 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         match system.run(&mut engine, Limit::instructions(slice)) {
             RunExit::Exit(exit) => break Some(exit),
             RunExit::Idle => {
-                std::thread::sleep(NAP);
-                asleep += NAP;
+                std::thread::sleep(IDLE_SLEEP);
+                asleep += IDLE_SLEEP;
             }
             RunExit::Stuck(stuck) => {
                 // A terminal in raw mode needs the carriage return.

@@ -23,7 +23,7 @@ use crate::guest::GuestFiles;
 use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
-use crate::run::Helper;
+use crate::run::SpareWorker;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::SharedTip;
 use crate::timed::{Timed, timed};
@@ -306,7 +306,7 @@ impl System {
         preset: &Preset,
         recorders: Vec<Recorder>,
         stages: bool,
-        helper: Option<Helper>,
+        helper: Option<SpareWorker>,
     ) -> Engine {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let starts: Vec<u64> = harts.map(Hart::cycle).collect();

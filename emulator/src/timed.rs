@@ -7,7 +7,7 @@ use machine::{Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 
-use crate::run::{Helper, sample_this_thread};
+use crate::run::{SpareWorker, sample_this_thread};
 use crate::spec::Threads;
 use crate::stream::{SharedTip, Stream};
 
@@ -32,7 +32,7 @@ struct Timing<const STAGES: bool> {
     core: Core<Stream<STAGES>>,
     rested: u64,
     /// Reads what is recorded.
-    helper: Option<Helper>,
+    helper: Option<SpareWorker>,
     /// The hart waited for it rarely the last time.
     apart: bool,
 }
@@ -43,7 +43,7 @@ pub fn timed<const STAGES: bool>(
     preset: &Preset,
     recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
     irq_at: &SharedCycle,
-    helper: Option<Helper>,
+    helper: Option<SpareWorker>,
     threads: Threads,
 ) -> Box<dyn Timed> {
     let memory = SharedMemory::new(preset, recorded.len());

@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use commit_trace::{
-    Backlog, Batch, BatchStream, Compression, Fed, Over, StreamError, TraceError, TraceSummary,
-    TraceWriter, Written,
+    Backlog, Batch, BatchProgress, BatchStream, Compression, StreamEnded, StreamError, TraceError,
+    TraceSummary, TraceWriter, Written,
 };
 use profile::{Evaluation, Evaluator, Region};
 use timing::Spare;
@@ -35,7 +35,7 @@ const PART: usize = 1024;
 /// The thread and its state.
 pub struct Host {
     thread: JoinHandle<()>,
-    helper: Helper,
+    helper: SpareWorker,
 }
 
 /// What came of it.
@@ -51,7 +51,7 @@ pub struct HostOutcome {
 /// Takes batches, in order.
 struct Reader {
     stream: BatchStream,
-    begun: Option<Begun>,
+    begun: Option<BatchInProgress>,
     writer: Option<TraceWriter<File>>,
     evaluators: Vec<Evaluator>,
     /// The profilers stopped early.
@@ -60,7 +60,7 @@ struct Reader {
 }
 
 /// A batch at work.
-struct Begun {
+struct BatchInProgress {
     batch: Batch,
     stage: Stage,
 }
@@ -68,14 +68,14 @@ struct Begun {
 /// What a batch is at, and how far that is, once it has begun.
 enum Stage {
     /// It goes to the profilers,
-    Evaluate(Option<Fed>),
+    Evaluate(Option<BatchProgress>),
     /// and then into the trace.
     Write(Option<Written>),
 }
 
 /// Does the thread's work for it.
 #[derive(Clone)]
-pub struct Helper {
+pub struct SpareWorker {
     reader: Arc<Mutex<Reader>>,
     compression: Option<Arc<Compression<File>>>,
     backlog: Backlog,
@@ -85,7 +85,7 @@ pub struct Helper {
     ends: Arc<AtomicBool>,
 }
 
-impl Helper {
+impl SpareWorker {
     /// Does a part of that, or compresses a piece of the trace, unless somebody else is at it; false: there was nothing to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
@@ -173,7 +173,7 @@ impl Host {
             broken: false,
             error: None,
         }));
-        let helper = Helper {
+        let helper = SpareWorker {
             reader,
             compression,
             backlog,
@@ -188,7 +188,7 @@ impl Host {
     }
 
     /// Does the thread's work for it.
-    pub fn helper(&self) -> Helper {
+    pub fn helper(&self) -> SpareWorker {
         self.helper.clone()
     }
 
@@ -212,7 +212,7 @@ impl Host {
 
 /// Takes what nobody else takes, until the stream ends. It leaves batches to whoever helps, as long as somebody does
 /// and there is room for more: then it needs no processor of its own.
-fn drain(helper: &Helper) {
+fn drain(helper: &SpareWorker) {
     let mut alone = ALONE;
     loop {
         alone = match helper.helps.swap(false, Relaxed) {
@@ -231,7 +231,7 @@ fn drain(helper: &Helper) {
             match reader.do_batch() {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(Over) => return,
+                Err(StreamEnded) => return,
             }
             drop(reader);
             helper.compress();
@@ -242,15 +242,15 @@ fn drain(helper: &Helper) {
 
 impl Reader {
     /// Does something for the next batch, if there is one already.
-    fn do_part(&mut self) -> Result<Part, Over> {
+    fn do_part(&mut self) -> Result<Part, StreamEnded> {
         let begun = match self.begun.take() {
             Some(begun) => Some(begun),
-            None => self.stream.look()?.map(|batch| Begun {
+            None => self.stream.look()?.map(|batch| BatchInProgress {
                 batch,
                 stage: Stage::Evaluate(None),
             }),
         };
-        let Some(Begun { batch, stage }) = begun else {
+        let Some(BatchInProgress { batch, stage }) = begun else {
             return Ok(Part::None);
         };
         let next = match stage {
@@ -259,7 +259,7 @@ impl Reader {
         };
         Ok(match next {
             Some(stage) => {
-                self.begun = Some(Begun { batch, stage });
+                self.begun = Some(BatchInProgress { batch, stage });
                 Part::Some
             }
             None => {
@@ -270,7 +270,7 @@ impl Reader {
     }
 
     /// Does all for the next batch, if there is one already: then true.
-    fn do_batch(&mut self) -> Result<bool, Over> {
+    fn do_batch(&mut self) -> Result<bool, StreamEnded> {
         loop {
             match self.do_part()? {
                 Part::None => return Ok(false),
@@ -282,7 +282,7 @@ impl Reader {
 
     /// Gives the profilers a part of a batch; what it is at then. They come first: they take longer for a record, so that
     /// waiting for it to come from the other processor is hidden better than while it is written.
-    fn evaluate(&mut self, batch: &Batch, fed: Option<Fed>) -> Stage {
+    fn evaluate(&mut self, batch: &Batch, fed: Option<BatchProgress>) -> Stage {
         let hart = batch.hart.0 as usize;
         let Some(evaluator) = self.evaluators.get_mut(hart).filter(|_| !self.broken) else {
             return Stage::Write(None);

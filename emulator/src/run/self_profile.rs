@@ -18,7 +18,7 @@ const MOST: usize = 1 << 20;
 const PARTS: [(&str, &[&str]); 7] = [
     (
         "hand_over",
-        &["timing/src/ahead", "timing/src/path/followed.rs"],
+        &["timing/src/ahead", "timing/src/path/output.rs"],
     ),
     (
         "front_end",

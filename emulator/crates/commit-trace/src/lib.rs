@@ -54,11 +54,12 @@ pub use error::StreamError;
 pub use inst::{Class, InstFacts};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
 pub use recorder::{
-    BATCH_RECORDS, Backlog, BatchStream, Over, RECENT, RecordError, Recorder, recording, recordings,
+    BATCH_RECORDS, Backlog, BatchStream, RECENT, RecordError, Recorder, StreamEnded, recording,
+    recordings,
 };
 pub use sink::{Commit, CommitSink, NullSink};
 pub use span::{
-    Ahead, Fed, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles,
+    Ahead, BatchProgress, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles,
     gap_spans, group_spans,
 };
 pub use stages::{StageCycles, Stages};

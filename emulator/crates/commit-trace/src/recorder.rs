@@ -506,17 +506,17 @@ impl Backlog {
 
 /// There will be no more batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Over;
+pub struct StreamEnded;
 
 impl BatchStream {
     /// The next batch, if there is one already.
     ///
     /// # Errors
     /// If there never will be: the recorder is gone.
-    pub fn look(&mut self) -> Result<Option<Batch>, Over> {
+    pub fn look(&mut self) -> Result<Option<Batch>, StreamEnded> {
         match self.full.try_recv() {
             Ok(batch) => Ok(Some(batch)),
-            Err(TryRecvError::Disconnected) => Err(Over),
+            Err(TryRecvError::Disconnected) => Err(StreamEnded),
             Err(TryRecvError::Empty) => Ok(None),
         }
     }
@@ -541,7 +541,7 @@ impl Iterator for BatchStream {
             match self.look() {
                 Ok(Some(batch)) => return Some(batch),
                 Ok(None) => thread::sleep(BETWEEN_LOOKS),
-                Err(Over) => return None,
+                Err(StreamEnded) => return None,
             }
         }
     }

@@ -114,7 +114,7 @@ pub struct SpanBuilder {
 
 /// How far a batch was fed.
 #[derive(Clone, Copy, Debug)]
-pub struct Fed {
+pub struct BatchProgress {
     records: usize,
     events: usize,
     /// Last cycle that is in a span.
@@ -160,12 +160,16 @@ impl SpanBuilder {
     ///
     /// # Errors
     /// If the batch does not continue the previous one.
-    pub fn begin(&mut self, batch: &Batch, sink: &mut impl SpanSink) -> Result<Fed, StreamError> {
+    pub fn begin(
+        &mut self,
+        batch: &Batch,
+        sink: &mut impl SpanSink,
+    ) -> Result<BatchProgress, StreamError> {
         self.admit(batch)?;
         for facts in &batch.facts {
             sink.facts(batch.start_cycle, facts);
         }
-        Ok(Fed {
+        Ok(BatchProgress {
             records: 0,
             events: 0,
             cycle: batch.start_cycle,
@@ -180,13 +184,13 @@ impl SpanBuilder {
     pub fn go_on(
         &mut self,
         batch: &Batch,
-        fed: &mut Fed,
+        fed: &mut BatchProgress,
         most: usize,
         sink: &mut impl SpanSink,
     ) -> Result<bool, StreamError> {
         let records = &batch.records[..];
         let until = fed.records.saturating_add(most);
-        let Fed {
+        let BatchProgress {
             records: mut at,
             mut events,
             mut cycle,
@@ -234,7 +238,7 @@ impl SpanBuilder {
             record: *record,
             commit,
         });
-        *fed = Fed {
+        *fed = BatchProgress {
             records: at,
             events,
             cycle,

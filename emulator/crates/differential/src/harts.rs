@@ -21,7 +21,7 @@ const LENGTH: usize = 5;
 const STEPS: usize = 60;
 const RET: u32 = 0x0000_8067;
 /// Cycles in which a program is done, if nothing is wrong.
-const ENOUGH: u64 = 200_000_000;
+const MAX_CYCLES: u64 = 200_000_000;
 
 /// The program that all harts execute.
 pub struct Harts {
@@ -261,7 +261,7 @@ impl Harts {
                 );
                 return Ok(());
             }
-            if limit.cycle > ENOUGH {
+            if limit.cycle > MAX_CYCLES {
                 bail!("not done after step {}", state / 2);
             }
         }

@@ -1,6 +1,6 @@
 //! Execution: one method per row of the instruction table.
 //!
-//! Every method has the same shape, `fn(&mut self, &mut Env, &Slot, At) -> Next`, so that the
+//! Every method has the same shape, `fn(&mut self, &mut Env, &Slot, InstPosition) -> Next`, so that the
 //! dispatch can be generated from the table and a missing one does not compile.
 
 mod atomic;
@@ -16,14 +16,14 @@ mod system;
 use isa::{Exception, Op, TimingModel, Trap};
 
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// Address of the next instruction, or the exception that was raised.
 pub(crate) type Next = Result<u64, Trap>;
 
 /// The instruction after this one.
 #[inline(always)]
-fn following(inst: &Slot, at: At) -> Next {
+fn following(inst: &Slot, at: InstPosition) -> Next {
     Ok(at.pc.wrapping_add(inst.len()))
 }
 
@@ -50,7 +50,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         let hart = self;
         isa::for_each_op!(dispatch, hart, env, inst, at)
@@ -61,7 +61,7 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        _: At,
+        _: InstPosition,
     ) -> Next {
         Err(illegal(inst))
     }

@@ -46,7 +46,7 @@ pub(crate) struct Env<'a, T> {
 
 /// Where an instruction stands.
 #[derive(Clone, Copy)]
-pub(crate) struct At {
+pub(crate) struct InstPosition {
     /// Its virtual address.
     pub pc: u64,
     /// Instructions attempted before it; see [`Hart::count`].

@@ -7,9 +7,9 @@ use multiversion::multiversion;
 pub(crate) const BLOCK: usize = 64;
 
 /// Calls a function with each span.
-pub(crate) struct Each<F>(pub F);
+pub(crate) struct ForEachSpan<F>(pub F);
 
-impl<F: FnMut(&Span<'_>)> SpanSink for Each<F> {
+impl<F: FnMut(&Span<'_>)> SpanSink for ForEachSpan<F> {
     #[inline(always)]
     fn span(&mut self, span: &Span<'_>) {
         self.0(span);

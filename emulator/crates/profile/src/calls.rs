@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::paged::Paged;
 use crate::{ProcessId, ThreadId};
-use leave::{Code, Frame, Stack, Way};
+use leave::{Code, EnteredBy, Frame, Stack};
 use step::{Pointer, Step, Trapped};
 
 /// Frames that have contexts of their own: deeper ones belong to the last of these.
@@ -201,7 +201,7 @@ impl Calls {
         if own_stack || parent != self.tid || tid == self.tid {
             return;
         }
-        let entry = |frame: &Frame| matches!(frame.way, Way::Trap(at) if at.privilege == 0);
+        let entry = |frame: &Frame| matches!(frame.way, EnteredBy::Trap(at) if at.privilege == 0);
         if let Some(at) = self.stack.frames.iter().rposition(entry) {
             let stack = Stack {
                 frames: self.stack.frames[..=at].to_vec(),
@@ -277,8 +277,8 @@ impl Calls {
         match self.last {
             Step::None if self.stack.is_loose && facts.pc != self.end => self.settle(facts),
             Step::None => {}
-            Step::Call { inst, back } => self.push(inst, Way::Return(back), facts),
-            Step::Trap { inst, at } => self.push(inst, Way::Trap(at), facts),
+            Step::Call { inst, back } => self.push(inst, EnteredBy::Return(back), facts),
+            Step::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), facts),
             Step::Return => self.come_back(facts),
             Step::Jump { from } => self.jump(from, facts),
             Step::TrapReturn { machine } => self.leave_trap(machine, facts),
@@ -292,7 +292,7 @@ impl Calls {
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;
     }
 
-    fn push(&mut self, inst: InstId, way: Way, entry: &InstFacts) {
+    fn push(&mut self, inst: InstId, way: EnteredBy, entry: &InstFacts) {
         let depth = self.stack.frames.len();
         if depth >= MAX_FRAMES {
             return;

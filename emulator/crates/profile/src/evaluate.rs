@@ -10,15 +10,15 @@ use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
 
 use commit_trace::{
-    Ahead, Batch, CommitRecord, Event, Fed, InstFacts, Span, SpanBuilder, SpanSink, State,
-    StreamError, Take, TeaEvents,
+    Ahead, Batch, BatchProgress, CommitRecord, Event, InstFacts, Span, SpanBuilder, SpanSink,
+    State, StreamError, Take, TeaEvents,
 };
 
 use crate::block::Block;
 use crate::calls::{Calls, ContextTally};
-use crate::cooling::Cooling;
+use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
-use crate::view::{Place, View, Whose};
+use crate::view::{ExecutionContext, StreamState, View};
 use crate::{
     ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
@@ -58,7 +58,7 @@ impl Evaluator {
             profiling: region == Region::Whole,
             context: GuestContext::new(),
             process: ProcessId::BOOT,
-            cooling: Cooling::default(),
+            inactive: InactiveProcesses::default(),
             privilege: 3,
             marked: false,
             oracle: Oracle::new(),
@@ -144,7 +144,7 @@ impl Evaluator {
     /// Packs the counts of processes that have not run for so many cycles: with the same result.
     #[cfg(test)]
     fn cooling_after(mut self, cycles: u64) -> Self {
-        self.run.cooling = Cooling::after(cycles, 0);
+        self.run.inactive = InactiveProcesses::after(cycles, 0);
         self
     }
 
@@ -163,7 +163,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// If it does not continue the stream.
-    pub fn begin(&mut self, batch: &Batch) -> Result<Fed, StreamError> {
+    pub fn begin(&mut self, batch: &Batch) -> Result<BatchProgress, StreamError> {
         let fed = self.spans.begin(batch, &mut self.run)?;
         self.start_cycle.get_or_insert(batch.start_cycle);
         Ok(fed)
@@ -177,7 +177,7 @@ impl Evaluator {
     pub fn go_on(
         &mut self,
         batch: &Batch,
-        fed: &mut Fed,
+        fed: &mut BatchProgress,
         records: usize,
     ) -> Result<bool, StreamError> {
         self.spans.go_on(batch, fed, records, &mut self.run)
@@ -312,7 +312,7 @@ struct Run {
     profiling: bool,
     context: GuestContext,
     process: ProcessId,
-    cooling: Cooling,
+    inactive: InactiveProcesses,
     /// Of the last instruction that cycles were charged to; kept if a filter asks for it.
     privilege: u8,
     /// The stream is between trigger instructions.
@@ -430,7 +430,7 @@ impl Run {
     fn enter(&mut self) {
         let processes = self.context.processes();
         let process = processes.get(self.process.0 as usize);
-        let place = Place {
+        let place = StreamState {
             process: self.process,
             name: process.map_or("", |process| &process.name),
             thread: self.context.threads()[self.context.thread().0 as usize].name(),
@@ -453,7 +453,7 @@ impl Run {
     /// Keeps what was counted of processes that have not run for a while in few bytes.
     fn cool(&mut self, newly: &[ProcessId]) {
         let processes = self.context.processes();
-        let is_cold = |process| process != self.process && self.cooling.is_cold(process);
+        let is_cold = |process| process != self.process && self.inactive.is_cold(process);
         let has_ended = |process: ProcessId| {
             let entity = processes.get(process.0 as usize);
             is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
@@ -479,9 +479,9 @@ impl Run {
     }
 }
 
-fn whose(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> Whose<'_> {
+fn whose(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> ExecutionContext<'_> {
     let calls = stacks.as_ref().map(|stacks| &stacks.calls);
-    Whose { process, calls }
+    ExecutionContext { process, calls }
 }
 
 #[cfg(test)]

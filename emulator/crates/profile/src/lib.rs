@@ -18,7 +18,6 @@
 mod block;
 mod calls;
 mod clock;
-mod cooling;
 mod counts;
 mod dense;
 mod error;
@@ -26,6 +25,7 @@ mod evaluate;
 mod evaluation;
 mod events;
 mod guest_context;
+mod inactive;
 mod names;
 mod oracle;
 mod packed;

@@ -4,7 +4,7 @@ use commit_trace::{
     CommitRecord, CycleClass, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, TeaEvents,
 };
 
-use crate::block::{BLOCK, Block, Each, bits};
+use crate::block::{BLOCK, Block, ForEachSpan, bits};
 use crate::dense::{DenseTally, Sum};
 use crate::packed::{Packed, put, summed};
 use crate::paged::Paged;
@@ -183,7 +183,7 @@ impl Oracle {
         self.stalls.add_each(stalls);
         for at in bits(empties | others) {
             let is_counted = empties >> at & 1 != 0;
-            let mut sink = Each(|span: &Span<'_>| {
+            let mut sink = ForEachSpan(|span: &Span<'_>| {
                 if let Some(record) = span.records.first()
                     && !(is_counted && span.state == State::Stalled)
                 {

@@ -134,14 +134,14 @@ impl std::ops::AddAssign for Slots {
 
 /// What time went on, in both views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct SlotsAndCycles {
     /// Commit slots per leaf.
     pub slots: Slots,
     /// Cycles per published category, in the order of [`crate::Category::ALL`].
     pub cycles: [u64; 7],
 }
 
-impl std::ops::AddAssign for Spent {
+impl std::ops::AddAssign for SlotsAndCycles {
     fn add_assign(&mut self, other: Self) {
         self.slots += other.slots;
         for (mine, theirs) in self.cycles.iter_mut().zip(other.cycles) {
@@ -186,7 +186,7 @@ pub struct SlotWindow {
     /// Profiled cycles in it: neither idle nor outside of the region of interest.
     pub cycles: u64,
     /// What each process spent, ascending.
-    pub processes: Vec<(ProcessId, Spent)>,
+    pub processes: Vec<(ProcessId, SlotsAndCycles)>,
 }
 
 /// A node of the method's tree.

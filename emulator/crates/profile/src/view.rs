@@ -78,7 +78,7 @@ impl ClockGroup {
         span: &Span<'_>,
         start: u64,
         last: Option<CommitRecord>,
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) {
         while self.clock.next() <= start + span.cycles {
             let time = self.clock.next();
@@ -101,7 +101,7 @@ impl ClockGroup {
         group: &Group<'_>,
         start: u64,
         last: &CommitRecord,
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) {
         let mut first = None;
         while self.clock.next() <= start + group.cycles() {
@@ -155,7 +155,7 @@ impl ClockGroup {
 
 /// Where the stream is, as filters see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct StreamState<'a> {
     pub process: ProcessId,
     /// The process's command.
     pub name: &'a str,
@@ -169,7 +169,7 @@ pub(crate) struct Place<'a> {
 
 /// Who executes what the profilers see.
 #[derive(Clone, Copy)]
-pub(crate) struct Whose<'a> {
+pub(crate) struct ExecutionContext<'a> {
     pub process: ProcessId,
     /// Calling contexts, if they are asked for.
     pub calls: Option<&'a Calls>,
@@ -260,7 +260,7 @@ impl View {
     }
 
     /// The stream goes on at `place`, after `profiled` cycles.
-    pub(crate) fn enter(&mut self, place: &Place<'_>, profiled: u64) {
+    pub(crate) fn enter(&mut self, place: &StreamState<'_>, profiled: u64) {
         let open = self.lets_through(place);
         if open == self.open {
             return;
@@ -274,7 +274,7 @@ impl View {
         self.open = open;
     }
 
-    fn lets_through(&mut self, place: &Place<'_>) -> bool {
+    fn lets_through(&mut self, place: &StreamState<'_>) -> bool {
         let filter = &self.filter;
         let named = filter.process.as_ref().is_none_or(|name| {
             let index = place.process.0 as usize;
@@ -305,7 +305,7 @@ impl View {
         span: &Span<'_>,
         profiled: u64,
         last: Option<CommitRecord>,
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) {
         if !self.open {
             return;
@@ -337,7 +337,7 @@ impl View {
         group: &Group<'_>,
         profiled: u64,
         last: &CommitRecord,
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) {
         let start = self.time(profiled);
         let end = start + group.cycles();
@@ -359,7 +359,12 @@ impl View {
 
     /// Shows records that leave the ROB after cycle `before`, up to the group of the next trigger; only if no sample
     /// waits for a span.
-    pub(crate) fn records(&mut self, before: u64, records: &[CommitRecord], whose: Whose<'_>) {
+    pub(crate) fn records(
+        &mut self,
+        before: u64,
+        records: &[CommitRecord],
+        whose: ExecutionContext<'_>,
+    ) {
         if !self.waiting.is_empty() {
             self.show(|sampler, tick| sampler.records(tick, before, records, whose));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use profile::topdown::{NODES, Node, Slots, Spent};
+use profile::topdown::{NODES, Node, Slots, SlotsAndCycles};
 use profile::{Evaluation, ProcessId};
 use serde::Serialize;
 
@@ -89,18 +89,19 @@ pub(super) fn top_down(
         .map(numbered)
         .collect();
     let windows = slots.windows.iter().map(|window| {
-        let mut all = Spent::default();
+        let mut all = SlotsAndCycles::default();
         window.processes.iter().for_each(|(_, spent)| all += *spent);
         let shown = window
             .processes
             .iter()
             .filter_map(|(process, spent)| Some((*index.get(process)?, spent)));
         let shown = shown.chain([(0, &all)]);
-        let nodes = |spent: &Spent| {
+        let nodes = |spent: &SlotsAndCycles| {
             let share = |node: &Node| share(node.of(&spent.slots), all.slots.total());
             NODES.iter().map(share).collect()
         };
-        let stack = |spent: &Spent| spent.cycles.map(|cycles| share(cycles, window.cycles));
+        let stack =
+            |spent: &SlotsAndCycles| spent.cycles.map(|cycles| share(cycles, window.cycles));
         TopDownWindow {
             start: window.start,
             end: window.end,

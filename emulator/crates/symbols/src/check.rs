@@ -6,7 +6,7 @@ use super::BuildId;
 use super::elf::{self, Elf};
 
 /// Executed instructions that must agree before a file that is only called like the wanted one is taken for it.
-const ENOUGH: usize = 4;
+const MIN_AGREEING: usize = 4;
 /// `c.ebreak` and `ebreak`: debuggers and uprobes write them over a program's instructions.
 const BREAKPOINTS: [(u32, u8); 2] = [(0x9002, 2), (0x0010_0073, 4)];
 
@@ -113,7 +113,7 @@ impl Wanted<'_> {
                 width = 2 * usize::from(code.len)
             ));
         }
-        if needs_proof && agree < ENOUGH {
+        if needs_proof && agree < MIN_AGREEING {
             return Err("too few of its instructions were executed to tell".to_owned());
         }
         Ok(())

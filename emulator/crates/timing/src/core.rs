@@ -7,7 +7,7 @@ use isa::{
 
 use crate::Preset;
 use crate::mem::SharedMemory;
-use crate::path::{Followed, Path};
+use crate::path::{Path, PathOutput};
 use crate::pipeline::Pipeline;
 use crate::stats::Stats;
 
@@ -16,7 +16,7 @@ pub struct Core<S> {
     pub(crate) path: Path,
     pub(crate) pipeline: Pipeline<S>,
     /// What goes from one to the other.
-    followed: Followed,
+    output: PathOutput,
 }
 
 impl<S> Core<S> {
@@ -41,7 +41,7 @@ impl<S> Core<S> {
         Self {
             path: Path::new(preset),
             pipeline: Pipeline::new(memory, hart, preset, sink),
-            followed: Followed::default(),
+            output: PathOutput::default(),
         }
     }
 
@@ -90,8 +90,8 @@ impl<S: CommitSink> Core<S> {
     }
 }
 
-// What is followed is of one call.
-snapshot::snapshot!(Core<S> { path, pipeline } keeps { followed });
+// What the path says is of one call.
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { output });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;
@@ -116,22 +116,22 @@ impl<S: CommitSink> TimingModel for Core<S> {
         _before: u64,
     ) -> u64 {
         let page = pa & !0xfff;
-        self.followed.clear();
-        let packet = { &mut self.path }.fetch(pc, inst.len, page, translated, &mut self.followed);
-        self.pipeline.fetch(packet, &mut self.followed.read())
+        self.output.clear();
+        let packet = { &mut self.path }.fetch(pc, inst.len, page, translated, &mut self.output);
+        self.pipeline.fetch(packet, &mut self.output.read())
     }
 
     fn retire(&mut self, executed: &Executed) {
-        self.followed.clear();
-        let passed = self.path.pass(executed, &mut self.followed);
-        let followed = &mut self.followed.read();
-        self.pipeline.retire(executed, &passed, followed);
+        self.output.clear();
+        let passed = self.path.pass(executed, &mut self.output);
+        let output = &mut self.output.read();
+        self.pipeline.retire(executed, &passed, output);
     }
 
     fn run(&mut self, run: &Run<'_>, _before: u64) -> u64 {
-        self.followed.clear();
-        let extent = self.path.follow(run, &mut self.followed);
-        self.pipeline.run(extent, &mut self.followed.read())
+        self.output.clear();
+        let extent = self.path.follow(run, &mut self.output);
+        self.pipeline.run(extent, &mut self.output.read())
     }
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {

@@ -10,7 +10,7 @@ use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
-use crate::path::{Extent, Packet, Passed, Reader, Reads};
+use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
 use crate::stats::Stats;
 use crate::window::Window;
 
@@ -126,7 +126,7 @@ impl<S> Pipeline<S> {
 
     /// Decodes the next instruction; the cycle. It starts a packet, if there is one.
     #[inline(always)]
-    pub(crate) fn decode(&mut self, packet: Option<Packet>, walk: Option<&Reads>) -> u64 {
+    pub(crate) fn decode(&mut self, packet: Option<Packet>, walk: Option<&WalkReads>) -> u64 {
         self.mark = 0;
         if let Some(packet) = packet {
             self.packet(packet, walk);
@@ -138,7 +138,7 @@ impl<S> Pipeline<S> {
     }
 
     #[inline(never)]
-    fn packet(&mut self, packet: Packet, reads: Option<&Reads>) {
+    fn packet(&mut self, packet: Packet, reads: Option<&WalkReads>) {
         let Lsu {
             walk, l1d, lower, ..
         } = &mut self.lsu;
@@ -208,13 +208,13 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Fetches one instruction by itself, up to its decoding; the cycle of that.
-    pub fn fetch(&mut self, packet: Option<Packet>, followed: &mut Reader<'_>) -> u64 {
-        let walk = packet.and_then(|packet| followed.packet_walk(packet));
+    pub fn fetch(&mut self, packet: Option<Packet>, output: &mut Reader<'_>) -> u64 {
+        let walk = packet.and_then(|packet| output.packet_walk(packet));
         self.decode(packet, walk)
     }
 
     /// Passes the one that was fetched last.
-    pub fn retire(&mut self, executed: &Executed, passed: &Passed, followed: &mut Reader<'_>) {
+    pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
         let fact = &self.fact(executed.id);
         let id = executed.id;
         let access = Access {
@@ -222,7 +222,7 @@ impl<S: CommitSink> Pipeline<S> {
             pa: executed.mem.pa(),
             mmio: executed.mem.mmio(),
             store: passed.found.store(),
-            walk: followed.data_walk(passed.found),
+            walk: output.data_walk(passed.found),
         };
         // An exception takes it back.
         self.stats.instructions += 1;
@@ -242,10 +242,10 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
     #[inline(never)]
-    pub fn run(&mut self, extent: Extent, followed: &mut Reader<'_>) -> u64 {
+    pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
         // Aside, so that one can be referred to while the core changes.
         let facts = std::mem::take(&mut self.facts);
-        let mut steps = followed.run(extent);
+        let mut steps = output.run(extent);
         let mut instructions = 0;
         while let Some(step) = steps.next() {
             let id = step.id();
@@ -256,7 +256,7 @@ impl<S: CommitSink> Pipeline<S> {
             if step.starts() {
                 let starts = steps.packet();
                 packet = Some(starts);
-                walk = followed.packet_walk(starts);
+                walk = output.packet_walk(starts);
             }
             self.decode(packet, walk);
             let kind = fact.kind;
@@ -271,7 +271,7 @@ impl<S: CommitSink> Pipeline<S> {
                     pa: found.pa(),
                     mmio: false,
                     store: found.store(),
-                    walk: followed.data_walk(found),
+                    walk: output.data_walk(found),
                 };
                 match kind.is(Kind::Load) {
                     true => self.load(fact, access),
@@ -281,7 +281,7 @@ impl<S: CommitSink> Pipeline<S> {
                 self.jump(fact, id, &steps.forecast());
             } else if kind.is(Kind::Divide) | kind.is(Kind::FpDivide) {
                 let operand = match kind.is(Kind::Divide) {
-                    true => followed.operand(),
+                    true => output.operand(),
                     false => Operand::default(),
                 };
                 self.divide(fact, id, &operand);

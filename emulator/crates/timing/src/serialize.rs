@@ -7,7 +7,7 @@ use isa::{Executed, InstClass, MemKind};
 
 use crate::commit::Retired;
 use crate::lsu::S0;
-use crate::path::Reads;
+use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
 
 /// Dispatch to the CSR file's access: issue, register read, execute, write back.
@@ -27,7 +27,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// A serialising instruction, or any that raises an exception.
     #[cold]
     #[inline(never)]
-    pub(crate) fn retire_alone(&mut self, executed: &Executed, walk: Option<&Reads>) {
+    pub(crate) fn retire_alone(&mut self, executed: &Executed, walk: Option<&WalkReads>) {
         let fact = &self.fact(executed.id);
         if executed.trap.is_some() || fact.class == InstClass::Illegal {
             return self.raise(fact, executed);

@@ -19,7 +19,7 @@ enum Source {
         empty: Sender<Batch>,
     },
     /// Reads into the batch given.
-    Here {
+    SameThread {
         read: Box<dyn FnMut(Batch) -> Option<Item> + Send>,
         spare: Batch,
         failed: bool,
@@ -55,7 +55,7 @@ impl<R: Read + Seek + Send + 'static> TraceReader<R> {
     }
 
     pub(super) fn here(self) -> Replay {
-        Replay(Source::Here {
+        Replay(Source::SameThread {
             read: Box::new(self.into_read()),
             spare: Batch::default(),
             failed: false,
@@ -78,7 +78,7 @@ impl Replay {
             Source::Ahead { empty, .. } => {
                 let _ = empty.try_send(batch);
             }
-            Source::Here { spare, .. } => *spare = batch,
+            Source::SameThread { spare, .. } => *spare = batch,
         }
     }
 }
@@ -89,8 +89,8 @@ impl Iterator for Replay {
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Source::Ahead { full, .. } => full.recv().ok(),
-            Source::Here { failed: true, .. } => None,
-            Source::Here {
+            Source::SameThread { failed: true, .. } => None,
+            Source::SameThread {
                 read,
                 spare,
                 failed,
@@ -107,7 +107,7 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ahead { .. } => "Ahead",
-            Self::Here { .. } => "Here",
+            Self::SameThread { .. } => "SameThread",
         })
     }
 }

@@ -4,7 +4,7 @@ use isa::TimingModel;
 
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(memory, register: type, extension) new value`: rd gets what memory held.
 macro_rules! atomics {
@@ -14,7 +14,7 @@ macro_rules! atomics {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let $register = self.get(inst.rs2()) as $type;
                 let va = self.get(inst.rs1());
@@ -33,7 +33,7 @@ macro_rules! reservations {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let value: $type = self.load_reserved(env, self.get(inst.rs1()))?;
                 self.put(inst.rd(), value as $signed as u64);
@@ -44,7 +44,7 @@ macro_rules! reservations {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let value = self.get(inst.rs2()) as $type;
                 let stored = self.store_conditional(env, self.get(inst.rs1()), value)?;
@@ -63,7 +63,7 @@ macro_rules! compare_and_swap {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let expected = self.get(inst.rd()) as $type;
                 let new = self.get(inst.rs2()) as $type;
@@ -90,7 +90,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         let pair = |reg: u8| match reg {
             0 => [0, 0],

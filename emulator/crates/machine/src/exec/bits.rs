@@ -5,7 +5,7 @@ use isa::TimingModel;
 use super::int::{immediates, registers, word};
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// The low 32 bits, zero-extended.
 #[inline(always)]

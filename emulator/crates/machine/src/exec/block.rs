@@ -6,7 +6,7 @@ use isa::{Privilege, TimingModel, Trap};
 use super::{Next, following, illegal};
 use crate::code_cache::Slot;
 use crate::csr::envcfg;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 use crate::mmu::Access;
 
 impl Hart {
@@ -14,7 +14,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.manage(env, inst, at, envcfg::CBIE)
     }
@@ -23,7 +23,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.manage(env, inst, at, envcfg::CBCFE)
     }
@@ -32,7 +32,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.enabled(inst, envcfg::CBZE)?;
         let block = self.block(env, inst, Access::Store)?;
@@ -48,7 +48,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
         enable: u64,
     ) -> Next {
         self.enabled(inst, enable)?;

@@ -4,7 +4,7 @@ use isa::TimingModel;
 
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(a, b) condition`.
 macro_rules! branches {
@@ -15,7 +15,7 @@ macro_rules! branches {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
                 if $condition { Ok(at.pc.wrapping_add(inst.imm())) } else { following(inst, at) }
@@ -35,13 +35,23 @@ branches! {
 
 impl Hart {
     #[inline(always)]
-    pub(crate) fn jal<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
+    pub(crate) fn jal<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: &Slot,
+        at: InstPosition,
+    ) -> Next {
         self.put(inst.rd(), at.pc.wrapping_add(inst.len()));
         Ok(at.pc.wrapping_add(inst.imm()))
     }
 
     #[inline(always)]
-    pub(crate) fn jalr<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
+    pub(crate) fn jalr<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: &Slot,
+        at: InstPosition,
+    ) -> Next {
         let target = self.get(inst.rs1()).wrapping_add(inst.imm()) & !1;
         self.put(inst.rd(), at.pc.wrapping_add(inst.len()));
         Ok(target)

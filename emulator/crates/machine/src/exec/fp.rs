@@ -6,7 +6,7 @@ use super::{Next, following, illegal};
 use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp::{self, F16, Flags, Format, Rounding, half, nan_box, unbox};
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// How a format sits in a 64-bit FP register.
 pub(crate) trait InRegister: Format {
@@ -107,7 +107,7 @@ macro_rules! rows {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 self.fp_writes(inst)?;
                 $shape!(self, inst, $format, $function);

@@ -4,7 +4,7 @@ use isa::TimingModel;
 
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// Result of a 32-bit operation.
 #[inline(always)]
@@ -21,7 +21,7 @@ macro_rules! registers {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
                 self.put(inst.rd(), $result);
@@ -40,7 +40,7 @@ macro_rules! immediates {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()), inst.imm());
                 self.put(inst.rd(), $result);
@@ -93,7 +93,7 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.put(inst.rd(), at.pc.wrapping_add(inst.imm()));
         following(inst, at)

@@ -5,7 +5,7 @@ use isa::TimingModel;
 use super::{Next, following};
 use crate::code_cache::Slot;
 use crate::fp::{half, nan_box};
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(check): type as extension`: rd gets the value extended to 64 bits. `check` says whether FP registers are on.
 macro_rules! loads {
@@ -16,7 +16,7 @@ macro_rules! loads {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 $(self.$check(inst)?;)?
                 let va = self.get(inst.rs1()).wrapping_add(inst.imm());
@@ -37,7 +37,7 @@ macro_rules! stores {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 $(self.$check(inst)?;)?
                 let va = self.get(inst.rs1()).wrapping_add(inst.imm());

@@ -4,7 +4,7 @@ use isa::{Operand, TimingModel};
 
 use super::{Next, following};
 use crate::code_cache::Slot;
-use crate::hart::{At, Env, Hart};
+use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(a, b) result`.
 macro_rules! multiplications {
@@ -15,7 +15,7 @@ macro_rules! multiplications {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()), self.get(inst.rs2()));
                 self.put(inst.rd(), $result);
@@ -34,7 +34,7 @@ macro_rules! divisions {
                 &mut self,
                 _: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()) as $type, self.get(inst.rs2()) as $type);
                 if T::TIMED {

@@ -5,7 +5,7 @@ use isa::{Exception, Privilege, TimingModel, Trap};
 use super::{Next, following, illegal};
 use crate::code_cache::Slot;
 use crate::csr::status;
-use crate::hart::{At, Env, Hart, after};
+use crate::hart::{Env, Hart, InstPosition, after};
 
 /// `name(old, operand) new value`, with the operand from rs1 or, for `imm`, from its field.
 macro_rules! csr_instructions {
@@ -16,7 +16,7 @@ macro_rules! csr_instructions {
                 &mut self,
                 env: &mut Env<'_, T>,
                 inst: &Slot,
-                at: At,
+                at: InstPosition,
             ) -> Next {
                 let field = inst.raw() >> 15 & 31;
                 let operand = csr_instructions!(@$source self, inst, field);
@@ -45,7 +45,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
         write: bool,
         update: impl FnOnce(u64) -> u64,
     ) -> Next {
@@ -66,7 +66,7 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         following(inst, at)
     }
@@ -76,12 +76,17 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         following(inst, at)
     }
 
-    pub(crate) fn ecall<T: TimingModel>(&mut self, _: &mut Env<'_, T>, _: &Slot, _: At) -> Next {
+    pub(crate) fn ecall<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        _: &Slot,
+        _: InstPosition,
+    ) -> Next {
         let cause = match self.privilege {
             Privilege::User => Exception::EcallU,
             Privilege::Supervisor => Exception::EcallS,
@@ -94,7 +99,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         if self.host_call(env, inst, at) {
             return following(inst, at);
@@ -110,7 +115,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.supervisor_only(inst, status::TSR)?;
         let to = self.return_from_supervisor();
@@ -123,7 +128,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         if self.privilege != Privilege::Machine {
             return Err(illegal(inst));
@@ -133,14 +138,19 @@ impl Hart {
         Ok(to)
     }
 
-    fn returned<T: TimingModel>(&mut self, env: &mut Env<'_, T>, at: At) {
+    fn returned<T: TimingModel>(&mut self, env: &mut Env<'_, T>, at: InstPosition) {
         // Even without a timing model: the loop has to look the page up in the new privilege.
         self.afterwards(after::PRIVILEGE);
         self.interrupts_may_be_enabled(env, at.count);
     }
 
     #[cold]
-    pub(crate) fn wfi<T: TimingModel>(&mut self, _: &mut Env<'_, T>, inst: &Slot, at: At) -> Next {
+    pub(crate) fn wfi<T: TimingModel>(
+        &mut self,
+        _: &mut Env<'_, T>,
+        inst: &Slot,
+        at: InstPosition,
+    ) -> Next {
         // In user mode `wfi` is illegal whenever there is a supervisor mode.
         self.supervisor_only(inst, status::TW)?;
         self.afterwards(after::WAIT);
@@ -152,7 +162,7 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.supervisor_only(inst, status::TVM)?;
         let va = self.get(inst.rs1());
@@ -177,7 +187,7 @@ impl Hart {
         &mut self,
         _: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> Next {
         self.supervisor_only(inst, 0)?;
         following(inst, at)

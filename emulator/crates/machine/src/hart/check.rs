@@ -8,7 +8,7 @@ use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
 
 impl Hart {
-    /// The current cycle, as a serialising instruction sees it. `count` as in [`super::At`].
+    /// The current cycle, as a serialising instruction sees it. `count` as in [`super::InstPosition`].
     pub(crate) fn now<T: TimingModel>(&self, env: &Env<'_, T>, count: u64) -> u64 {
         if T::TIMED { env.timing.now() } else { count }
     }

@@ -3,7 +3,7 @@
 use devices::{Bus, Exit};
 use isa::TimingModel;
 
-use super::{At, Env, Hart, after};
+use super::{Env, Hart, InstPosition, after};
 use crate::code_cache::Slot;
 
 /// `slli x0, x0, 0x1f` before the `ebreak`, and `srai x0, x0, 7` after it.
@@ -60,7 +60,7 @@ impl Hart {
         &mut self,
         env: &mut Env<'_, T>,
         inst: &Slot,
-        at: At,
+        at: InstPosition,
     ) -> bool {
         if self.host_calls.is_none() || inst.len() != 4 {
             return false;

@@ -9,7 +9,7 @@ use isa::{
 };
 
 use super::run::trigger;
-use super::{At, Env, Hart, RunExit};
+use super::{Env, Hart, InstPosition, RunExit};
 use crate::code_cache::{IdPage, NO_ID, SLOTS, Slot};
 use crate::mmu_tlb::FetchPage;
 
@@ -311,7 +311,7 @@ impl Hart {
             }
             let (slot, id) = (&slots[index], StaticId(id));
             buffer.steps[length.steps] = slot.step(id, 2 * index as u16);
-            let at = At {
+            let at = InstPosition {
                 pc,
                 count: count + length.steps as u64,
             };
@@ -393,7 +393,7 @@ impl Hart {
                 if let Some(trap) = fault {
                     break 'trapped trap;
                 }
-                let at = At {
+                let at = InstPosition {
                     pc,
                     count: hart.count,
                 };

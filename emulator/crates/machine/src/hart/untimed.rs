@@ -5,7 +5,7 @@ use std::rc::Rc;
 use isa::{InstClass, Op, TimingModel, Trap};
 
 use super::run::trigger;
-use super::{At, Env, Hart, RunExit};
+use super::{Env, Hart, InstPosition, RunExit};
 use crate::code_cache::{SLOTS, Slot};
 use crate::mmu_tlb::FetchPage;
 
@@ -87,7 +87,7 @@ impl Hart {
                     let slots: &[Slot; SLOTS] = &page.code.slots;
                     'straight: loop {
                         let slot = &slots[index % SLOTS];
-                        let at = At {
+                        let at = InstPosition {
                             pc: vpage.wrapping_add(2 * index as u64),
                             count,
                         };
@@ -137,7 +137,7 @@ impl Hart {
         env: &mut Env<'_, T>,
         page: &mut FetchPage,
         trap: Trap,
-        at: At,
+        at: InstPosition,
     ) -> Option<u64> {
         self.count = at.count;
         if self.at_breakpoint(at.pc) {

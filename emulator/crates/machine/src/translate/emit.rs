@@ -14,7 +14,7 @@ use super::Use;
 use super::discover::{Block, End, Placed};
 use super::float;
 use super::interpret::call_signature;
-use super::loops::{self, Place};
+use super::loops::{self, BlockInLoop};
 use super::record::Recording;
 use super::runtime::{Asked, STAYS};
 use crate::code_cache::SLOTS;
@@ -97,7 +97,7 @@ pub(super) fn region(
     let places = loops::places(blocks);
     let starts = blocks.iter().zip(places);
     let starts = starts.map(|(block, place)| (block.start, (b.create_block(), place)));
-    let starts: HashMap<usize, (ir::Block, Place)> = starts.collect();
+    let starts: HashMap<usize, (ir::Block, BlockInLoop)> = starts.collect();
     let asked = blocks.iter().flat_map(Asked::of).collect();
     let mut emitter = Emitter {
         b,
@@ -110,7 +110,7 @@ pub(super) fn region(
         way_aside,
         back,
         starts,
-        place: Place::default(),
+        place: BlockInLoop::default(),
         length: blocks.iter().map(Block::len).sum(),
         registers: [None; 64],
         dirty: 0,
@@ -150,9 +150,9 @@ pub(super) struct Emitter<'a> {
     pub way_aside: *const u8,
     /// Returns to the hart; its parameter is what [`super::runtime::execute`] said.
     pub back: ir::Block,
-    starts: HashMap<usize, (ir::Block, Place)>,
+    starts: HashMap<usize, (ir::Block, BlockInLoop)>,
     /// Of the present block.
-    place: Place,
+    place: BlockInLoop,
     /// Instructions of all blocks.
     length: usize,
     registers: [Option<Variable>; 64],
@@ -303,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// The block of this region at a slot.
-    fn known(&self, index: isize) -> Option<(ir::Block, Place)> {
+    fn known(&self, index: isize) -> Option<(ir::Block, BlockInLoop)> {
         let index = usize::try_from(index).ok()?;
         self.starts.get(&index).copied()
     }

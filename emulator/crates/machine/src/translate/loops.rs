@@ -10,7 +10,7 @@ const MAX_INSTRUCTIONS: usize = 16;
 
 /// What is known of a block from its loop.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct BlockInLoop {
     /// Number of its loop.
     of: Option<usize>,
     /// Registers that may not be in their places when it begins.
@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub is_head: bool,
 }
 
-impl Place {
+impl BlockInLoop {
     /// True if registers stay where they are on the way to a block at `to`.
     pub fn keeps(self, to: Self) -> bool {
         self.of.is_some() && self.of == to.of
@@ -27,8 +27,8 @@ impl Place {
 }
 
 /// The places of blocks, which are in the order of their addresses but for the first.
-pub(super) fn places(blocks: &[Block]) -> Vec<Place> {
-    let mut places = vec![Place::default(); blocks.len()];
+pub(super) fn places(blocks: &[Block]) -> Vec<BlockInLoop> {
+    let mut places = vec![BlockInLoop::default(); blocks.len()];
     // Loops are mostly stretches of code from where their last branch goes to; what else may be in such a stretch, or
     // is not, makes no difference but to speed.
     let mut stretches = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn places(blocks: &[Block]) -> Vec<Place> {
 }
 
 /// What blocks write is dirty in those that they go to within the loop.
-fn spread(blocks: &[Block], places: &mut [Place]) {
+fn spread(blocks: &[Block], places: &mut [BlockInLoop]) {
     let index_of = |start: isize| blocks.iter().position(|b| b.start as isize == start);
     let edges: Vec<(usize, usize)> = blocks
         .iter()

@@ -6,7 +6,7 @@ use super::discover::Block;
 use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp;
-use crate::hart::{At, Env, Hart, RunBuffer};
+use crate::hart::{Env, Hart, InstPosition, RunBuffer};
 
 /// How translated code came back: `Hart::pc` and `Hart::count` say where.
 pub(super) const DONE: u64 = 0;
@@ -168,7 +168,7 @@ unsafe fn execute_one<'a, T: TimingModel>(
     let pc = vpage.wrapping_add(asked.offset.into());
     let count = hart.frame.limit - left + u64::from(asked.before);
     let code = hart.code.generation();
-    match hart.execute(env, &asked.slot, At { pc, count }) {
+    match hart.execute(env, &asked.slot, InstPosition { pc, count }) {
         Ok(next) => {
             executed(hart, asked.slot.get().class);
             hart.update_fp_state();

@@ -17,7 +17,7 @@ const MAX_PARKED_FRAMES: usize = 1 << 20;
 const PARKED_DEPTH: usize = 16;
 
 /// An address in an address space.
-type At = (u32, u64);
+type SpaceAddress = (u32, u64);
 
 /// A thread's stack.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) struct Stack {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    pub way: Way,
+    pub way: EnteredBy,
     pub context: ContextId,
     /// The first instruction that was executed in it.
     pub entry: u64,
@@ -46,7 +46,7 @@ pub(super) struct Frame {
 
 /// How a frame was entered, and with that how it is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Way {
+pub(super) enum EnteredBy {
     /// By a call, until a return to this address.
     Return(u64),
     /// By a trap of this instruction.
@@ -59,11 +59,11 @@ pub(super) enum Way {
 #[derive(Debug, Default)]
 pub(super) struct Code {
     /// The call before an address.
-    calls: FxHashMap<At, InstId>,
+    calls: FxHashMap<SpaceAddress, InstId>,
     /// Where calls went.
-    entries: BTreeSet<At>,
+    entries: BTreeSet<SpaceAddress>,
     /// Where handlers of signals begin.
-    handlers: FxHashSet<At>,
+    handlers: FxHashSet<SpaceAddress>,
     /// Calls and their targets that were noted.
     noted: FxHashSet<(InstId, u64)>,
 }
@@ -71,8 +71,8 @@ pub(super) struct Code {
 impl Code {
     /// `inst` called what begins with `entry`.
     #[inline]
-    pub fn called(&mut self, inst: InstId, way: Way, entry: &InstFacts) {
-        let Way::Return(back) = way else {
+    pub fn called(&mut self, inst: InstId, way: EnteredBy, entry: &InstFacts) {
+        let EnteredBy::Return(back) = way else {
             return;
         };
         if self.noted.insert((inst, entry.pc)) {
@@ -82,7 +82,7 @@ impl Code {
     }
 
     /// The begin of the function that an address is in, as far as it was ever called.
-    fn function(&self, (space, pc): At) -> Option<u64> {
+    fn function(&self, (space, pc): SpaceAddress) -> Option<u64> {
         let (found, entry) = self.entries.range(..=(space, pc)).next_back()?;
         (*found == space).then_some(*entry)
     }
@@ -103,7 +103,7 @@ impl Stack {
                 found = Some(at);
                 break;
             }
-            if matches!(frame.way, Way::Trap(_)) {
+            if matches!(frame.way, EnteredBy::Trap(_)) {
                 break;
             }
         }
@@ -114,7 +114,7 @@ impl Stack {
     fn innermost_trap(&self) -> Option<(usize, Trapped)> {
         let frames = self.frames.iter().enumerate().rev();
         { frames }.find_map(|(at, frame)| match frame.way {
-            Way::Trap(trapped) => Some((at, trapped)),
+            EnteredBy::Trap(trapped) => Some((at, trapped)),
             _ => None,
         })
     }
@@ -128,7 +128,7 @@ impl Stack {
 impl Calls {
     /// A return to the instruction `to`.
     pub(super) fn come_back(&mut self, to: &InstFacts) {
-        let waits = |frame: &Frame| frame.way == Way::Return(to.pc);
+        let waits = |frame: &Frame| frame.way == EnteredBy::Return(to.pc);
         if self.pointer == Pointer::Loaded && self.resume(to) {
             return;
         }
@@ -159,7 +159,7 @@ impl Calls {
                 let function = self.code.function((to.space, to.pc));
                 let is_it = |frame: &Frame| Some(frame.entry) == function;
                 if let [.., caller, own] = &self.stack.frames[..]
-                    && matches!(own.way, Way::Return(_))
+                    && matches!(own.way, EnteredBy::Return(_))
                     && is_it(caller)
                     && !is_it(own)
                 {
@@ -253,7 +253,7 @@ impl Calls {
         }
         let process = self.contexts.get(self.stack.root).process;
         let parked = self.parked.get_mut(&process)?;
-        let waits = |frame: &Frame| frame.way == Way::Return(to.pc);
+        let waits = |frame: &Frame| frame.way == EnteredBy::Return(to.pc);
         let (number, at) = parked.iter().enumerate().find_map(|(number, frames)| {
             let top = frames.len().saturating_sub(PARKED_DEPTH);
             let at = top + frames[top..].iter().rposition(waits)?;
@@ -310,7 +310,8 @@ impl Calls {
 
     /// The kernel returns to another place of the program than it was entered from.
     fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &InstFacts) {
-        let goes_on = |frame: &Frame| matches!(frame.way, Way::Signal(at) if at.goes_on_at(to.pc));
+        let goes_on =
+            |frame: &Frame| matches!(frame.way, EnteredBy::Signal(at) if at.goes_on_at(to.pc));
         if let Some(handled) = self.stack.frames.iter().rposition(goes_on) {
             return self.stack.cut(handled);
         }
@@ -326,6 +327,6 @@ impl Calls {
         self.code.handlers.insert(place);
         self.code.entries.insert(place);
         let frame = &mut self.stack.frames[trap];
-        (frame.way, frame.entry) = (Way::Signal(at), to.pc);
+        (frame.way, frame.entry) = (EnteredBy::Signal(at), to.pc);
     }
 }

@@ -3,7 +3,7 @@
 use commit_trace::{InstFacts, Seq, Span, State, group_spans};
 
 use crate::ProcessId;
-use crate::block::{Block, Each};
+use crate::block::{Block, ForEachSpan};
 use crate::calls::{Calls, ContextTally};
 use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
@@ -74,7 +74,7 @@ impl Details {
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut Each(|span: &Span<'_>| self.slots.span(span, facts));
+        let sink = &mut ForEachSpan(|span: &Span<'_>| self.slots.span(span, facts));
         while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
         {
             (at, cycle) = (at + len, commit);

@@ -109,10 +109,10 @@ impl SpanSink for Run {
                 self.context.record(cycle, *kind, bytes);
                 let before = std::mem::replace(&mut self.process, self.context.current());
                 if before != self.process {
-                    self.cooling.stop(before, cycle);
+                    self.inactive.stop(before, cycle);
                 }
                 if let Some(cold) =
-                    { self.cooling.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
+                    { self.inactive.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
                 {
                     self.cool(&cold);
                 }

@@ -6,7 +6,7 @@ use commit_trace::{
 
 use super::lost::Lost;
 use super::rules::{DECODE_TO_ROB, STALLS, backend, flush, latency, left_over, refusal};
-use super::{SLOT_BITS, Slot, SlotWindow, Spent, TopDown};
+use super::{SLOT_BITS, Slot, SlotWindow, SlotsAndCycles, TopDown};
 use crate::block::{Block, bits, start_of};
 use crate::counts::packed;
 use crate::oracle::{Stalled, component};
@@ -253,9 +253,9 @@ struct Windows {
     end: u64,
     cycles: u64,
     /// Of the process that runs, since it was selected or the window began.
-    now: Spent,
+    now: SlotsAndCycles,
     /// Of all processes, up to there.
-    processes: Vec<(ProcessId, Spent)>,
+    processes: Vec<(ProcessId, SlotsAndCycles)>,
     list: Vec<SlotWindow>,
 }
 
@@ -266,7 +266,7 @@ impl Default for Windows {
             start: None,
             end: 0,
             cycles: 0,
-            now: Spent::default(),
+            now: SlotsAndCycles::default(),
             processes: Vec::new(),
             list: Vec::new(),
         }
@@ -285,7 +285,7 @@ impl Windows {
         }
     }
 
-    fn of(&mut self, process: usize) -> &mut Spent {
+    fn of(&mut self, process: usize) -> &mut SlotsAndCycles {
         let id = ProcessId(process as u32);
         let at = match self
             .processes
@@ -293,7 +293,7 @@ impl Windows {
         {
             Ok(at) => at,
             Err(at) => {
-                self.processes.insert(at, (id, Spent::default()));
+                self.processes.insert(at, (id, SlotsAndCycles::default()));
                 at
             }
         };
@@ -302,7 +302,7 @@ impl Windows {
 
     fn flush(&mut self, process: usize) {
         let now = std::mem::take(&mut self.now);
-        if now != Spent::default() {
+        if now != SlotsAndCycles::default() {
             *self.of(process) += now;
         }
     }

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, InstId, Span, State};
 
-use super::Whose;
+use super::ExecutionContext;
 use crate::calls::ContextTally;
 use crate::events::{MisplacedCounter, SampleSignatures, Truth};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
@@ -85,7 +85,7 @@ impl Running {
 
     /// The clock fires, and nothing is pending. True: from here on it is.
     #[inline(always)]
-    pub fn trigger(&mut self, tick: &Tick, at: &Trigger<'_>, whose: Whose<'_>) -> bool {
+    pub fn trigger(&mut self, tick: &Tick, at: &Trigger<'_>, whose: ExecutionContext<'_>) -> bool {
         self.await_sample(Truth {
             state: at.span.state,
             records: at.span.records,
@@ -110,7 +110,7 @@ impl Running {
 
     /// A span passes.
     #[inline(always)]
-    pub fn span(&mut self, tick: &Tick, span: &Span<'_>, whose: Whose<'_>) -> bool {
+    pub fn span(&mut self, tick: &Tick, span: &Span<'_>, whose: ExecutionContext<'_>) -> bool {
         if !self.sampler.profiler.waits_for_records() {
             let outcome = self.rule.span(span);
             return self.settle(tick, outcome, span.records, whose);
@@ -131,7 +131,7 @@ impl Running {
         tick: &Tick,
         before: u64,
         records: &[CommitRecord],
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) -> bool {
         let outcome = self.rule.records(before, records);
         self.settle(tick, outcome, &[], whose)
@@ -144,7 +144,7 @@ impl Running {
         tick: &Tick,
         outcome: Outcome,
         all: &[CommitRecord],
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) -> bool {
         match outcome {
             Outcome::Pending => return true,
@@ -162,7 +162,7 @@ impl Running {
         tick: &Tick,
         records: &[CommitRecord],
         truth: Option<Truth<'_>>,
-        whose: Whose<'_>,
+        whose: ExecutionContext<'_>,
     ) {
         let share = (tick.time - self.accounted) * SHARE[records.len()];
         self.samples += 1;
@@ -187,7 +187,7 @@ impl Running {
 
     #[cold]
     #[inline(never)]
-    fn add_context(&mut self, tick: &Tick, whose: Whose<'_>, inst: InstId, units: u64) {
+    fn add_context(&mut self, tick: &Tick, whose: ExecutionContext<'_>, inst: InstId, units: u64) {
         let context = match (&mut self.by_context, whose.calls) {
             (Some(by_context), Some(calls)) => {
                 let context = calls.context(whose.process, inst);

@@ -3,7 +3,7 @@
 use commit_trace::CommitSink;
 use isa::{Executed, PerfEvent, Privilege, Run, StaticId, StaticInst};
 
-use crate::path::{Extent, Followed, Packet, Passed, Path};
+use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
 
 /// Calls of a batch, at most.
@@ -46,9 +46,9 @@ pub(super) struct Answer {
 #[derive(Default)]
 pub(super) struct Batch {
     calls: Vec<Call>,
-    followed: Followed,
+    output: PathOutput,
     defined: Vec<StaticInst>,
-    retired: Vec<(Executed, Passed)>,
+    retired: Vec<(Executed, InstOutput)>,
     instructions: usize,
     pub question: Question,
 }
@@ -76,26 +76,26 @@ impl Batch {
     #[inline]
     pub fn run(&mut self, run: &Run<'_>, path: &mut Path) {
         self.instructions += run.steps.len();
-        let extent = path.follow(run, &mut self.followed);
+        let extent = path.follow(run, &mut self.output);
         self.push(Call::Run(extent));
     }
 
     /// The next instruction is the one of length `len` at `pc`, whose page is at physical address `page`.
     pub fn fetch(&mut self, pc: u64, len: u8, page: u64, translated: bool, path: &mut Path) {
-        let packet = path.fetch(pc, len, page, translated, &mut self.followed);
+        let packet = path.fetch(pc, len, page, translated, &mut self.output);
         self.push(Call::Fetch(packet));
     }
 
     pub fn retire(&mut self, executed: &Executed, path: &mut Path) {
         self.instructions += 1;
-        let passed = path.pass(executed, &mut self.followed);
+        let passed = path.pass(executed, &mut self.output);
         self.retired.push((*executed, passed));
         self.push(Call::Retire);
     }
 
     pub fn clear(&mut self) {
         self.calls.clear();
-        self.followed.clear();
+        self.output.clear();
         self.defined.clear();
         self.retired.clear();
         self.instructions = 0;
@@ -119,16 +119,16 @@ impl<'a, S: CommitSink> Server<'a, S> {
     /// Does what a batch says: the cycle to which that takes the core, and the answer.
     pub fn serve(&mut self, batch: &Batch) -> (u64, Answer) {
         let Self { pipeline, decoded } = self;
-        let mut followed = batch.followed.read();
+        let mut output = batch.output.read();
         let (mut defined, mut retired) = (batch.defined.iter(), batch.retired.iter());
         for call in &batch.calls {
             match *call {
                 Call::Define => defined.next().into_iter().for_each(|d| pipeline.define(d)),
-                Call::Run(extent) => *decoded = pipeline.run(extent, &mut followed),
-                Call::Fetch(packet) => *decoded = pipeline.fetch(packet, &mut followed),
+                Call::Run(extent) => *decoded = pipeline.run(extent, &mut output),
+                Call::Fetch(packet) => *decoded = pipeline.fetch(packet, &mut output),
                 Call::Retire => {
                     if let Some((executed, passed)) = retired.next() {
-                        pipeline.retire(executed, passed, &mut followed);
+                        pipeline.retire(executed, passed, &mut output);
                     }
                 }
                 Call::Interrupt(id) => pipeline.interrupt(id),

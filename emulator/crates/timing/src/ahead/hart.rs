@@ -8,7 +8,7 @@ use isa::{
 };
 
 use super::batch::{Answer, Batch, Call, Question};
-use super::link::{BATCHES, Way};
+use super::link::{BATCHES, BatchChannel};
 use super::reach::Reach;
 use crate::path::Path;
 
@@ -50,7 +50,7 @@ pub enum Spare {
 /// What is given to the core, and what is not yet.
 struct Queue<'a> {
     path: &'a mut Path,
-    way: &'a mut dyn Way,
+    way: &'a mut dyn BatchChannel,
     batch: Batch,
     /// Steps with which it goes.
     most: usize,
@@ -75,7 +75,7 @@ struct Queue<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(
         path: &'a mut Path,
-        way: &'a mut dyn Way,
+        way: &'a mut dyn BatchChannel,
         lines: Lines<'a>,
         cycle: u64,
     ) -> Self {
@@ -127,7 +127,7 @@ impl Queue<'_> {
     /// Waits for the next batch of which nothing is known yet.
     fn learn(&mut self) {
         self.known += 1;
-        let cycle = self.way.came_to(self.known);
+        let cycle = self.way.finish_cycle(self.known);
         let until = self.until[(self.known % BATCHES) as usize];
         self.reach.learn(cycle, until);
     }

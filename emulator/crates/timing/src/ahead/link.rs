@@ -15,64 +15,64 @@ use crate::pipeline::Pipeline;
 
 /// Batches on their way or at work. Enough to even the two sides out, and few enough for the host's caches.
 pub(super) const BATCHES: u64 = 16;
-/// Looks at what the other side does, some microseconds, before a thread lets others of the host have the processor
-/// between looks; and looks before it sleeps. To be woken takes as long as many of them.
-const LOOKS: u32 = 300;
-const MORE_LOOKS: u32 = 400;
+/// A thread that waits first spins so many times, some microseconds, then yields its processor so many times, and then sleeps:
+/// to be woken takes as long as many spins.
+const SPINS: u32 = 300;
+const YIELDS: u32 = 400;
 /// The longest sleep. A thread that goes to sleep just when the other looks whether it does is not woken: to wait until
 /// each write has reached the other processor would cost more, with every batch.
-const NAP: Duration = Duration::from_micros(200);
+const MAX_SLEEP: Duration = Duration::from_micros(200);
 
-/// With so many instructions before it, the core's thread does not miss the hart's for a while, which then does something
-/// else,
-const ENOUGH: u64 = 4 << 10;
-/// or with so many, where it has to wait anyway.
-const SOME: u64 = 1 << 8;
-/// With so many it may sleep for a while, and is not woken, which would take the core's thread some microseconds.
-const PLENTY: u64 = 12 << 10;
-/// That long.
-const REST: Duration = Duration::from_micros(50);
+/// Backlog of the core, in instructions, from which on the hart's thread does spare work after it sent a batch.
+const HELP_BACKLOG: u64 = 4 << 10;
+/// The same where the hart's thread has to wait anyway.
+const WAITING_BACKLOG: u64 = 1 << 8;
+/// Backlog, in instructions, from which on the waiting hart's thread sleeps by itself: to wake it would take the core's thread
+/// some microseconds.
+const SLEEP_BACKLOG: u64 = 12 << 10;
+/// How long it then sleeps.
+const BACKLOG_SLEEP: Duration = Duration::from_micros(50);
 
-/// A way for batches.
-pub(super) trait Way {
+/// Carries batches from the hart to the core, and the core's answers back.
+pub(super) trait BatchChannel {
     /// Gives a batch to the core, after which that has had `instructions`. Leaves one that was done, to be cleared. Waits until
     /// fewer than [`BATCHES`] are on their way.
     fn send(&mut self, batch: &mut Batch, instructions: u64);
     /// The cycle to which batch `number` (from 1) took the core: one of the last [`BATCHES`]. Waits until it is done.
-    fn came_to(&mut self, number: u64) -> u64;
+    fn finish_cycle(&mut self, number: u64) -> u64;
     /// The core's answer to the last batch, once it is done.
     fn answer(&mut self) -> Answer;
 }
 
-/// In one thread.
-pub(super) struct Here<'a, S> {
+/// Hart and core in one thread: a batch is done when it is sent.
+pub(super) struct SameThread<'a, S> {
     server: Server<'a, S>,
     sent: u64,
-    came_to: [u64; BATCHES as usize],
+    finish_cycle: [u64; BATCHES as usize],
     answer: Answer,
 }
 
-impl<'a, S: CommitSink> Here<'a, S> {
+impl<'a, S: CommitSink> SameThread<'a, S> {
     pub fn new(pipeline: &'a mut Pipeline<S>) -> Self {
         Self {
             server: Server::new(pipeline),
             sent: 0,
-            came_to: [0; BATCHES as usize],
+            finish_cycle: [0; BATCHES as usize],
             answer: Answer::default(),
         }
     }
 }
 
-impl<S: CommitSink> Way for Here<'_, S> {
+impl<S: CommitSink> BatchChannel for SameThread<'_, S> {
     fn send(&mut self, batch: &mut Batch, _instructions: u64) {
         let (cycle, answer) = self.server.serve(batch);
         self.sent += 1;
-        self.came_to[(self.sent % BATCHES) as usize] = cycle;
+        self.finish_cycle[(self.sent % BATCHES) as usize] = cycle;
         self.answer = answer;
     }
 
-    fn came_to(&mut self, number: u64) -> u64 {
-        self.came_to[(number % BATCHES) as usize]
+    fn finish_cycle(&mut self, number: u64) -> u64 {
+        self.finish_cycle[(number % BATCHES) as usize]
     }
 
     fn answer(&mut self) -> Answer {
@@ -82,7 +82,7 @@ impl<S: CommitSink> Way for Here<'_, S> {
 
 /// What both threads write and read; each has its own lines of the host's caches.
 pub(super) struct Link<'a> {
-    places: [Line<Place>; BATCHES as usize],
+    slots: [Line<Slot>; BATCHES as usize],
     core: Line<CoreSide>,
     hart: Line<HartSide>,
     sleep: Line<Sleep>,
@@ -93,11 +93,12 @@ pub(super) struct Link<'a> {
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// A batch on its way. Nobody ever waits for the lock: the two counts say whose it is.
+/// A slot of the ring: a batch on its way, and the cycle to which it took the core. Nobody ever waits for the lock: the counts of
+/// batches sent and done say whose it is.
 #[derive(Default)]
-struct Place {
+struct Slot {
     batch: Mutex<Batch>,
-    came_to: AtomicU64,
+    finish_cycle: AtomicU64,
 }
 
 /// What the core's thread says.
@@ -132,10 +133,10 @@ struct Sleep {
     gone: AtomicBool,
 }
 
-/// Looks again and again for some microseconds.
-fn look_briefly(mut look: impl FnMut() -> bool) -> bool {
-    (0..LOOKS).any(|_| {
-        let found = look();
+/// Spins until `look` is true, for some microseconds at most; its last value.
+fn spin_until(mut spin_or_yield_until: impl FnMut() -> bool) -> bool {
+    (0..SPINS).any(|_| {
+        let found = spin_or_yield_until();
         if !found {
             spin_loop();
         }
@@ -143,12 +144,12 @@ fn look_briefly(mut look: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// The same as long as it is worth it.
-fn look(mut look: impl FnMut() -> bool) -> bool {
-    look_briefly(&mut look)
-        || (0..MORE_LOOKS).any(|_| {
+/// Spins, then yields, until `look` is true or a sleep is cheaper; its last value.
+fn spin_or_yield_until(mut spin_or_yield_until: impl FnMut() -> bool) -> bool {
+    spin_until(&mut spin_or_yield_until)
+        || (0..YIELDS).any(|_| {
             thread::yield_now();
-            look()
+            spin_or_yield_until()
         })
 }
 
@@ -156,7 +157,7 @@ impl<'a> Link<'a> {
     /// That of the hart on `hart_thread`. `spare`: see [`Lines::spare`](super::Lines::spare).
     pub fn new(hart_thread: Thread, spare: &'a (dyn Fn(Spare) -> bool + Sync)) -> Self {
         Self {
-            places: std::array::from_fn(|_| Line(Place::default())),
+            slots: std::array::from_fn(|_| Line(Slot::default())),
             core: Line(CoreSide::default()),
             hart: Line(HartSide::default()),
             sleep: Line(Sleep::default()),
@@ -175,12 +176,12 @@ impl<'a> Link<'a> {
         }
     }
 
-    fn place(&self, number: u64) -> &Place {
-        &self.places[(number % BATCHES) as usize].0
+    fn slot(&self, number: u64) -> &Slot {
+        &self.slots[(number % BATCHES) as usize].0
     }
 
     fn batch(&self, number: u64) -> MutexGuard<'_, Batch> {
-        let batch = self.place(number).batch.lock();
+        let batch = self.slot(number).batch.lock();
         batch.unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -226,25 +227,25 @@ impl Sender<'_> {
         let waits = &self.link.hart.0.waits;
         waits.store(true, Relaxed);
         let spare = || (self.link.spare)(Spare::Any);
-        while !is_done() && self.left() >= SOME {
+        while !is_done() && self.left() >= WAITING_BACKLOG {
             if spare() {
                 continue;
             }
-            if self.left() < PLENTY {
+            if self.left() < SLEEP_BACKLOG {
                 break;
             }
             // The core's thread may be at it still.
-            if !look_briefly(|| is_done() || spare()) {
-                thread::sleep(REST);
+            if !spin_until(|| is_done() || spare()) {
+                thread::sleep(BACKLOG_SLEEP);
             }
         }
-        if !look(is_done) {
+        if !spin_or_yield_until(is_done) {
             loop {
                 sleep.0.hart.store(batches, SeqCst);
                 if is_done() {
                     break;
                 }
-                thread::park_timeout(NAP);
+                thread::park_timeout(MAX_SLEEP);
             }
             sleep.0.hart.store(0, Relaxed);
         }
@@ -258,7 +259,7 @@ impl Sender<'_> {
     }
 }
 
-impl Way for Sender<'_> {
+impl BatchChannel for Sender<'_> {
     fn send(&mut self, batch: &mut Batch, instructions: u64) {
         let number = self.sent + 1;
         if number > BATCHES {
@@ -271,12 +272,12 @@ impl Way for Sender<'_> {
         if self.link.sleep.0.core.load(Relaxed) {
             self.wake_core();
         }
-        self.spend(ENOUGH);
+        self.spend(HELP_BACKLOG);
     }
 
-    fn came_to(&mut self, number: u64) -> u64 {
+    fn finish_cycle(&mut self, number: u64) -> u64 {
         self.wait_for(number);
-        self.link.place(number).came_to.load(Relaxed)
+        self.link.slot(number).finish_cycle.load(Relaxed)
     }
 
     fn answer(&mut self) -> Answer {
@@ -322,7 +323,7 @@ pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) 
             spin_loop();
         }
         let (cycle, answer) = server.serve(&link.batch(done));
-        link.place(done).came_to.store(cycle, Relaxed);
+        link.slot(done).finish_cycle.store(cycle, Relaxed);
         link.core.0.decoded.store(answer.decoded, Relaxed);
         link.core.0.now.store(answer.now, Relaxed);
         link.core.0.count.store(answer.count, Relaxed);
@@ -341,7 +342,7 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     let is_over = || link.sleep.0.over.load(SeqCst);
     let is_there = || is_sent() || is_over();
     loop {
-        if look(is_there) {
+        if spin_or_yield_until(is_there) {
             // In this order: what was sent before the end counts.
             return is_sent();
         }
@@ -355,6 +356,6 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
             link.sleep.0.core.store(false, Relaxed);
             return is_sent();
         }
-        thread::park_timeout(NAP);
+        thread::park_timeout(MAX_SLEEP);
     }
 }

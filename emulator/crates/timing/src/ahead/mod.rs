@@ -31,7 +31,7 @@ pub fn run_ahead<S: CommitSink, R>(
 ) -> R {
     let cycle = core.cycle();
     let Core { path, pipeline, .. } = core;
-    let mut here = link::Here::new(pipeline);
+    let mut here = link::SameThread::new(pipeline);
     let mut ahead = Ahead::new(path, &mut here, lines, cycle);
     let result = run(&mut ahead);
     ahead.finish();

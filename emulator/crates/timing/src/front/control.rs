@@ -1,7 +1,7 @@
 //! Branches and jumps: where fetch goes on, and when.
 
 use super::FrontEnd;
-use crate::predict::{Forecast, Last, Stage, Taught};
+use crate::predict::{BranchOutcome, Forecast, Last, Stage};
 
 /// A branch's commit to the predictor's training: the target queue's entry is read when the next packet commits,
 /// and passes the predictor's update stages (`ifu/fetch-target-queue.scala`).
@@ -13,7 +13,7 @@ impl FrontEnd {
     #[inline(always)]
     pub fn branch(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let taken = forecast.taken();
-        let branch = Taught::branch(taken, forecast.next());
+        let branch = BranchOutcome::branch(taken, forecast.next());
         let (f1, f2) = self.stages(forecast, &branch, committed);
         if forecast.last() == Last::Wrong {
             self.redirect(resolved);
@@ -30,7 +30,7 @@ impl FrontEnd {
     /// The same for a jump.
     #[inline(always)]
     pub fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
-        let jump = Taught::jump(forecast.next());
+        let jump = BranchOutcome::jump(forecast.next());
         let (f1, f2) = self.stages(forecast, &jump, committed);
         let right = match forecast.last() {
             Last::Right => true,
@@ -48,7 +48,12 @@ impl FrontEnd {
 
     /// What F1 and F2 do; the micro BTB is trained.
     #[inline(always)]
-    fn stages(&mut self, forecast: &Forecast, branch: &Taught, committed: u64) -> (Stage, Stage) {
+    fn stages(
+        &mut self,
+        forecast: &Forecast,
+        branch: &BranchOutcome,
+        committed: u64,
+    ) -> (Stage, Stage) {
         let at = forecast.at;
         let trained = committed + TRAINS;
         let found = self.micro_btb.predict(at, self.f0 + 1);

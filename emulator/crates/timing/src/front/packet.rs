@@ -4,7 +4,7 @@ use commit_trace::TeaEvents;
 
 use super::{F4, FrontEnd};
 use crate::mem::{L1d, Lower, Walk};
-use crate::path::{Packet, Reads};
+use crate::path::{Packet, WalkReads};
 
 /// Below the front end: shared with the load/store unit.
 pub(crate) struct Below<'a> {
@@ -31,7 +31,7 @@ impl FrontEnd {
     pub fn packet(
         &mut self,
         packet: Packet,
-        reads: Option<&Reads>,
+        reads: Option<&WalkReads>,
         committed: u64,
         below: Below<'_>,
     ) {
@@ -81,7 +81,13 @@ impl FrontEnd {
 
     /// ITLB in F1, instruction cache in F2; the F0 with which the packet finally gets through.
     #[inline(always)]
-    fn itlb(&mut self, packet: Packet, f0: u64, reads: Option<&Reads>, below: Below<'_>) -> u64 {
+    fn itlb(
+        &mut self,
+        packet: Packet,
+        f0: u64,
+        reads: Option<&WalkReads>,
+        below: Below<'_>,
+    ) -> u64 {
         let mut f0 = f0;
         if let Some(reads) = reads {
             let Below { walk, l1d, lower } = below;

@@ -7,7 +7,7 @@ use super::queue::Store;
 use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, STORE_PORT, class_of};
 use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
-use crate::path::Reads;
+use crate::path::WalkReads;
 use crate::schedule::Schedule;
 
 /// A refused access is found by the queue's selection in the cycle after the refusal, and fired in the
@@ -199,7 +199,7 @@ impl Lsu {
 
     /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
     /// the first cycle in which it can commit.
-    pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&Reads>) -> Answer {
+    pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&WalkReads>) -> Answer {
         self.counts.loads += 1;
         if access.mmio() {
             return self.device(s0, s0);

@@ -12,7 +12,7 @@ use isa::StaticId;
 use crate::Preset;
 use crate::facts::Fact;
 use crate::mem::{L1d, Level, Lower, SharedMemory, Walk};
-use crate::path::{Match, Reads};
+use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
 use queue::Stores;
@@ -38,9 +38,9 @@ pub(crate) struct Access<'a> {
     /// True for device registers.
     pub mmio: bool,
     /// The store that a load finds before it, in program order.
-    pub store: Match,
+    pub store: StoreMatch,
     /// What the walk reads, if it walks.
-    pub walk: Option<&'a Reads>,
+    pub walk: Option<&'a WalkReads>,
 }
 
 /// How a memory access came out.
@@ -166,7 +166,7 @@ impl Lsu {
 
     /// S0 of an access, after a walk if its page is not in the TLB.
     #[inline(always)]
-    fn translate(&mut self, s0: u64, walk: Option<&Reads>) -> u64 {
+    fn translate(&mut self, s0: u64, walk: Option<&WalkReads>) -> u64 {
         match walk {
             Some(walk) => self.walk_for(s0, walk),
             None => s0,
@@ -175,7 +175,7 @@ impl Lsu {
 
     #[cold]
     #[inline(never)]
-    fn walk_for(&mut self, s0: u64, walk: &Reads) -> u64 {
+    fn walk_for(&mut self, s0: u64, walk: &WalkReads) -> u64 {
         self.counts.dtlb_misses += 1;
         let ready = self
             .walk

@@ -1,6 +1,6 @@
 //! The store queue: when each of the last stores can be seen, forwarded from, and is gone.
 
-use crate::path::{Match, STORES};
+use crate::path::{STORES, StoreMatch};
 
 /// A store between issue and its write to the data cache.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,7 @@ impl Stores {
 
     /// The store that a load found in program order, if it is still in the queue in cycle `at`.
     #[inline(always)]
-    pub fn find(&self, found: Match, at: u64) -> Option<Store> {
+    pub fn find(&self, found: StoreMatch, at: u64) -> Option<Store> {
         if found.ago == 0 {
             return None;
         }
@@ -81,7 +81,7 @@ mod tests {
             });
         }
         let found = |ago, at| {
-            let found = Match { ago, covers: true };
+            let found = StoreMatch { ago, covers: true };
             stores.find(found, at).map(|store| store.data)
         };
         assert_eq!([found(1, 50), found(3, 50)], [Some(31), Some(11)]);

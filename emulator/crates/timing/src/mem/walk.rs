@@ -3,7 +3,7 @@
 
 use super::{L1d, LINE_BITS, Lower};
 use crate::Preset;
-use crate::path::Reads;
+use crate::path::WalkReads;
 
 /// Entries of the cache of non-leaf page-table entries.
 const PTE_ENTRIES: usize = 8;
@@ -49,11 +49,11 @@ impl Walk {
     pub fn translate(
         &mut self,
         cycle: u64,
-        reads: &Reads,
+        reads: &WalkReads,
         l1d: &mut L1d,
         lower: &mut Lower,
     ) -> u64 {
-        let Reads { va, walk } = reads;
+        let WalkReads { va, walk } = reads;
         let page = va >> 12;
         let mut at = cycle.max(self.free) + self.latency;
         let index = if self.l2.is_empty() {

@@ -2,7 +2,7 @@
 //! from the path alone make of its branches, which of its pages the TLBs hold, which stores its loads find. It
 //! knows no cycles, so it may run ahead of the half that does.
 
-mod followed;
+mod output;
 mod stores;
 mod tables;
 mod tlb;
@@ -14,14 +14,14 @@ use isa::{
 use crate::Preset;
 use crate::facts::{self, Link};
 use crate::mem::LINE_BITS;
-use followed::Draft;
-pub(crate) use followed::{Extent, Followed, Found, Packet, Passed, Reader, Reads};
+use output::Draft;
+pub(crate) use output::{Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, WalkReads};
 use stores::Stores;
-pub(crate) use stores::{Match, STORES};
+pub(crate) use stores::{STORES, StoreMatch};
 use tables::Tables;
 use tlb::Tlb;
 
-use crate::predict::{Forecast, History, Last, Outcome, Place, Predictor, Returns};
+use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
 
 /// What an instruction has to do with the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,13 +157,13 @@ impl Path {
 
     /// Follows a run, after those that were followed before.
     #[inline(never)]
-    pub fn follow(&mut self, run: &Run<'_>, followed: &mut Followed) -> Extent {
+    pub fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
         let Self {
             roles,
             draft,
             state,
         } = self;
-        let (steps, mut words, finds) = draft.begin(run);
+        let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
         let to_pa = run.page.wrapping_sub(run.vpage);
         let mut room = state.room;
@@ -191,16 +191,16 @@ impl Path {
                 break;
             };
             let packet = state.packet(run.pc(step), step.size(), to_pa);
-            let packet = state.in_page(packet, run.translated, &mut followed.packet_walks);
+            let packet = state.in_page(packet, run.translated, &mut output.packet_walks);
             room = state.packet_insts;
             words.packet(packet);
             steps[n].starts_packet();
         }
         state.room = room;
-        followed.operands.extend_from_slice(run.operands);
+        output.operands.extend_from_slice(run.operands);
         // Nothing above has to do with them, and they are followed fastest by themselves.
-        let finds = state.accesses(run, finds, &mut followed.data_walks);
-        followed.take(steps, words.written(), finds)
+        let accesses = state.accesses(run, accesses, &mut output.data_walks);
+        output.take(steps, words.written(), accesses)
     }
 
     /// The next instruction is the one at `pc`, whose page is at physical address `page`; the packet that it starts.
@@ -210,25 +210,25 @@ impl Path {
         len: u8,
         page: u64,
         translated: bool,
-        followed: &mut Followed,
+        output: &mut PathOutput,
     ) -> Option<Packet> {
         let state = &mut self.state;
         let packet = over(pc, len, state.limit, state.room).then(|| {
             let packet = state.packet(pc, len, page.wrapping_sub(pc & !0xfff));
             state.room = state.packet_insts;
-            state.in_page(packet, translated, &mut followed.packet_walks)
+            state.in_page(packet, translated, &mut output.packet_walks)
         });
         state.room -= 1;
         packet
     }
 
     /// Passes the instruction that was fetched last.
-    pub fn pass(&mut self, executed: &Executed, followed: &mut Followed) -> Passed {
+    pub fn pass(&mut self, executed: &Executed, output: &mut PathOutput) -> InstOutput {
         let (role, len) = (self.roles[executed.id.0 as usize], executed.inst.len);
         let state = &mut self.state;
         let (mem, translated) = (&executed.mem, executed.translated);
-        let data_walks = &mut followed.data_walks;
-        let mut passed = Passed::default();
+        let data_walks = &mut output.data_walks;
+        let mut passed = InstOutput::default();
         match role {
             _ if executed.trap.is_some() => state.flush(),
             Role::None => {}
@@ -239,7 +239,7 @@ impl Path {
                 // An atomic finds no store in the queue.
                 let accesses = mem.kind() != MemKind::None && !mem.mmio();
                 let walks = accesses && translated && state.walks(mem.va, data_walks);
-                passed.found = Found::new(mem.pa(), Match::default(), walks);
+                passed.found = LsuAccess::new(mem.pa(), StoreMatch::default(), walks);
                 state.flush();
             }
             _ => passed.forecast = state.turn(role, executed.pc, len, executed.next_pc),
@@ -276,7 +276,7 @@ impl State {
 
     /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
     #[inline(always)]
-    fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<Reads>) -> Packet {
+    fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<WalkReads>) -> Packet {
         match self.start >> 12 != self.page && translated && self.fetch_page(walks) {
             true => packet.that_walks(),
             false => packet,
@@ -286,7 +286,7 @@ impl State {
     /// True, and notes what the walk reads, if the packet's page, which is not that of the last one, is not in the ITLB.
     #[cold]
     #[inline(never)]
-    fn fetch_page(&mut self, walks: &mut Vec<Reads>) -> bool {
+    fn fetch_page(&mut self, walks: &mut Vec<WalkReads>) -> bool {
         self.page = self.start >> 12;
         lookup(&mut self.itlb, &self.tables, self.start, walks)
     }
@@ -296,33 +296,38 @@ impl State {
     fn accesses<'a>(
         &mut self,
         run: &Run<'_>,
-        finds: &'a mut [Found; RUN_STEPS],
-        walks: &mut Vec<Reads>,
-    ) -> &'a [Found] {
-        let finds = &mut finds[..run.accesses.len()];
-        for (access, found) in run.accesses.iter().zip(&mut *finds) {
+        accesses: &'a mut [LsuAccess; RUN_STEPS],
+        walks: &mut Vec<WalkReads>,
+    ) -> &'a [LsuAccess] {
+        let accesses = &mut accesses[..run.accesses.len()];
+        for (access, found) in run.accesses.iter().zip(&mut *accesses) {
             *found = self.access(access, run.translated, walks);
         }
-        finds
+        accesses
     }
 
     /// What a load or store finds.
     #[inline(always)]
-    fn access(&mut self, access: &MemAccess, translated: bool, walks: &mut Vec<Reads>) -> Found {
+    fn access(
+        &mut self,
+        access: &MemAccess,
+        translated: bool,
+        walks: &mut Vec<WalkReads>,
+    ) -> LsuAccess {
         let pa = access.pa();
         let store = if access.kind() == MemKind::Load {
             self.stores.search(access)
         } else {
             self.stores.push(access);
-            Match::default()
+            StoreMatch::default()
         };
         let walks = translated && self.walks(access.va, walks);
-        Found::new(pa, store, walks)
+        LsuAccess::new(pa, store, walks)
     }
 
     /// True, and notes what the walk reads, if the page of a data access is not in the TLB.
     #[inline(always)]
-    fn walks(&mut self, va: u64, walks: &mut Vec<Reads>) -> bool {
+    fn walks(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> bool {
         lookup(&mut self.dtlb, &self.tables, va, walks)
     }
 
@@ -388,7 +393,7 @@ impl State {
     #[inline(never)]
     fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
         let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
-        let (at, bank) = (Place::new(pc.max(self.start)), u8::from(second));
+        let (at, bank) = (FetchSlot::new(pc.max(self.start)), u8::from(second));
         let after = pc.wrapping_add(u64::from(len));
         let forecast = if role == Role::Branch {
             self.branch(at, bank, next != after, next)
@@ -399,7 +404,7 @@ impl State {
     }
 
     #[inline(always)]
-    fn branch(&mut self, at: Place, bank: u8, taken: bool, next: u64) -> Forecast {
+    fn branch(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
         let history = self.history.seen(bank.into());
         let forecast = self.predictor.branch(at, history, taken, next);
         if taken {
@@ -413,7 +418,7 @@ impl State {
     }
 
     #[inline(always)]
-    fn jump(&mut self, role: Role, at: Place, bank: u8, after: u64, next: u64) -> Forecast {
+    fn jump(&mut self, role: Role, at: FetchSlot, bank: u8, after: u64, next: u64) -> Forecast {
         let falls = next == self.end;
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
         let last = match role {
@@ -463,7 +468,7 @@ fn over(pc: u64, len: u8, limit: u64, room: u32) -> bool {
 
 /// Looks up a page in a TLB; fills it and notes what the walk reads, if it was not there.
 #[inline(always)]
-fn lookup(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<Reads>) -> bool {
+fn lookup(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<WalkReads>) -> bool {
     let missed = !tlb.hit(va);
     if missed {
         walk(tlb, tables, va, walks);
@@ -473,8 +478,8 @@ fn lookup(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<Reads>) -> bo
 
 #[cold]
 #[inline(never)]
-fn walk(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<Reads>) {
+fn walk(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<WalkReads>) {
     let walk = tables.walk(va);
     tlb.fill(va, walk.page_bits);
-    walks.push(Reads { va, walk });
+    walks.push(WalkReads { va, walk });
 }

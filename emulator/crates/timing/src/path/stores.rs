@@ -23,9 +23,9 @@ snapshot::snapshot!(Store {
     previous
 });
 
-/// The youngest store before a load that writes bytes of it.
+/// A store-to-load match: the youngest older store that writes bytes of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Match {
+pub(crate) struct StoreMatch {
     /// How many stores ago: 1 for the last one. 0: there is none that a queue could still hold.
     pub ago: u8,
     /// It writes every byte that the load reads.
@@ -70,21 +70,21 @@ impl Stores {
 
     /// The youngest store to bytes of a load.
     #[inline(always)]
-    pub fn search(&self, load: &MemAccess) -> Match {
+    pub fn search(&self, load: &MemAccess) -> StoreMatch {
         let word = load.pa() >> 3;
         let mut number = self.lists[list(word)];
         while self.next - number < STORES as u64 {
             let store = &self.stores[number as usize % STORES];
             let mask = bytes(load);
             if store.word == word && store.mask & mask != 0 {
-                return Match {
+                return StoreMatch {
                     ago: (self.next - number) as u8,
                     covers: store.mask & mask == mask,
                 };
             }
             number = store.previous;
         }
-        Match::default()
+        StoreMatch::default()
     }
 
     /// Adds a store.
@@ -113,7 +113,7 @@ mod tests {
         MemAccess::new(kind, pa, pa, size, false)
     }
 
-    fn search(stores: &Stores, pa: u64, size: u8) -> Match {
+    fn search(stores: &Stores, pa: u64, size: u8) -> StoreMatch {
         stores.search(&access(MemKind::Load, pa, size))
     }
 
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn the_youngest_overlapping_store_is_found() {
         let mut stores = Stores::new();
-        let found = |ago, covers| Match { ago, covers };
+        let found = |ago, covers| StoreMatch { ago, covers };
         for (pa, size) in [(0x1000, 8), (0x1004, 4), (0x1000 + 8 * 256, 8)] {
             push(&mut stores, pa, size);
         }
         assert_eq!(search(&stores, 0x1004, 4), found(2, true));
         assert_eq!(search(&stores, 0x1000, 8), found(2, false));
         assert_eq!(search(&stores, 0x1000, 4), found(3, true));
-        assert_eq!(search(&stores, 0x1008, 8), Match::default());
+        assert_eq!(search(&stores, 0x1008, 8), StoreMatch::default());
     }
 
     #[test]
@@ -141,6 +141,6 @@ mod tests {
         for i in 0..STORES as u64 {
             push(&mut stores, 0x8000 + i * 8, 8);
         }
-        assert_eq!(search(&stores, 0x2000, 8), Match::default());
+        assert_eq!(search(&stores, 0x2000, 8), StoreMatch::default());
     }
 }

@@ -1,6 +1,6 @@
 //! The bimodal table: the direction in F2 (`ifu/bpd/bim.scala`).
 
-use super::{COLUMNS, Place, saturate};
+use super::{COLUMNS, FetchSlot, saturate};
 
 /// Both banks.
 pub(super) struct Bimodal {
@@ -17,13 +17,13 @@ impl Bimodal {
     }
 
     #[inline(always)]
-    pub fn predict(&self, at: Place) -> bool {
+    pub fn predict(&self, at: FetchSlot) -> bool {
         self.counters[at.index() & (self.counters.len() - 1)] >= 2
     }
 
     /// The direction; then trains with the outcome.
     #[inline(always)]
-    pub fn branch(&mut self, at: Place, taken: bool) -> bool {
+    pub fn branch(&mut self, at: FetchSlot, taken: bool) -> bool {
         let mask = self.counters.len() - 1;
         let counter = &mut self.counters[at.index() & mask];
         let strong = *counter >= 2;

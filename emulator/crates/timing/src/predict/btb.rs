@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{COLUMNS, Known, Place, Taught};
+use super::{BranchOutcome, COLUMNS, FetchSlot, Known};
 
 const WAYS: usize = 2;
 const CONDITIONAL: u32 = 1 << 31;
@@ -22,8 +22,8 @@ snapshot::snapshot!(Entry { tag, target });
 #[derive(Clone, Copy, Default)]
 struct Late {
     due: u64,
-    at: Place,
-    branch: Taught,
+    at: FetchSlot,
+    branch: BranchOutcome,
 }
 
 snapshot::snapshot!(Late { due, at, branch });
@@ -50,17 +50,17 @@ impl Btb {
     }
 
     #[inline(always)]
-    fn set(&self, at: Place) -> usize {
+    fn set(&self, at: FetchSlot) -> usize {
         at.block() as usize & (self.sets.len() - 1)
     }
 
     #[inline(always)]
-    fn tag(&self, at: Place) -> u32 {
+    fn tag(&self, at: FetchSlot) -> u32 {
         ((at.block() >> self.set_bits) + 1) & !CONDITIONAL
     }
 
     #[inline(always)]
-    pub fn find(&self, at: Place) -> Known {
+    pub fn find(&self, at: FetchSlot) -> Known {
         let ways = &self.sets[self.set(at)][at.column()];
         let tag = self.tag(at);
         let second = ways[1].tag & !CONDITIONAL == tag;
@@ -77,7 +77,7 @@ impl Btb {
     /// Has a branch written when it is `due`, of which it knew nothing, or something else.
     #[cold]
     #[inline(never)]
-    pub fn write(&mut self, due: u64, at: Place, branch: &Taught) {
+    pub fn write(&mut self, due: u64, at: FetchSlot, branch: &BranchOutcome) {
         let branch = *branch;
         self.late.push_back(Late { due, at, branch });
         self.next = self.next.min(due);
@@ -107,7 +107,7 @@ impl Btb {
 
     /// Writes a branch. A new one goes to the way that has others of its bank's block, else where the parity of all tags of
     /// the set says.
-    fn write_now(&mut self, at: Place, found: Known, branch: &Taught) {
+    fn write_now(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome) {
         let way = if found.hit {
             found.way
         } else {
@@ -123,7 +123,7 @@ impl Btb {
         }
     }
 
-    fn way_for(&self, at: Place) -> u8 {
+    fn way_for(&self, at: FetchSlot) -> u8 {
         let (set, tag) = (self.set(at), self.tag(at));
         let mut parity = tag.wrapping_sub(1);
         let mut shared = None;

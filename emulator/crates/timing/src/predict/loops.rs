@@ -1,7 +1,7 @@
 //! The loop predictor (`ifu/bpd/loop.scala`): flips the prediction in the iteration in which a loop left
 //! the last times.
 
-use super::{COLUMNS, Place};
+use super::{COLUMNS, FetchSlot};
 
 const SETS: usize = 16;
 const TAG_MASK: u32 = 0x3ff;
@@ -34,7 +34,7 @@ impl Loops {
 
     /// The direction, given what TAGE says; then trains. Iterations are counted of a branch that F2 knew (`f3_req_fire`).
     #[inline(always)]
-    pub fn branch(&mut self, at: Place, known: bool, predicted: bool, taken: bool) -> bool {
+    pub fn branch(&mut self, at: FetchSlot, known: bool, predicted: bool, taken: bool) -> bool {
         let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
         let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
         let count = entry.so_far;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn learns_a_fixed_trip_count() {
         let mut loops = Loops::new();
-        let at = Place::new(0x8000_1230);
+        let at = FetchSlot::new(0x8000_1230);
         let mut wrong_late = 0;
         for round in 0..40 {
             for i in 0..25 {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn iterations_of_a_branch_that_f2_does_not_know_are_not_counted() {
-        let at = Place::new(0x8000_1230);
+        let at = FetchSlot::new(0x8000_1230);
         let past = |known| {
             let mut loops = Loops::new();
             for i in 0..26 {

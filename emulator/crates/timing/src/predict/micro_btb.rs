@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{COLUMNS, Known, Place, Taught, saturate};
+use super::{BranchOutcome, COLUMNS, FetchSlot, Known, saturate};
 
 const WAYS: usize = 16;
 /// Signed bits of a target's distance (`BoomFAMicroBTBParams.offsetSz`).
@@ -36,11 +36,11 @@ snapshot::snapshot!(Entry {
 #[derive(Clone, Copy, Default)]
 struct Late {
     cycle: u64,
-    at: Place,
+    at: FetchSlot,
     way: u8,
     /// The way holds the branch already.
     hit: bool,
-    branch: Taught,
+    branch: BranchOutcome,
 }
 
 snapshot::snapshot!(Late {
@@ -92,20 +92,20 @@ impl MicroBtb {
     }
 
     #[inline(always)]
-    fn entry(&self, at: Place) -> (u8, &Entry) {
+    fn entry(&self, at: FetchSlot) -> (u8, &Entry) {
         let column = &self.columns[at.column()];
         let way = column.index[at.block() as usize % INDEX];
         (way, &column.ways[usize::from(way) % WAYS])
     }
 
     #[inline(always)]
-    fn entry_mut(&mut self, at: Place, way: u8) -> &mut Entry {
+    fn entry_mut(&mut self, at: FetchSlot, way: u8) -> &mut Entry {
         &mut self.columns[at.column()].ways[usize::from(way) % WAYS]
     }
 
     /// What it knows of a branch that is predicted in cycle `predicted`.
     #[inline(always)]
-    pub fn predict(&mut self, at: Place, predicted: u64) -> Known {
+    pub fn predict(&mut self, at: FetchSlot, predicted: u64) -> Known {
         if self.next_late <= predicted {
             self.write_late(predicted);
         }
@@ -113,7 +113,7 @@ impl MicroBtb {
     }
 
     #[inline(always)]
-    fn find(&self, at: Place) -> Known {
+    fn find(&self, at: FetchSlot) -> Known {
         let (way, entry) = self.entry(at);
         Known {
             hit: entry.tag == at.block().wrapping_add(1),
@@ -126,7 +126,7 @@ impl MicroBtb {
 
     /// Trains an entry that says of the branch what is true, with its commit.
     #[inline(always)]
-    pub fn confirm(&mut self, at: Place, found: Known, taken: bool, trained: u64) {
+    pub fn confirm(&mut self, at: FetchSlot, found: Known, taken: bool, trained: u64) {
         let entry = self.entry_mut(at, found.way);
         entry.trained = trained as u32;
         entry.counter = saturate(entry.counter, taken);
@@ -136,7 +136,7 @@ impl MicroBtb {
     /// of its bank's block, else where a hash of all tags says.
     #[cold]
     #[inline(never)]
-    pub fn write(&mut self, at: Place, found: Known, branch: &Taught, trained: u64) {
+    pub fn write(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome, trained: u64) {
         if !self.on {
             return;
         }

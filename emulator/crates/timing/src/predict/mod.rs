@@ -30,11 +30,11 @@ use tage::Tage;
 
 /// Where a branch stands: 16-byte fetch block, bank of 8 bytes, 2-byte slot. Both banks share a block's index.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place(u64);
+pub(crate) struct FetchSlot(u64);
 
-snapshot::snapshot!(Place(0));
+snapshot::snapshot!(FetchSlot(0));
 
-impl Place {
+impl FetchSlot {
     /// The place of the instruction at `pc`.
     #[inline(always)]
     pub fn new(pc: u64) -> Self {
@@ -95,7 +95,7 @@ pub(crate) struct Known {
 
 /// What a branch or jump was, to train with.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taught {
+pub(crate) struct BranchOutcome {
     /// A conditional branch, not a jump.
     pub conditional: bool,
     /// It left the packet; always, for a jump.
@@ -104,13 +104,13 @@ pub(crate) struct Taught {
     pub target: u32,
 }
 
-snapshot::snapshot!(Taught {
+snapshot::snapshot!(BranchOutcome {
     conditional,
     taken,
     target
 });
 
-impl Taught {
+impl BranchOutcome {
     /// A conditional branch that went to an address with the low half `next`.
     #[inline(always)]
     pub fn branch(taken: bool, next: u32) -> Self {
@@ -135,7 +135,7 @@ impl Taught {
 impl Known {
     /// It says of the branch what is true.
     #[inline(always)]
-    pub fn same(self, branch: &Taught) -> bool {
+    pub fn same(self, branch: &BranchOutcome) -> bool {
         self.hit
             & (self.conditional == branch.conditional)
             & (!branch.taken | (self.target == branch.target))
@@ -143,7 +143,7 @@ impl Known {
 
     /// What the stage that believes this does, if the direction of a conditional branch is `taken`.
     #[inline(always)]
-    pub fn stage(self, branch: &Taught, taken: bool) -> Stage {
+    pub fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
         Stage {
             leaves: self.hit & (taken | !self.conditional),
             right: (self.target == branch.target) & (self.conditional == branch.conditional),
@@ -183,7 +183,7 @@ pub(crate) enum Last {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forecast {
     /// Where it stands in its packet.
-    pub at: Place,
+    pub at: FetchSlot,
     /// The low half: that of where it went. Above it flags.
     rest: u64,
 }
@@ -202,7 +202,7 @@ impl Forecast {
     const AS_F2: u64 = 1 << 42;
 
     #[inline(always)]
-    fn new(at: Place, branch: &Taught, base: bool, found: Known) -> Self {
+    fn new(at: FetchSlot, branch: &BranchOutcome, base: bool, found: Known) -> Self {
         let f2 = found.stage(branch, base);
         let rest = u64::from(branch.target)
             | flags(Self::TAKEN, branch.taken)
@@ -217,7 +217,7 @@ impl Forecast {
 
     /// The same of a conditional branch that the BTB has as one; `target`: with where it went.
     #[inline(always)]
-    fn of_known(at: Place, branch: &Taught, base: bool, target: bool) -> Self {
+    fn of_known(at: FetchSlot, branch: &BranchOutcome, base: bool, target: bool) -> Self {
         let rest = u64::from(branch.target)
             | Self::KNOWN
             | Self::SEES
@@ -262,7 +262,7 @@ impl Forecast {
     /// The one that gave these words.
     #[inline(always)]
     pub fn from_words([at, rest]: [u64; 2]) -> Self {
-        let at = Place(at);
+        let at = FetchSlot(at);
         Self { at, rest }
     }
 
@@ -374,10 +374,10 @@ impl Predictor {
 
     /// Predicts a conditional branch, and has training with its outcome follow. `history` is what its bank saw.
     #[inline(always)]
-    pub fn branch(&mut self, at: Place, history: u64, taken: bool, target: u64) -> Forecast {
+    pub fn branch(&mut self, at: FetchSlot, history: u64, taken: bool, target: u64) -> Forecast {
         self.btb.train(self.clock.now());
         let base = self.bimodal.branch(at, taken);
-        let branch = Taught::branch(taken, target as u32);
+        let branch = BranchOutcome::branch(taken, target as u32);
         let found = self.btb.find(at);
         let forecast = if found.same(&branch) {
             let target = found.target == branch.target;
@@ -405,9 +405,9 @@ impl Predictor {
 
     /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
     #[inline(always)]
-    pub fn jump(&mut self, at: Place, target: u64, last: Last) -> Forecast {
+    pub fn jump(&mut self, at: FetchSlot, target: u64, last: Last) -> Forecast {
         self.btb.train(self.clock.now());
-        let jump = Taught::jump(target as u32);
+        let jump = BranchOutcome::jump(target as u32);
         let base = self.bimodal.predict(at);
         let found = self.btb.find(at);
         let same = found.same(&jump);

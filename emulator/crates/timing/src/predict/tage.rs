@@ -1,6 +1,6 @@
 //! TAGE (`ifu/bpd/tage.scala`): six tables of tagged counters, indexed by address and ever longer history.
 
-use super::{COLUMNS, Place};
+use super::{COLUMNS, FetchSlot};
 use crate::mem::Lfsr;
 
 const TABLES: usize = 6;
@@ -45,7 +45,7 @@ pub(super) struct Tage {
 
 /// Number of a branch, below [`BRANCHES`].
 #[inline(always)]
-fn number(at: Place) -> usize {
+fn number(at: FetchSlot) -> usize {
     let hash = u64::from(at.block()).wrapping_mul(0xff51_afd7_ed55_8ccd);
     (hash >> 55) as usize * COLUMNS + at.column()
 }
@@ -73,7 +73,7 @@ struct Places {
 
 impl Places {
     #[inline(always)]
-    fn new(at: Place, history: u64) -> Self {
+    fn new(at: FetchSlot, history: u64) -> Self {
         let mut places = Self {
             indices: [0; 8],
             tags: [0; 8],
@@ -119,7 +119,7 @@ impl Tage {
 
     /// Predicts, given the base prediction, then trains with the outcome.
     #[inline]
-    pub fn branch(&mut self, at: Place, history: u64, base: bool, taken: bool) -> bool {
+    pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> bool {
         let tables = u32::from(self.tables[number(at) % BRANCHES]);
         let mut direction = base;
         if tables != 0 {
@@ -136,7 +136,7 @@ impl Tage {
 
     /// The same for a branch that may have entries in `tables`.
     #[inline(always)]
-    fn look(&mut self, tables: u32, at: Place, history: u64, base: bool, taken: bool) -> bool {
+    fn look(&mut self, tables: u32, at: FetchSlot, history: u64, base: bool, taken: bool) -> bool {
         let places = Places::new(at, history);
         let hit = |t: usize| self.entries[places.index(t as u32)] & TAG == places.tags[t];
         let hits = (0..TABLES).fold(0, |hits, t| hits | u32::from(hit(t)) << t) & tables;
@@ -177,7 +177,7 @@ impl Tage {
     /// After a misprediction: an entry in a longer table, or less use for those in the way.
     #[cold]
     #[inline(never)]
-    fn allocate(&mut self, places: &Places, at: Place, longer: u32, taken: bool) {
+    fn allocate(&mut self, places: &Places, at: FetchSlot, longer: u32, taken: bool) {
         let vacant = |t: usize| self.entries[places.index(t as u32)] >> USEFUL & 3 == 0;
         let vacant = (0..TABLES).fold(0, |all, t| all | u32::from(vacant(t)) << t) & longer;
         if vacant == 0 {
@@ -240,7 +240,7 @@ mod tests {
     /// A branch that is taken every `period` times; how often the last `count` of 4000 are wrong.
     fn wrong(period: u32) -> u32 {
         let mut tage = Tage::new();
-        let at = Place::new(0x8000_0104);
+        let at = FetchSlot::new(0x8000_0104);
         let (mut history, mut wrong) = (0u64, 0);
         for i in 0..4000 {
             let taken = i % period == 0;

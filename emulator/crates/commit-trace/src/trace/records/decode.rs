@@ -14,7 +14,7 @@ use crate::{CommitRecord, InstId};
 #[derive(Debug)]
 pub(in crate::trace) struct RecordDecoder {
     tables: Box<Tables>,
-    at: At,
+    at: DecoderState,
 }
 
 /// How far the columns were read.
@@ -32,13 +32,13 @@ impl RecordDecoder {
     pub(in crate::trace) fn new() -> Self {
         Self {
             tables: Box::new(Tables::EMPTY),
-            at: At::default(),
+            at: DecoderState::default(),
         }
     }
 
     pub(in crate::trace) fn clear(&mut self) {
         *self.tables = Tables::EMPTY;
-        self.at = At::default();
+        self.at = DecoderState::default();
     }
 
     /// Puts `count` records into `out`, in place of what it holds, and returns the sum of their commit deltas; `None` if the
@@ -63,7 +63,7 @@ impl RecordDecoder {
             damaged: false,
         };
         let tables = &mut *self.tables;
-        let At {
+        let DecoderState {
             mut inst,
             residence,
             mut lead,
@@ -107,7 +107,7 @@ impl RecordDecoder {
                 n += 1;
                 continue;
             }
-            let at = At {
+            let at = DecoderState {
                 inst,
                 residence: sums.residence(),
                 lead,
@@ -123,7 +123,7 @@ impl RecordDecoder {
         }
         let residence = sums.residence();
         cycles += u64::from(sums.cycles());
-        self.at = At {
+        self.at = DecoderState {
             inst,
             residence,
             lead,
@@ -233,14 +233,14 @@ const PLAIN: [Plain; 256] = {
 
 /// Where a decoder is.
 #[derive(Clone, Copy, Debug, Default)]
-struct At {
+struct DecoderState {
     inst: u32,
     /// Of the last record; above their maxima in what no encoder writes.
     residence: u32,
     lead: u32,
 }
 
-impl At {
+impl DecoderState {
     /// The record of a token that needs other columns. By value, so that the loop's state stays in registers.
     #[inline(never)]
     fn next(self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> CommitRecord {

@@ -1,10 +1,10 @@
-//! What the half that keeps time gets to know of the path.
+//! What the path tells the pipeline: per instruction its fetch packet, its prediction, its load or store.
 
 use std::slice::Iter;
 
 use isa::{Operand, PageWalk, RUN_STEPS, Run, StaticId};
 
-use super::stores::{Match, STORES};
+use super::stores::{STORES, StoreMatch};
 use crate::predict::Forecast;
 
 /// A fetch packet, as the instruction that starts it finds it: the line that it is read from, and how it begins.
@@ -63,18 +63,19 @@ impl Packet {
     }
 }
 
-/// A load or store to memory, as the ones before it leave it to be found: its physical address, and what it finds.
+/// A load or store as the LSU needs it: physical address, the store that it may be forwarded from, and whether its page misses in
+/// the data TLB. The path writes it, the pipeline reads it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found(u64);
+pub(crate) struct LsuAccess(u64);
 
-impl Found {
+impl LsuAccess {
     const WALKS: u64 = 1 << 63;
     const COVERS: u64 = 1 << 62;
     const AGO: u32 = 56;
     const PA: u64 = (1 << Self::AGO) - 1;
 
     #[inline(always)]
-    pub(super) fn new(pa: u64, store: Match, walks: bool) -> Self {
+    pub(super) fn new(pa: u64, store: StoreMatch, walks: bool) -> Self {
         let covers = if store.covers { Self::COVERS } else { 0 };
         let walks = if walks { Self::WALKS } else { 0 };
         Self(pa & Self::PA | u64::from(store.ago) << Self::AGO | covers | walks)
@@ -88,8 +89,8 @@ impl Found {
 
     /// The store before it, for a load.
     #[inline(always)]
-    pub fn store(self) -> Match {
-        Match {
+    pub fn store(self) -> StoreMatch {
+        StoreMatch {
             ago: (self.0 >> Self::AGO) as u8 % STORES as u8,
             covers: self.0 & Self::COVERS != 0,
         }
@@ -102,9 +103,9 @@ impl Found {
     }
 }
 
-/// What a page walk for an address reads.
+/// The memory accesses of a page walk for an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reads {
+pub(crate) struct WalkReads {
     pub va: u64,
     pub walk: PageWalk,
 }
@@ -135,19 +136,19 @@ impl Step {
     }
 }
 
-/// What was followed: all that the other half has to know of it. Both halves may be on processors of their own: it
-/// is written and read front to back, as those like it best.
+/// What the path tells the pipeline of one batch. The two may be on processors of their own: it is written and read front to
+/// back, which costs the host's caches least.
 #[derive(Debug, Default)]
-pub(crate) struct Followed {
+pub(crate) struct PathOutput {
     steps: Vec<Step>,
     /// For each instruction of a run the packet that it starts, then what is made of it.
     words: Vec<u64>,
     /// What loads and stores find.
-    finds: Vec<Found>,
+    accesses: Vec<LsuAccess>,
     pub(super) operands: Vec<Operand>,
     /// What walks read: those of packets, and those of data accesses.
-    pub(super) packet_walks: Vec<Reads>,
-    pub(super) data_walks: Vec<Reads>,
+    pub(super) packet_walks: Vec<WalkReads>,
+    pub(super) data_walks: Vec<WalkReads>,
 }
 
 /// How much a run takes of each: steps, words and finds, 16 bits each. In one word: it goes from function to function in a
@@ -157,9 +158,9 @@ pub(crate) struct Extent(u64);
 
 impl Extent {
     #[inline(always)]
-    fn new(steps: usize, words: usize, finds: usize) -> Self {
+    fn new(steps: usize, words: usize, accesses: usize) -> Self {
         const { assert!(Words::MOST <= u16::MAX as usize) };
-        Self(steps as u64 | (words as u64) << 16 | (finds as u64) << 32)
+        Self(steps as u64 | (words as u64) << 16 | (accesses as u64) << 32)
     }
 
     #[inline(always)]
@@ -173,19 +174,19 @@ impl Extent {
     }
 
     #[inline(always)]
-    fn finds(self) -> usize {
+    fn accesses(self) -> usize {
         (self.0 >> 32) as usize
     }
 }
 
-impl Followed {
+impl PathOutput {
     /// Takes what was written of a run.
     #[inline(always)]
-    pub(super) fn take(&mut self, steps: &[Step], words: &[u64], finds: &[Found]) -> Extent {
+    pub(super) fn take(&mut self, steps: &[Step], words: &[u64], accesses: &[LsuAccess]) -> Extent {
         self.steps.extend_from_slice(steps);
         self.words.extend_from_slice(words);
-        self.finds.extend_from_slice(finds);
-        Extent::new(steps.len(), words.len(), finds.len())
+        self.accesses.extend_from_slice(accesses);
+        Extent::new(steps.len(), words.len(), accesses.len())
     }
 
     /// Reads it.
@@ -194,7 +195,7 @@ impl Followed {
         Reader {
             steps: &self.steps,
             words: &self.words,
-            finds: &self.finds,
+            accesses: &self.accesses,
             operands: self.operands.iter(),
             packet_walks: self.packet_walks.iter(),
             data_walks: self.data_walks.iter(),
@@ -205,7 +206,7 @@ impl Followed {
     pub fn clear(&mut self) {
         self.steps.clear();
         self.words.clear();
-        self.finds.clear();
+        self.accesses.clear();
         self.operands.clear();
         self.packet_walks.clear();
         self.data_walks.clear();
@@ -216,7 +217,7 @@ impl Followed {
 pub(super) struct Draft {
     steps: [Step; RUN_STEPS],
     words: [u64; Words::MOST],
-    finds: [Found; RUN_STEPS],
+    accesses: [LsuAccess; RUN_STEPS],
 }
 
 impl Draft {
@@ -224,19 +225,22 @@ impl Draft {
         Self {
             steps: [Step::default(); RUN_STEPS],
             words: [0; Words::MOST],
-            finds: [Found::default(); RUN_STEPS],
+            accesses: [LsuAccess::default(); RUN_STEPS],
         }
     }
 
     /// The steps of a run, none of which starts a packet yet, where its words are written, and what its accesses find.
     #[inline(always)]
-    pub fn begin(&mut self, run: &Run<'_>) -> (&mut [Step], Words<'_>, &mut [Found; RUN_STEPS]) {
+    pub fn begin(
+        &mut self,
+        run: &Run<'_>,
+    ) -> (&mut [Step], Words<'_>, &mut [LsuAccess; RUN_STEPS]) {
         let steps = &mut self.steps[..run.steps.len()];
         for (step, of_run) in steps.iter_mut().zip(run.steps) {
             *step = Step(of_run.id.0);
         }
         let words = &mut self.words;
-        (steps, Words { words, count: 0 }, &mut self.finds)
+        (steps, Words { words, count: 0 }, &mut self.accesses)
     }
 }
 
@@ -275,15 +279,15 @@ impl Words<'_> {
     }
 }
 
-/// Reads [`Followed`], each of what belongs to an instruction in turn.
+/// Reads [`PathOutput`], each of what belongs to an instruction in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     steps: &'a [Step],
     words: &'a [u64],
-    finds: &'a [Found],
+    accesses: &'a [LsuAccess],
     operands: Iter<'a, Operand>,
-    packet_walks: Iter<'a, Reads>,
-    data_walks: Iter<'a, Reads>,
+    packet_walks: Iter<'a, WalkReads>,
+    data_walks: Iter<'a, WalkReads>,
 }
 
 impl<'a> Reader<'a> {
@@ -293,7 +297,7 @@ impl<'a> Reader<'a> {
         Steps {
             steps: take(&mut self.steps, extent.steps()),
             words: take(&mut self.words, extent.words()),
-            finds: take(&mut self.finds, extent.finds()),
+            accesses: take(&mut self.accesses, extent.accesses()),
         }
     }
 
@@ -305,7 +309,7 @@ impl<'a> Reader<'a> {
 
     /// What the walk for the packet reads.
     #[inline(always)]
-    pub fn packet_walk(&mut self, packet: Packet) -> Option<&'a Reads> {
+    pub fn packet_walk(&mut self, packet: Packet) -> Option<&'a WalkReads> {
         match packet.walks() {
             true => self.packet_walks.next(),
             false => None,
@@ -314,7 +318,7 @@ impl<'a> Reader<'a> {
 
     /// What the walk for a data access reads.
     #[inline(always)]
-    pub fn data_walk(&mut self, found: Found) -> Option<&'a Reads> {
+    pub fn data_walk(&mut self, found: LsuAccess) -> Option<&'a WalkReads> {
         match found.walks() {
             true => self.data_walks.next(),
             false => None,
@@ -335,7 +339,7 @@ fn take<'a, T>(all: &mut &'a [T], count: usize) -> Iter<'a, T> {
 pub(crate) struct Steps<'a> {
     steps: Iter<'a, Step>,
     words: Iter<'a, u64>,
-    finds: Iter<'a, Found>,
+    accesses: Iter<'a, LsuAccess>,
 }
 
 impl Steps<'_> {
@@ -359,8 +363,8 @@ impl Steps<'_> {
 
     /// What a load or store finds.
     #[inline(always)]
-    pub fn found(&mut self) -> Found {
-        self.finds.next().copied().unwrap_or_default()
+    pub fn found(&mut self) -> LsuAccess {
+        self.accesses.next().copied().unwrap_or_default()
     }
 
     /// What is made of a branch or jump.
@@ -373,7 +377,7 @@ impl Steps<'_> {
 
 /// The same of one instruction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct InstOutput {
     pub forecast: Forecast,
-    pub found: Found,
+    pub found: LsuAccess,
 }
