@@ -1,5 +1,30 @@
-//! The host's side of the channel: trace file and profilers, on a thread of their own, or on those of hart and core while
-//! they wait for each other.
+//! The host's side of the stream: profilers and trace file. This page says which thread of a run does what.
+//!
+//! ```text
+//!  thread "main"                  thread of the core (timing::ahead)      thread "host" (this file)
+//!  hart: executes, follows the    pipeline: cycles, commits               drain(): evaluates, writes
+//!  path                                  |
+//!     |  <= 16 batches of runs           | Stream: TIP unit in band,
+//!     +--------------------------------->|         Recorder out of band
+//!     |<--- cycle it has come to --------+
+//!                                        |  <= IN_FLIGHT batches of records (commit_trace::recordings)
+//!                                        +------------------------------------------> Reader
+//! ```
+//!
+//! - With one processor, or with several harts, there is no thread of the core: the pipeline runs where the hart does
+//!   (`timed.rs` chooses, `run.threads` says so). What is simulated and recorded is the same.
+//! - A [`Reader`] takes batches in order, each through two stages ([`Stage`]): the profilers, then the trace. It is under one
+//!   lock: the thread "host" takes it for a whole batch, others for a part of some [`RECORDS_AT_ONCE`] records, and never wait for it.
+//! - Whoever waits for the other works here meanwhile ([`SpareWorker::help`], called through `timing::Lines::spare`): the hart's
+//!   thread when the core has a backlog, the core's when it has nothing to do or [`URGENT_BATCHES`] batches wait.
+//! - The thread "host" looks every [`BETWEEN_LOOKS`]. While others work here it leaves them the batches, up to three quarters of
+//!   what the channel holds.
+//! - Full chunks of the trace are compressed in pieces by the same threads, under a lock of its own.
+//! - The channel is bounded: a recorder whose channel is full waits, and with it the simulation. An error (a full disk)
+//!   ends the trace, or the profilers; the rest goes on, and [`Host::finish`] tells.
+//!
+//! States of a run: `run.rs` builds the `System` and its recorders, starts the [`Host`], runs slices of the machine
+//! (`System::run`), ends the recorders (`Timed::finish`), which closes the channel, and then waits here for the rest.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,15 +47,15 @@ use crate::spec;
 /// The thread looks so often whether batches wait: to be woken for each would take the hart's thread some 10 µs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// So many looks after somebody helped, nobody does any more.
-const ALONE: u32 = 8;
+/// The thread takes it that nobody helps any more after so many looks without help.
+const LOOKS_WITHOUT_HELP: u32 = 8;
 
-/// Batches that may wait until the core's thread reads some itself: what the host's inner caches hold.
-const MANY: usize = 4;
+/// Waiting batches from which on the core's thread reads some itself: what the host's inner caches hold.
+const URGENT_BATCHES: usize = 4;
 
-/// Records that are written or evaluated at once, about: some ten microseconds of work, since who helps with it may be
-/// waited for.
-const PART: usize = 1024;
+/// Records that are written or evaluated at once, about: some ten microseconds of work, as another thread may come to wait for
+/// the one that does it.
+const RECORDS_AT_ONCE: usize = 1024;
 
 /// The thread and its state.
 pub struct Host {
@@ -59,13 +84,13 @@ struct Reader {
     error: Option<anyhow::Error>,
 }
 
-/// A batch at work.
+/// A batch, and how far it is.
 struct BatchInProgress {
     batch: Batch,
     stage: Stage,
 }
 
-/// What a batch is at, and how far that is, once it has begun.
+/// The stage that a batch is in, and how far it is in it; `None`: not begun.
 enum Stage {
     /// It goes to the profilers,
     Evaluate(Option<BatchProgress>),
@@ -73,24 +98,25 @@ enum Stage {
     Write(Option<Written>),
 }
 
-/// Does the thread's work for it.
+/// Does the work of the thread "host" in a thread that has time.
 #[derive(Clone)]
 pub struct SpareWorker {
     reader: Arc<Mutex<Reader>>,
     compression: Option<Arc<Compression<File>>>,
     backlog: Backlog,
-    /// Somebody did lately.
+    /// Somebody else worked here since the thread's last look.
     helps: Arc<AtomicBool>,
     /// There will be no more batches, and nobody else who reads them.
     ends: Arc<AtomicBool>,
 }
 
 impl SpareWorker {
-    /// Does a part of that, or compresses a piece of the trace, unless somebody else is at it; false: there was nothing to do.
+    /// Works on a part of a batch, or compresses a piece of the trace, unless somebody else is at it; false: there was nothing
+    /// to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
             Spare::Any => 1,
-            Spare::Urgent => MANY,
+            Spare::Urgent => URGENT_BATCHES,
         };
         if self.backlog.batches() < enough {
             return what == Spare::Any && self.compress();
@@ -213,14 +239,14 @@ impl Host {
 /// Takes what nobody else takes, until the stream ends. It leaves batches to whoever helps, as long as somebody does
 /// and there is room for more: then it needs no processor of its own.
 fn drain(helper: &SpareWorker) {
-    let mut alone = ALONE;
+    let mut alone = LOOKS_WITHOUT_HELP;
     loop {
         alone = match helper.helps.swap(false, Relaxed) {
             true => 0,
-            false => ALONE.min(alone + 1),
+            false => LOOKS_WITHOUT_HELP.min(alone + 1),
         };
         let waiting = helper.backlog.batches();
-        let taken = if alone == ALONE || helper.ends.load(Relaxed) {
+        let taken = if alone == LOOKS_WITHOUT_HELP || helper.ends.load(Relaxed) {
             // Once more, so that the end is seen.
             waiting + 1
         } else {
@@ -292,7 +318,7 @@ impl Reader {
                 Some(fed) => fed,
                 None => evaluator.begin(batch)?,
             };
-            let is_whole = evaluator.go_on(batch, &mut fed, PART)?;
+            let is_whole = evaluator.go_on(batch, &mut fed, RECORDS_AT_ONCE)?;
             Ok(if is_whole {
                 Stage::Write(None)
             } else {
@@ -314,7 +340,7 @@ impl Reader {
                 Some(written) => written,
                 None => writer.begin(batch)?,
             };
-            let is_whole = writer.go_on(batch, &mut written, PART)?;
+            let is_whole = writer.go_on(batch, &mut written, RECORDS_AT_ONCE)?;
             Ok((!is_whole).then_some(Stage::Write(Some(written))))
         };
         part().unwrap_or_else(|e: TraceError| {
