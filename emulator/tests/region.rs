@@ -145,8 +145,19 @@ fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
     );
     let second = functions(&dir.join("out/hart1/report.json"));
     assert!(has(&second, "inner") && !has(&second, "prepare") && !has(&second, "teardown"));
-    let cycles = json(&dir.join("out/hart1/report.json"))["totals"]["cycles"].as_u64();
-    assert_about(regions, cycles.unwrap(), 1000);
+    // Where the hart sleeps while the other marks, its sleep is counted to the other side in part: without it, what it did is
+    // at least the stretch that it marked itself, and at most all of the region.
+    let totals = &json(&dir.join("out/hart1/report.json"))["totals"];
+    let number = |value: &Value| value.as_u64().unwrap();
+    let busy = number(&totals["cycles"]) - number(&totals["idle"]);
+    let (own, all) = (
+        number(&regions["each"][0]["cycles"]),
+        number(&regions["cycles"]),
+    );
+    assert!(
+        (own - 1000..=all + 1000).contains(&busy),
+        "{busy}: {regions}"
+    );
 }
 
 #[test]

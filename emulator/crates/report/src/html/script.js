@@ -528,7 +528,7 @@ function showListing(chosen) {
   const host = byId("listing-table");
   if (!listing) return host.replaceChildren(make("p", { class: "muted", style: "padding:0 1rem" }, "No listing for this choice."));
   const largest = Math.max(0, ...listing.rows.map(([, row]) => scale(row) * row[I.share]));
-  const heads = ["Address", "Disassembly", "Source", "Cycles", "Oracle, %", "Cycle stack", ...primary.map(short)];
+  const heads = ["Address", "Disassembly", "Source", "Cycles", "Oracle, %", "Cycle stack", ...primary.map((column) => column.short)];
   const numbers = new Set([3, 4, ...primary.map((_, index) => index + 6)]);
   let inside = null;
   let focus = null;
