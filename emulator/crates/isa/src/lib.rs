@@ -27,6 +27,7 @@ mod operand;
 mod pattern;
 mod port;
 mod shared_cycle;
+mod slot;
 mod table;
 mod trap;
 
@@ -42,5 +43,6 @@ pub use port::{
     StaticInst, Step, TimingModel, Untimed,
 };
 pub use shared_cycle::SharedCycle;
+pub use slot::{NOWHERE, SLOTS, Slot};
 pub use table::Op;
 pub use trap::{Exception, Interrupt, Privilege, Trap};

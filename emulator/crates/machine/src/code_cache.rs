@@ -6,10 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use devices::{Event, RAM_BASE, Ram};
-use isa::{DecodedInst, Op, Reg, StaticId, Step};
-
-/// Slots of a page: one per halfword.
-pub(crate) const SLOTS: usize = 2048;
+use isa::{DecodedInst, SLOTS, Slot};
 
 /// Pages that may be held decoded at once (32 KiB of host memory each).
 const MAX_PAGES: usize = 16384;
@@ -23,78 +20,6 @@ pub(crate) const NEVER: u16 = u16::MAX;
 
 /// Marks an id that is not defined yet.
 pub(crate) const NO_ID: u32 = u32::MAX;
-
-/// A slot that holds nothing: `len` is 0, which no instruction has, and the operation is the one
-/// whose execution leads to the slow path.
-fn empty() -> DecodedInst {
-    DecodedInst {
-        len: 0,
-        ..isa::decode(0)
-    }
-}
-
-/// A place for one decoded instruction. Fields are read one by one as execution needs them, which is
-/// faster than to copy the whole.
-#[repr(transparent)]
-pub(crate) struct Slot(Cell<DecodedInst>);
-
-impl Slot {
-    pub fn new(inst: DecodedInst) -> Self {
-        Self(Cell::new(inst))
-    }
-
-    #[inline(always)]
-    pub fn get(&self) -> DecodedInst {
-        self.0.get()
-    }
-
-    #[inline(always)]
-    pub fn op(&self) -> Op {
-        self.0.get().op
-    }
-
-    #[inline(always)]
-    pub fn step(&self, id: StaticId, offset: u16) -> Step {
-        let inst = self.0.get();
-        Step::new(id, offset, inst.class, inst.len)
-    }
-
-    #[inline(always)]
-    pub fn len(&self) -> u64 {
-        self.0.get().len.into()
-    }
-
-    #[inline(always)]
-    pub fn rd(&self) -> Reg {
-        self.0.get().rd
-    }
-
-    #[inline(always)]
-    pub fn rs1(&self) -> Reg {
-        self.0.get().rs1
-    }
-
-    #[inline(always)]
-    pub fn rs2(&self) -> Reg {
-        self.0.get().rs2
-    }
-
-    #[inline(always)]
-    pub fn rs3(&self) -> Reg {
-        self.0.get().rs3
-    }
-
-    /// Sign-extended immediate.
-    #[inline(always)]
-    pub fn imm(&self) -> u64 {
-        self.0.get().imm as i64 as u64
-    }
-
-    #[inline(always)]
-    pub fn raw(&self) -> u32 {
-        self.0.get().raw
-    }
-}
 
 /// The decoded instructions of one physical page.
 pub(crate) struct CodePage {
@@ -129,7 +54,7 @@ impl CodePage {
     fn new(pa: u64) -> Rc<Self> {
         Rc::new(Self {
             pa,
-            slots: boxed(|| Slot::new(empty())),
+            slots: boxed(Slot::empty),
             heat: boxed(|| Cell::new(0)),
             version: Cell::new(0),
             stores: Cell::new(0),
@@ -146,7 +71,7 @@ impl CodePage {
     /// it holds the same again.
     pub fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
         self.stores.set(0);
-        self.slots[slot].0.set(inst);
+        self.slots[slot].set(inst);
         for page in self.ids.borrow().iter() {
             let id = page.ids[slot].get();
             if id != NO_ID && encodings.get(id as usize) != Some(&inst.raw) {
@@ -184,7 +109,7 @@ impl CodePage {
     /// Empties slots. True if regions of the page were translated: they are void.
     fn clear(&self, from: usize, to: usize) -> bool {
         for slot in &self.slots[from..to] {
-            slot.0.set(empty());
+            slot.clear();
         }
         self.forget_translations()
     }

@@ -13,9 +13,8 @@ mod memory;
 mod muldiv;
 mod system;
 
-use isa::{Exception, Op, TimingModel, Trap};
+use isa::{Exception, Op, Slot, TimingModel, Trap};
 
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// Address of the next instruction, or the exception that was raised.

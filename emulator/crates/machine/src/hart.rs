@@ -7,9 +7,12 @@ mod fetch;
 mod host_call;
 mod memory;
 mod run;
+mod run_buffer;
 mod stuck;
 mod timed;
+mod timed_run;
 mod together;
+mod translated;
 mod trap;
 mod untimed;
 
@@ -17,26 +20,24 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use devices::{Bus, RAM_BASE};
-use isa::{Executed, Extension, Extensions, MemAccess, Operand, Privilege, Reg, StaticId};
+use isa::{Executed, Extension, Extensions, MemAccess, NOWHERE, Operand, Privilege, Reg, StaticId};
 use snapshot::{Archive, Snapshot};
+use translator::{Frame, Translator};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
 use crate::csr::{Csrs, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
-use crate::translate::{Frame, Translator};
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use host_call::{Caller, HostCalls, HostResult};
 pub use run::{Limit, Mark, RunExit};
+pub(crate) use run_buffer::{Accesses, RunBuffer, RunLength};
 pub use stuck::{Stuck, TakenException};
-pub(crate) use timed::{Accesses, RunBuffer, RunLength};
 pub use together::{run_timed_together, run_together};
-
-/// Where instructions as they are executed write what goes to `x0`.
-pub(crate) const NOWHERE: Reg = 64;
+pub use translated::Translate;
 
 /// What the machine lends to an executing instruction.
 pub(crate) struct Env<'a, T> {
@@ -145,6 +146,8 @@ pub struct Hart {
     pub(crate) spaces: Spaces,
     /// What translated code works with.
     pub(crate) frame: Frame,
+    /// What it may call works with.
+    pub(crate) lent: translated::Lent,
     /// Translates hot code.
     pub(crate) translator: Option<Box<Translator>>,
     /// Arrivals that make a slot hot, in untimed runs and in timed ones.
@@ -209,6 +212,7 @@ impl Snapshot for Hart {
             heard: _,
             spaces: _,
             frame: _,
+            lent: _,
             strict_page: _,
             // How it was set up.
             in_turns: _,
@@ -304,7 +308,8 @@ impl Hart {
             superpages: Superpages::new(),
             code: CodeCache::new(id),
             spaces: Spaces::new(),
-            frame: Frame::new(),
+            frame: Frame::default(),
+            lent: translated::Lent::default(),
             translator: None,
             hot_after: NEVER,
             hot_in_runs_after: NEVER,

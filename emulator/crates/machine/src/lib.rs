@@ -15,16 +15,15 @@ mod loader;
 mod mmu;
 mod mmu_tlb;
 mod pmp;
-mod translate;
 
 pub use board::{Board, BoardError};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
 pub use hart::{
     Caller, DebugStop, Hart, HostCalls, HostResult, Limit, Mark, RunExit, Stuck, TakenException,
-    Watchpoint, run_timed_together, run_together,
+    Translate, Watchpoint, run_timed_together, run_together,
 };
 pub use loader::{
     Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw,
     nearest_symbol,
 };
-pub use translate::{Translate, TranslatorError};
+pub use translator::TranslatorError;

@@ -1,9 +1,8 @@
 //! A: atomics. One hart and a program-order model make `aq` and `rl` hold by themselves.
 
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(memory, register: type, extension) new value`: rd gets what memory held.

@@ -1,10 +1,9 @@
 //! Bit manipulation (Zba, Zbb, Zbc, Zbs) and conditional zeroing (Zicond).
 
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::int::{immediates, registers, word};
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// The low 32 bits, zero-extended.

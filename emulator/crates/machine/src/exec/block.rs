@@ -1,10 +1,9 @@
 //! Cache-block operations (Zicbom, Zicboz). No cache holds anything that memory does not: the management
 //! instructions only check that they may be executed, and the address.
 
-use isa::{Privilege, TimingModel, Trap};
+use isa::{Privilege, Slot, TimingModel, Trap};
 
 use super::{Next, following, illegal};
-use crate::code_cache::Slot;
 use crate::csr::envcfg;
 use crate::hart::{Env, Hart, InstPosition};
 use crate::mmu::Access;

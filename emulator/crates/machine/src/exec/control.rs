@@ -1,9 +1,8 @@
 //! Jumps and branches. Targets are even by construction, so that none is misaligned.
 
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(a, b) condition`.

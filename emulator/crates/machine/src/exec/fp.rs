@@ -1,9 +1,8 @@
 //! F, D, Zfh and Zfa. The arithmetic is in [`crate::fp`]; here are registers, rounding modes and flags.
 
-use isa::{FliConstant, TimingModel, Trap};
+use isa::{FliConstant, Slot, TimingModel, Trap};
 
 use super::{Next, following, illegal};
-use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::fp::{self, F16, Flags, Format, Rounding, half, nan_box, unbox};
 use crate::hart::{Env, Hart, InstPosition};

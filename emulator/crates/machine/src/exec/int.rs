@@ -1,9 +1,8 @@
 //! Integer computation.
 
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// Result of a 32-bit operation.

@@ -1,9 +1,8 @@
 //! Loads and stores, integer and FP.
 
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::fp::{half, nan_box};
 use crate::hart::{Env, Hart, InstPosition};
 

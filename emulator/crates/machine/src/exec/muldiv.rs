@@ -1,9 +1,8 @@
 //! M: multiplication and division.
 
-use isa::{Operand, TimingModel};
+use isa::{Operand, Slot, TimingModel};
 
 use super::{Next, following};
-use crate::code_cache::Slot;
 use crate::hart::{Env, Hart, InstPosition};
 
 /// `name(a, b) result`.

@@ -1,9 +1,8 @@
 //! CSR instructions, fences and the privileged instructions.
 
-use isa::{Exception, Privilege, TimingModel, Trap};
+use isa::{Exception, Privilege, Slot, TimingModel, Trap};
 
 use super::{Next, following, illegal};
-use crate::code_cache::Slot;
 use crate::csr::status;
 use crate::hart::{Env, Hart, InstPosition, after};
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use isa::{DecodedInst, Exception, Extension, Privilege, StaticId, TimingModel, Trap};
+use isa::{DecodedInst, Exception, Extension, NOWHERE, Privilege, StaticId, TimingModel, Trap};
 
 use super::run::mark_trigger;
-use super::{Env, Hart, NOWHERE};
+use super::{Env, Hart};
 use crate::code_cache::CodePage;
 use crate::mmu::{Access, pte};
 use crate::mmu_tlb::FetchPage;

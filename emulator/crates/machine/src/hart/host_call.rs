@@ -1,10 +1,9 @@
 //! Calls of the host by `ebreak` between two instructions that do nothing (RISC-V Semihosting, 1.0).
 
 use devices::{Bus, Exit};
-use isa::TimingModel;
+use isa::{Slot, TimingModel};
 
 use super::{Env, Hart, InstPosition, after};
-use crate::code_cache::Slot;
 
 /// `slli x0, x0, 0x1f` before the `ebreak`, and `srai x0, x0, 7` after it.
 const BEFORE: u64 = 0x01f0_1013;

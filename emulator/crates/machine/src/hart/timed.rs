@@ -1,16 +1,15 @@
 //! The timed loop: the timing model says when an instruction decodes, and gets what it did.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use isa::{
-    DecodedInst, InstClass, Interrupt, MemAccess, Op, Operand, RUN_STEPS, Run, SharedCycle,
-    StaticId, StaticInst, Step, TimingModel, Trap,
+    DecodedInst, Interrupt, Op, Operand, SLOTS, SharedCycle, Slot, StaticId, StaticInst,
+    TimingModel, Trap,
 };
 
 use super::run::trigger;
 use super::{Env, Hart, InstPosition, RunExit};
-use crate::code_cache::{IdPage, NO_ID, SLOTS, Slot};
+use crate::code_cache::NO_ID;
 use crate::mmu_tlb::FetchPage;
 
 /// Expands to a match that breaks out with the next pc, or with the trap.
@@ -24,113 +23,6 @@ macro_rules! dispatch {
             },)*
         }
     };
-}
-
-/// The same for a run, which ends before an instruction that cannot be part of it. That executes again
-/// by itself: a trap, or a device register that was not accessed, has changed nothing.
-macro_rules! dispatch_in_run {
-    ($hart:ident, $env:ident, $page:ident, $slot:ident, $at:ident, $buffer:ident, $length:ident, $done:lifetime, $hot:lifetime,
-        $ends:lifetime; $($variant:ident $method:ident,)*) => {
-        match $slot.op() {
-            $(Op::$variant => {
-                if const { Op::$variant.class().serialises() } {
-                    break $ends;
-                }
-                match $hart.$method($env, $slot, $at) {
-                    Ok(next) => {
-                        if const { Op::$variant.class().accesses_memory() } {
-                            $hart.accesses.keep();
-                        }
-                        if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
-                            $buffer.set_operand($length.operands, $hart.executed.operand);
-                            $length.operands += 1;
-                        }
-                        if const { Op::$variant.class().is_control_flow() } && $hart.is_hot_in_run($page, next) {
-                            break $hot next;
-                        }
-                        break $done next;
-                    }
-                    Err(_) => break $ends,
-                }
-            })*
-        }
-    };
-}
-
-/// Runs are short when something is due in so many cycles, so that it happens in time, unless a long one takes more cycles
-/// than that: about as many instructions as a core's front end holds.
-const SOON: u64 = 4096;
-const STEPS_BEFORE_DUE: usize = 32;
-
-/// Room for a [`Run`], but for its data accesses.
-pub(crate) struct RunBuffer {
-    steps: [Step; RUN_STEPS],
-    operands: [Operand; RUN_STEPS],
-}
-
-impl Default for RunBuffer {
-    fn default() -> Self {
-        Self {
-            steps: [Step::default(); RUN_STEPS],
-            operands: [Operand::default(); RUN_STEPS],
-        }
-    }
-}
-
-impl RunBuffer {
-    /// The end of so many steps.
-    pub fn steps_up_to(&mut self, count: usize) -> *mut Step {
-        self.steps[..count].as_mut_ptr_range().end
-    }
-
-    #[inline(always)]
-    pub fn set_operand(&mut self, number: usize, operand: Operand) {
-        self.operands[number] = operand;
-    }
-}
-
-/// How much of a [`RunBuffer`] is used.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RunLength {
-    pub steps: usize,
-    pub operands: usize,
-}
-
-/// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
-/// after they were written in pieces has the host wait until the pieces have left its store queue.
-pub(crate) struct Accesses {
-    pub accesses: [MemAccess; RUN_STEPS],
-    pub kept: usize,
-}
-
-impl Default for Accesses {
-    fn default() -> Self {
-        Self {
-            accesses: [MemAccess::default(); RUN_STEPS],
-            kept: 0,
-        }
-    }
-}
-
-impl Accesses {
-    /// The access of the instruction that is executing.
-    #[inline(always)]
-    pub fn current(&mut self) -> &mut MemAccess {
-        &mut self.accesses[self.kept % RUN_STEPS]
-    }
-
-    /// The next access is another instruction's.
-    #[inline(always)]
-    pub fn keep(&mut self) {
-        self.kept += 1;
-    }
-
-    /// Forgets all of them: the next instruction has not accessed anything yet.
-    #[inline(always)]
-    fn begin(&mut self) {
-        self.kept = 0;
-        *self.current() = MemAccess::default();
-    }
 }
 
 /// An instruction as the fetch delivers it.
@@ -189,7 +81,7 @@ impl Hart {
 
     /// From this cycle on, it matters in which one an instruction is decoded.
     #[inline(always)]
-    fn deadline(&self, irq_at: &SharedCycle) -> u64 {
+    pub(super) fn deadline(&self, irq_at: &SharedCycle) -> u64 {
         self.check_at.min(irq_at.get()).min(self.stop_cycle)
     }
 
@@ -215,131 +107,6 @@ impl Hart {
     #[inline(always)]
     fn is_over(&self) -> bool {
         self.decoded_at.max(self.alone_until) >= self.stop_cycle
-    }
-
-    /// Executes and then times a run; gives the next pc, or `None` if nothing was executed.
-    #[inline(always)]
-    fn run_on<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        irq_at: &SharedCycle,
-        page: &FetchPage,
-        pc: u64,
-    ) -> Option<u64> {
-        let hart = self;
-        let ids = page.ids.as_ref()?;
-        let mut buffer = hart.run.take()?;
-        let left = hart.stop_count - hart.count;
-        let due = hart.check_at.min(irq_at.get()).min(hart.stop_cycle);
-        let most = if hart.decoded_at.saturating_add(SOON) < due {
-            RUN_STEPS
-        } else {
-            STEPS_BEFORE_DUE
-        };
-        let most = usize::try_from(left).map_or(most, |left| left.min(most));
-        let mut length = RunLength::default();
-        hart.accesses.begin();
-        let mut pc = pc;
-        let mut is_hot = hart.is_hot_in_run(page, pc);
-        loop {
-            while is_hot && length.steps < most {
-                let place = (page.slot(pc), pc);
-                let run = hart.run_in_run(env, (page, ids), place, &mut buffer, &mut length, most);
-                (pc, is_hot) = run.unwrap_or((pc, false));
-                is_hot = is_hot && hart.is_hot_in_run(page, pc);
-            }
-            (pc, is_hot) = hart.execute_run(env, (page, ids), pc, &mut buffer, &mut length, most);
-            if length.steps == most || !is_hot && !hart.decode_in_run(env, page, pc) {
-                break;
-            }
-        }
-        let run = Run {
-            steps: &buffer.steps[..length.steps],
-            accesses: &hart.accesses.accesses[..hart.accesses.kept],
-            operands: &buffer.operands[..length.operands],
-            next_pc: pc,
-            vpage: page.vpage,
-            page: page.code.pa,
-            privilege: hart.privilege,
-            translated: page.translated,
-        };
-        if length.steps != 0 {
-            hart.exact_from = hart.deadline(irq_at);
-            hart.decoded_at = env.timing.run(&run, hart.exact_from);
-        }
-        hart.run = Some(buffer);
-        hart.count += length.steps as u64;
-        (length.steps != 0).then_some(pc)
-    }
-
-    /// Code for what is executed at `pc` is there, or worth to be made.
-    #[inline(always)]
-    fn is_hot_in_run(&self, page: &FetchPage, pc: u64) -> bool {
-        let index = page.slot(pc);
-        index < SLOTS && page.code.is_hot(index, self.hot_in_runs_after)
-    }
-
-    /// Executes what of a run is decoded, until it is as long as it may be, or goes on where [`Self::is_hot_in_run`]; the next
-    /// pc, and whether that is.
-    #[inline(never)]
-    fn execute_run<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        (page, ids): (&FetchPage, &IdPage),
-        pc: u64,
-        buffer: &mut RunBuffer,
-        run: &mut RunLength,
-        most: usize,
-    ) -> (u64, bool) {
-        let hart = self;
-        let ids: &[Cell<u32>; SLOTS] = &ids.ids;
-        let slots: &[Slot; SLOTS] = &page.code.slots;
-        let (vpage, count) = (page.vpage, hart.count);
-        // Spares a check for each.
-        let most = most.min(RUN_STEPS);
-        let mut pc = pc;
-        let mut length = *run;
-        let mut is_hot = false;
-        'ends: while length.steps < most {
-            let index = (pc.wrapping_sub(vpage) >> 1) as usize;
-            if index >= SLOTS {
-                break;
-            }
-            let id = ids[index].get();
-            if id == NO_ID {
-                break;
-            }
-            let (slot, id) = (&slots[index], StaticId(id));
-            buffer.steps[length.steps] = slot.step(id, 2 * index as u16);
-            let at = InstPosition {
-                pc,
-                count: count + length.steps as u64,
-            };
-            pc = 'done: {
-                let next = 'hot: {
-                    isa::for_each_op!(
-                        dispatch_in_run,
-                        hart,
-                        env,
-                        page,
-                        slot,
-                        at,
-                        buffer,
-                        length,
-                        'done,
-                        'hot,
-                        'ends
-                    )
-                };
-                is_hot = true;
-                length.steps += 1;
-                pc = next;
-                break 'ends;
-            };
-            length.steps += 1;
-        }
-        *run = length;
-        (pc, is_hot)
     }
 
     /// Times and executes one instruction. Gives the next pc.
@@ -432,7 +199,7 @@ impl Hart {
         let index = page.slot(pc);
         let slot = page.code.slots.get(index)?;
         let id = page.ids.as_ref()?.ids[index].get();
-        let known = slot.len() != 0 && id != NO_ID;
+        let known = !slot.is_empty() && id != NO_ID;
         known.then_some(Fetched {
             slot,
             id: StaticId(id),
@@ -477,42 +244,6 @@ impl Hart {
             },
             pc,
         )
-    }
-
-    /// Decodes and numbers the next instruction of a run; false if it cannot be part of one.
-    /// Runs, and with them the turns of several harts, so end in the same place whatever was executed before.
-    #[cold]
-    #[inline(never)]
-    fn decode_in_run<T: TimingModel>(
-        &mut self,
-        env: &mut Env<'_, T>,
-        page: &FetchPage,
-        pc: u64,
-    ) -> bool {
-        let index = page.slot(pc);
-        let (Some(slot), Some(ids)) = (page.code.slots.get(index), &page.ids) else {
-            return false;
-        };
-        let id = &ids.ids[index];
-        let mut inst = slot.get();
-        if page.strict || inst.len != 0 && id.get() != NO_ID {
-            return false;
-        }
-        if inst.len == 0 {
-            let low = env.bus.ram.load(page.code.pa | pc & 0xfff, 2);
-            // What reaches into the next page is kept nowhere.
-            if pc & 0xfff == 0xffe && low.is_none_or(|low| low & 3 == 3) {
-                return false;
-            }
-            match self.decode_at(env, page, pc) {
-                Ok((decoded, true)) => inst = decoded,
-                _ => return false,
-            }
-        }
-        if id.get() == NO_ID {
-            id.set(self.define(env, page.space, pc, inst).0);
-        }
-        true
     }
 
     /// The third value is false if the instruction is not kept in its slot.
@@ -562,7 +293,7 @@ impl Hart {
     }
 
     /// Gives an instruction the next number and announces it.
-    fn define<T: TimingModel>(
+    pub(super) fn define<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         space: u32,

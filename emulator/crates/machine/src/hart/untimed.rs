@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use isa::{InstClass, Op, TimingModel, Trap};
+use isa::{InstClass, Op, SLOTS, Slot, TimingModel, Trap};
 
 use super::run::trigger;
 use super::{Env, Hart, InstPosition, RunExit};
-use crate::code_cache::{SLOTS, Slot};
 use crate::mmu_tlb::FetchPage;
 
 /// Expands to the execution of one instruction. The match is written out in the loop, so that each

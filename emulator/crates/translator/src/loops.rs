@@ -1,8 +1,8 @@
 //! Loops within which registers stay in host registers from block to block, and need not be put into their places in
 //! the hart before something leaves the loop.
 
-use super::discover::Block;
-use super::emit::writes;
+use crate::discover::Block;
+use crate::emit::writes;
 
 /// Instructions of such a loop at most. Larger ones keep more than the host has registers for, and each way out of
 /// them has to store all of that.
@@ -10,7 +10,7 @@ const MAX_INSTRUCTIONS: usize = 16;
 
 /// What is known of a block from its loop.
 #[derive(Clone, Copy, Default)]
-pub(super) struct BlockInLoop {
+pub(crate) struct BlockInLoop {
     /// Number of its loop.
     of: Option<usize>,
     /// Registers that may not be in their places when it begins.
@@ -27,7 +27,7 @@ impl BlockInLoop {
 }
 
 /// The places of blocks, which are in the order of their addresses but for the first.
-pub(super) fn places(blocks: &[Block]) -> Vec<BlockInLoop> {
+pub(crate) fn places(blocks: &[Block]) -> Vec<BlockInLoop> {
     let mut places = vec![BlockInLoop::default(); blocks.len()];
     // Loops are mostly stretches of code from where their last branch goes to; what else may be in such a stretch, or
     // is not, makes no difference but to speed.

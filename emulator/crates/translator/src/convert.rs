@@ -6,10 +6,10 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, Op};
 
-use super::discover::Placed;
-use super::emit::Emitter;
-use super::float::{Needs, is_single};
-use super::runtime::Frame;
+use crate::discover::Placed;
+use crate::emit::Emitter;
+use crate::float::{Needs, is_single};
+use crate::frame::Frame;
 
 /// Values of the field of rounding modes.
 mod mode {
@@ -22,7 +22,7 @@ mod mode {
 }
 
 impl Emitter<'_> {
-    pub(super) fn conversion(&mut self, placed: Placed) {
+    pub(crate) fn conversion(&mut self, placed: Placed) {
         use Op::*;
         let inst = placed.inst;
         let rounding = u32::from(inst.rounding_mode());

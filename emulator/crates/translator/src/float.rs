@@ -1,6 +1,6 @@
 //! Floating point on the host's FPU, where its result is the right one and no flag is to be raised that is not set:
 //! then the interpreter does the same (`fp::host` says why that is right). Everything else is the interpreter's. Here
-//! is arithmetic; [`super::exact`] and [`super::convert`] have the rest.
+//! is arithmetic; [`crate::exact`] and [`crate::convert`] have the rest.
 
 use std::mem::offset_of;
 
@@ -8,14 +8,14 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{DecodedInst, InstClass, Op};
 
-use super::discover::{Block, Placed};
-use super::emit::Emitter;
-use super::exact::is_exact;
-use super::runtime::Frame;
+use crate::discover::{Block, Placed};
+use crate::emit::Emitter;
+use crate::exact::is_exact;
+use crate::frame::Frame;
 
 /// What a result has to be for the flags to be known.
 #[derive(Clone, Copy)]
-pub(super) enum Needs {
+pub(crate) enum Needs {
     /// Neither infinite nor NaN.
     Finite,
     /// Not tiny, either.
@@ -23,7 +23,7 @@ pub(super) enum Needs {
 }
 
 impl Emitter<'_> {
-    pub(super) fn floating(&mut self, placed: Placed) {
+    pub(crate) fn floating(&mut self, placed: Placed) {
         let inst = placed.inst;
         match inst.op {
             Op::FaddD | Op::FsubD | Op::FaddS | Op::FsubS => self.arithmetic(placed, Needs::Finite),
@@ -100,7 +100,7 @@ impl Emitter<'_> {
     }
 
     /// As `is_finite` and `is_comfortable` of `fp::host`, of the half that has the exponent.
-    pub(super) fn is(&mut self, needs: Needs, single: bool, value: Value) -> Value {
+    pub(crate) fn is(&mut self, needs: Needs, single: bool, value: Value) -> Value {
         let (top, fraction_bits) = if single { (0xff, 23) } else { (0x7ff, 20) };
         let bits = if single {
             self.b.ins().bitcast(types::I32, MemFlags::new(), value)
@@ -124,37 +124,37 @@ impl Emitter<'_> {
     }
 
     /// Goes to `cold` unless a flag of the frame is set, or known to be.
-    pub(super) fn require_fp(&mut self, state: usize, cold: ir::Block) {
+    pub(crate) fn require_fp(&mut self, state: usize, cold: ir::Block) {
         if !self.fp_known {
             let holds = self.frame_flag(state);
             self.require(holds, cold);
         }
     }
 
-    pub(super) fn bits(&mut self, value: Value) -> Value {
+    pub(crate) fn bits(&mut self, value: Value) -> Value {
         self.b.ins().bitcast(types::I64, MemFlags::new(), value)
     }
 
-    pub(super) fn double(&mut self, bits: Value) -> Value {
+    pub(crate) fn double(&mut self, bits: Value) -> Value {
         self.b.ins().bitcast(types::F64, MemFlags::new(), bits)
     }
 
     /// A single as registers hold it, from its 32 bits: the upper half is all ones.
-    pub(super) fn boxed(&mut self, bits: Value) -> Value {
+    pub(crate) fn boxed(&mut self, bits: Value) -> Value {
         let wide = self.b.ins().uextend(types::I64, bits);
         let boxed = self.b.ins().bor_imm(wide, !0xffff_ffff);
         self.double(boxed)
     }
 
     /// The same of a half, from its 16 bits.
-    pub(super) fn boxed_half(&mut self, bits: Value) -> Value {
+    pub(crate) fn boxed_half(&mut self, bits: Value) -> Value {
         let wide = self.b.ins().uextend(types::I64, bits);
         let boxed = self.b.ins().bor_imm(wide, !0xffff);
         self.double(boxed)
     }
 
     /// The single that a register holds; goes to `cold` if it holds something else.
-    pub(super) fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
+    pub(crate) fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
         let bits = self.bits(value);
         let upper = self.b.ins().sshr_imm(bits, 32);
         let boxed = self.b.ins().icmp_imm(IntCC::Equal, upper, -1);
@@ -165,7 +165,7 @@ impl Emitter<'_> {
 }
 
 /// The flag of the frame that the FP instructions of a block need for their fast paths; `None` if it has none.
-pub(super) fn needs(block: &Block) -> Option<usize> {
+pub(crate) fn needs(block: &Block) -> Option<usize> {
     let needs = |placed: &Placed| match placed.inst.class {
         InstClass::FpLoad | InstClass::FpStore => Some(offset_of!(Frame, fp_dirty)),
         InstClass::FpArith | InstClass::FpDivSqrt | InstClass::FpToInt | InstClass::IntToFp => {
@@ -183,6 +183,6 @@ pub(super) fn needs(block: &Block) -> Option<usize> {
 }
 
 /// The format field of an FP operation.
-pub(super) fn is_single(inst: &DecodedInst) -> bool {
+pub(crate) fn is_single(inst: &DecodedInst) -> bool {
     inst.raw >> 25 & 3 == 0
 }

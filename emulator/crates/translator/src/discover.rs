@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use isa::{DecodedInst, InstClass, Op};
+use isa::{DecodedInst, InstClass, Op, SLOTS, Slot};
 
-use super::Use;
-use crate::code_cache::{SLOTS, Slot};
+use crate::CodeKind;
 
 /// Instructions of a region at most.
 const MAX_INSTRUCTIONS: usize = 256;
@@ -15,7 +14,7 @@ const MAX_IN_RUNS: usize = 64;
 
 /// An instruction and the slot where it stands.
 #[derive(Clone, Copy)]
-pub(super) struct Placed {
+pub(crate) struct Placed {
     pub index: usize,
     pub inst: DecodedInst,
 }
@@ -34,7 +33,7 @@ impl Placed {
 
 /// How a block ends.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(crate) enum End {
     Branch(Placed),
     Jal(Placed),
     Jalr(Placed),
@@ -45,7 +44,7 @@ pub(super) enum End {
 }
 
 /// Instructions that are executed one after the other.
-pub(super) struct Block {
+pub(crate) struct Block {
     pub start: usize,
     pub body: Vec<Placed>,
     pub end: End,
@@ -81,17 +80,17 @@ impl Block {
 
 /// The region of a page that is entered at slot `entry`; its first block starts there. Empty if the instruction is
 /// for the interpreter, or the blocks are too long.
-pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize, of: Use) -> Vec<Block> {
-    let most = match of {
-        Use::Untimed => MAX_INSTRUCTIONS,
-        Use::Runs => MAX_IN_RUNS,
+pub(crate) fn discover(slots: &[Slot; SLOTS], entry: usize, kind: CodeKind) -> Vec<Block> {
+    let most = match kind {
+        CodeKind::Untimed => MAX_INSTRUCTIONS,
+        CodeKind::Runs => MAX_IN_RUNS,
     };
     let mut leaders = BTreeSet::from([entry]);
     let mut reached = HashSet::new();
     let mut open = vec![entry];
     while let Some(leader) = open.pop() {
         let mut index = leader;
-        while let Some(placed) = translatable(slots, index, of)
+        while let Some(placed) = translatable(slots, index, kind)
             && reached.len() < most
             && reached.insert(index)
         {
@@ -107,7 +106,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize, of: Use) -> Vec<Bloc
                 }
             };
             for next in next {
-                if translatable(slots, next, of).is_some() && leaders.insert(next) {
+                if translatable(slots, next, kind).is_some() && leaders.insert(next) {
                     open.push(next);
                 }
             }
@@ -119,7 +118,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize, of: Use) -> Vec<Bloc
     let starts = leaders.contains(&entry).then_some(entry);
     let starts = starts.into_iter().chain(rest);
     let blocks: Vec<Block> = starts
-        .map(|start| block(slots, start, of, &leaders, &reached))
+        .map(|start| block(slots, start, kind, &leaders, &reached))
         .collect();
     // Blocks that decode the same bytes from different places can have much in common. A region that does not fit
     // between two checks of the interpreter would never get past its own first check.
@@ -130,7 +129,7 @@ pub(super) fn discover(slots: &[Slot; SLOTS], entry: usize, of: Use) -> Vec<Bloc
 fn block(
     slots: &[Slot; SLOTS],
     start: usize,
-    of: Use,
+    kind: CodeKind,
     leaders: &BTreeSet<usize>,
     reached: &HashSet<usize>,
 ) -> Block {
@@ -140,7 +139,7 @@ fn block(
         if index != start && leaders.contains(&index) {
             break End::Next(index);
         }
-        let Some(placed) = translatable(slots, index, of).filter(|_| reached.contains(&index))
+        let Some(placed) = translatable(slots, index, kind).filter(|_| reached.contains(&index))
         else {
             break End::Leave(index);
         };
@@ -157,7 +156,7 @@ fn block(
 
 /// The instruction at a slot, unless the interpreter has to execute it: it was not decoded, has effects beyond
 /// registers and memory, writes two registers, or cannot be part of a run.
-fn translatable(slots: &[Slot; SLOTS], index: usize, of: Use) -> Option<Placed> {
+fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<Placed> {
     let inst = slots.get(index)?.get();
     let atomic = matches!(
         inst.class,
@@ -165,7 +164,7 @@ fn translatable(slots: &[Slot; SLOTS], index: usize, of: Use) -> Option<Placed> 
     );
     let plain = !inst.class.serialises() && inst.op != Op::Illegal;
     let untimed = (atomic && inst.op != Op::AmocasQ) || inst.op == Op::Fence;
-    let fits = inst.len != 0 && (plain || (untimed && of == Use::Untimed));
+    let fits = inst.len != 0 && (plain || (untimed && kind == CodeKind::Untimed));
     fits.then_some(Placed { index, inst })
 }
 
@@ -179,11 +178,7 @@ mod tests {
         const BEQ: u32 = 0x63;
         /// `lui x10, 0x5050`; its second half is `c.addi x10, 1`.
         const LUI: u32 = 0x0505_0537;
-        let nothing = DecodedInst {
-            len: 0,
-            ..isa::decode(0)
-        };
-        let slots: [Slot; SLOTS] = std::array::from_fn(|_| Slot::new(nothing));
+        let slots: [Slot; SLOTS] = std::array::from_fn(|_| Slot::empty());
         let mut slots = slots;
         for n in 0..branches {
             let distance = 4 * branches as u32 + 2;
@@ -196,7 +191,7 @@ mod tests {
             slots[at] = Slot::new(isa::decode(LUI));
             slots[at + 1] = Slot::new(isa::decode(LUI >> 16));
         }
-        discover(&slots, 0, Use::Untimed)
+        discover(&slots, 0, CodeKind::Untimed)
     }
 
     #[test]

@@ -6,14 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::{MemAccess, MemKind, StaticId, Step};
 
-use super::discover::Block;
-use super::emit::{Emitter, constant, field, own};
-use super::runtime::{Frame, STAYS};
-use crate::hart::{Accesses, Hart};
+use crate::discover::Block;
+use crate::emit::{Emitter, constant, own};
+use crate::frame::{Frame, STAYS};
 
 /// What of the present block is written down.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Recording {
+pub(crate) struct Recording {
     /// Accesses before the block, and where the next one was written then; if it accesses memory.
     first: Option<(Value, Value)>,
     /// Those of the block so far.
@@ -77,7 +76,7 @@ impl Emitter<'_> {
 
     /// Accesses so far, and where the next one is written.
     fn next_access(&mut self) -> (Value, Value) {
-        let kept = field(offset_of!(Hart, accesses) + offset_of!(Accesses, kept));
+        let kept = self.layout.access_count;
         let kept = self.b.ins().load(types::I64, own(), self.hart, kept);
         let before = self.b.ins().imul_imm(kept, size_of::<MemAccess>() as i64);
         let place = self.b.ins().iadd(self.hart, before);
@@ -93,15 +92,16 @@ impl Emitter<'_> {
         else {
             return;
         };
-        let to_pa = field(offset_of!(Hart, host_to_pa));
+        let to_pa = self.layout.host_to_pa;
         let to_pa = self.b.ins().load(types::I64, constant(), self.hart, to_pa);
         let pa = self.b.ins().iadd(host, to_pa);
         let above = MemAccess::above(kind, ty.bytes() as u8, false);
         let packed = self.b.ins().bor_imm(pa, above as i64);
-        let at = offset_of!(Hart, accesses) + offset_of!(Accesses, accesses);
-        let at = at + accesses as usize * size_of::<MemAccess>();
+        let at = self.layout.accesses as usize + accesses as usize * size_of::<MemAccess>();
         for (value, offset) in [(va, offset_of!(MemAccess, va)), (packed, MemAccess::PACKED)] {
-            self.b.ins().store(own(), value, place, field(at + offset));
+            self.b
+                .ins()
+                .store(own(), value, place, (at + offset) as i32);
         }
     }
 
@@ -120,7 +120,7 @@ impl Emitter<'_> {
         }) = self.recording
         {
             let kept = self.b.ins().iadd_imm(before, accesses);
-            let at = field(offset_of!(Hart, accesses) + offset_of!(Accesses, kept));
+            let at = self.layout.access_count;
             self.b.ins().store(own(), kept, self.hart, at);
         }
     }

@@ -6,10 +6,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, MemKind, Op};
 
-use super::discover::Placed;
-use super::emit::{Emitter, own};
-use super::runtime::Frame;
-use crate::mmu_tlb::{Entry, WAYS};
+use crate::discover::Placed;
+use crate::emit::{Emitter, own};
+use crate::frame::Frame;
 
 const PAGE_BITS: u32 = 12;
 
@@ -21,7 +20,7 @@ fn guest() -> MemFlags {
 }
 
 impl Emitter<'_> {
-    pub(super) fn load(&mut self, placed: Placed) {
+    pub(crate) fn load(&mut self, placed: Placed) {
         let op = placed.inst.op;
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpLoad {
@@ -41,7 +40,7 @@ impl Emitter<'_> {
         });
     }
 
-    pub(super) fn store(&mut self, placed: Placed) {
+    pub(crate) fn store(&mut self, placed: Placed) {
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpStore {
                 // Off is one of the reasons why it need not be dirty.
@@ -65,7 +64,7 @@ impl Emitter<'_> {
     }
 
     /// Host address of an access; goes to `cold` if the first level of the TLB does not know it. As
-    /// `DataTlb::lookup`.
+    /// the hart's own lookup.
     fn host_address(
         &mut self,
         placed: Placed,
@@ -76,26 +75,22 @@ impl Emitter<'_> {
     ) -> Value {
         let base = self.frame_constant(base);
         let rs1 = self.get(placed.inst.rs1);
+        let tlb = self.layout.tlb;
         let b = &mut self.b;
         let va = b.ins().iadd_imm(rs1, i64::from(placed.inst.imm));
-        const { assert!(size_of::<Entry>().is_power_of_two()) };
-        let shift = PAGE_BITS - size_of::<Entry>().trailing_zeros();
+        let shift = PAGE_BITS - tlb.entry_size.trailing_zeros();
         let scaled = b.ins().ushr_imm(va, i64::from(shift));
         let offset = b
             .ins()
-            .band_imm(scaled, ((WAYS - 1) * size_of::<Entry>()) as i64);
+            .band_imm(scaled, ((tlb.entries - 1) * tlb.entry_size) as i64);
         let entry = b.ins().iadd(base, offset);
-        let tag = b
-            .ins()
-            .load(types::I64, own(), entry, offset_of!(Entry, tag) as i32);
+        let tag = b.ins().load(types::I64, own(), entry, tlb.tag);
         let last = b.ins().iadd_imm(va, i64::from(ty.bytes()) - 1);
         let page = b.ins().band_imm(last, -1 << PAGE_BITS);
         let hit = b.ins().icmp(IntCC::Equal, page, tag);
         self.require(hit, cold);
         let b = &mut self.b;
-        let host = b
-            .ins()
-            .load(types::I64, own(), entry, offset_of!(Entry, host) as i32);
+        let host = b.ins().load(types::I64, own(), entry, tlb.host);
         let host = b.ins().iadd(host, va);
         self.record_access(va, host, kind, ty);
         host

@@ -4,15 +4,14 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use super::emit::{Emitter, constant, field, frame, own};
-use super::runtime::{self, ENTRIES, Entry, Frame};
-use crate::hart::Hart;
+use crate::emit::{Emitter, constant, own};
+use crate::frame::{self, ENTRIES, Entry, Frame};
 
 impl Emitter<'_> {
     /// Goes on with the region at `pc`, if there is one.
     pub fn go_to(&mut self, pc: Value, left: Value) {
         let hart = self.hart;
-        let at = frame(offset_of!(Frame, entries));
+        let at = self.layout.frame(offset_of!(Frame, entries));
         let entries = self.b.ins().load(types::I64, constant(), hart, at);
         let shift = size_of::<Entry>().trailing_zeros() - 1;
         let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
@@ -25,10 +24,7 @@ impl Emitter<'_> {
             |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
         let entry_pc = entry_field(self, offset_of!(Entry, pc));
         let entry_key = entry_field(self, offset_of!(Entry, key));
-        let key = self
-            .b
-            .ins()
-            .load(types::I64, constant(), hart, frame(offset_of!(Frame, key)));
+        let key = self.frame_constant(offset_of!(Frame, key));
         let other_pc = self.b.ins().bxor(entry_pc, pc);
         let other_key = self.b.ins().bxor(entry_key, key);
         let other = self.b.ins().bor(other_pc, other_key);
@@ -46,15 +42,15 @@ impl Emitter<'_> {
 
     /// Goes back to the hart, which goes on at `pc`.
     pub fn leave(&mut self, pc: Value, left: Value) {
-        self.leave_as(runtime::DONE, pc, left);
+        self.leave_as(frame::DONE, pc, left);
     }
 
     /// The same, and says how.
     pub fn leave_as(&mut self, result: u64, pc: Value, left: Value) {
         let limit = self.frame_constant(offset_of!(Frame, limit));
         let count = self.b.ins().isub(limit, left);
-        for (value, offset) in [(pc, offset_of!(Hart, pc)), (count, offset_of!(Hart, count))] {
-            self.b.ins().store(own(), value, self.hart, field(offset));
+        for (value, offset) in [(pc, self.layout.pc), (count, self.layout.count)] {
+            self.b.ins().store(own(), value, self.hart, offset);
         }
         let result = self.b.ins().iconst(types::I64, result as i64);
         self.b.ins().return_(&[result]);
@@ -64,8 +60,8 @@ impl Emitter<'_> {
     pub fn back(&mut self) {
         self.b.set_cold_block(self.back);
         self.b.switch_to_block(self.back);
-        let said = self.b.block_params(self.back)[0];
-        let result = self.b.ins().iadd_imm(said, -1);
+        let returned = self.b.block_params(self.back)[0];
+        let result = self.b.ins().iadd_imm(returned, -1);
         self.b.ins().return_(&[result]);
     }
 }

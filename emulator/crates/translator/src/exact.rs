@@ -7,13 +7,13 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::Op;
 
-use super::discover::Placed;
-use super::emit::Emitter;
-use super::float::is_single;
-use super::runtime::Frame;
+use crate::discover::Placed;
+use crate::emit::Emitter;
+use crate::float::is_single;
+use crate::frame::Frame;
 
 /// True for the operations of this file.
-pub(super) fn is_exact(op: Op) -> bool {
+pub(crate) fn is_exact(op: Op) -> bool {
     use Op::*;
     let compares = matches!(op, FeqD | FltD | FleD | FeqS | FltS | FleS);
     let selects = matches!(op, FminD | FmaxD | FminS | FmaxS);
@@ -23,7 +23,7 @@ pub(super) fn is_exact(op: Op) -> bool {
 }
 
 impl Emitter<'_> {
-    pub(super) fn exact(&mut self, placed: Placed) {
+    pub(crate) fn exact(&mut self, placed: Placed) {
         use Op::*;
         let inst = placed.inst;
         let converts = matches!(inst.op, FcvtDW | FcvtDWu);
@@ -60,7 +60,7 @@ impl Emitter<'_> {
     }
 
     /// The low half of an integer register, extended.
-    pub(super) fn low_half(&mut self, value: Value, signed: bool) -> Value {
+    pub(crate) fn low_half(&mut self, value: Value, signed: bool) -> Value {
         let word = self.b.ins().ireduce(types::I32, value);
         if signed {
             self.b.ins().sextend(types::I64, word)

@@ -2,30 +2,27 @@
 //! and what an instruction does when its fast path does not hold.
 
 use std::collections::HashMap;
-use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, MemFlags, Signature, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use isa::{InstClass, Op, Reg};
+use isa::{InstClass, NOWHERE, Op, Reg, SLOTS};
 
-use super::Use;
-use super::discover::{Block, End, Placed};
-use super::float;
-use super::interpret::call_signature;
-use super::loops::{self, BlockInLoop};
-use super::record::Recording;
-use super::runtime::{Asked, STAYS};
-use crate::code_cache::SLOTS;
-use crate::hart::{Hart, NOWHERE};
+use crate::discover::{Block, End, Placed};
+use crate::float;
+use crate::frame::{Fallback, STAYS};
+use crate::interpret::call_signature;
+use crate::loops::{self, BlockInLoop};
+use crate::record::Recording;
+use crate::{CodeKind, Layout};
 
 /// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
 fn region_signature() -> Signature {
     signature(CallConv::Tail, 3)
 }
 
-pub(super) fn signature(convention: CallConv, params: usize) -> Signature {
+pub(crate) fn signature(convention: CallConv, params: usize) -> Signature {
     let mut signature = Signature::new(convention);
     signature.params = vec![AbiParam::new(types::I64); params];
     signature.returns = vec![AbiParam::new(types::I64)];
@@ -33,7 +30,7 @@ pub(super) fn signature(convention: CallConv, params: usize) -> Signature {
 }
 
 /// The function that the hart enters regions by, in the host's C convention: as regions, and code.
-pub(super) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
+pub(crate) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
     function.signature = signature(CallConv::SystemV, 4);
     let mut b = FunctionBuilder::new(function, context);
     let block = b.create_block();
@@ -48,34 +45,26 @@ pub(super) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuil
     b.finalize();
 }
 
-/// A field of the hart, at a byte offset.
-pub(super) fn field(offset: usize) -> i32 {
-    offset as i32
-}
-
-pub(super) fn frame(offset: usize) -> i32 {
-    field(offset_of!(Hart, frame) + offset)
-}
-
 /// Accesses to what the hart owns.
-pub(super) fn own() -> MemFlags {
+pub(crate) fn own() -> MemFlags {
     MemFlags::trusted().with_alias_region(Some(ir::AliasRegion::Vmctx))
 }
 
 /// What the hart owns and a region does not change.
-pub(super) fn constant() -> MemFlags {
+pub(crate) fn constant() -> MemFlags {
     MemFlags::trusted().with_readonly().with_can_move()
 }
 
 /// Builds the region of `blocks`, which is entered at the first. Gives the instructions that the code refers to.
-pub(super) fn region(
+pub(crate) fn region(
+    layout: &Layout,
     function: &mut ir::Function,
     context: &mut FunctionBuilderContext,
     blocks: &[Block],
-    of: Use,
-    way_aside: *const u8,
+    kind: CodeKind,
+    preserving_call: *const u8,
     has_fma: bool,
-) -> Box<[Asked]> {
+) -> Box<[Fallback]> {
     function.signature = region_signature();
     let mut b = FunctionBuilder::new(function, context);
     let entry = b.create_block();
@@ -98,8 +87,9 @@ pub(super) fn region(
     let starts = blocks.iter().zip(places);
     let starts = starts.map(|(block, place)| (block.start, (b.create_block(), place)));
     let starts: HashMap<usize, (ir::Block, BlockInLoop)> = starts.collect();
-    let asked = blocks.iter().flat_map(Asked::of).collect();
+    let fallbacks = blocks.iter().flat_map(Fallback::of).collect();
     let mut emitter = Emitter {
+        layout: *layout,
         b,
         hart,
         vpage,
@@ -107,21 +97,21 @@ pub(super) fn region(
         region,
         execute,
         execute_aside,
-        way_aside,
+        preserving_call,
         back,
         starts,
         place: BlockInLoop::default(),
         length: blocks.iter().map(Block::len).sum(),
         registers: [None; 64],
         dirty: 0,
-        asked,
+        fallbacks,
         present: 0,
         aside: false,
         fp_known: false,
         has_fma,
         recording: None,
     };
-    if of == Use::Runs {
+    if kind == CodeKind::Runs {
         emitter.recording = Some(Recording::default());
     }
     emitter.load_registers(blocks);
@@ -131,14 +121,17 @@ pub(super) fn region(
         emitter.block(block);
     }
     emitter.back();
-    let Emitter { mut b, asked, .. } = emitter;
+    let Emitter {
+        mut b, fallbacks, ..
+    } = emitter;
     b.seal_all_blocks();
     b.finalize();
-    asked
+    fallbacks
 }
 
 /// What is known while a region is built.
-pub(super) struct Emitter<'a> {
+pub(crate) struct Emitter<'a> {
+    pub layout: Layout,
     pub b: FunctionBuilder<'a>,
     pub hart: Value,
     pub vpage: Value,
@@ -147,8 +140,8 @@ pub(super) struct Emitter<'a> {
     pub region: ir::SigRef,
     pub execute: ir::SigRef,
     pub execute_aside: ir::SigRef,
-    pub way_aside: *const u8,
-    /// Returns to the hart; its parameter is what [`super::runtime::execute`] said.
+    pub preserving_call: *const u8,
+    /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
     pub back: ir::Block,
     starts: HashMap<usize, (ir::Block, BlockInLoop)>,
     /// Of the present block.
@@ -159,7 +152,7 @@ pub(super) struct Emitter<'a> {
     /// Registers that may not be in their places.
     dirty: u64,
     /// What the interpreter may be called for: all instructions of the blocks, in their order.
-    pub asked: Box<[Asked]>,
+    pub fallbacks: Box<[Fallback]>,
     /// The place of the present one among them.
     pub present: usize,
     /// What is emitted now is executed rarely.
@@ -419,9 +412,12 @@ impl Emitter<'_> {
     }
 
     pub fn load_register(&mut self, reg: Reg) -> Value {
-        self.b
-            .ins()
-            .load(register_type(reg), own(), self.hart, place(reg))
+        self.b.ins().load(
+            register_type(reg),
+            own(),
+            self.hart,
+            self.layout.register(reg),
+        )
     }
 
     /// Stores what is not in its place, and forgets that it was not.
@@ -434,7 +430,9 @@ impl Emitter<'_> {
         let dirty = self.dirty;
         for reg in (1..64).filter(|reg| dirty >> reg & 1 != 0) {
             let value = self.get(reg);
-            self.b.ins().store(own(), value, self.hart, place(reg));
+            self.b
+                .ins()
+                .store(own(), value, self.hart, self.layout.register(reg));
         }
     }
 
@@ -442,28 +440,24 @@ impl Emitter<'_> {
     pub fn frame_constant(&mut self, offset: usize) -> Value {
         self.b
             .ins()
-            .load(types::I64, constant(), self.hart, frame(offset))
+            .load(types::I64, constant(), self.hart, self.layout.frame(offset))
     }
 
     /// A flag of the frame.
     pub fn frame_flag(&mut self, offset: usize) -> Value {
         self.b
             .ins()
-            .load(types::I8, own(), self.hart, frame(offset))
+            .load(types::I8, own(), self.hart, self.layout.frame(offset))
     }
 }
 
 /// True if an instruction writes the register.
-pub(super) fn writes(reg: Reg) -> bool {
+pub(crate) fn writes(reg: Reg) -> bool {
     (1..NOWHERE).contains(&reg)
 }
 
-pub(super) fn register_type(reg: Reg) -> ir::Type {
+pub(crate) fn register_type(reg: Reg) -> ir::Type {
     if reg < 32 { types::I64 } else { types::F64 }
-}
-
-fn place(reg: Reg) -> i32 {
-    field(offset_of!(Hart, regs) + 8 * usize::from(reg))
 }
 
 fn condition(op: Op) -> IntCC {

@@ -1,7 +1,7 @@
 //! How translated code lets the interpreter execute an instruction.
 //!
 //! Two ways lead there. What always goes there is called as the host's C code is. What goes there only when a fast
-//! path does not hold is called by way of code that preserves every register ([`way_aside`]): the fast path then need
+//! path does not hold is called by way of code that preserves every register ([`preserving_call`]): the fast path then need
 //! not keep its values where such a call leaves them.
 
 use std::mem::offset_of;
@@ -10,13 +10,14 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use super::discover::Placed;
-use super::emit::{Emitter, constant, frame, own, register_type, signature, writes};
-use super::runtime::Frame;
+use crate::Layout;
+use crate::discover::Placed;
+use crate::emit::{Emitter, constant, own, register_type, signature, writes};
+use crate::frame::Frame;
 
-/// Signature of `runtime::execute`, or of the way aside to it: hart, virtual page, instruction, instructions
+/// Signature of [`Execute`](crate::Execute), or of the way aside to it: hart, virtual page, instruction, instructions
 /// that may be executed from the start of its block on. The latter cannot give a value, and leaves it in the frame.
-pub(super) fn call_signature(aside: bool) -> ir::Signature {
+pub(crate) fn call_signature(aside: bool) -> ir::Signature {
     if aside {
         let mut signature = signature(CallConv::PreserveAll, 4);
         signature.returns.clear();
@@ -26,8 +27,12 @@ pub(super) fn call_signature(aside: bool) -> ir::Signature {
     }
 }
 
-/// The function that calls `runtime::execute` and preserves all registers.
-pub(super) fn way_aside(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
+/// The function that calls [`Execute`](crate::Execute) and preserves all registers.
+pub(crate) fn preserving_call(
+    layout: &Layout,
+    function: &mut ir::Function,
+    context: &mut FunctionBuilderContext,
+) {
     function.signature = call_signature(true);
     let mut b = FunctionBuilder::new(function, context);
     let block = b.create_block();
@@ -35,12 +40,12 @@ pub(super) fn way_aside(function: &mut ir::Function, context: &mut FunctionBuild
     b.switch_to_block(block);
     let params = b.block_params(block).to_vec();
     let plain = b.import_signature(call_signature(false));
-    let at = frame(offset_of!(Frame, execute));
+    let at = layout.frame(offset_of!(Frame, execute));
     let execute = b.ins().load(types::I64, constant(), params[0], at);
     let call = b.ins().call_indirect(plain, execute, &params);
-    let said = b.inst_results(call)[0];
-    let at = frame(offset_of!(Frame, said));
-    b.ins().store(own(), said, params[0], at);
+    let returned = b.inst_results(call)[0];
+    let at = layout.frame(offset_of!(Frame, returned));
+    b.ins().store(own(), returned, params[0], at);
     b.ins().return_(&[]);
     b.seal_all_blocks();
     b.finalize();
@@ -97,19 +102,19 @@ impl Emitter<'_> {
     /// All registers are in their places.
     fn call_interpreter(&mut self, placed: Placed, aside: bool) -> Option<Value> {
         self.record_accesses();
-        let asked = &raw const self.asked[self.present] as i64;
-        let asked = self.b.ins().iconst(types::I64, asked);
+        let fallback = &raw const self.fallbacks[self.present] as i64;
+        let fallback = self.b.ins().iconst(types::I64, fallback);
         let left = self.b.use_var(self.left);
-        let arguments = [self.hart, self.vpage, asked, left];
-        let said = if aside {
-            let to = self.b.ins().iconst(types::I64, self.way_aside as i64);
+        let arguments = [self.hart, self.vpage, fallback, left];
+        let returned = if aside {
+            let to = self.b.ins().iconst(types::I64, self.preserving_call as i64);
             self.b
                 .ins()
                 .call_indirect(self.execute_aside, to, &arguments);
-            let at = frame(offset_of!(Frame, said));
+            let at = self.layout.frame(offset_of!(Frame, returned));
             self.b.ins().load(types::I64, own(), self.hart, at)
         } else {
-            let at = frame(offset_of!(Frame, execute));
+            let at = self.layout.frame(offset_of!(Frame, execute));
             let to = self.b.ins().load(types::I64, constant(), self.hart, at);
             let call = self.b.ins().call_indirect(self.execute, to, &arguments);
             self.b.inst_results(call)[0]
@@ -118,7 +123,9 @@ impl Emitter<'_> {
         if aside {
             self.b.set_cold_block(on);
         }
-        self.b.ins().brif(said, self.back, &[said.into()], on, &[]);
+        self.b
+            .ins()
+            .brif(returned, self.back, &[returned.into()], on, &[]);
         self.switch_to(on);
         let rd = placed.inst.rd;
         writes(rd).then(|| self.load_register(rd))

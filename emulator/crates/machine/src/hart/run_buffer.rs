@@ -1,0 +1,74 @@
+//! What a run of instructions that is executed and not timed yet has of them.
+
+use isa::{MemAccess, Operand, RUN_STEPS, Step};
+
+/// Room for a [run](isa::Run), but for its data accesses.
+pub(crate) struct RunBuffer {
+    pub(super) steps: [Step; RUN_STEPS],
+    pub(super) operands: [Operand; RUN_STEPS],
+}
+
+impl Default for RunBuffer {
+    fn default() -> Self {
+        Self {
+            steps: [Step::default(); RUN_STEPS],
+            operands: [Operand::default(); RUN_STEPS],
+        }
+    }
+}
+
+impl RunBuffer {
+    /// The end of so many steps.
+    pub fn steps_up_to(&mut self, count: usize) -> *mut Step {
+        self.steps[..count].as_mut_ptr_range().end
+    }
+
+    #[inline(always)]
+    pub fn set_operand(&mut self, number: usize, operand: Operand) {
+        self.operands[number] = operand;
+    }
+}
+
+/// How much of a [`RunBuffer`] is used.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RunLength {
+    pub steps: usize,
+    pub operands: usize,
+}
+
+/// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
+/// after they were written in pieces has the host wait until the pieces have left its store queue.
+pub(crate) struct Accesses {
+    pub accesses: [MemAccess; RUN_STEPS],
+    pub kept: usize,
+}
+
+impl Default for Accesses {
+    fn default() -> Self {
+        Self {
+            accesses: [MemAccess::default(); RUN_STEPS],
+            kept: 0,
+        }
+    }
+}
+
+impl Accesses {
+    /// The access of the instruction that is executing.
+    #[inline(always)]
+    pub fn current(&mut self) -> &mut MemAccess {
+        &mut self.accesses[self.kept % RUN_STEPS]
+    }
+
+    /// The next access is another instruction's.
+    #[inline(always)]
+    pub fn keep(&mut self) {
+        self.kept += 1;
+    }
+
+    /// Forgets all of them: the next instruction has not accessed anything yet.
+    #[inline(always)]
+    pub(super) fn begin(&mut self) {
+        self.kept = 0;
+        *self.current() = MemAccess::default();
+    }
+}

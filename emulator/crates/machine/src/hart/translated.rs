@@ -1,0 +1,226 @@
+//! Host code for hot guest code: when it is made, how it is entered, and what it may see of the hart.
+
+mod fallback;
+
+use std::mem::offset_of;
+
+use devices::RAM_BASE;
+use isa::TimingModel;
+use translator::{
+    Call, CodeKind, DONE, Entry, Layout, Page, TRAPPED, TlbLayout, Translator, TranslatorError,
+};
+
+use super::{Accesses, Env, Hart, RunBuffer, RunLength};
+use crate::code_cache::{IdPage, NEVER};
+use crate::csr::status;
+use crate::fp;
+use crate::mmu_tlb::{self, FetchPage};
+
+pub(crate) use fallback::Lent;
+
+/// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
+/// each further arrival.
+const HOT_AFTER: u16 = 10_000;
+/// The same in runs, where less is saved.
+const HOT_IN_RUNS_AFTER: u16 = 60_000;
+/// The same where everything is to be translated: what is decoded then is.
+const EVERYTHING_IN_RUNS_AFTER: u16 = 2;
+
+/// How far a page's address is shifted in a key: below it is room for 2^38 generations, and it has room for 64 GiB.
+const PAGE_IN_KEY: u32 = 28;
+
+/// All that translated code reads and writes of a hart beside its frame.
+const LAYOUT: Layout = Layout {
+    registers: offset_of!(Hart, regs) as i32,
+    pc: offset_of!(Hart, pc) as i32,
+    count: offset_of!(Hart, count) as i32,
+    frame: offset_of!(Hart, frame) as i32,
+    access_count: (offset_of!(Hart, accesses) + offset_of!(Accesses, kept)) as i32,
+    accesses: (offset_of!(Hart, accesses) + offset_of!(Accesses, accesses)) as i32,
+    host_to_pa: offset_of!(Hart, host_to_pa) as i32,
+    tlb: TlbLayout {
+        entries: mmu_tlb::WAYS,
+        entry_size: size_of::<mmu_tlb::Entry>(),
+        tag: offset_of!(mmu_tlb::Entry, tag) as i32,
+        host: offset_of!(mmu_tlb::Entry, host) as i32,
+    },
+};
+const _: () = assert!(mmu_tlb::WAYS.is_power_of_two());
+const _: () = assert!(size_of::<mmu_tlb::Entry>().is_power_of_two());
+
+/// Which code is translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Translate {
+    /// None: everything is interpreted.
+    #[default]
+    Nothing,
+    /// What is executed often.
+    Hot,
+    /// Everything, at once: slow, for tests.
+    Everything,
+}
+
+impl Hart {
+    /// Says which code is translated to host code; none, at reset. The guest cannot tell.
+    ///
+    /// # Errors
+    /// There is no translator for this host; nothing is translated.
+    pub fn set_translate(&mut self, what: Translate) -> Result<(), TranslatorError> {
+        self.translator = None;
+        (self.hot_after, self.hot_in_runs_after) = (NEVER, NEVER);
+        self.code.forget_heat();
+        if what != Translate::Nothing {
+            self.translator = Some(Box::new(Translator::new(LAYOUT)?));
+            (self.hot_after, self.hot_in_runs_after) = match what {
+                Translate::Hot => (HOT_AFTER, HOT_IN_RUNS_AFTER),
+                _ => (0, EVERYTHING_IN_RUNS_AFTER),
+            };
+        }
+        Ok(())
+    }
+
+    /// Decodes what follows a slot, so that it can be translated without having been executed.
+    fn decode_ahead<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+    ) {
+        let mut index = index;
+        let mut pc = pc;
+        while let Some(slot) = page.code.slots.get(index) {
+            if slot.is_empty() && !matches!(self.decode_at(env, page, pc), Ok((_, true))) {
+                return;
+            }
+            let slot = &page.code.slots[index];
+            if slot.get().class.is_control_flow() {
+                return;
+            }
+            index += slot.len() as usize / 2;
+            pc = pc.wrapping_add(slot.len());
+        }
+    }
+
+    /// Executes translated code from `pc`, at slot `index` of `page`, up to where `self.pc` and `self.count` say;
+    /// the value is true if it ended with a trap. `None` if there is no code.
+    #[inline(never)]
+    pub(crate) fn run_translated<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+        count: u64,
+    ) -> Option<bool> {
+        if self.hot_after == 0 {
+            self.decode_ahead(env, page, index, pc);
+        }
+        let (call, code) = self.translated(page, index, pc, CodeKind::Untimed)?;
+        self.frame.execute = Some(fallback::execute::<T>);
+        // Nothing changes it without that the region is left.
+        self.frame.limit = self.check_at;
+        let left = self.check_at - count;
+        self.lent.env = std::ptr::from_mut(env).cast();
+        // SAFETY: `code` is a region of this hart's translator, compiled for [`LAYOUT`] and what `pc` holds now; the environment
+        // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
+        // interpreter does, which waits meanwhile.
+        let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
+        let trap = self.lent.trap.take().filter(|_| result == TRAPPED);
+        if let Some(trap) = trap {
+            self.pc = self.trap(trap, self.pc);
+            self.count += 1;
+        }
+        Some(trap.is_some())
+    }
+
+    /// How many regions there are.
+    #[cfg(test)]
+    pub(crate) fn regions(&self) -> usize {
+        { self.translator.as_ref() }.map_or(0, |translator| translator.regions())
+    }
+
+    /// Executes what of a run is translated, from `pc`, at slot `index` of `page`; the next pc, and whether there may be code
+    /// for that. `None` if there is none for this one.
+    #[inline(never)]
+    pub(crate) fn run_in_run<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        (page, ids): (&FetchPage, &IdPage),
+        (index, pc): (usize, u64),
+        buffer: &mut RunBuffer,
+        run: &mut RunLength,
+        most: usize,
+    ) -> Option<(u64, bool)> {
+        let (call, code) = self.translated(page, index, pc, CodeKind::Runs)?;
+        let count = self.count;
+        self.frame.execute = Some(fallback::execute_in_run::<T>);
+        self.frame.limit = count + most as u64;
+        self.frame.ids = (&raw const *ids.ids).cast();
+        self.frame.steps_end = buffer.steps_up_to(most).cast();
+        self.lent.run = buffer;
+        self.lent.operands = run.operands;
+        self.lent.env = std::ptr::from_mut(env).cast();
+        let left = (most - run.steps) as u64;
+        // SAFETY: as in `run_translated`, with `fallback::execute_in_run::<T>`. The region writes as many steps as are left,
+        // which the run has room for, and no more accesses, of which there is as much room; numbers of instructions it reads at the
+        // slots of the page.
+        let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
+        let executed = std::mem::replace(&mut self.count, count) - count;
+        (run.steps, run.operands) = (executed as usize, self.lent.operands);
+        Some((self.pc, result == DONE))
+    }
+
+    /// The code for a slot, and what calls it, with all in the frame that both kinds of code need.
+    #[inline(always)]
+    fn translated(
+        &mut self,
+        page: &FetchPage,
+        index: usize,
+        pc: u64,
+        kind: CodeKind,
+    ) -> Option<(Call, *const u8)> {
+        let translator = self.translator.as_mut()?;
+        if translator.prepare(kind) {
+            self.code.drop_translations();
+        }
+        let generation = self.code.generation() + self.fetch_tlb.generation();
+        let key = generation << 2 | self.privilege as u64;
+        // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
+        // without saying so.
+        let key = match kind {
+            CodeKind::Untimed => key,
+            CodeKind::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
+        };
+        let entry = self.frame.entry(pc);
+        if (entry.pc, entry.key) != (pc, key) {
+            self.code.translates(&page.code);
+            let source = Page {
+                pa: page.code.pa,
+                version: page.code.version(),
+                slots: &page.code.slots,
+            };
+            let Some(code) = translator.region(source, index) else {
+                page.code.never(index);
+                return None;
+            };
+            *entry = Entry { pc, key, code };
+        }
+        let code = entry.code;
+        let call = translator.call();
+        self.frame.load_base = self.load_tlb.base(self.rights);
+        self.frame.store_base = self.store_tlb.base(self.rights);
+        self.frame.key = key;
+        self.update_fp_state();
+        Some((call, code))
+    }
+
+    /// Says in the frame what the FP state allows.
+    fn update_fp_state(&mut self) {
+        let dirty = self.csrs.mstatus & status::FS == status::FS;
+        // Why that is enough is said by `fp::host`.
+        let ready = dirty && self.csrs.frm == 0 && self.csrs.fflags & fp::NX != 0;
+        self.frame.fp_dirty = dirty.into();
+        self.frame.fp_ready = ready.into();
+    }
+}

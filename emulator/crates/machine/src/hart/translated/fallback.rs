@@ -1,0 +1,113 @@
+//! What translated code may call: the interpreter, for one instruction.
+
+use isa::{InstClass, TimingModel, Trap};
+use translator::{DONE, Fallback, GO_ON, STAYS, TRAPPED};
+
+use crate::hart::{Env, Hart, InstPosition, RunBuffer};
+
+/// What a call of translated code lends to the interpreter that it may call.
+pub(crate) struct Lent {
+    /// An [`Env`] of the timing model whose function the frame has.
+    pub(super) env: *mut u8,
+    /// What the last instruction that was executed so has raised.
+    pub(super) trap: Option<Trap>,
+    /// The run, and how many operands it has.
+    pub(super) run: *mut RunBuffer,
+    pub(super) operands: usize,
+}
+
+impl Default for Lent {
+    fn default() -> Self {
+        Self {
+            env: std::ptr::null_mut(),
+            trap: None,
+            run: std::ptr::null_mut(),
+            operands: 0,
+        }
+    }
+}
+
+/// Executes one instruction of translated code in the interpreter, with all registers in their places. `vpage` is the
+/// virtual page, `left` what may be executed from the block's start on. Unless it gives [`GO_ON`], the region has to be left with the
+/// value minus 1, one of [`DONE`] and [`TRAPPED`].
+///
+/// # Safety
+/// `hart` is the one that the region was called with, which has lent this run's environment, and `inst` one that
+/// its translator keeps.
+pub(super) unsafe extern "C" fn execute<T: TimingModel>(
+    hart: *mut u8,
+    vpage: u64,
+    inst: *const Fallback,
+    left: u64,
+) -> u64 {
+    // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time. `T` is the
+    // type of the environment's model, since the hart's frame has this function, and it lends that environment, from the same call of it.
+    let result = unsafe { execute_one::<T>(hart, vpage, inst, left, |_, _| ()) };
+    result.unwrap_or_else(|(hart, trap)| {
+        hart.lent.trap = Some(trap);
+        TRAPPED + 1
+    })
+}
+
+/// Executes one instruction, and then calls `executed`; what to say then. If it traps, pc and count are in their places.
+///
+/// # Safety
+/// As of [`execute`], whose parameters these are.
+#[inline(always)]
+unsafe fn execute_one<'a, T: TimingModel>(
+    hart: *mut u8,
+    vpage: u64,
+    inst: *const Fallback,
+    left: u64,
+    executed: impl FnOnce(&mut Hart, InstClass),
+) -> Result<u64, (&'a mut Hart, Trap)> {
+    // SAFETY: the caller's.
+    let (hart, inst) = unsafe { (&mut *hart.cast::<Hart>(), &*inst) };
+    // SAFETY: the caller's.
+    let env = unsafe { &mut *hart.lent.env.cast::<Env<'_, T>>() };
+    let pc = vpage.wrapping_add(inst.offset.into());
+    let count = hart.frame.limit - left + u64::from(inst.before);
+    let code = hart.code.generation();
+    match hart.execute(env, &inst.slot, InstPosition { pc, count }) {
+        Ok(next) => {
+            executed(hart, inst.slot.get().class);
+            hart.update_fp_state();
+            if hart.after == 0 && hart.code.generation() == code {
+                return Ok(GO_ON);
+            }
+            (hart.pc, hart.count) = (next, count + 1);
+            Ok(DONE + 1)
+        }
+        Err(trap) => {
+            (hart.pc, hart.count) = (pc, count);
+            Err((hart, trap))
+        }
+    }
+}
+
+/// The same for an instruction of a run, which ends before it if it cannot be part of one, and is left by the region then: the
+/// value is [`STAYS`] plus 1.
+///
+/// # Safety
+/// As of [`execute`]; the hart has lent the run, too.
+pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
+    hart: *mut u8,
+    vpage: u64,
+    inst: *const Fallback,
+    left: u64,
+) -> u64 {
+    let executed = |hart: &mut Hart, class: InstClass| {
+        if class.accesses_memory() {
+            hart.accesses.keep();
+        }
+        if class == InstClass::IntDiv {
+            // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
+            let run = unsafe { &mut *hart.lent.run };
+            run.set_operand(hart.lent.operands, hart.executed.operand);
+            hart.lent.operands += 1;
+        }
+    };
+    // SAFETY: as in `execute`; it is `Hart::run_in_run` that lent them.
+    let result = unsafe { execute_one::<T>(hart, vpage, inst, left, executed) };
+    result.unwrap_or(STAYS + 1)
+}

@@ -1,0 +1,237 @@
+//! Code of regions: what compiles it, and where it is kept.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use isa::{SLOTS, Slot};
+
+use crate::frame::{Call, Fallback};
+use crate::{Layout, discover, emit, interpret};
+
+/// Bytes of host code that are kept; when they are full, all of it is dropped.
+const ARENA: usize = 64 << 20;
+
+/// What code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeKind {
+    /// Execution without a timing model.
+    Untimed = 0,
+    /// [`isa::Run`]: it writes down what it executes.
+    Runs = 1,
+}
+
+/// A page of guest code.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    /// Its physical address.
+    pub pa: u64,
+    /// Another number each time that what it holds has changed.
+    pub version: u64,
+    /// Its instructions, as far as they were decoded.
+    pub slots: &'a [Slot; SLOTS],
+}
+
+/// Why there is no translator.
+#[derive(Debug, thiserror::Error)]
+pub enum TranslatorError {
+    /// The calling convention of the code is x86-64's.
+    #[error("hosts of this architecture have no translator")]
+    Host,
+    /// Cranelift does not know the host.
+    #[error("no code for this host: {0}")]
+    Isa(String),
+    /// The host refused memory that can be executed.
+    #[error("no memory for host code: {0}")]
+    Memory(String),
+}
+
+/// Translated code and what makes it.
+pub struct Translator {
+    layout: Layout,
+    /// What compiles code of each [`CodeKind`].
+    targets: [OwnedTargetIsa; 2],
+    context: Context,
+    builder: FunctionBuilderContext,
+    arena: ::region::Allocation,
+    used: usize,
+    call: Call,
+    /// See [`interpret::preserving_call`].
+    preserving_call: *const u8,
+    /// Bytes of these two at the start of the arena.
+    reserved: usize,
+    /// Of all regions.
+    kind: CodeKind,
+    /// By physical address of the first instruction, with the page's version.
+    regions: HashMap<u64, (u64, *const u8)>,
+    /// Instructions that regions give to the interpreter: their code has the addresses.
+    fallbacks: Vec<Box<[Fallback]>>,
+    has_fma: bool,
+}
+
+impl Translator {
+    /// One without code, for harts of this layout.
+    ///
+    /// # Errors
+    /// There is no translator for this host.
+    pub fn new(layout: Layout) -> Result<Self, TranslatorError> {
+        if cfg!(not(all(target_arch = "x86_64", unix))) {
+            return Err(TranslatorError::Host);
+        }
+        // Runs write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
+        let targets = [target("speed")?, target("none")?];
+        let has_fma = targets[0]
+            .isa_flags()
+            .iter()
+            .any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
+        let memory = |e: ::region::Error| TranslatorError::Memory(e.to_string());
+        let arena =
+            ::region::alloc(ARENA, ::region::Protection::READ_WRITE_EXECUTE).map_err(memory)?;
+        let mut translator = Self {
+            layout,
+            targets,
+            context: Context::new(),
+            builder: FunctionBuilderContext::new(),
+            arena,
+            used: 0,
+            call: no_call,
+            preserving_call: std::ptr::null(),
+            reserved: 0,
+            kind: CodeKind::Untimed,
+            regions: HashMap::new(),
+            fallbacks: Vec::new(),
+            has_fma,
+        };
+        let failed = || {
+            TranslatorError::Isa(
+                "the entry and the call of the interpreter could not be compiled".into(),
+            )
+        };
+        emit::trampoline(&mut translator.context.func, &mut translator.builder);
+        let call = translator.compile().ok_or_else(failed)?;
+        translator.context.clear();
+        interpret::preserving_call(
+            &layout,
+            &mut translator.context.func,
+            &mut translator.builder,
+        );
+        translator.preserving_call = translator.compile().ok_or_else(failed)?;
+        // SAFETY: the code was compiled with this signature in the host's C convention.
+        translator.call = unsafe { std::mem::transmute::<*const u8, Call>(call) };
+        translator.reserved = translator.used;
+        Ok(translator)
+    }
+
+    /// Compiles the function in the context into the arena; `None` if it does not fit or cannot be compiled.
+    fn compile(&mut self) -> Option<*const u8> {
+        const ALIGN: usize = 16;
+        let compiled = self.context.compile(
+            &*self.targets[self.kind as usize],
+            &mut ControlPlane::default(),
+        );
+        let code = match &compiled {
+            Ok(code) if code.buffer.relocs().is_empty() => code.code_buffer(),
+            Ok(_) => return None,
+            Err(e) => {
+                tracing::debug!("translator: {}", e.inner);
+                return None;
+            }
+        };
+        let at = self.used.next_multiple_of(ALIGN);
+        let end = at
+            .checked_add(code.len())
+            .filter(|&end| end <= self.arena.len())?;
+        let place = self.arena.as_mut_ptr::<u8>().wrapping_add(at);
+        // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
+        self.used = end;
+        Some(place)
+    }
+
+    /// What enters regions. They access the hart, and RAM through its TLBs.
+    pub fn call(&self) -> Call {
+        self.call
+    }
+
+    /// From now on code is made for this. True if all that there was is dropped for it, or since there is no room for more.
+    #[inline(always)]
+    pub fn prepare(&mut self, kind: CodeKind) -> bool {
+        let drops = self.kind != kind || self.is_full();
+        if drops {
+            self.kind = kind;
+            self.clear();
+        }
+        drops
+    }
+
+    /// The region that starts at a slot of a page, translated now if it was not. `None` if there is nothing to
+    /// translate.
+    pub fn region(&mut self, page: Page<'_>, index: usize) -> Option<*const u8> {
+        let pa = page.pa + 2 * index as u64;
+        if let Some(&(version, code)) = self.regions.get(&pa)
+            && version == page.version
+        {
+            return Some(code);
+        }
+        let blocks = discover::discover(page.slots, index, self.kind);
+        if blocks.is_empty() {
+            return None;
+        }
+        self.context.clear();
+        let fallbacks = emit::region(
+            &self.layout,
+            &mut self.context.func,
+            &mut self.builder,
+            &blocks,
+            self.kind,
+            self.preserving_call,
+            self.has_fma,
+        );
+        let code = self.compile()?;
+        self.fallbacks.push(fallbacks);
+        self.regions.insert(pa, (page.version, code));
+        Some(code)
+    }
+
+    /// How many regions there are.
+    pub fn regions(&self) -> usize {
+        self.regions.len()
+    }
+
+    fn clear(&mut self) {
+        self.regions.clear();
+        self.fallbacks.clear();
+        self.used = self.reserved;
+    }
+
+    fn is_full(&self) -> bool {
+        const LARGEST: usize = 1 << 20;
+        self.used + LARGEST > self.arena.len()
+    }
+}
+
+/// The host, for code that is optimised so.
+fn target(opt_level: &str) -> Result<OwnedTargetIsa, TranslatorError> {
+    let error = |e: &dyn std::fmt::Display| TranslatorError::Isa(e.to_string());
+    let verifies = cfg!(debug_assertions).to_string();
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("opt_level", opt_level),
+        ("preserve_frame_pointers", "true"),
+        ("enable_probestack", "false"),
+        ("enable_verifier", &verifies),
+    ] {
+        flags.set(name, value).map_err(|e| error(&e))?;
+    }
+    cranelift_native::builder()
+        .map_err(|e| error(&e))?
+        .finish(settings::Flags::new(flags))
+        .map_err(|e| error(&e))
+}
+
+unsafe extern "C" fn no_call(_: *mut u8, _: u64, _: u64, _: *const u8) -> u64 {
+    unreachable!("replaced before the translator is there")
+}
