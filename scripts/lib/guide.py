@@ -1,0 +1,212 @@
+"""Executes the command blocks of the guide's chapters, and checks the links of every Markdown file.
+
+In a chapter, blocks of these kinds are executed, in order, by one bash in an empty folder of its own, with the clone in $TIPSIM and
+tipsim on the path:
+  ```sh               commands
+  ```LANG,file=NAME   written to NAME
+  ```text,expect      each line is in the output of the sh block before it, in this order; `...` stands for anything
+Blocks of any other kind are not. A block that ends with an error, or an output that is not as expected, fails.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+CHAPTERS = REPO / "emulator/guide/src"
+MARK = "@@guide:"
+
+
+class Block:
+    def __init__(self, path, line, info, text):
+        self.path, self.line, self.text = path, line, text
+        self.words = info.split(",")
+
+    @property
+    def file(self):
+        return next((word[5:] for word in self.words if word.startswith("file=")), None)
+
+    @property
+    def runs(self):
+        return self.words == ["sh"]
+
+    @property
+    def expects(self):
+        return "expect" in self.words
+
+    def __str__(self):
+        return f"{self.path.relative_to(REPO)}:{self.line}"
+
+
+def blocks(path):
+    """The fenced blocks of a file."""
+    fence = re.compile(r"^(\s*)(`{3,})(\S*)\s*$")
+    found, begun = [], None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = fence.match(line)
+        if begun is None and match:
+            begun = (number, *match.groups(), [])
+        elif begun and match and match[2] == begun[2] and not match[3]:
+            found.append(Block(path, begun[0], begun[3], "\n".join(begun[4])))
+            begun = None
+        elif begun:
+            indent = begun[1]
+            begun[4].append(line[len(indent):] if line.startswith(indent) else line)
+    if begun:
+        raise SystemExit(f"guide: {path.relative_to(REPO)}:{begun[0]}: a block without an end")
+    return found
+
+
+def script(chapter_blocks):
+    """The bash script of a chapter."""
+    lines = ["set -euo pipefail"]
+    for number, block in enumerate(chapter_blocks):
+        if block.file:
+            end = f"GUIDE_END_{number}"
+            lines += [f"cat > {block.file} <<'{end}'", block.text, end]
+        elif block.runs:
+            lines += [f"echo {MARK}{number}", block.text]
+    return "\n".join(lines) + "\n"
+
+
+def unexpected(block, output):
+    """The first line of a block that is not in the output, or None."""
+    at = 0
+    lines = output.splitlines()
+    for wanted in filter(None, map(str.strip, block.text.splitlines())):
+        if wanted == "...":
+            continue
+        pattern = re.compile(r"\s+".join(".*".join(map(re.escape, word.split("..."))) for word in wanted.split()))
+        at = next((n + 1 for n in range(at, len(lines)) if pattern.search(lines[n])), None)
+        if at is None:
+            return wanted
+    return None
+
+
+def run_chapter(path, tipsim, out, limit):
+    """Runs a chapter. Gives what it did, or why it failed."""
+    found = blocks(path)
+    folder = out / path.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / ".bin").mkdir(parents=True)
+    (folder / ".bin/tipsim").symlink_to(tipsim)
+    work = folder / "work"
+    work.mkdir()
+    environment = dict(os.environ, TIPSIM=str(REPO), PATH=f"{folder / '.bin'}:{os.environ['PATH']}", TERM="dumb", LC_ALL="C.UTF-8")
+    began = time.monotonic()
+    with open(folder / "output.txt", "w+b") as output:
+        try:
+            status = subprocess.run(["bash", "-c", script(found)], cwd=work, env=environment, stdin=subprocess.DEVNULL,
+                                    stdout=output, stderr=subprocess.STDOUT, timeout=limit).returncode
+        except subprocess.TimeoutExpired:
+            status = f"none within {limit} s"
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    took = time.monotonic() - began
+    parts = {}
+    for part in text.split(MARK)[1:]:
+        number, _, rest = part.partition("\n")
+        parts[int(number)] = rest
+    last = max(parts, default=None)
+    if status != 0:
+        where = f"{found[last]}" if last is not None else str(path)
+        tail = "\n".join(parts.get(last, text).splitlines()[-30:])
+        return False, f"{where}: exit status {status} after {took:.0f} s. The block:\n{found[last].text if last is not None else ''}\nIts output:\n{tail}"
+    previous, expectations = None, 0
+    for number, block in enumerate(found):
+        previous = number if block.runs else previous
+        if not block.expects:
+            continue
+        expectations += 1
+        if previous is None:
+            return False, f"{block}: expects an output, but no block before it runs"
+        wanted = unexpected(block, parts[previous])
+        if wanted is not None:
+            return False, f"{block}: expected the line\n  {wanted}\nin the output of {found[previous]}, found:\n{parts[previous]}"
+    runs = sum(block.runs for block in found)
+    return True, f"{path.stem}: {runs} blocks ran, {expectations} outputs as expected, {took:.0f} s"
+
+
+def anchor(heading):
+    """The anchor of a heading, as GitHub and mdBook make it."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.strip().lower()))
+
+
+def without_code(text):
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S))
+
+
+def links():
+    """Links of all Markdown files that lead nowhere."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=REPO, check=True, capture_output=True, text=True)
+    files = [REPO / name for name in listed.stdout.splitlines() if (REPO / name).is_file()]
+    bad, count = [], 0
+    for path in files:
+        for link in re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text())):
+            if re.match(r"[a-z]+:", link):
+                continue
+            count += 1
+            target, _, fragment = link.partition("#")
+            target = (path.parent / target).resolve() if target else path
+            if not target.exists():
+                bad.append(f"{path.relative_to(REPO)}: {link}: no such file")
+            elif fragment and target.suffix == ".md":
+                headings = re.findall(r"^#+\s+(.*)$", without_fences(target.read_text()), flags=re.M)
+                if fragment not in map(anchor, headings):
+                    bad.append(f"{path.relative_to(REPO)}: {link}: no such heading")
+    return bad, count, len(files)
+
+
+def without_fences(text):
+    return re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S)
+
+
+def listed_chapters():
+    names = re.findall(r"\]\(([^)]+\.md)\)", (CHAPTERS / "SUMMARY.md").read_text())
+    missing = sorted({path.name for path in CHAPTERS.glob("*.md")} - set(names) - {"SUMMARY.md"})
+    if missing:
+        raise SystemExit(f"guide: SUMMARY.md does not list {', '.join(missing)}")
+    return [CHAPTERS / name for name in names]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tipsim", required=True, type=pathlib.Path, help="the binary that chapters run")
+    parser.add_argument("--out", default=REPO / "out/guide", type=pathlib.Path, help="where they run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="chapters at once (default: one for each processor)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that a chapter may take")
+    parser.add_argument("chapters", nargs="*", help="names of chapters; without, all of them, and the links of all Markdown files")
+    arguments = parser.parse_args()
+    chapters = listed_chapters()
+    if arguments.chapters:
+        known = {path.stem: path for path in chapters}
+        unknown = [name for name in arguments.chapters if name not in known]
+        if unknown:
+            raise SystemExit(f"guide: no chapter '{unknown[0]}'; there are: {', '.join(known)}")
+        chapters = [known[name] for name in arguments.chapters]
+    else:
+        bad, count, files = links()
+        if bad:
+            raise SystemExit("\n".join(["guide: links that lead nowhere:", *bad]))
+        print(f"guide: {count} links in {files} Markdown files lead somewhere", flush=True)
+    tipsim = arguments.tipsim.resolve()
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        tasks = [pool.submit(run_chapter, path, tipsim, arguments.out.resolve(), arguments.limit) for path in chapters]
+        for task in concurrent.futures.as_completed(tasks):
+            good, words = task.result()
+            failed += not good
+            print(words if good else f"FAILED: {words}", flush=True)
+    if failed:
+        raise SystemExit(f"guide: {failed} of {len(chapters)} chapters failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
