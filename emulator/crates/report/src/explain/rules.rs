@@ -248,7 +248,7 @@ impl<'a> Way<'a> {
                 "A setting of the run spec.",
                 "as written, or its default",
                 RUN,
-                "emulator/README.md",
+                "emulator/guide/src/run-specs.md",
             ),
             "stats" => rule(
                 "A counter of the timing core, over the timed part of the run.",
