@@ -4,7 +4,7 @@ use super::{RecordError, Recorder};
 use crate::{Commit, CommitRecord, CommitSink, Event, InstFacts, Stages};
 
 /// A hart that mostly sleeps ends its batches by time: a third of a second at 3.2 GHz, in cycles.
-const BATCH_CYCLES: u64 = 1 << 30;
+pub(super) const BATCH_CYCLES: u64 = 1 << 30;
 
 impl CommitSink for Recorder {
     #[inline(always)]
