@@ -1,12 +1,21 @@
-# The kernel. Sourced by guest-sw/build. Uses: kernel_config.
+# The kernel. Sourced by guest-sw/build and guest-sw/check-patches. Uses: kernel_config, jobs.
+
+# make_kernel TREE ARGUMENT...: make, with its objects in this folder.
+make_kernel() {
+    make -C "$1" O="$PWD" ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- -j "$jobs" \
+        KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_USER=tipsim KBUILD_BUILD_HOST=tipsim "${@:2}"
+}
+
+# configure_kernel TREE
+configure_kernel() {
+    cat "${kernel_config[@]}" > wanted.config
+    make_kernel "$1" KCONFIG_ALLCONFIG="$PWD/wanted.config" allnoconfig
+}
 
 build_kernel() {
     local tree line missing=0
     tree=$(kernel_tree)
-    local make=(make -C "$tree" O="$PWD" ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- -j "$jobs"
-        KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_USER=tipsim KBUILD_BUILD_HOST=tipsim)
-    cat "${kernel_config[@]}" > wanted.config
-    "${make[@]}" KCONFIG_ALLCONFIG="$PWD/wanted.config" allnoconfig
+    configure_kernel "$tree"
     # A symbol whose dependencies are not met is dropped without a word.
     while read -r line; do
         if ! grep -qxF "$line" .config; then
@@ -15,8 +24,8 @@ build_kernel() {
         fi
     done < <(grep -E '^(# )?CONFIG_' wanted.config)
     [ "$missing" = 0 ]
-    "${make[@]}" Image
-    "${make[@]}" -s kernelrelease > release
+    make_kernel "$tree" Image
+    make_kernel "$tree" -s kernelrelease > release
     mkdir -p keep
     mv vmlinux arch/riscv/boot/Image usr/gen_init_cpio .config release keep/ 2> /dev/null || true
     # Only the results are kept: the object files are 20 times as big.

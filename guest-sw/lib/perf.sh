@@ -1,8 +1,9 @@
-# perf, of the kernel's own tree, linked against Debian's riscv64 libraries. Sourced by guest-sw/build.
+# perf, of the kernel's own tree, linked against Debian's riscv64 libraries. Sourced by guest-sw/build and
+# guest-sw/check-patches. Uses: sysroot_key, jobs.
 
-build_perf() {
-    local tree sysroot triplet=riscv64-linux-gnu
-    tree=$(kernel_tree)
+# make_perf TREE: in the folder out of this one.
+make_perf() {
+    local tree=$1 sysroot triplet=riscv64-linux-gnu
     sysroot=$(stage_dir sysroot "$sysroot_key")/root
     # --sysroot alone leaves the cross compiler's own, older, glibc first.
     local flags="--sysroot=$sysroot -isystem $sysroot/usr/include/$triplet -isystem $sysroot/usr/include"
@@ -17,6 +18,12 @@ build_perf() {
         NO_LIBPERL=1 NO_LIBPYTHON=1 NO_LIBTRACEEVENT=1 NO_LIBBPF=1 BUILD_BPF_SKEL=0 NO_LIBAUDIT=1 \
         NO_LIBNUMA=1 NO_LIBCRYPTO=1 NO_LIBBABELTRACE=1 NO_LIBUNWIND=1 NO_GTK2=1 NO_DEMANGLE=1 NO_JVMTI=1 \
         NO_LIBPFM4=1 NO_LIBLZMA=1 NO_LZMA=1 NO_SDT=1 LIBIBERTY_DEMANGLE=1
+}
+
+build_perf() {
+    local tree triplet=riscv64-linux-gnu
+    tree=$(kernel_tree)
+    make_perf "$tree"
     # A library that is not found is left out without a word.
     local want
     for want in libelf.so.1 libdw.so.1 libz.so.1 libzstd.so.1 libcapstone.so.5; do

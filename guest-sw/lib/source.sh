@@ -1,4 +1,5 @@
-# The kernel tree: Debian's source package with our patches on top. Sourced by guest-sw/build.
+# The kernel tree: Debian's source package with our patches on top. Sourced by guest-sw/build
+# and guest-sw/check-patches.
 
 all_patches() { find "$repo/linux-patches" -name '[0-9]*.patch' | sort; }
 # A patch belongs to perf if all that it touches is below tools/.
@@ -33,11 +34,16 @@ kernel_tree() {
             patch -d "$tree" -p1 --no-backup-if-mismatch < "$patch" >&2 || return
             cp "$patch" "$tree/.applied/"
         done
-        cp "$regs_header" "$tree/drivers/perf/tip_regs.h"
-        cp "$here"/perf/*.h "$tree/tools/perf/util/"
+        add_generated_files "$tree"
         echo "$want" > "$tree/.patched"
     fi
     echo "$tree"
+}
+
+# What is in no patch, since it is generated from the simulator's own tables.
+add_generated_files() {
+    cp "$regs_header" "$1/drivers/perf/tip_regs.h"
+    cp "$here"/perf/*.h "$1/tools/perf/util/"
 }
 
 unpack_tree() {

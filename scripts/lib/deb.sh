@@ -1,0 +1,50 @@
+# The Debian package of the simulator. Sourced by scripts/dev. Uses: repo, target.
+# shellcheck shell=bash
+
+# cargo-deb, built once into the cache. Sets CARGO_DEB.
+need_cargo_deb() {
+    local version=3.8.0 root
+    root=${TIPSIM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tipsim}/cargo-deb-$version
+    if [ ! -x "$root/bin/cargo-deb" ]; then
+        echo "tipsim: building cargo-deb $version" >&2
+        cargo install --quiet --locked --root "$root" cargo-deb@$version
+    fi
+    CARGO_DEB=$root/bin/cargo-deb
+}
+
+# build_deb PROFILE: prints the path of the package. What goes where is in emulator/Cargo.toml.
+build_deb() {
+    local profile=$1 made=$target/$1/package tipsim=$target/$1/tipsim shell deb
+    need_packages dpkg-dev python3
+    need_cargo_deb
+    cargo build --locked --profile "$profile" --package tipsim
+    rm -rf "$made"
+    mkdir -p "$made/completions"
+    "$tipsim" man "$made/man"
+    for shell in bash zsh fish; do
+        "$tipsim" completions "$shell" > "$made/completions/tipsim.$shell"
+    done
+    python3 scripts/lib/third_party.py > "$made/crates"
+    cat > "$made/changelog" <<CHANGELOG
+tipsim ($("$tipsim" --version | cut -d ' ' -f 2)-1) unstable; urgency=medium
+
+  * Commit $(git rev-parse --short HEAD). What changed for users is in CHANGELOG.md beside this file.
+
+ -- The tipsim authors <tipsim@localhost>  $(git log -1 --format=%cD)
+CHANGELOG
+    deb=$("$CARGO_DEB" --package tipsim --profile "$profile" --no-build --locked --quiet --output "$target/debian/")
+    holds_what_builds_a_guest "$deb" >&2
+    echo "$deb"
+}
+
+# The list of files in Cargo.toml is by folder: a new folder would be forgotten.
+holds_what_builds_a_guest() {
+    local mode name held missing=0
+    # "-rwxr-xr-x ./usr/share/…"
+    held=$(dpkg-deb -c "$1" | sed 's/ .* / /')
+    while read -r mode name; do
+        case $mode in 100755) mode=-rwxr-xr-x ;; *) mode=-rw-r--r-- ;; esac
+        grep -qxF -e "$mode ./usr/share/tipsim/$name" <<< "$held" || { echo "not in the package: $mode $name"; missing=1; }
+    done < <(git ls-files --format='%(objectmode) %(path)' guest-sw linux-patches workloads/quickstart workloads/storm)
+    [ "$missing" = 0 ]
+}
