@@ -1,5 +1,6 @@
+use super::commits::BATCH_CYCLES;
 use super::*;
-use crate::{CycleClass, InstId, Redirect, TeaEvents};
+use crate::{CommitRecord, CommitSink, CycleClass, HartId, InstId, Redirect, TeaEvents};
 
 fn commit(cycle: u64) -> Commit {
     Commit {
