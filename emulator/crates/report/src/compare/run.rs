@@ -1,0 +1,67 @@
+//! What a comparison needs of a run's `report.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// What a comparison needs of a run's `report.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Run {
+    pub(super) categories: Vec<String>,
+    pub(super) totals: Totals,
+    pub(super) processes: Vec<Process>,
+    pub(super) functions: Vec<Function>,
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) modules: Vec<Module>,
+}
+
+/// Totals of a run.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Totals {
+    /// Cycles, idle ones included.
+    pub cycles: u64,
+    /// Cycles in which the hart slept.
+    pub idle: u64,
+    /// Committed instructions.
+    pub instructions: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Process {
+    pub(super) name: String,
+    pub(super) cycles: f64,
+    pub(super) stack: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Module {
+    pub(super) path: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Function {
+    pub(super) process: usize,
+    pub(super) name: String,
+    pub(super) module: usize,
+    pub(super) cycles: f64,
+    pub(super) stack: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Instruction {
+    pub(super) process: usize,
+    pub(super) label: String,
+    pub(super) text: String,
+    pub(super) source: Option<String>,
+    pub(super) cycles: f64,
+    pub(super) stack: Vec<f64>,
+}
+
+impl Totals {
+    pub(super) fn of(harts: &[Run]) -> Self {
+        let sum = |of: fn(&Self) -> u64| harts.iter().map(|run| of(&run.totals)).sum();
+        Self {
+            cycles: sum(|totals| totals.cycles),
+            idle: sum(|totals| totals.idle),
+            instructions: sum(|totals| totals.instructions),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Processes, threads, functions and instructions: cycles, shares and cycle stacks.
+
+use super::{ORACLE, Rule, SAMPLERS, TIP, Way, rule};
+
+impl Way<'_> {
+    pub(super) fn process(&self) -> Rule {
+        let name = format!("processes.{}", self.names[1]);
+        let cycles = self.own(2, "cycles");
+        match self.keys[2..] {
+            ["pid"] => rule("The guest kernel's process id.", "from the driver's side-band records", "profile/src/guest_context.rs", "none"),
+            ["cycles"] => rule("Cycles of the process by the Oracle: each cycle is charged once, to what the commit stage does or waits for.", "sum over its instructions of units / 840 (840 units are a cycle, so that n instructions that commit together share it evenly)", ORACLE, TIP),
+            ["share"] => rule("Share of all processes' profiled cycles.", "cycles / processes.all.cycles", "report/src/build.rs", TIP)
+                .from(format!("{name}.cycles"), cycles)
+                .from("processes.all.cycles", self.at(&["processes", "0", "cycles"]))
+                .check(cycles.zip(self.at(&["processes", "0", "cycles"])).map(|(part, whole)| part / whole)),
+            ["stack", _] => self.stack(&name, cycles),
+            ["samples", _] => rule("Samples of this sampler in the process.", "samples × (its weight in the process / its whole weight): samples are not counted per process, their cycles say how many it got", SAMPLERS, TIP)
+                .from(format!("columns.{}.samples", self.names[3]), self.at(&["columns", self.keys[3], "samples"])),
+            ["errors", _, level, kind] => self.error(&name, cycles, level, kind),
+            _ => self.index(),
+        }
+    }
+
+    pub(super) fn thread(&self, field: &[&str]) -> Rule {
+        let source = "report/src/threads.rs, from the profiled cycles between the guest's switches";
+        match field {
+            ["process"] => self.index(),
+            ["share"] => rule(
+                "Share of all cycles in which threads of this name ran in this process.",
+                "cycles of the threads / (cycles - idle)",
+                source,
+                "none",
+            )
+            .from("cycles of the threads", self.own(2, "cycles")),
+            ["cycles"] => rule(
+                "Profiled cycles in which threads of this name ran in this process, kernel code included.",
+                "sum over the threads",
+                source,
+                "none",
+            ),
+            _ => rule(
+                "How many threads of the process had this name, or the kernel's number of one of them.",
+                "counted, or as the guest says",
+                source,
+                "none",
+            ),
+        }
+    }
+
+    pub(super) fn row(&self) -> Rule {
+        let what = if self.keys[0] == "functions" {
+            "function"
+        } else {
+            "instruction"
+        };
+        let own = format!("{}.{}", self.names[0], self.names[1]);
+        let (process, whole) = self.process_of(2);
+        match self.keys[2..] {
+            ["cycles"] => rule(format!("Cycles that the Oracle charges to this {what} in its process."), "sum of its units / 840", ORACLE, TIP),
+            ["share"] => rule(format!("Share of its process's cycles that the Oracle charges to this {what}."), "cycles / cycles of the process", ORACLE, TIP)
+                .from(format!("{own}.cycles"), self.own(2, "cycles"))
+                .from(process, whole)
+                .check(self.own(2, "cycles").zip(whole).map(|(part, whole)| part / whole)),
+            ["stack", _] => self.stack(&process.replace(".cycles", ""), whole),
+            ["shares", column] => rule(
+                format!("Share of its own time in the process that {} gives to this {what}; the Oracle's beside it is {own}.share.", self.names[3]),
+                "weight of the samples that name it / weight of all its samples in the process; a sample weighs the cycles since the one before, split evenly over the instructions that it names",
+                SAMPLERS,
+                TIP,
+            )
+            .from(format!("{own}.share (Oracle)"), self.own(2, "share"))
+            .from(format!("columns.{}.samples", self.names[3]), self.at(&["columns", column, "samples"])),
+            _ => self.index(),
+        }
+    }
+
+    fn stack(&self, of: &str, cycles: Option<f64>) -> Rule {
+        let category = *self.names.last().unwrap_or(&"");
+        let meaning = format!(
+            "Share of the process's cycles that the Oracle charges as \"{category}\": {}.",
+            match category {
+                "Execution" => "at least one instruction commits",
+                "ALU stall" =>
+                    "the oldest instruction waits for operands or a unit (or serialises, and is no load, store or atomic)",
+                "Load stall" => "the oldest instruction is a load or atomic that waits",
+                "Store stall" => "the oldest instruction is a store that waits",
+                "Front-end" => "the ROB is empty and nothing flushed it",
+                "Mispredict" => "the ROB is empty after a mispredicted branch",
+                _ => "the ROB is empty after any other flush, exception or interrupt",
+            }
+        );
+        rule(meaning, "cycles in that state / cycles of the process", "profile/src/stack.rs and profile/src/oracle.rs, from every record of the commit stream", "TIP (MICRO 2021), figure 7")
+            .from(format!("{of}.cycles"), cycles)
+            .from("cycles in that state", cycles.map(|cycles| cycles * self.value))
+    }
+}
