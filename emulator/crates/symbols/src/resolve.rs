@@ -1,111 +1,29 @@
 //! The lookup itself: places grouped by module, each module read once.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-
+mod functions;
+mod locate;
 mod made_at_run_time;
+mod open;
+mod origin;
 
-use super::check::{Code, Opened, Wanted};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use super::check::Wanted;
 use super::debug::Parts;
 use super::dwarf::{Lines, Memory};
-use super::elf::{self, Elf};
+use super::elf::Elf;
 use super::go::GoTable;
 use super::interner::Interner;
-use super::name::demangle;
 use super::search::Index;
-use super::symbols::{Function, FunctionId, Location, Module, ModuleId, Symbols};
-use super::table::{Entry, Table};
-use super::{BuildId, Sources, SymbolFiles, inside};
-
-/// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
-const FIRMWARE_BASE: u64 = 0x8000_0000;
-
-/// An address, by what backs it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// A byte of a file that a process has mapped (`offset` = pc − mapping start + page offset).
-    File {
-        /// Guest path; names in brackets have no file, except `[vdso]`.
-        path: Arc<str>,
-        /// Build ID that the guest reported.
-        build_id: Option<BuildId>,
-        /// Offset in the file, in bytes.
-        offset: u64,
-        /// What was executed there, if known: it tells whether a file is the right one.
-        code: Option<Code>,
-    },
-    /// A kernel virtual address.
-    Kernel(u64),
-    /// A physical address in supervisor mode: the kernel before it turns translation on.
-    KernelPhysical(u64),
-    /// A physical address in machine mode.
-    Firmware(u64),
-    /// An address that no mapping covers.
-    Unknown(u64),
-    /// Code that a process made while it ran.
-    Jit {
-        /// The kernel's process id.
-        pid: u32,
-        /// The address.
-        address: u64,
-        /// What was executed there: it tells code from what was there before.
-        code: Option<Code>,
-        /// What it is if no file has its name.
-        otherwise: Box<Place>,
-    },
-}
-
-impl Place {
-    /// Shorthand for [`Place::File`].
-    pub fn file(path: &str, build_id: Option<BuildId>, offset: u64) -> Self {
-        Self::File {
-            path: path.into(),
-            build_id,
-            offset,
-            code: None,
-        }
-    }
-
-    fn code(&self) -> Option<Code> {
-        match self {
-            Self::File { code, .. } | Self::Jit { code, .. } => *code,
-            _ => None,
-        }
-    }
-
-    fn module(&self) -> (Origin, u64) {
-        match self {
-            Self::File {
-                path,
-                build_id,
-                offset,
-                ..
-            } if &**path == "[vdso]" => (Origin::Vdso(build_id.clone()), *offset),
-            Self::File {
-                path,
-                build_id,
-                offset,
-                ..
-            } => (Origin::Path(path.clone(), build_id.clone()), *offset),
-            Self::Kernel(pc) => (Origin::Kernel { physical: false }, *pc),
-            Self::KernelPhysical(pc) => (Origin::Kernel { physical: true }, *pc),
-            Self::Firmware(pc) => (Origin::Firmware, *pc),
-            Self::Unknown(pc) => (Origin::Unknown, *pc),
-            Self::Jit { otherwise, .. } => otherwise.module(),
-        }
-    }
-}
-
-/// What a module's symbols come from, and how its addresses are meant.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Origin {
-    Path(Arc<str>, Option<BuildId>),
-    Vdso(Option<BuildId>),
-    Kernel { physical: bool },
-    Firmware,
-    Unknown,
-}
+use super::symbols::{FunctionId, Location, Module, ModuleId, Symbols};
+use super::table::Table;
+use super::{Sources, SymbolFiles, inside};
+use functions::Key;
+use locate::View;
+use origin::Origin;
+pub use origin::Place;
 
 /// Resolves addresses with the files of one guest.
 #[derive(Debug, Default)]
@@ -280,136 +198,6 @@ impl Work<'_> {
         }
     }
 
-    fn locate(
-        &mut self,
-        source: &Origin,
-        view: &View<'_, '_, '_>,
-        members: &[(usize, u64)],
-        located: &mut [Option<Location>],
-    ) {
-        let plt = [".plt", ".plt.sec", ".iplt"].map(|name| view.elf.section_range(name));
-        let mut previous: Option<(u64, Location)> = None;
-        for &(at, given) in members {
-            let Some(address) = self.translate(source, view.elf, given) else {
-                located[at] = Some(self.unresolved(view.module, given));
-                continue;
-            };
-            if let Some((same, location)) = &previous
-                && *same == address
-            {
-                located[at] = Some(location.clone());
-                continue;
-            }
-            let function = match view.table.find(address) {
-                Some(entry) => self.known(view, entry),
-                None => {
-                    let in_plt = plt
-                        .iter()
-                        .flatten()
-                        .any(|(from, to)| (*from..*to).contains(&address));
-                    self.made_up(view.module, in_plt)
-                }
-            };
-            let (line, inlined) = match (view.lines, view.go) {
-                (Some(lines), _) => lines.find(address, &mut self.names),
-                (None, Some(go)) => go.find(address, &mut self.names),
-                (None, None) => (None, Vec::new()),
-            };
-            let location = Location {
-                module: view.module,
-                offset: address,
-                function,
-                source: line,
-                inlined,
-            };
-            previous = Some((address, location.clone()));
-            located[at] = Some(location);
-        }
-    }
-
-    /// The address in the file's own terms.
-    fn translate(&self, source: &Origin, elf: &Elf<'_>, given: u64) -> Option<u64> {
-        match source {
-            Origin::Path(..) | Origin::Vdso(_) => elf.address_of(given),
-            Origin::Kernel { physical: false } => Some(given),
-            Origin::Kernel { physical: true } => {
-                let load = self.symbolizer.files.kernel_physical?;
-                given
-                    .checked_sub(load)
-                    .map(|within| elf.base().wrapping_add(within))
-            }
-            Origin::Firmware if elf.is_relocatable() => {
-                let base = self.symbolizer.files.firmware_base.unwrap_or(FIRMWARE_BASE);
-                given
-                    .checked_sub(base)
-                    .map(|within| elf.base().wrapping_add(within))
-            }
-            Origin::Firmware => Some(given),
-            Origin::Unknown => None,
-        }
-    }
-
-    /// Opens the file of a module: the first candidate that is what the guest ran; or what to hand in.
-    fn open(
-        &mut self,
-        source: &Origin,
-        name: &str,
-        wanted: &Wanted<'_>,
-    ) -> Result<Opened, Option<String>> {
-        let files = &self.symbolizer.files;
-        let own = |file: &Option<PathBuf>| -> Vec<(PathBuf, bool)> {
-            file.iter().map(|path| (path.clone(), false)).collect()
-        };
-        let candidates = match source {
-            Origin::Path(path, _) if path.starts_with('/') && !path.starts_with("//") => {
-                let found = files.candidates(path, wanted.build_id).into_iter();
-                found.map(|file| (file.path, file.needs_proof)).collect()
-            }
-            Origin::Path(..) | Origin::Unknown => return Err(None),
-            Origin::Vdso(_) => own(&files.vdso),
-            Origin::Kernel { .. } => own(&files.kernel),
-            Origin::Firmware => own(&files.firmware),
-        };
-        let mut refused = Vec::new();
-        for (path, needs_proof) in candidates {
-            match wanted.open(&path, needs_proof) {
-                Ok(opened) => return Ok(opened),
-                Err(why) => refused.push(why),
-            }
-        }
-        if let (Origin::Vdso(_), Some(kernel)) = (source, &files.kernel)
-            && let Some(image) = vdso_in(kernel)
-        {
-            match wanted.check(kernel, image, false) {
-                Ok(opened) => return Ok(opened),
-                Err(why) => refused.push(why),
-            }
-        }
-        if let Origin::Path(path, _) = source {
-            let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-            let index = self.symbolizer.index();
-            let by_id = wanted.build_id.and_then(|id| index.with_build_id(id));
-            let named = index.named(path).iter();
-            for file in by_id.into_iter().chain(named) {
-                match wanted.open(file, true) {
-                    Ok(opened) => return Ok(opened),
-                    Err(why) if !refused.contains(&why) => refused.push(why),
-                    Err(_) => {}
-                }
-            }
-        }
-        if refused.is_empty() {
-            refused.push("no file found on the host".to_owned());
-        }
-        let mut missing = format!("no symbols: {}", refused.join("; "));
-        if let Origin::Path(..) = source {
-            let id = { wanted.build_id }.map_or(String::new(), |id| format!(" with build ID {id}"));
-            missing += &format!("; hand in the folder of the file{id} (--debug-dir)");
-        }
-        self.warn(format!("{name}: {missing}"));
-        Err(Some(missing))
-    }
-
     fn warn(&mut self, warning: String) {
         if !self.out.warnings.contains(&warning) {
             self.out.warnings.push(warning);
@@ -439,88 +227,6 @@ impl Work<'_> {
             inlined: Vec::new(),
         }
     }
-
-    /// The function of a table entry.
-    fn known(&mut self, view: &View<'_, '_, '_>, entry: &Entry<'_>) -> FunctionId {
-        let key = Key::At(view.module, entry.start);
-        if let Some(&known) = self.functions.get(&key) {
-            return known;
-        }
-        let name = match entry.name {
-            Some(name) => self.names.get_with(name, demangle),
-            None => format!("{}+{:#x}", self.out.module(view.module).name(), entry.start).into(),
-        };
-        let (start, size) = (entry.start, entry.end - entry.start);
-        let named = entry.name.is_some();
-        self.add(
-            key,
-            Function {
-                module: view.module,
-                name,
-                start,
-                size,
-                named,
-            },
-        )
-    }
-
-    /// The function that stands for code of a module without a symbol.
-    fn made_up(&mut self, module: ModuleId, plt: bool) -> FunctionId {
-        let key = if plt {
-            Key::Plt(module)
-        } else {
-            Key::Rest(module)
-        };
-        if let Some(&known) = self.functions.get(&key) {
-            return known;
-        }
-        let file = self.out.module(module).name();
-        let name = match (plt, file.starts_with('[')) {
-            (true, _) => format!("[plt of {file}]"),
-            (false, true) => file.to_owned(),
-            (false, false) => format!("[{file}]"),
-        };
-        self.add(
-            key,
-            Function {
-                module,
-                name: name.into(),
-                start: 0,
-                size: 0,
-                named: false,
-            },
-        )
-    }
-
-    fn add(&mut self, key: Key, function: Function) -> FunctionId {
-        let id = FunctionId(self.out.functions.len() as u32);
-        self.out.functions.push(function);
-        self.functions.insert(key, id);
-        id
-    }
-}
-
-/// What makes two functions the same.
-#[derive(PartialEq, Eq, Hash)]
-enum Key {
-    At(ModuleId, u64),
-    Plt(ModuleId),
-    Rest(ModuleId),
-    Jit(ModuleId, usize),
-}
-
-struct View<'a, 'data, 'lines> {
-    module: ModuleId,
-    elf: &'a Elf<'data>,
-    table: &'a Table<'data>,
-    lines: Option<&'a Lines<'lines>>,
-    go: Option<&'a GoTable<'data>>,
-}
-
-/// The vDSO within the kernel's file.
-fn vdso_in(kernel: &Path) -> Option<Vec<u8>> {
-    let bytes = elf::read(kernel).ok()?;
-    inside::vdso(&Elf::parse(&bytes).ok()?)
 }
 
 /// What to hand in for a file whose symbols were stripped.

@@ -1,0 +1,77 @@
+//! Each function once, whether a symbol names it or not.
+
+use super::Work;
+use super::locate::View;
+use crate::name::demangle;
+use crate::symbols::{Function, FunctionId, ModuleId};
+use crate::table::Entry;
+
+/// What makes two functions the same.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    At(ModuleId, u64),
+    Plt(ModuleId),
+    Rest(ModuleId),
+    Jit(ModuleId, usize),
+}
+
+impl Work<'_> {
+    /// The function of a table entry.
+    pub(super) fn known(&mut self, view: &View<'_, '_, '_>, entry: &Entry<'_>) -> FunctionId {
+        let key = Key::At(view.module, entry.start);
+        if let Some(&known) = self.functions.get(&key) {
+            return known;
+        }
+        let name = match entry.name {
+            Some(name) => self.names.get_with(name, demangle),
+            None => format!("{}+{:#x}", self.out.module(view.module).name(), entry.start).into(),
+        };
+        let (start, size) = (entry.start, entry.end - entry.start);
+        let named = entry.name.is_some();
+        self.add(
+            key,
+            Function {
+                module: view.module,
+                name,
+                start,
+                size,
+                named,
+            },
+        )
+    }
+
+    /// The function that stands for code of a module without a symbol.
+    pub(super) fn made_up(&mut self, module: ModuleId, plt: bool) -> FunctionId {
+        let key = if plt {
+            Key::Plt(module)
+        } else {
+            Key::Rest(module)
+        };
+        if let Some(&known) = self.functions.get(&key) {
+            return known;
+        }
+        let file = self.out.module(module).name();
+        let name = match (plt, file.starts_with('[')) {
+            (true, _) => format!("[plt of {file}]"),
+            (false, true) => file.to_owned(),
+            (false, false) => format!("[{file}]"),
+        };
+        self.add(
+            key,
+            Function {
+                module,
+                name: name.into(),
+                start: 0,
+                size: 0,
+                named: false,
+            },
+        )
+    }
+
+    pub(super) fn add(&mut self, key: Key, function: Function) -> FunctionId {
+        let id = FunctionId(self.out.functions.len() as u32);
+        self.out.functions.push(function);
+        self.functions.insert(key, id);
+        id
+    }
+}

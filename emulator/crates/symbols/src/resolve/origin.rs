@@ -1,0 +1,92 @@
+//! What backs an address.
+
+use std::sync::Arc;
+
+use crate::BuildId;
+use crate::check::Code;
+
+/// An address, by what backs it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A byte of a file that a process has mapped (`offset` = pc − mapping start + page offset).
+    File {
+        /// Guest path; names in brackets have no file, except `[vdso]`.
+        path: Arc<str>,
+        /// Build ID that the guest reported.
+        build_id: Option<BuildId>,
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// What was executed there, if known: it tells whether a file is the right one.
+        code: Option<Code>,
+    },
+    /// A kernel virtual address.
+    Kernel(u64),
+    /// A physical address in supervisor mode: the kernel before it turns translation on.
+    KernelPhysical(u64),
+    /// A physical address in machine mode.
+    Firmware(u64),
+    /// An address that no mapping covers.
+    Unknown(u64),
+    /// Code that a process made while it ran.
+    Jit {
+        /// The kernel's process id.
+        pid: u32,
+        /// The address.
+        address: u64,
+        /// What was executed there: it tells code from what was there before.
+        code: Option<Code>,
+        /// What it is if no file has its name.
+        otherwise: Box<Place>,
+    },
+}
+
+impl Place {
+    /// Shorthand for [`Place::File`].
+    pub fn file(path: &str, build_id: Option<BuildId>, offset: u64) -> Self {
+        Self::File {
+            path: path.into(),
+            build_id,
+            offset,
+            code: None,
+        }
+    }
+
+    pub(super) fn code(&self) -> Option<Code> {
+        match self {
+            Self::File { code, .. } | Self::Jit { code, .. } => *code,
+            _ => None,
+        }
+    }
+
+    pub(super) fn module(&self) -> (Origin, u64) {
+        match self {
+            Self::File {
+                path,
+                build_id,
+                offset,
+                ..
+            } if &**path == "[vdso]" => (Origin::Vdso(build_id.clone()), *offset),
+            Self::File {
+                path,
+                build_id,
+                offset,
+                ..
+            } => (Origin::Path(path.clone(), build_id.clone()), *offset),
+            Self::Kernel(pc) => (Origin::Kernel { physical: false }, *pc),
+            Self::KernelPhysical(pc) => (Origin::Kernel { physical: true }, *pc),
+            Self::Firmware(pc) => (Origin::Firmware, *pc),
+            Self::Unknown(pc) => (Origin::Unknown, *pc),
+            Self::Jit { otherwise, .. } => otherwise.module(),
+        }
+    }
+}
+
+/// What a module's symbols come from, and how its addresses are meant.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Origin {
+    Path(Arc<str>, Option<BuildId>),
+    Vdso(Option<BuildId>),
+    Kernel { physical: bool },
+    Firmware,
+    Unknown,
+}
