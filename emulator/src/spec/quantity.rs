@@ -1,0 +1,35 @@
+//! Sizes and frequencies with their units.
+
+/// Bytes of a size such as "512M", "2G".
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a size such as 512M or 2G, found \"{text}\"");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err(expected()),
+    };
+    let n: u64 = digits.parse().map_err(|_| expected())?;
+    n.checked_mul(1 << shift)
+        .filter(|&b| b > 0)
+        .ok_or_else(expected)
+}
+
+/// Hertz of a frequency such as "4kHz".
+pub fn parse_frequency(text: &str) -> Result<f64, String> {
+    let expected = || format!("expected a frequency such as 4kHz, found \"{text}\"");
+    let number = text.strip_suffix("Hz").ok_or_else(expected)?;
+    let (number, factor) = match number.as_bytes().last() {
+        Some(b'k') => (&number[..number.len() - 1], 1e3),
+        Some(b'M') => (&number[..number.len() - 1], 1e6),
+        _ => (number, 1.0),
+    };
+    let n: f64 = number.trim().parse().map_err(|_| expected())?;
+    if n.is_finite() && n > 0.0 {
+        Ok(n * factor)
+    } else {
+        Err(expected())
+    }
+}

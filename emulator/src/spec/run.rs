@@ -1,0 +1,113 @@
+//! `[run]`: what is run, and by what.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What is run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
+    /// command runs; with the region `run` everything is functional.
+    pub boot: Mode,
+    /// What is translated to host code.
+    pub translator: Translator,
+    /// Threads of the host that simulate under the timing core. Not part of what a run is: results are the same.
+    #[serde(skip_serializing)]
+    pub threads: Threads,
+    /// A functional boot is done once: later runs go on from where its guest mounts the shared folder.
+    pub checkpoint: bool,
+    /// Shell command that the guest runs; none: the guest's own init decides.
+    pub command: Option<String>,
+    /// Files and folders of the host that lie in the command's working folder.
+    pub files: Vec<PathBuf>,
+    /// What is profiled.
+    pub region: Region,
+    /// The run fails after this many cycles (0: no limit).
+    pub max_cycles: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            boot: Mode::default(),
+            translator: Translator::default(),
+            threads: Threads::default(),
+            checkpoint: true,
+            command: None,
+            files: Vec::new(),
+            region: Region::default(),
+            max_cycles: 0,
+        }
+    }
+}
+
+/// Which machine boots the guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Under the timing core.
+    #[default]
+    Timing,
+    /// Functional: one cycle per instruction, no profilers.
+    Functional,
+}
+
+/// What is translated to host code; the guest cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Translator {
+    /// Code that is executed often, where the host has a translator (x86-64).
+    #[default]
+    Auto,
+    /// Nothing: the interpreter executes everything.
+    Off,
+    /// All code, at once: slow, for tests.
+    Eager,
+}
+
+impl From<Translator> for machine::Translate {
+    fn from(translator: Translator) -> Self {
+        match translator {
+            Translator::Auto => Self::Hot,
+            Translator::Off => Self::Nothing,
+            Translator::Eager => Self::Everything,
+        }
+    }
+}
+
+/// Threads of the host that simulate under the timing core; the results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threads {
+    /// Two, if the host has so many processors and the guest one hart, as long as they seldom wait for each other.
+    #[default]
+    Auto,
+    /// One.
+    One,
+    /// Two, if the guest has one hart.
+    Two,
+}
+
+impl Threads {
+    /// One, if the host has but one processor and nobody says otherwise.
+    pub fn of_this_host(self) -> Self {
+        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        match self {
+            Self::Auto if !several => Self::One,
+            other => other,
+        }
+    }
+}
+
+/// What is profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Region {
+    /// From reset to the end.
+    #[default]
+    Run,
+    /// While the command runs.
+    Command,
+}

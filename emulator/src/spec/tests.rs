@@ -1,0 +1,107 @@
+use super::*;
+
+#[test]
+fn sizes_and_frequencies() {
+    assert_eq!(parse_size("512M"), Ok(512 << 20));
+    assert_eq!(parse_size("4096"), Ok(4096));
+    assert!(parse_size("12Q").is_err());
+    assert!(parse_size("0M").is_err());
+    assert!(parse_size("99999999999G").is_err());
+    assert_eq!(parse_frequency("4kHz"), Ok(4000.0));
+    assert!(parse_frequency("4k").is_err());
+    assert!(parse_frequency("-1Hz").is_err());
+}
+
+#[test]
+fn overrides_reach_nested_keys() {
+    let mut table = toml::Table::new();
+    apply(&mut table, "core.rob.entries=96").unwrap();
+    apply(&mut table, "core.preset=mega-boom").unwrap();
+    let text = toml::to_string(&table).unwrap();
+    let spec: Spec = toml::from_str(&text).unwrap();
+    assert_eq!(spec.core.preset, "mega-boom");
+    assert_eq!(spec.core.set["rob"]["entries"].as_integer(), Some(96));
+    assert!(apply(&mut table, "core.preset.x=1").is_err());
+    assert!(apply(&mut table, "nothing").is_err());
+}
+
+#[test]
+fn unknown_key_names_the_nearest() {
+    let text = "[guest]\nmemroy = \"1G\"\n";
+    let error = toml::from_str::<Spec>(text).unwrap_err();
+    let message = toml_message(&error, text);
+    assert!(
+        message.contains("line 2") && message.contains("did you mean `memory`?"),
+        "{message}"
+    );
+}
+
+#[test]
+fn errors_of_what_is_set_blame_the_option() {
+    let folder = std::env::temp_dir().join(format!("tipsim-spec-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("base.toml");
+    std::fs::write(&path, "[guest]\nharts = 1\n[run]\n\ncommand = \"ls\"\n").unwrap();
+    let load = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|s| s.to_string()).collect();
+        Spec::load(&path, &set).map_err(|e| e.to_string())
+    };
+    let cases = [
+        (
+            "run.command=false",
+            "--set run.command=false: invalid type: boolean `false`, expected a string; \
+             a text of that look wants quotes: --set 'run.command=\"false\"'",
+        ),
+        (
+            "guest.memroy=1G",
+            "--set guest.memroy=1G: unknown field `memroy`",
+        ),
+        ("guest.memroy=1G", "did you mean `memory`?"),
+        (
+            "run.boot=slow",
+            "--set run.boot=slow: unknown variant `slow`",
+        ),
+        (
+            "guest.harts=9",
+            "--set guest.harts=9: guest.harts: expected 1 to 8, found 9",
+        ),
+        (
+            "guest.memory=lots",
+            "--set guest.memory=lots: guest.memory: expected a size",
+        ),
+        ("record.level=0", "--set record.level=0: record.level:"),
+        (
+            "guest.harts.x=1",
+            "--set guest.harts.x=1: harts is not a table",
+        ),
+        ("sampler=3", "--set sampler=3: invalid type"),
+        ("nothing", "--set nothing: expected KEY=VALUE"),
+    ];
+    for (set, expected) in cases {
+        let error = load(&[set]).unwrap_err();
+        assert!(error.contains(expected), "{set}: {error}");
+        assert!(!error.contains("base.toml"), "{set}: {error}");
+    }
+    // What another option sets, or nothing does, is not blamed on this one.
+    let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
+    assert!(error.starts_with("--set guest.harts=9:"), "{error}");
+    assert_eq!(
+        load(&["run.command='false'"]).unwrap().run.command.unwrap(),
+        "false"
+    );
+    assert_eq!(
+        load(&["run.command=echo 1=2"])
+            .unwrap()
+            .run
+            .command
+            .unwrap(),
+        "echo 1=2"
+    );
+    std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();
+    let error = load(&["guest.memory=1G"]).unwrap_err();
+    assert!(error.contains("base.toml: guest.harts"), "{error}");
+    std::fs::write(&path, "[run]\ncommand = false\n").unwrap();
+    let error = load(&["guest.memory=1G"]).unwrap_err();
+    assert!(error.contains("base.toml: line 2: invalid type"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
