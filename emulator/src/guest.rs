@@ -87,8 +87,21 @@ fn no_guest() -> BadInput {
         |cache| format!("none in {}", cache.join("guest").display()),
     );
     BadInput(format!(
-        "no guest ({cache}): run guest-sw/build, or give --guest-dir DIR, TIPSIM_GUEST, or --firmware and --kernel"
+        "no guest ({cache}): run {}, or give --guest-dir DIR, TIPSIM_GUEST, or --firmware and --kernel",
+        builder().display()
     ))
+}
+
+/// What builds a guest: as installed beside this program (`bin/tipsim`, `share/tipsim`), else in the repository.
+fn builder() -> PathBuf {
+    let installed = std::env::current_exe().ok().and_then(|program| {
+        let build = program
+            .parent()?
+            .parent()?
+            .join("share/tipsim/guest-sw/build");
+        build.exists().then_some(build)
+    });
+    installed.unwrap_or_else(|| "guest-sw/build".into())
 }
 
 #[cfg(test)]

@@ -21,11 +21,12 @@ build_deb() {
     rm -rf "$made"
     mkdir -p "$made/completions"
     "$tipsim" man "$made/man"
+    gzip -9n "$made"/man/*
     for shell in bash zsh fish; do
         "$tipsim" completions "$shell" > "$made/completions/tipsim.$shell"
     done
-    python3 scripts/lib/third_party.py > "$made/crates"
-    cat > "$made/changelog" <<CHANGELOG
+    python3 scripts/lib/third_party.py | gzip -9n > "$made/crates.gz"
+    gzip -9n > "$made/changelog.Debian.gz" <<CHANGELOG
 tipsim ($("$tipsim" --version | cut -d ' ' -f 2)-1) unstable; urgency=medium
 
   * Commit $(git rev-parse --short HEAD). What changed for users is in CHANGELOG.md beside this file.
