@@ -25,6 +25,7 @@ mod inst;
 mod name;
 mod operand;
 mod pattern;
+mod perf_event;
 mod port;
 mod shared_cycle;
 mod slot;
@@ -38,9 +39,10 @@ pub use extension::{Extension, Extensions};
 pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
+pub use perf_event::PerfEvent;
 pub use port::{
-    Executed, MemAccess, MemKind, Operand, PageWalk, PerfEvent, RUN_STEPS, Run, StaticId,
-    StaticInst, Step, TimingModel, Untimed,
+    Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, Step,
+    TimingModel, Untimed,
 };
 pub use shared_cycle::SharedCycle;
 pub use slot::{NOWHERE, SLOTS, Slot};

@@ -2,7 +2,7 @@
 //! instruction in program order it calls [`TimingModel::fetch`], perhaps
 //! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
 
-use crate::{DecodedInst, InstClass, Privilege, Trap};
+use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Trap};
 
 /// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
 /// executed. Numbers start at 0 and are handed out in order of first execution.
@@ -237,37 +237,6 @@ pub struct PageWalk {
     pub levels: u8,
     /// log2 of the page size at the leaf (12, 21, 30, 39), 12 when unmapped.
     pub page_bits: u8,
-}
-
-/// Events that programmable counters can count (SBI PMU hardware events, chapter 11.1, and the
-/// RISC-V performance events draft).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum PerfEvent {
-    /// Core cycles.
-    Cycles,
-    /// Retired instructions.
-    Instructions,
-    /// L1 data cache accesses (SBI "cache references").
-    CacheReferences,
-    /// Last-level cache misses (SBI "cache misses").
-    CacheMisses,
-    /// Retired branches and jumps.
-    Branches,
-    /// Mispredicted branches and jumps.
-    BranchMisses,
-    /// Cycles with an empty ROB that is not being flushed.
-    FrontendStalls,
-    /// Cycles in which the oldest instruction is not complete.
-    BackendStalls,
-    /// L1 data cache load misses.
-    L1dMisses,
-    /// L1 instruction cache misses.
-    L1iMisses,
-    /// Data TLB misses.
-    DtlbMisses,
-    /// Instruction TLB misses.
-    ItlbMisses,
 }
 
 /// A timing model: turns the program-order stream into cycles.

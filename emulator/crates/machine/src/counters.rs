@@ -11,7 +11,7 @@ const OF: u64 = 1 << 63;
 const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
-/// Event selectors have 8 bits: 0 counts nothing, then the events of [`event`].
+/// Event selectors have 8 bits: 0 counts nothing, then the [events](PerfEvent::of_selector).
 const SELECTOR: u64 = 0xff;
 /// VSINH and VUINH read as zero: there is no hypervisor extension.
 const FILTER: u64 = MINH | SINH | UINH;
@@ -19,28 +19,6 @@ const EVENT_WRITE: u64 = OF | FILTER | SELECTOR;
 
 /// No event occurs more often in a cycle: bounds how soon a counter can overflow.
 const EVENTS_PER_CYCLE: u64 = 4;
-
-/// The event of a selector code.
-pub(crate) fn event(selector: u64) -> Option<PerfEvent> {
-    use PerfEvent::*;
-    const EVENTS: [PerfEvent; 12] = [
-        Cycles,
-        Instructions,
-        CacheReferences,
-        CacheMisses,
-        Branches,
-        BranchMisses,
-        FrontendStalls,
-        BackendStalls,
-        L1dMisses,
-        L1iMisses,
-        DtlbMisses,
-        ItlbMisses,
-    ];
-    EVENTS
-        .get(usize::try_from(selector).ok()?.checked_sub(1)?)
-        .copied()
-}
 
 /// A fixed counter: a raw total since reset plus an offset, or a frozen value while it stands.
 #[derive(Clone, Debug, Default)]
@@ -272,8 +250,8 @@ impl Counters {
             self.filtered |= enabled && counter.filter != 0;
         }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
-            let enabled =
-                event(counter.event & SELECTOR).is_some() && self.inhibit >> (i + 3) & 1 == 0;
+            let enabled = PerfEvent::of_selector(counter.event & SELECTOR).is_some()
+                && self.inhibit >> (i + 3) & 1 == 0;
             counter.running = enabled && counter.event & filter == 0;
             self.filtered |= enabled && counter.event & FILTER != 0;
             self.enabled |= enabled;
@@ -293,7 +271,7 @@ impl Counters {
             let Some(to_go) = (u64::MAX - counter.value).checked_add(1) else {
                 continue;
             };
-            let cycles = match event(counter.event & SELECTOR) {
+            let cycles = match PerfEvent::of_selector(counter.event & SELECTOR) {
                 Some(PerfEvent::Cycles) => to_go,
                 _ => (to_go / EVENTS_PER_CYCLE).max(1),
             };
@@ -305,7 +283,7 @@ impl Counters {
 
 impl Programmable {
     fn total(&self, totals: &impl Totals) -> u64 {
-        event(self.event & SELECTOR).map_or(0, |event| totals.total(event))
+        PerfEvent::of_selector(self.event & SELECTOR).map_or(0, |event| totals.total(event))
     }
 
     fn count(&self, totals: &impl Totals) -> u64 {

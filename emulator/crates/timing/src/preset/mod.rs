@@ -3,6 +3,7 @@
 mod check;
 mod describe;
 mod error;
+mod limits;
 mod load;
 mod picture;
 mod schema;

@@ -8,14 +8,28 @@
 use isa::{Extension, Extensions};
 use serde::{Deserialize, Serialize};
 
+use super::limits::{Kind, Limit, Limited, join};
+
+/// What a number may be, beside its key: `[range LOW to HIGH]`, `[power LOW to HIGH]` for a power of two, or `[zero_or_power LOW to HIGH]`.
+/// What depends on other parameters is in `check.rs`.
 macro_rules! sections {
-    ($( $(#[$meta:meta])* $name:ident { $( $key:ident: $type:ty, )* } )*) => {
+    ($( $(#[$meta:meta])* $name:ident { $( $key:ident: $type:ty $([$kind:ident $low:literal to $high:literal])?, )* } )*) => {
         $(
             $(#[$meta])*
             #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
             #[serde(deny_unknown_fields)]
             pub struct $name {
                 $( pub $key: $type, )*
+            }
+
+            impl Limited for $name {
+                fn limits(&self, path: &str, limits: &mut Vec<Limit>) {
+                    $(
+                        let key = join(path, stringify!($key));
+                        $( limits.push(Limit { key: key.clone(), found: self.$key, kind: Kind::$kind, low: $low, high: $high }); )?
+                        self.$key.limits(&key, limits);
+                    )*
+                }
             }
         )*
     };
@@ -53,53 +67,130 @@ sections! {
         zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, sstc: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
-    Clock { mhz: u32, }
+    Clock {
+        mhz: u32 [range 1 to 100_000],
+    }
     /// Fetch packets, fetch buffer, fetch target queue.
-    Fetch { bytes: u32, insts: u32, buffer: u32, targets: u32, }
+    Fetch {
+        bytes: u32 [power 8 to 32],
+        insts: u32,
+        buffer: u32,
+        targets: u32 [range 4 to 256],
+    }
     /// Branch prediction.
     Predictor {
-        micro_btb: u32, btb_sets: u32, bimodal_sets: u32, tage: bool, loops: bool, returns: u32,
+        micro_btb: u32 [zero_or_power 1 to 16],
+        btb_sets: u32 [power 1 to 4_096],
+        bimodal_sets: u32 [power 1 to 65_536],
+        tage: bool,
+        loops: bool,
+        returns: u32 [range 1 to 64],
     }
     /// Decode, dispatch and commit width.
-    Decode { width: u32, }
+    Decode {
+        width: u32 [range 1 to 8],
+    }
     /// Reorder buffer.
-    Rob { entries: u32, }
+    Rob {
+        entries: u32,
+    }
     /// Physical registers and branch tags.
-    Rename { int_regs: u32, fp_regs: u32, branches: u32, }
+    Rename {
+        int_regs: u32,
+        fp_regs: u32,
+        branches: u32,
+    }
     /// Issue queues.
     Issue {
-        mem_entries: u32, mem_width: u32, int_entries: u32, int_width: u32, fp_entries: u32,
-        fp_width: u32,
+        mem_entries: u32,
+        mem_width: u32 [range 1 to 2],
+        int_entries: u32,
+        int_width: u32 [range 1 to 5],
+        fp_entries: u32,
+        fp_width: u32 [range 1 to 2],
     }
     /// Latencies of execution units.
-    Execute { mul: u32, fp: u32, fdiv: u32, fsqrt: u32, int_to_fp: u32, }
+    Execute {
+        mul: u32 [range 1 to 200],
+        fp: u32 [range 1 to 200],
+        fdiv: u32 [range 4 to 200],
+        fsqrt: u32 [range 4 to 200],
+        int_to_fp: u32 [range 1 to 200],
+    }
     /// Load and store queue.
-    Lsu { loads: u32, stores: u32, }
+    Lsu {
+        loads: u32 [range 2 to 128],
+        stores: u32 [range 2 to 64],
+    }
     /// First-level TLB.
-    Tlb { entries: u32, }
+    Tlb {
+        entries: u32 [range 1 to 64],
+    }
     /// Second-level TLB and page-table walker.
-    L2Tlb { entries: u32, latency: u32, step: u32, }
+    L2Tlb {
+        entries: u32 [zero_or_power 1 to 1_048_576],
+        latency: u32 [range 1 to 1000],
+        step: u32 [range 1 to 1000],
+    }
     /// L1 instruction cache.
-    L1i { kib: u32, ways: u32, prefetch: bool, refill: u32, }
+    L1i {
+        kib: u32 [power 1 to 1024],
+        ways: u32 [power 1 to 16],
+        prefetch: bool,
+        refill: u32 [range 0 to 1000],
+    }
     /// L1 data cache.
     L1d {
-        kib: u32, ways: u32, banks: u32, mshrs: u32, prefetch: bool, refill: u32, release: u32,
-        writeback: u32, line_port: u32,
+        kib: u32 [power 1 to 1024],
+        ways: u32 [power 1 to 16],
+        banks: u32 [power 1 to 2],
+        mshrs: u32 [range 1 to 16],
+        prefetch: bool,
+        refill: u32 [range 2 to 1000],
+        release: u32 [range 0 to 1000],
+        writeback: u32 [range 0 to 1000],
+        line_port: u32 [range 0 to 1000],
     }
     /// L2 cache, inclusive of the L1 data cache.
-    L2 { kib: u32, ways: u32, mshrs: u32, latency: u32, interval: u32, }
+    L2 {
+        kib: u32 [power 1 to 65_536],
+        ways: u32 [power 1 to 16],
+        mshrs: u32 [range 1 to 16],
+        latency: u32 [range 1 to 1000],
+        interval: u32 [range 0 to 100],
+    }
     /// Memory-side last-level cache.
-    Llc { kib: u32, ways: u32, mshrs: u32, latency: u32, }
+    Llc {
+        kib: u32 [zero_or_power 1 to 1_048_576],
+        ways: u32 [power 1 to 16],
+        mshrs: u32 [range 1 to 16],
+        latency: u32 [range 1 to 1000],
+    }
     /// What several harts' caches ask of each other.
-    Coherence { probe: u32, transfer: u32, }
+    Coherence {
+        probe: u32 [range 0 to 1000],
+        transfer: u32 [range 0 to 1000],
+    }
     /// Memory.
     Dram {
-        model: DramModel, mhz: u32, cas: u32, rcd: u32, rp: u32, burst: u32, ranks: u32,
-        banks: u32, row_bytes: u32, refresh: bool, controller: u32, latency: u32,
-        bytes_per_cycle: u32,
+        model: DramModel,
+        mhz: u32 [range 1 to 100_000],
+        cas: u32 [range 1 to 1000],
+        rcd: u32 [range 1 to 1000],
+        rp: u32 [range 1 to 1000],
+        burst: u32 [range 1 to 1000],
+        ranks: u32 [power 1 to 16],
+        banks: u32 [power 1 to 64],
+        row_bytes: u32 [power 64 to 65_536],
+        refresh: bool,
+        controller: u32 [range 0 to 100_000],
+        latency: u32 [range 1 to 100_000],
+        bytes_per_cycle: u32 [range 1 to 64],
     }
     /// Device registers.
-    Mmio { latency: u32, }
+    Mmio {
+        latency: u32 [range 1 to 100_000],
+    }
 }
 
 impl Isa {
