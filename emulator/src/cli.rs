@@ -1,14 +1,17 @@
 //! The command line.
 
+mod format;
+
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
 use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Translator};
 use crate::trace_cmd::Place;
+
+pub use format::{CoreFormat, ExpandFormat, Format, ReportFormat};
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -18,28 +21,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Output formats of tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A table.
-    #[default]
-    Text,
-    /// The same as JSON.
-    Json,
-}
-
-/// Output formats of a core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum CoreFormat {
-    /// A table.
-    #[default]
-    Text,
-    /// The same as JSON.
-    Json,
-    /// A block diagram.
-    Svg,
 }
 
 /// Commands.
@@ -265,47 +246,6 @@ pub enum Level {
     Instruction,
 }
 
-/// Formats of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportFormat {
-    /// A table.
-    Text,
-    /// The same as JSON.
-    Json,
-    /// One self-contained page.
-    Html,
-    /// Another tool's.
-    Tool(export::Format),
-}
-
-const REPORT_FORMATS: [ReportFormat; 3 + export::Format::ALL.len()] = {
-    let mut all = [ReportFormat::Text; 3 + export::Format::ALL.len()];
-    all[1] = ReportFormat::Json;
-    all[2] = ReportFormat::Html;
-    let mut n = 3;
-    while n < all.len() {
-        all[n] = ReportFormat::Tool(export::Format::ALL[n - 3]);
-        n += 1;
-    }
-    all
-};
-
-impl ValueEnum for ReportFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &REPORT_FORMATS
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            Self::Text => ("text", "A table"),
-            Self::Json => ("json", "The same as JSON"),
-            Self::Html => ("html", "One self-contained page"),
-            Self::Tool(format) => (format.name(), format.help()),
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
-}
-
 /// `tipsim report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -446,19 +386,6 @@ pub struct PartArgs {
     /// Hart.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub hart: u32,
-}
-
-/// Formats of other tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExpandFormat {
-    /// The published token of 64 bytes per cycle: what the ROB's head shows.
-    Token512,
-    /// A Kanata 0004 log for Konata: instructions and their stages over time.
-    Konata,
-    /// gem5's O3PipeView.
-    O3pipeview,
-    /// One line per record.
-    Csv,
 }
 
 /// `tipsim trace expand`.

@@ -10,6 +10,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use timing::Preset;
 use user_net::{BadForward, Forward};
 
 use crate::epoch::Epoch;
@@ -120,6 +121,7 @@ impl Spec {
         spec.guest.drive.iter_mut().for_each(anchor);
         spec.guest.symbols.iter_mut().for_each(anchor);
         spec.run.files.iter_mut().for_each(anchor);
+        spec.core.preset = Preset::beside(&path.to_string_lossy(), &spec.core.preset);
         Ok(spec)
     }
 

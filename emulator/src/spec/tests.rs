@@ -26,6 +26,22 @@ fn overrides_reach_nested_keys() {
 }
 
 #[test]
+fn files_are_relative_to_the_spec() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.toml");
+    let of = |preset: &str| {
+        let text = format!("[core]\npreset = \"{preset}\"\n[guest]\nkernel = \"Image\"\n");
+        std::fs::write(&path, text).unwrap();
+        Spec::load(&path, &[]).unwrap()
+    };
+    let beside = |name: &str| folder.path().join(name);
+    let spec = of("mine.toml");
+    assert_eq!(spec.guest.kernel, Some(beside("Image")));
+    assert_eq!(std::path::Path::new(&spec.core.preset), beside("mine.toml"));
+    assert_eq!(of("mega-boom").core.preset, "mega-boom");
+}
+
+#[test]
 fn unknown_key_names_the_nearest() {
     let text = "[guest]\nmemroy = \"1G\"\n";
     let error = toml::from_str::<Spec>(text).unwrap_err();

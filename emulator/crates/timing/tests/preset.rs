@@ -150,6 +150,10 @@ fn files_state_what_differs() {
         (preset.rob.entries, preset.fetch.insts, preset.name.as_str()),
         (32, 8, "small")
     );
+    // A base is relative to the file that names it.
+    let smaller = write("smaller.toml", "base = \"small.toml\"\n[lsu]\nloads = 8\n");
+    let preset = Preset::load(&smaller).unwrap();
+    assert_eq!((preset.rob.entries, preset.lsu.loads), (32, 8));
     let typo = write("typo.toml", "[rob]\nentrys = 32\n");
     let e = Preset::load(&typo).unwrap_err();
     assert!(

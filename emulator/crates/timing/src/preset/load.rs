@@ -1,6 +1,8 @@
 //! Reading presets: a table is laid over its base, key by key, so that an unknown key or a wrong
 //! type is reported with what the base knows.
 
+use std::path::Path;
+
 use toml::{Table, Value};
 
 use super::{Preset, PresetError};
@@ -39,6 +41,15 @@ impl Preset {
     pub fn load(name_or_path: &str) -> Result<Self, PresetError> {
         let table = resolve(name_or_path, MAX_CHAIN)?;
         from_table(table, name_or_path)
+    }
+
+    /// A preset that a file names: an embedded one, or a file relative to that file.
+    pub fn beside(file: &str, named: &str) -> String {
+        let folder = Path::new(file).parent();
+        match folder.filter(|_| names().all(|name| name != named)) {
+            Some(folder) => folder.join(named).display().to_string(),
+            None => named.to_owned(),
+        }
     }
 
     /// Changes one parameter: `set("rob.entries", "96")`.
@@ -103,7 +114,7 @@ fn resolve(name: &str, depth: u32) -> Result<Table, PresetError> {
             });
         }
     };
-    let mut table = resolve(&base, depth.saturating_sub(1))?;
+    let mut table = resolve(&Preset::beside(name, &base), depth.saturating_sub(1))?;
     let known = table.clone();
     overlay(&mut table, over, "", &known, name)?;
     Ok(table)

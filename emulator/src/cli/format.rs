@@ -1,0 +1,80 @@
+//! Output formats.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+/// Output formats of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table.
+    #[default]
+    Text,
+    /// The same as JSON.
+    Json,
+}
+
+/// Output formats of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CoreFormat {
+    /// A table.
+    #[default]
+    Text,
+    /// The same as JSON.
+    Json,
+    /// A block diagram.
+    Svg,
+}
+
+/// Formats of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// A table.
+    Text,
+    /// The same as JSON.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// Another tool's.
+    Tool(export::Format),
+}
+
+const REPORT_FORMATS: [ReportFormat; 3 + export::Format::ALL.len()] = {
+    let mut all = [ReportFormat::Text; 3 + export::Format::ALL.len()];
+    all[1] = ReportFormat::Json;
+    all[2] = ReportFormat::Html;
+    let mut n = 3;
+    while n < all.len() {
+        all[n] = ReportFormat::Tool(export::Format::ALL[n - 3]);
+        n += 1;
+    }
+    all
+};
+
+impl ValueEnum for ReportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &REPORT_FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Text => ("text", "A table"),
+            Self::Json => ("json", "The same as JSON"),
+            Self::Html => ("html", "One self-contained page"),
+            Self::Tool(format) => (format.name(), format.help()),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}
+
+/// Formats of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExpandFormat {
+    /// The published token of 64 bytes per cycle: what the ROB's head shows.
+    Token512,
+    /// A Kanata 0004 log for Konata: instructions and their stages over time.
+    Konata,
+    /// gem5's O3PipeView.
+    O3pipeview,
+    /// One line per record.
+    Csv,
+}
