@@ -4,13 +4,13 @@ use profile::{Evaluation, Filter, Level, Profiler, process_names};
 use serde_json::Value;
 use symbols::{Symbolizer, Symbols};
 
+use super::columns::{Column, Levels};
 use super::error::{Sums, Truth, Whole};
 use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
-use super::model::{
-    Column, InstructionRow, Levels, ModuleRow, ProcessReport, Report, Totals, focus,
-};
+use super::model::{Report, Totals, focus};
 use super::rows::{self, Function, Selection};
+use super::tables::{InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
 use super::words::{self, Disagreement};

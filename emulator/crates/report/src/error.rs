@@ -3,7 +3,7 @@
 
 use profile::mean_deviation;
 
-use super::model::LevelError;
+use super::columns::LevelError;
 
 /// What is compared, in all: of one process, or of many.
 #[derive(Clone, Copy)]

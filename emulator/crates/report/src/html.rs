@@ -3,8 +3,9 @@
 use profile::{CATEGORIES, Level, Profiler};
 use serde_json::{Value, json};
 
-use super::model::{FunctionRow, InstructionRow, Report};
+use super::model::Report;
 use super::sensitivity;
+use super::tables::{FunctionRow, InstructionRow};
 use super::text::Options;
 use super::words::Named;
 

@@ -21,6 +21,7 @@
 
 mod blocks;
 mod build;
+mod columns;
 mod compare;
 mod error;
 mod explain;
@@ -33,19 +34,21 @@ mod model;
 pub mod perf_data;
 mod rows;
 mod sensitivity;
+mod tables;
 mod tea;
 mod text;
 mod threads;
 mod topdown;
 mod words;
 
+pub use columns::{Column, LevelError, Levels};
 pub use compare::{Change, Comparison, Run};
 pub use explain::{Answer, Explanation, explain};
-pub use model::{
-    Column, FunctionRow, InstructionRow, LevelError, Levels, Listing, ListingRow, ModuleRow,
-    ProcessReport, Report, ThreadRow, Totals,
-};
+pub use model::{Report, Totals};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
+pub use tables::{
+    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, ThreadRow,
+};
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};

@@ -3,8 +3,8 @@
 use symbols::Sources;
 
 use super::gather::{Gathered, Rows};
-use super::model::{InstructionRow, Listing, ListingRow};
 use super::rows::{Function, Maker, Selection};
+use super::tables::{InstructionRow, Listing, ListingRow};
 
 /// Functions with a listing.
 const MAX_LISTINGS: usize = 40;

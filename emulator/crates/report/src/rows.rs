@@ -9,7 +9,7 @@ use profile::topdown::Slots;
 use symbols::{FunctionId, Location, Symbols};
 
 use super::gather::{Gathered, Rows};
-use super::model::{FunctionRow, InstructionRow};
+use super::tables::{FunctionRow, InstructionRow};
 
 /// Rows that a report keeps: more than anybody reads, few enough for a page.
 const MAX_INSTRUCTIONS: usize = 10_000;

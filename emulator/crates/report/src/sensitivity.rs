@@ -7,7 +7,9 @@ mod text;
 use profile::{Filter, Level, Profiler, Schedule};
 use serde::Serialize;
 
-use super::model::{Column, Levels, ProcessReport, Report};
+use super::columns::{Column, Levels};
+use super::model::Report;
+use super::tables::ProcessReport;
 
 pub(super) use chart::charts;
 pub(super) use text::{write, write_split};

@@ -7,8 +7,8 @@ use profile::{Evaluation, Level, Profile, Profiler, Signatures};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::columns::{Column, Levels};
 use super::gather::Rows;
-use super::model::{Column, Levels};
 use super::rows;
 
 /// Instructions per process with a stack, the most expensive first.

@@ -8,7 +8,8 @@ use profile::Evaluation;
 
 use super::gather::Gathered;
 use super::html::escape;
-use super::model::{Report, ThreadRow};
+use super::model::Report;
+use super::tables::ThreadRow;
 use super::text::Options;
 use super::text::fit::{count, fit, percent};
 

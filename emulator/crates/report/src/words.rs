@@ -4,8 +4,8 @@
 use profile::{Component, Evaluation, Misplaced, Profiler};
 use serde::Serialize;
 
+use super::columns::Column;
 use super::gather::Rows;
-use super::model::Column;
 use super::rows::Maker;
 
 /// Disagreements per process and profiler.

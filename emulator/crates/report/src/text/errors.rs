@@ -5,7 +5,8 @@ use std::fmt::Write;
 use profile::{Filter, Level};
 
 use super::fit::{count, fit, fixed};
-use crate::model::{Column, Report};
+use crate::columns::Column;
+use crate::model::Report;
 
 pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
     let process = &report.processes[process];

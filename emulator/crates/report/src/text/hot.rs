@@ -6,7 +6,8 @@ use profile::{CATEGORIES, Profiler};
 
 use super::fit::{fit, fit_end, percent, wrap};
 use super::{Options, short};
-use crate::model::{InstructionRow, Report};
+use crate::model::Report;
+use crate::tables::InstructionRow;
 use crate::words::Disagreement;
 
 /// Profilers that fit beside the Oracle.

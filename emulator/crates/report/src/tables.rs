@@ -1,0 +1,131 @@
+//! The rows of the tables. All shares are fractions of the process's own total, unless said otherwise.
+
+use serde::Serialize;
+
+use super::columns::{LevelError, Levels};
+
+/// One process, or all.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessReport {
+    /// Unique name: the command, with the process id where several have it.
+    pub name: String,
+    /// Process id; `None` for "all" and for "boot".
+    pub pid: Option<u32>,
+    /// Cycles by the Oracle.
+    pub cycles: f64,
+    /// Share of all processes' cycles.
+    pub share: f64,
+    /// Share of each category of [`profile::CATEGORIES`].
+    pub stack: [f64; 7],
+    /// `compute` if over half of the cycles commit, else `flush` if over 3 % are flush, else `stall`.
+    pub class: &'static str,
+    /// Samples per column that fell into it.
+    pub samples: Vec<f64>,
+    /// Error per column; `None` where the column says nothing about this process.
+    pub errors: Vec<Option<Levels<LevelError>>>,
+}
+
+/// The threads of a process that have the same name.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// Index into [`processes`](crate::Report::processes).
+    pub process: usize,
+    /// The kernel's name, the last one that they had.
+    pub name: String,
+    /// The kernel's numbers of them: the first ten.
+    pub tids: Vec<u32>,
+    /// How many they are.
+    pub count: usize,
+    /// Cycles in which they ran.
+    pub cycles: f64,
+    /// Share of all processes' cycles.
+    pub share: f64,
+}
+
+/// A function of a process.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionRow {
+    /// Index into [`processes`](crate::Report::processes).
+    pub process: usize,
+    /// Demangled name.
+    pub name: String,
+    /// Index into [`modules`](crate::Report::modules).
+    pub module: usize,
+    /// Cycles by the Oracle.
+    pub cycles: f64,
+    /// Share of the process by the Oracle.
+    pub share: f64,
+    /// Share of the process by category; their sum is `share`.
+    pub stack: [f64; 7],
+    /// Share of the process by each column.
+    pub shares: Vec<f64>,
+    /// What its name lacks, one sentence each, which say what file to hand in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// An instruction of a process.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstructionRow {
+    /// Index into [`processes`](crate::Report::processes).
+    pub process: usize,
+    /// Address, in hexadecimal: JavaScript's numbers end at 53 bits.
+    pub pc: String,
+    /// Function it is in, with its distance from the start.
+    pub label: String,
+    /// Name of that function alone.
+    pub function: String,
+    /// Functions inlined here, the innermost first.
+    pub inlined: Vec<String>,
+    /// `file:line`, if known.
+    pub source: Option<String>,
+    /// Disassembly.
+    pub text: String,
+    /// Cycles by the Oracle.
+    pub cycles: f64,
+    /// Share of the process by the Oracle.
+    pub share: f64,
+    /// Share of the process by category; their sum is `share`.
+    pub stack: [f64; 7],
+    /// Share of the process by each column.
+    pub shares: Vec<f64>,
+}
+
+/// The executed instructions of a function.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listing {
+    /// Index into [`functions`](crate::Report::functions).
+    pub function: usize,
+    /// Its instructions in order of address.
+    pub rows: Vec<ListingRow>,
+}
+
+/// A line of a listing.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListingRow {
+    /// The first of its basic block.
+    pub leader: bool,
+    /// Code between the line before and this one was never executed.
+    pub gap: bool,
+    /// Text of its source line, if that is another than of the instruction before and known.
+    pub source_text: Option<String>,
+    /// The instruction.
+    #[serde(flatten)]
+    pub instruction: InstructionRow,
+}
+
+/// A module and where its names came from.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModuleRow {
+    /// Guest path or bracketed name.
+    pub path: String,
+    /// Host file.
+    pub file: Option<String>,
+    /// Build ID in hexadecimal.
+    pub build_id: Option<String>,
+    /// Share of all cycles.
+    pub share: f64,
+    /// What its names lack, one sentence each, which say what file to hand in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
