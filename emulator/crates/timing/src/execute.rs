@@ -3,12 +3,11 @@
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
 
-use crate::Preset;
-use crate::commit::Retired;
-use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind, PortMap};
+use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind};
 use crate::lsu::Access;
 use crate::pipeline::Pipeline;
 use crate::predict::Forecast;
+use crate::records::Retired;
 use crate::schedule::lane;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
@@ -20,29 +19,6 @@ const DIVIDE_LONGEST: u64 = 69;
 /// FP division: the next operands wait in the unit's input buffer while a result is made, and skip these
 /// cycles of its latency (`exu/execution-units/fdiv.scala`).
 const FDIV_OVERLAP: u64 = 3;
-
-/// The unpipelined units.
-pub(crate) struct Units {
-    divider_free: u64,
-    fp_divider_free: u64,
-    /// The port whose ALU writes back with the multiplier.
-    mul_port: u32,
-    /// Latency and port of FP data on its way to the store queue.
-    pub fp_data: (u64, u32),
-}
-
-snapshot::snapshot!(Units { divider_free, fp_divider_free } keeps { mul_port, fp_data });
-
-impl Units {
-    pub fn new(preset: &Preset, ports: &PortMap) -> Self {
-        Self {
-            divider_free: 0,
-            fp_divider_free: 0,
-            mul_port: ports.mul,
-            fp_data: (u64::from(preset.execute.fp), ports.fp0),
-        }
-    }
-}
 
 /// Cycles from a division's issue to its dependent's: one per quotient bit, found from the leading zeros of
 /// both magnitudes (Rocket's `MulDiv` with `divEarlyOut`, one bit a cycle). A dividend shorter than the

@@ -28,11 +28,13 @@ mod path;
 mod pipeline;
 mod predict;
 pub mod preset;
+mod records;
 mod ring;
 mod schedule;
 mod serialize;
 mod stats;
 mod trap;
+mod units;
 mod window;
 
 pub use crate::core::Core;

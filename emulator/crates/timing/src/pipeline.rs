@@ -4,15 +4,18 @@ use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect
 use isa::{Executed, Operand, PerfEvent, Privilege, StaticId, StaticInst};
 
 use crate::Preset;
-use crate::commit::{FIRST_OF_ROW, Records};
-use crate::execute::Units;
 use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
 use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
+use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
+use crate::units::Units;
 use crate::window::Window;
+
+/// Dispatch to the CSR file's access: issue, register read, execute, write back.
+pub(crate) const CSR_ACCESS: u64 = 4;
 
 /// Registers that the scoreboard knows, and one for results that go nowhere; as many as a number can name.
 const REGISTERS: usize = 256;
@@ -328,7 +331,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into
     /// the empty ROB, write-back 4 cycles later.
     pub fn now(&self) -> u64 {
-        (self.front.buffer.cycle() + 1).max(self.window.empty()) + crate::serialize::CSR_ACCESS
+        (self.front.buffer.cycle() + 1).max(self.window.empty()) + CSR_ACCESS
     }
 
     /// Running total of an event.

@@ -5,13 +5,11 @@
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{Executed, InstClass, MemKind};
 
-use crate::commit::Retired;
 use crate::lsu::S0;
 use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
+use crate::records::Retired;
 
-/// Dispatch to the CSR file's access: issue, register read, execute, write back.
-pub(crate) const CSR_ACCESS: u64 = 4;
 /// Dispatch to commit of an instruction that goes through the CSR unit.
 const CSR_DONE: u64 = 5;
 /// Dispatch to commit of a fence, which does not execute: the ROB never holds it busy.

@@ -4,11 +4,11 @@
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{Executed, InstClass, StaticId};
 
-use crate::commit::Retired;
 use crate::facts::{Fact, Kind};
 use crate::lsu::Access;
 use crate::path::Packet;
 use crate::pipeline::Pipeline;
+use crate::records::Retired;
 
 /// Dispatch to the exception of an instruction that was found bad in decode.
 const DECODED_BAD: u64 = 1;
