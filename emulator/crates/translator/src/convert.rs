@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, Op};
 
 use crate::discover::Placed;
-use crate::emit::Emitter;
+use crate::emitter::Emitter;
 use crate::float::{Needs, is_single};
 use crate::frame::Frame;
 

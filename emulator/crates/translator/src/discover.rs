@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use isa::{DecodedInst, InstClass, Op, SLOTS, Slot};
+use isa::{DecodedInst, InstClass, NOWHERE, Op, Reg, SLOTS, Slot};
 
 use crate::CodeKind;
 
@@ -166,6 +166,11 @@ fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<P
     let untimed = (atomic && inst.op != Op::AmocasQ) || inst.op == Op::Fence;
     let fits = inst.len != 0 && (plain || (untimed && kind == CodeKind::Untimed));
     fits.then_some(Placed { index, inst })
+}
+
+/// True if an instruction writes the register.
+pub(crate) fn writes(reg: Reg) -> bool {
+    (1..NOWHERE).contains(&reg)
 }
 
 #[cfg(test)]

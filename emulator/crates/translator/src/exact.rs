@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::Op;
 
 use crate::discover::Placed;
-use crate::emit::Emitter;
+use crate::emitter::Emitter;
 use crate::float::is_single;
 use crate::frame::Frame;
 

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{DecodedInst, InstClass, Op};
 
 use crate::discover::{Block, Placed};
-use crate::emit::Emitter;
+use crate::emitter::Emitter;
 use crate::exact::is_exact;
 use crate::frame::Frame;
 

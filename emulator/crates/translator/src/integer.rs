@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::Op;
 
 use crate::discover::Placed;
-use crate::emit::Emitter;
+use crate::emitter::Emitter;
 
 impl Emitter<'_> {
     /// The value for rd, or `None` if it is left to the interpreter.

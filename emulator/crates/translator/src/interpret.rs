@@ -11,8 +11,8 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::Layout;
-use crate::discover::Placed;
-use crate::emit::{Emitter, constant, own, register_type, signature, writes};
+use crate::discover::{Placed, writes};
+use crate::emitter::{Emitter, constant, own, register_type, signature};
 use crate::frame::Frame;
 
 /// Signature of [`Execute`](crate::Execute), or of the way aside to it: hart, virtual page, instruction, instructions

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use crate::emit::{Emitter, constant, own};
+use crate::emitter::{Emitter, constant, own};
 use crate::frame::{self, ENTRIES, Entry, Frame};
 
 impl Emitter<'_> {

@@ -18,6 +18,7 @@
 mod convert;
 mod discover;
 mod emit;
+mod emitter;
 mod exact;
 mod float;
 mod frame;

@@ -2,7 +2,7 @@
 //! the hart before something leaves the loop.
 
 use crate::discover::Block;
-use crate::emit::writes;
+use crate::discover::writes;
 
 /// Instructions of such a loop at most. Larger ones keep more than the host has registers for, and each way out of
 /// them has to store all of that.

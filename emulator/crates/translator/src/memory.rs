@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, MemKind, Op};
 
 use crate::discover::Placed;
-use crate::emit::{Emitter, own};
+use crate::emitter::{Emitter, own};
 use crate::frame::Frame;
 
 const PAGE_BITS: u32 = 12;

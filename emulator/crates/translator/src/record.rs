@@ -7,17 +7,8 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::{MemAccess, MemKind, StaticId, Step};
 
 use crate::discover::Block;
-use crate::emit::{Emitter, constant, own};
+use crate::emitter::{Emitter, Recording, constant, own};
 use crate::frame::{Frame, STAYS};
-
-/// What of the present block is written down.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Recording {
-    /// Accesses before the block, and where the next one was written then; if it accesses memory.
-    first: Option<(Value, Value)>,
-    /// Those of the block so far.
-    accesses: i64,
-}
 
 impl Emitter<'_> {
     /// Writes the steps of a block. Leaves the region before it if there is no room for them, or one has no number yet: the

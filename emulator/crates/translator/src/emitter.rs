@@ -1,0 +1,166 @@
+//! What is known while a region is built, and the steps that all instructions share: registers, fields of the hart, blocks.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::{self, AbiParam, InstBuilder, MemFlags, Signature, Value, types};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FunctionBuilder, Variable};
+use isa::Reg;
+
+use crate::Layout;
+use crate::discover::writes;
+use crate::frame::Fallback;
+use crate::loops::BlockInLoop;
+
+/// What is known while a region is built.
+pub(crate) struct Emitter<'a> {
+    pub layout: Layout,
+    pub b: FunctionBuilder<'a>,
+    pub hart: Value,
+    pub vpage: Value,
+    /// Instructions that may be executed from the present block's start on.
+    pub left: Variable,
+    pub region: ir::SigRef,
+    pub execute: ir::SigRef,
+    pub execute_aside: ir::SigRef,
+    pub preserving_call: *const u8,
+    /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
+    pub back: ir::Block,
+    pub starts: HashMap<usize, (ir::Block, BlockInLoop)>,
+    /// Of the present block.
+    pub place: BlockInLoop,
+    /// Instructions of all blocks.
+    pub length: usize,
+    pub registers: [Option<Variable>; 64],
+    /// Registers that may not be in their places.
+    pub dirty: u64,
+    /// What the interpreter may be called for: all instructions of the blocks, in their order.
+    pub fallbacks: Box<[Fallback]>,
+    /// The place of the present one among them.
+    pub present: usize,
+    /// What is emitted now is executed rarely.
+    pub aside: bool,
+    /// The FP state is what the instructions of this block need for their fast paths.
+    pub fp_known: bool,
+    pub has_fma: bool,
+    /// What is executed is written down, as a run.
+    pub recording: Option<Recording>,
+}
+
+/// What of the present block is written down.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Recording {
+    /// Accesses before the block, and where the next one was written then; if it accesses memory.
+    pub first: Option<(Value, Value)>,
+    /// Those of the block so far.
+    pub accesses: i64,
+}
+
+impl Emitter<'_> {
+    /// Virtual address of a slot, which may lie in another page.
+    pub fn pc(&mut self, index: isize) -> Value {
+        self.b.ins().iadd_imm(self.vpage, 2 * index as i64)
+    }
+
+    /// A block that is as rare as what is emitted now.
+    pub fn new_block(&mut self) -> ir::Block {
+        let block = self.b.create_block();
+        if self.aside {
+            self.b.set_cold_block(block);
+        }
+        block
+    }
+
+    /// Goes on in a block that everything which leads to it is known of.
+    pub fn switch_to(&mut self, block: ir::Block) {
+        self.b.switch_to_block(block);
+        self.b.seal_block(block);
+    }
+
+    /// A register's value; an integer register as an `I64`, an FP register as an `F64`.
+    pub fn get(&mut self, reg: Reg) -> Value {
+        match self.registers[usize::from(reg)] {
+            Some(variable) if reg != 0 => self.b.use_var(variable),
+            _ => self.b.ins().iconst(types::I64, 0),
+        }
+    }
+
+    /// Writes a register; [`NOWHERE`] takes anything.
+    pub fn put(&mut self, reg: Reg, value: Value) {
+        if writes(reg) {
+            self.define(reg, value);
+            self.dirty |= 1 << reg;
+        }
+    }
+
+    pub fn define(&mut self, reg: Reg, value: Value) {
+        let variable = match self.registers[usize::from(reg)] {
+            Some(variable) => variable,
+            None => {
+                let variable = self.b.declare_var(register_type(reg));
+                *self.registers[usize::from(reg)].insert(variable)
+            }
+        };
+        self.b.def_var(variable, value);
+    }
+
+    pub fn load_register(&mut self, reg: Reg) -> Value {
+        self.b.ins().load(
+            register_type(reg),
+            own(),
+            self.hart,
+            self.layout.register(reg),
+        )
+    }
+
+    /// Stores what is not in its place, and forgets that it was not.
+    pub fn write_back(&mut self) {
+        self.store_dirty();
+        self.dirty = 0;
+    }
+
+    pub fn store_dirty(&mut self) {
+        let dirty = self.dirty;
+        for reg in (1..64).filter(|reg| dirty >> reg & 1 != 0) {
+            let value = self.get(reg);
+            self.b
+                .ins()
+                .store(own(), value, self.hart, self.layout.register(reg));
+        }
+    }
+
+    /// A field of the frame that does not change while regions run.
+    pub fn frame_constant(&mut self, offset: usize) -> Value {
+        self.b
+            .ins()
+            .load(types::I64, constant(), self.hart, self.layout.frame(offset))
+    }
+
+    /// A flag of the frame.
+    pub fn frame_flag(&mut self, offset: usize) -> Value {
+        self.b
+            .ins()
+            .load(types::I8, own(), self.hart, self.layout.frame(offset))
+    }
+}
+
+pub(crate) fn signature(convention: CallConv, params: usize) -> Signature {
+    let mut signature = Signature::new(convention);
+    signature.params = vec![AbiParam::new(types::I64); params];
+    signature.returns = vec![AbiParam::new(types::I64)];
+    signature
+}
+
+/// Accesses to what the hart owns.
+pub(crate) fn own() -> MemFlags {
+    MemFlags::trusted().with_alias_region(Some(ir::AliasRegion::Vmctx))
+}
+
+/// What the hart owns and a region does not change.
+pub(crate) fn constant() -> MemFlags {
+    MemFlags::trusted().with_readonly().with_can_move()
+}
+
+pub(crate) fn register_type(reg: Reg) -> ir::Type {
+    if reg < 32 { types::I64 } else { types::F64 }
+}
