@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use commit_trace::{ChunkInfo, TraceEnd};
 use export::{Export, Format, Holds, Options};
 use profile::{Evaluator, Sampler, Timeline};
-use serde_json::Value;
 
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
-use crate::guest::GuestFiles;
+use crate::names::{disassemble, symbol_paths};
 use crate::percent::Percent;
-use crate::report_cmd::{SymbolPaths, disassemble};
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
 const ORACLE: &str = "oracle";
@@ -190,32 +188,4 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
         }
     }
     Ok(choice)
-}
-
-/// Where the run found its symbols, or where the user says that they are.
-pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
-    let path = args.dir.join("run.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-    let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-    let recorded: SymbolPaths = match &run["symbols"] {
-        // Of a run before they were recorded.
-        Value::Null => SymbolPaths::default(),
-        symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
-    };
-    let mut paths = match args.guest_dir.as_deref() {
-        Some(dir) => {
-            let files = GuestFiles::resolve(Some(dir), None, None, None)?;
-            let guest = SymbolPaths::new(&files, &recorded.roots, &[]);
-            SymbolPaths {
-                shared: recorded.shared,
-                ..guest
-            }
-        }
-        None => recorded,
-    };
-    if let Some(missing) = args.debug_dir.iter().find(|dir| !dir.is_dir()) {
-        return Err(bad_input(missing, "--debug-dir: expected a folder").into());
-    }
-    paths.roots.splice(0..0, args.debug_dir.iter().cloned());
-    Ok(paths.with_output(&args.dir))
 }

@@ -5,13 +5,12 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Error, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use profile::Evaluation;
 use serde::Serialize;
 
 use crate::failure::{bad_input, cannot_write, whole};
-use crate::report_cmd::folder;
 use crate::sha256::sha256;
 
 const NAME: &str = "evaluation.zst";
@@ -42,6 +41,14 @@ impl Stamp {
             trace_bytes,
             trace_end,
         })
+    }
+}
+
+/// Where a hart's report is: that of the first hart is where that of a single one would be.
+pub fn folder(out: &Path, hart: u32) -> PathBuf {
+    match hart {
+        0 => out.to_owned(),
+        _ => out.join(format!("hart{hart}")),
     }
 }
 

@@ -1,91 +1,22 @@
 //! `tipsim report`, and the report's files of a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use profile::{Evaluation, Evaluator};
 use report::perf_data::GuestProfile;
 use report::{Comparison, Options, Report, Run, explain};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use symbols::{Shared, SymbolFiles, Symbolizer};
 use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
-use crate::export_cmd::{export, symbol_paths};
+use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
-use crate::guest::GuestFiles;
+use crate::kept::folder;
+use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::{kept, trace_cmd};
 
 /// The name that perf gives our PMU's event.
 const GUEST_EVENT: &str = "tip";
-
-/// Where the guest's symbols are on the host; run.json keeps it for later.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SymbolPaths {
-    /// Folders with the guest's ELF files at their guest paths.
-    pub roots: Vec<PathBuf>,
-    /// What of the host the run put into the guest, by its path there.
-    #[serde(default)]
-    pub shared: Vec<Shared>,
-    /// The kernel's `vmlinux`.
-    pub kernel: Option<PathBuf>,
-    /// The firmware's ELF file.
-    pub firmware: Option<PathBuf>,
-}
-
-/// The folder that the guest shares with the host, in the guest.
-const SHARE: &str = "/out";
-
-impl SymbolPaths {
-    /// Those of a guest, after folders of the user's own and `files` that were put into its shared folder.
-    pub fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
-        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let shared = files.iter().filter_map(|file| {
-            let name = file.file_name()?.to_string_lossy();
-            Some(Shared {
-                guest: format!("{SHARE}/{name}"),
-                host: absolute(file),
-            })
-        });
-        Self {
-            roots: own.iter().chain(&guest.debug).map(absolute).collect(),
-            shared: shared.collect(),
-            kernel: guest.vmlinux.as_ref().map(absolute),
-            firmware: guest.firmware_elf.as_ref().map(absolute),
-        }
-    }
-
-    /// With the run's folder `out`, where what the guest left in its shared folder is now.
-    pub fn with_output(mut self, out: &Path) -> Self {
-        self.shared.push(Shared {
-            guest: SHARE.to_owned(),
-            host: out.to_owned(),
-        });
-        self
-    }
-
-    /// Names addresses by these files.
-    pub fn symbolizer(&self) -> Symbolizer {
-        let here = std::env::current_dir();
-        Symbolizer::new(SymbolFiles {
-            roots: self.roots.clone(),
-            shared: self.shared.clone(),
-            sources: self.roots.iter().cloned().chain(here).collect(),
-            kernel: self.kernel.clone(),
-            kernel_physical: Some(machine::KERNEL_BASE),
-            firmware: self.firmware.clone(),
-            ..SymbolFiles::default()
-        })
-    }
-}
-
-/// Where a hart's report is: that of the first hart is where that of a single one would be.
-pub fn folder(out: &Path, hart: u32) -> PathBuf {
-    match hart {
-        0 => out.to_owned(),
-        _ => out.join(format!("hart{hart}")),
-    }
-}
 
 /// Writes errors.json and report.{txt,json,html}; the text, for the terminal.
 pub fn write(
@@ -154,11 +85,6 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
         .unwrap_or(meta);
     write(&evaluation, &symbol_paths(args)?, &out, &core, run)?;
     Ok(())
-}
-
-/// An instruction in assembly.
-pub fn disassemble(raw: u32, pc: u64) -> String {
-    isa::disasm(&isa::decode(raw), pc)
 }
 
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.

@@ -3,13 +3,11 @@
 mod boot;
 mod command;
 mod description;
-mod host;
 mod jit;
 mod laps;
 mod outcome;
 mod progress;
 mod region;
-mod self_profile;
 mod share;
 
 use std::path::Path;
@@ -32,26 +30,22 @@ use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
 use crate::samplers::samplers;
+use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, Mode, Net, Spec};
+use crate::stream::{Host, IN_FLIGHT};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
 use boot::Boot;
 use description::metadata;
-use host::Host;
-pub use host::SpareWorker;
 use laps::Laps;
 use outcome::Outcome;
 use progress::Progress;
 use region::Regions;
-pub use self_profile::sample_this_thread;
-use self_profile::{Samples, SelfProfile};
 use share::Share;
 
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
 const SLICE: u64 = 1 << 22;
-/// Batches that may wait for the host's side: 4 MiB.
-const IN_FLIGHT: usize = 128;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
@@ -291,9 +285,11 @@ fn simulate(
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
     let tip_frozen_cycles = system.tip_frozen_cycles();
-    let recorded = engine.finish();
-    recorded.map_err(|e| tracing::error!("{e}")).ok();
-    let host = host.map(Host::finish).transpose()?;
+    let closed = engine.finish();
+    if let Some(error) = closed.error() {
+        tracing::error!("{error}");
+    }
+    let host = host.map(|host| host.finish(closed)).transpose()?;
     // With what the host's side still had to read.
     laps.lap(&system, timing);
     let parts = samples.map(Samples::parts).transpose()?;
@@ -333,7 +329,14 @@ fn timing(
         let starts: Vec<u64> = system.each().map(|(_, cycles)| cycles).collect();
         let (senders, stream) = recordings(&starts, IN_FLIGHT);
         recorders = senders;
-        *host = Some(Host::start(plan, out, described, stream)?);
+        *host = Some(Host::start(
+            &plan.spec,
+            &plan.samplers,
+            plan.preset.decode.width,
+            out,
+            described,
+            stream,
+        )?);
     }
     let helper = host.as_ref().map(Host::helper);
     let stages = record.stages && record.trace;

@@ -1,4 +1,6 @@
-//! What hangs on the timing core's commit stage: the TIP unit in band, the recorder out of band.
+//! What hangs on the timing core's commit stage: the TIP unit in band, the recorder out of band; and beyond its channel, [`host`].
+
+mod host;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,9 +11,26 @@ use isa::SharedCycle;
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
+pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
+
 /// Encodings of the returns from traps.
 const SRET: u32 = 0x1020_0073;
 const MRET: u32 = 0x3020_0073;
+
+/// The engine has ended, and with it all that it recorded is in the channel, which is closed.
+pub struct StreamClosed(Option<RecordError>);
+
+impl StreamClosed {
+    /// By an engine that ended so; for [`crate::system::Engine::finish`].
+    pub fn by(ended: Result<(), RecordError>) -> Self {
+        Self(ended.err())
+    }
+
+    /// Why not everything was recorded.
+    pub fn error(&self) -> Option<&RecordError> {
+        self.0.as_ref()
+    }
+}
 
 /// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
 #[derive(Debug)]

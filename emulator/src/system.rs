@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use commit_trace::{Event, RecordError, Recorder};
+use commit_trace::{Event, Recorder};
 use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Input, Output};
 use isa::{Extensions, Privilege};
@@ -23,9 +23,8 @@ use crate::guest::GuestFiles;
 use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
-use crate::run::SpareWorker;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
-use crate::stream::SharedTip;
+use crate::stream::{SharedTip, SpareWorker, StreamClosed};
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 
@@ -140,8 +139,8 @@ impl Engine {
     }
 
     /// Ends what was recorded.
-    pub fn finish(self) -> Result<(), RecordError> {
-        self.cores.map_or(Ok(()), Timed::finish)
+    pub fn finish(self) -> StreamClosed {
+        StreamClosed::by(self.cores.map_or(Ok(()), Timed::finish))
     }
 }
 

@@ -7,9 +7,9 @@ use machine::{Hart, Limit, RunExit, run_timed_together};
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 
-use crate::run::{SpareWorker, sample_this_thread};
+use crate::self_profile::sample_this_thread;
 use crate::spec::Threads;
-use crate::stream::{SharedTip, Stream};
+use crate::stream::{SharedTip, SpareWorker, Stream};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {

@@ -10,13 +10,14 @@ use timing::Stats;
 
 use super::Plan;
 use super::command;
-use super::host::HostOutcome;
 use super::laps::{Lap, Laps};
 use super::region::Seen;
 use crate::epoch::Epoch;
 use crate::failure::{cannot_write, write_whole};
 use crate::kept;
-use crate::report_cmd::{self, SymbolPaths};
+use crate::names::SymbolPaths;
+use crate::report_cmd;
+use crate::stream::HostOutcome;
 use crate::trace_cmd::fingerprint;
 
 /// Why the run ended.
@@ -65,7 +66,7 @@ impl Outcome {
         write_whole(&path, text)?;
         let symbols = symbols(plan).with_output(out);
         for (hart, evaluation) in (0..).zip(self.evaluations()) {
-            let folder = report_cmd::folder(out, hart);
+            let folder = kept::folder(out, hart);
             if hart > 0 {
                 std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
                 println!();

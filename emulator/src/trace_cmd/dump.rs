@@ -7,7 +7,7 @@ use commit_trace::{Event, Redirect, Retired};
 
 use super::{Part, ended, open};
 use crate::cli::DumpArgs;
-use crate::report_cmd::disassemble;
+use crate::names::disassemble;
 
 /// Records without `--to` or `--count`.
 const DEFAULT_COUNT: u64 = 1000;

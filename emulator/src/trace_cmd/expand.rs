@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Part, Reader, ended, metadata, open};
 use crate::cli::{ExpandArgs, ExpandFormat};
 use crate::failure::{BadInput, bad_input};
-use crate::report_cmd::disassemble;
+use crate::names::disassemble;
 
 /// Writes a part of a trace in the format asked for.
 pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {

@@ -52,7 +52,7 @@ const PARTS: [(&str, &[&str]); 7] = [
             "report/src",
             "commit-trace/src/span",
             "commit-trace/src/trace",
-            "emulator/src/run/host.rs",
+            "emulator/src/stream/host.rs",
         ],
     ),
     (

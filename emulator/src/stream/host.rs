@@ -24,7 +24,8 @@
 //!   ends the trace, or the profilers; the rest goes on, and [`Host::finish`] tells.
 //!
 //! States of a run: `run.rs` builds the `System` and its recorders, starts the [`Host`], runs slices of the machine
-//! (`System::run`), ends the recorders (`Timed::finish`), which closes the channel, and then waits here for the rest.
+//! (`System::run`), and ends the engine (`Engine::finish`): that ends the recorders, closes the channel, drops what other threads
+//! hold of this side, and gives a [`StreamClosed`], without which nobody can wait for the rest ([`Host::finish`]).
 
 use std::fs::File;
 use std::path::Path;
@@ -37,12 +38,15 @@ use commit_trace::{
     Backlog, Batch, BatchProgress, BatchStream, Compression, StreamEnded, StreamError, TraceError,
     TraceSummary, TraceWriter, Written,
 };
-use profile::{Evaluation, Evaluator, Region};
+use profile::{Evaluation, Evaluator, Region, Sampler};
 use timing::Spare;
 
-use super::{IN_FLIGHT, Plan};
+use super::StreamClosed;
 use crate::failure::bad_input;
-use crate::spec;
+use crate::spec::{self, Spec};
+
+/// Batches that may wait for this side: 4 MiB.
+pub const IN_FLIGHT: usize = 128;
 
 /// The thread looks so often whether batches wait: to be woken for each would take the hart's thread some 10 µs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
@@ -155,15 +159,18 @@ enum Part {
 }
 
 impl Host {
-    /// Opens the trace, if one is described, and starts the thread.
+    /// Opens the trace in folder `out`, if one is described, and starts the thread, with `samplers` of a core that commits up to
+    /// `width` instructions a cycle.
     pub fn start(
-        plan: &Plan,
+        spec: &Spec,
+        samplers: &[Sampler],
+        width: u32,
         out: &Path,
         described: Option<&str>,
         stream: BatchStream,
     ) -> anyhow::Result<Self> {
         let path = out.join("trace.tip");
-        let record = &plan.spec.record;
+        let record = &spec.record;
         let create = |described| {
             let mut writer =
                 TraceWriter::create(&path, described).map_err(|e| bad_input(&path, e))?;
@@ -174,19 +181,19 @@ impl Host {
         };
         let mut writer = described.map(create).transpose()?;
         let compression = writer.as_mut().map(|w| Arc::new(w.compression()));
-        let region = match plan.spec.run.region {
+        let region = match spec.run.region {
             spec::Region::Run => Region::Whole,
             spec::Region::Command => Region::Marked,
         };
         let profiled = if record.profilers {
-            plan.spec.guest.harts
+            spec.guest.harts
         } else {
             0
         };
         let evaluators = (0..profiled).map(|_| {
-            let evaluator = Evaluator::new(&plan.samplers, region);
+            let evaluator = Evaluator::new(samplers, region);
             match record.detail {
-                true => evaluator.in_detail(plan.preset.decode.width),
+                true => evaluator.in_detail(width),
                 false => evaluator,
             }
         });
@@ -224,8 +231,8 @@ impl Host {
         { self.helper.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 
-    /// Waits for the rest of the stream, all of which was sent.
-    pub fn finish(self) -> anyhow::Result<HostOutcome> {
+    /// Waits for the rest of the stream, which is `closed`: else it would wait for ever.
+    pub fn finish(self, _closed: StreamClosed) -> anyhow::Result<HostOutcome> {
         let panicked = || anyhow::anyhow!("the recording thread panicked");
         self.helper.ends.store(true, Relaxed);
         self.thread.thread().unpark();

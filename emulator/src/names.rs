@@ -1,0 +1,104 @@
+//! What turns addresses into names: where the guest's symbols are, and the disassembly.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use symbols::{Shared, SymbolFiles, Symbolizer};
+
+use crate::cli::ReportArgs;
+use crate::failure::bad_input;
+use crate::guest::GuestFiles;
+
+/// Where the guest's symbols are on the host; run.json keeps it for later.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SymbolPaths {
+    /// Folders with the guest's ELF files at their guest paths.
+    pub roots: Vec<PathBuf>,
+    /// What of the host the run put into the guest, by its path there.
+    #[serde(default)]
+    pub shared: Vec<Shared>,
+    /// The kernel's `vmlinux`.
+    pub kernel: Option<PathBuf>,
+    /// The firmware's ELF file.
+    pub firmware: Option<PathBuf>,
+}
+
+/// The folder that the guest shares with the host, in the guest.
+const SHARE: &str = "/out";
+
+impl SymbolPaths {
+    /// Those of a guest, after folders of the user's own and `files` that were put into its shared folder.
+    pub fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let shared = files.iter().filter_map(|file| {
+            let name = file.file_name()?.to_string_lossy();
+            Some(Shared {
+                guest: format!("{SHARE}/{name}"),
+                host: absolute(file),
+            })
+        });
+        Self {
+            roots: own.iter().chain(&guest.debug).map(absolute).collect(),
+            shared: shared.collect(),
+            kernel: guest.vmlinux.as_ref().map(absolute),
+            firmware: guest.firmware_elf.as_ref().map(absolute),
+        }
+    }
+
+    /// With the run's folder `out`, where what the guest left in its shared folder is now.
+    pub fn with_output(mut self, out: &Path) -> Self {
+        self.shared.push(Shared {
+            guest: SHARE.to_owned(),
+            host: out.to_owned(),
+        });
+        self
+    }
+
+    /// Names addresses by these files.
+    pub fn symbolizer(&self) -> Symbolizer {
+        let here = std::env::current_dir();
+        Symbolizer::new(SymbolFiles {
+            roots: self.roots.clone(),
+            shared: self.shared.clone(),
+            sources: self.roots.iter().cloned().chain(here).collect(),
+            kernel: self.kernel.clone(),
+            kernel_physical: Some(machine::KERNEL_BASE),
+            firmware: self.firmware.clone(),
+            ..SymbolFiles::default()
+        })
+    }
+}
+
+/// Where the run found its symbols, or where the user says that they are.
+pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
+    let path = args.dir.join("run.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let recorded: SymbolPaths = match &run["symbols"] {
+        // Of a run before they were recorded.
+        Value::Null => SymbolPaths::default(),
+        symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
+    };
+    let mut paths = match args.guest_dir.as_deref() {
+        Some(dir) => {
+            let files = GuestFiles::resolve(Some(dir), None, None, None)?;
+            let guest = SymbolPaths::new(&files, &recorded.roots, &[]);
+            SymbolPaths {
+                shared: recorded.shared,
+                ..guest
+            }
+        }
+        None => recorded,
+    };
+    if let Some(missing) = args.debug_dir.iter().find(|dir| !dir.is_dir()) {
+        return Err(bad_input(missing, "--debug-dir: expected a folder").into());
+    }
+    paths.roots.splice(0..0, args.debug_dir.iter().cloned());
+    Ok(paths.with_output(&args.dir))
+}
+
+/// An instruction in assembly.
+pub fn disassemble(raw: u32, pc: u64) -> String {
+    isa::disasm(&isa::decode(raw), pc)
+}
