@@ -182,3 +182,23 @@ fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset()
         assert_eq!(marked > 0.0, name == "inner", "{row}");
     }
 }
+
+#[test]
+fn a_run_that_ends_before_its_region_says_so() {
+    let dir = scratch("region-never");
+    let spec = dir.join("spec.toml");
+    let text = "[run]\nregion = \"command\"\nmax_cycles = 3000000\ncommand = \"true\"\n";
+    std::fs::write(&spec, text).unwrap();
+    let mut command = tipsim();
+    command
+        .arg("run")
+        .arg(&spec)
+        .arg("--guest-dir")
+        .arg(guest());
+    let output = command.arg("--out").arg(dir.join("out")).output().unwrap();
+    let printed = stdout(&output);
+    common::assert_error(&output, 1, &["run.max_cycles"]);
+    assert!(printed.contains("nothing was profiled"), "{printed}");
+    // The trace has all that ran under the timing core.
+    assert!(printed.contains("bytes per instruction"), "{printed}");
+}

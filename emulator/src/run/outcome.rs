@@ -76,7 +76,11 @@ impl Outcome {
             }
             let run = run.clone();
             let text = report_cmd::write(evaluation, &symbols, &folder, &plan.preset, run)?;
-            print!("{text}");
+            if evaluation.cycles == 0 {
+                println!("nothing was profiled: the run ended before its region of interest began");
+            } else {
+                print!("{text}");
+            }
         }
         // Last: without it nothing is lost.
         if self.has_whole_trace(plan) {
@@ -212,11 +216,13 @@ impl Outcome {
             say(timing, "timing core");
         }
         if let Some(trace) = self.host.as_ref().and_then(|h| h.trace.as_ref()) {
-            let per = trace.bytes as f64 / trace.records.max(1) as f64;
-            println!(
-                "trace: {:.1} MB, {per:.2} bytes per instruction",
-                trace.bytes as f64 / 1e6
-            );
+            let megabytes = trace.bytes as f64 / 1e6;
+            if trace.records == 0 {
+                println!("trace: {megabytes:.1} MB, no instructions");
+            } else {
+                let per = trace.bytes as f64 / trace.records as f64;
+                println!("trace: {megabytes:.1} MB, {per:.2} bytes per instruction");
+            }
         }
         if let Some(share) = self.frozen_share() {
             println!(
