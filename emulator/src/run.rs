@@ -338,7 +338,7 @@ fn timing(
             stream,
         )?);
     }
-    let helper = host.as_ref().map(Host::helper);
+    let spare_worker = host.as_ref().map(Host::spare_worker);
     let stages = record.stages && record.trace;
-    Ok(system.timing(&plan.preset, recorders, stages, helper))
+    Ok(system.timing(&plan.preset, recorders, stages, spare_worker))
 }

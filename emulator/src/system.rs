@@ -305,7 +305,7 @@ impl System {
         preset: &Preset,
         recorders: Vec<Recorder>,
         stages: bool,
-        helper: Option<SpareWorker>,
+        spare_worker: Option<SpareWorker>,
     ) -> Engine {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let starts: Vec<u64> = harts.map(Hart::cycle).collect();
@@ -321,8 +321,8 @@ impl System {
         let recorded = starts.into_iter().zip(recorders).zip(tips);
         let irq_at = &self.board.bus.irq_at;
         let cores = match stages {
-            false => timed::<false>(preset, recorded, irq_at, helper, self.threads),
-            true => timed::<true>(preset, recorded, irq_at, helper, self.threads),
+            false => timed::<false>(preset, recorded, irq_at, spare_worker, self.threads),
+            true => timed::<true>(preset, recorded, irq_at, spare_worker, self.threads),
         };
         Engine {
             cores: Some(cores),

@@ -32,7 +32,7 @@ struct Timing<const STAGES: bool> {
     core: Core<Stream<STAGES>>,
     rested: u64,
     /// Reads what is recorded.
-    helper: Option<SpareWorker>,
+    spare_worker: Option<SpareWorker>,
     /// The hart waited for it rarely the last time.
     apart: bool,
 }
@@ -43,7 +43,7 @@ pub fn timed<const STAGES: bool>(
     preset: &Preset,
     recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
     irq_at: &SharedCycle,
-    helper: Option<SpareWorker>,
+    spare_worker: Option<SpareWorker>,
     threads: Threads,
 ) -> Box<dyn Timed> {
     let memory = SharedMemory::new(preset, recorded.len());
@@ -54,7 +54,7 @@ pub fn timed<const STAGES: bool>(
             Timing {
                 core: Core::sharing(&memory, hart, preset, stream).started_at(start),
                 rested: 0,
-                helper: helper.clone(),
+                spare_worker: spare_worker.clone(),
                 apart: true,
             }
         });
@@ -74,12 +74,12 @@ impl<const STAGES: bool> Timing<STAGES> {
     fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, threads: Threads) -> RunExit {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
-        let helper = self.helper.as_ref();
+        let spare_worker = self.spare_worker.as_ref();
         let lines = Lines {
             quiet: &self.core.sink().quiet(),
             raised: &raised,
             irq_at: &irq_at,
-            spare: &|what| helper.is_some_and(|helper| helper.help(what)),
+            spare: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
         };
         let before = hart.instructions();
         let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());

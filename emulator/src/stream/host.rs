@@ -64,7 +64,7 @@ const RECORDS_AT_ONCE: usize = 1024;
 /// The thread and its state.
 pub struct Host {
     thread: JoinHandle<()>,
-    helper: SpareWorker,
+    spare_worker: SpareWorker,
 }
 
 /// What came of it.
@@ -80,7 +80,7 @@ pub struct HostOutcome {
 /// Takes batches, in order.
 struct Reader {
     stream: BatchStream,
-    begun: Option<BatchInProgress>,
+    in_progress: Option<BatchInProgress>,
     writer: Option<TraceWriter<File>>,
     evaluators: Vec<Evaluator>,
     /// The profilers stopped early.
@@ -200,44 +200,47 @@ impl Host {
         let backlog = stream.backlog();
         let reader = Arc::new(Mutex::new(Reader {
             stream,
-            begun: None,
+            in_progress: None,
             writer,
             evaluators: evaluators.collect(),
             broken: false,
             error: None,
         }));
-        let helper = SpareWorker {
+        let spare_worker = SpareWorker {
             reader,
             compression,
             backlog,
             helps: Arc::default(),
             ends: Arc::default(),
         };
-        let shared = helper.clone();
+        let of_thread = spare_worker.clone();
         let thread = thread::Builder::new()
             .name("host".into())
-            .spawn(move || drain(&shared))?;
-        Ok(Self { thread, helper })
+            .spawn(move || drain(&of_thread))?;
+        Ok(Self {
+            thread,
+            spare_worker,
+        })
     }
 
     /// Does the thread's work for it.
-    pub fn helper(&self) -> SpareWorker {
-        self.helper.clone()
+    pub fn spare_worker(&self) -> SpareWorker {
+        self.spare_worker.clone()
     }
 
     /// True once something could not be recorded.
     pub fn failed(&self) -> bool {
         // If the thread is at work, the next look tells.
-        { self.helper.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
+        { self.spare_worker.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 
     /// Waits for the rest of the stream, which is `closed`: else it would wait for ever.
     pub fn finish(self, _closed: StreamClosed) -> anyhow::Result<HostOutcome> {
         let panicked = || anyhow::anyhow!("the recording thread panicked");
-        self.helper.ends.store(true, Relaxed);
+        self.spare_worker.ends.store(true, Relaxed);
         self.thread.thread().unpark();
         self.thread.join().map_err(|_| panicked())?;
-        let reader = Arc::into_inner(self.helper.reader).ok_or_else(panicked)?;
+        let reader = Arc::into_inner(self.spare_worker.reader).ok_or_else(panicked)?;
         let reader = reader.into_inner().map_err(|_| panicked())?;
         Ok(reader.finish())
     }
@@ -245,29 +248,32 @@ impl Host {
 
 /// Takes what nobody else takes, until the stream ends. It leaves batches to whoever helps, as long as somebody does
 /// and there is room for more: then it needs no processor of its own.
-fn drain(helper: &SpareWorker) {
+fn drain(spare_worker: &SpareWorker) {
     let mut alone = LOOKS_WITHOUT_HELP;
     loop {
-        alone = match helper.helps.swap(false, Relaxed) {
+        alone = match spare_worker.helps.swap(false, Relaxed) {
             true => 0,
             false => LOOKS_WITHOUT_HELP.min(alone + 1),
         };
-        let waiting = helper.backlog.batches();
-        let taken = if alone == LOOKS_WITHOUT_HELP || helper.ends.load(Relaxed) {
+        let waiting = spare_worker.backlog.batches();
+        let taken = if alone == LOOKS_WITHOUT_HELP || spare_worker.ends.load(Relaxed) {
             // Once more, so that the end is seen.
             waiting + 1
         } else {
             waiting.saturating_sub(IN_FLIGHT * 3 / 4)
         };
         for _ in 0..taken {
-            let mut reader = helper.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reader = spare_worker
+                .reader
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             match reader.do_batch() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(StreamEnded) => return,
             }
             drop(reader);
-            helper.compress();
+            spare_worker.compress();
         }
         thread::park_timeout(BETWEEN_LOOKS);
     }
@@ -276,23 +282,23 @@ fn drain(helper: &SpareWorker) {
 impl Reader {
     /// Does something for the next batch, if there is one already.
     fn do_part(&mut self) -> Result<Part, StreamEnded> {
-        let begun = match self.begun.take() {
-            Some(begun) => Some(begun),
+        let in_progress = match self.in_progress.take() {
+            Some(in_progress) => Some(in_progress),
             None => self.stream.look()?.map(|batch| BatchInProgress {
                 batch,
                 stage: Stage::Evaluate(None),
             }),
         };
-        let Some(BatchInProgress { batch, stage }) = begun else {
+        let Some(BatchInProgress { batch, stage }) = in_progress else {
             return Ok(Part::None);
         };
         let next = match stage {
-            Stage::Evaluate(fed) => Some(self.evaluate(&batch, fed)),
+            Stage::Evaluate(progress) => Some(self.evaluate(&batch, progress)),
             Stage::Write(written) => self.write(&batch, written),
         };
         Ok(match next {
             Some(stage) => {
-                self.begun = Some(BatchInProgress { batch, stage });
+                self.in_progress = Some(BatchInProgress { batch, stage });
                 Part::Some
             }
             None => {
@@ -315,21 +321,21 @@ impl Reader {
 
     /// Gives the profilers a part of a batch; what it is at then. They come first: they take longer for a record, so that
     /// waiting for it to come from the other processor is hidden better than while it is written.
-    fn evaluate(&mut self, batch: &Batch, fed: Option<BatchProgress>) -> Stage {
+    fn evaluate(&mut self, batch: &Batch, progress: Option<BatchProgress>) -> Stage {
         let hart = batch.hart.0 as usize;
         let Some(evaluator) = self.evaluators.get_mut(hart).filter(|_| !self.broken) else {
             return Stage::Write(None);
         };
         let mut part = || {
-            let mut fed = match fed {
-                Some(fed) => fed,
+            let mut progress = match progress {
+                Some(progress) => progress,
                 None => evaluator.begin(batch)?,
             };
-            let is_whole = evaluator.go_on(batch, &mut fed, RECORDS_AT_ONCE)?;
+            let is_whole = evaluator.go_on(batch, &mut progress, RECORDS_AT_ONCE)?;
             Ok(if is_whole {
                 Stage::Write(None)
             } else {
-                Stage::Evaluate(Some(fed))
+                Stage::Evaluate(Some(progress))
             })
         };
         part().unwrap_or_else(|e: StreamError| {

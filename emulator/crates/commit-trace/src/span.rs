@@ -151,8 +151,8 @@ impl SpanBuilder {
     /// # Errors
     /// If the batch does not continue the previous one, or no commit stage can have produced it.
     pub fn batch(&mut self, batch: &Batch, sink: &mut impl SpanSink) -> Result<(), StreamError> {
-        let mut fed = self.begin(batch, sink)?;
-        self.go_on(batch, &mut fed, usize::MAX, sink)?;
+        let mut progress = self.begin(batch, sink)?;
+        self.go_on(batch, &mut progress, usize::MAX, sink)?;
         Ok(())
     }
 
@@ -184,17 +184,17 @@ impl SpanBuilder {
     pub fn go_on(
         &mut self,
         batch: &Batch,
-        fed: &mut BatchProgress,
+        progress: &mut BatchProgress,
         most: usize,
         sink: &mut impl SpanSink,
     ) -> Result<bool, StreamError> {
         let records = &batch.records[..];
-        let until = fed.records.saturating_add(most);
+        let until = progress.records.saturating_add(most);
         let BatchProgress {
             records: mut at,
             mut events,
             mut cycle,
-        } = *fed;
+        } = *progress;
         // A reference, as a copy for every group would cost more than the rest of it.
         let before = self.last;
         let mut last = before.as_ref().map(|last| (&last.record, last.commit));
@@ -238,7 +238,7 @@ impl SpanBuilder {
             record: *record,
             commit,
         });
-        *fed = BatchProgress {
+        *progress = BatchProgress {
             records: at,
             events,
             cycle,

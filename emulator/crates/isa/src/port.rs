@@ -191,7 +191,7 @@ impl Step {
 
     /// A branch or jump.
     #[inline(always)]
-    pub const fn turns(self) -> bool {
+    pub const fn is_control_flow(self) -> bool {
         // Numbers that follow each other: one comparison.
         let class = (self.rest >> 16) as u8;
         InstClass::Branch as u8 <= class && class <= InstClass::Jalr as u8

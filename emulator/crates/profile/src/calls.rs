@@ -201,7 +201,8 @@ impl Calls {
         if own_stack || parent != self.tid || tid == self.tid {
             return;
         }
-        let entry = |frame: &Frame| matches!(frame.way, EnteredBy::Trap(at) if at.privilege == 0);
+        let entry =
+            |frame: &Frame| matches!(frame.entered_by, EnteredBy::Trap(at) if at.privilege == 0);
         if let Some(at) = self.stack.frames.iter().rposition(entry) {
             let stack = Stack {
                 frames: self.stack.frames[..=at].to_vec(),
@@ -292,7 +293,7 @@ impl Calls {
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;
     }
 
-    fn push(&mut self, inst: InstId, way: EnteredBy, entry: &InstFacts) {
+    fn push(&mut self, inst: InstId, entered_by: EnteredBy, entry: &InstFacts) {
         let depth = self.stack.frames.len();
         if depth >= MAX_FRAMES {
             return;
@@ -302,9 +303,9 @@ impl Calls {
             true => caller,
             false => self.child(caller, inst),
         };
-        self.code.called(inst, way, entry);
+        self.code.called(inst, entered_by, entry);
         self.stack.frames.push(Frame {
-            way,
+            entered_by,
             context,
             entry: entry.pc,
         });

@@ -153,8 +153,8 @@ impl Evaluator {
     /// # Errors
     /// If it does not continue the stream. What came before can still be finished.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
-        let mut fed = self.begin(batch)?;
-        self.go_on(batch, &mut fed, usize::MAX)?;
+        let mut progress = self.begin(batch)?;
+        self.go_on(batch, &mut progress, usize::MAX)?;
         Ok(())
     }
 
@@ -164,9 +164,9 @@ impl Evaluator {
     /// # Errors
     /// If it does not continue the stream.
     pub fn begin(&mut self, batch: &Batch) -> Result<BatchProgress, StreamError> {
-        let fed = self.spans.begin(batch, &mut self.run)?;
+        let progress = self.spans.begin(batch, &mut self.run)?;
         self.start_cycle.get_or_insert(batch.start_cycle);
-        Ok(fed)
+        Ok(progress)
     }
 
     /// Takes about so many more records of a batch that was begun; true: these were the last.
@@ -177,10 +177,10 @@ impl Evaluator {
     pub fn go_on(
         &mut self,
         batch: &Batch,
-        fed: &mut BatchProgress,
+        progress: &mut BatchProgress,
         records: usize,
     ) -> Result<bool, StreamError> {
-        self.spans.go_on(batch, fed, records, &mut self.run)
+        self.spans.go_on(batch, progress, records, &mut self.run)
     }
 
     /// The stream's last cycle so far.

@@ -164,12 +164,12 @@ impl Emitter<'_> {
                     self.write_back();
                 }
                 self.b.def_var(self.left, after);
-                let ways = indices.map(|index| (index, self.way(index)));
-                let [(_, (yes, _)), (_, (no, _))] = ways;
+                let targets = indices.map(|index| (index, self.target(index)));
+                let [(_, (yes, _)), (_, (no, _))] = targets;
                 self.b.ins().brif(taken, yes, &[], no, &[]);
-                for (index, (way, direct)) in ways {
+                for (index, (target, direct)) in targets {
                     if !direct {
-                        self.switch_to(way);
+                        self.switch_to(target);
                         self.go_to_slot(index, after);
                     }
                 }
@@ -256,7 +256,7 @@ impl Emitter<'_> {
     }
 
     /// The block at a slot, or else a new one from which [`Self::go_to_slot`] has to go there.
-    fn way(&mut self, index: isize) -> (ir::Block, bool) {
+    fn target(&mut self, index: isize) -> (ir::Block, bool) {
         let ready = self.dirty == 0 || self.stays(index);
         match self.known(index).filter(|_| ready) {
             Some((block, _)) => (block, true),

@@ -38,7 +38,7 @@ pub(super) struct Stack {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    pub way: EnteredBy,
+    pub entered_by: EnteredBy,
     pub context: ContextId,
     /// The first instruction that was executed in it.
     pub entry: u64,
@@ -71,8 +71,8 @@ pub(super) struct Code {
 impl Code {
     /// `inst` called what begins with `entry`.
     #[inline]
-    pub fn called(&mut self, inst: InstId, way: EnteredBy, entry: &InstFacts) {
-        let EnteredBy::Return(back) = way else {
+    pub fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &InstFacts) {
+        let EnteredBy::Return(back) = entered_by else {
             return;
         };
         if self.noted.insert((inst, entry.pc)) {
@@ -103,7 +103,7 @@ impl Stack {
                 found = Some(at);
                 break;
             }
-            if matches!(frame.way, EnteredBy::Trap(_)) {
+            if matches!(frame.entered_by, EnteredBy::Trap(_)) {
                 break;
             }
         }
@@ -113,7 +113,7 @@ impl Stack {
 
     fn innermost_trap(&self) -> Option<(usize, Trapped)> {
         let frames = self.frames.iter().enumerate().rev();
-        { frames }.find_map(|(at, frame)| match frame.way {
+        { frames }.find_map(|(at, frame)| match frame.entered_by {
             EnteredBy::Trap(trapped) => Some((at, trapped)),
             _ => None,
         })
@@ -128,7 +128,7 @@ impl Stack {
 impl Calls {
     /// A return to the instruction `to`.
     pub(super) fn come_back(&mut self, to: &InstFacts) {
-        let waits = |frame: &Frame| frame.way == EnteredBy::Return(to.pc);
+        let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
         if self.pointer == Pointer::Loaded && self.resume(to) {
             return;
         }
@@ -159,7 +159,7 @@ impl Calls {
                 let function = self.code.function((to.space, to.pc));
                 let is_it = |frame: &Frame| Some(frame.entry) == function;
                 if let [.., caller, own] = &self.stack.frames[..]
-                    && matches!(own.way, EnteredBy::Return(_))
+                    && matches!(own.entered_by, EnteredBy::Return(_))
                     && is_it(caller)
                     && !is_it(own)
                 {
@@ -253,7 +253,7 @@ impl Calls {
         }
         let process = self.contexts.get(self.stack.root).process;
         let parked = self.parked.get_mut(&process)?;
-        let waits = |frame: &Frame| frame.way == EnteredBy::Return(to.pc);
+        let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
         let (number, at) = parked.iter().enumerate().find_map(|(number, frames)| {
             let top = frames.len().saturating_sub(PARKED_DEPTH);
             let at = top + frames[top..].iter().rposition(waits)?;
@@ -310,8 +310,7 @@ impl Calls {
 
     /// The kernel returns to another place of the program than it was entered from.
     fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &InstFacts) {
-        let goes_on =
-            |frame: &Frame| matches!(frame.way, EnteredBy::Signal(at) if at.goes_on_at(to.pc));
+        let goes_on = |frame: &Frame| matches!(frame.entered_by, EnteredBy::Signal(at) if at.goes_on_at(to.pc));
         if let Some(handled) = self.stack.frames.iter().rposition(goes_on) {
             return self.stack.cut(handled);
         }
@@ -327,6 +326,6 @@ impl Calls {
         self.code.handlers.insert(place);
         self.code.entries.insert(place);
         let frame = &mut self.stack.frames[trap];
-        (frame.way, frame.entry) = (EnteredBy::Signal(at), to.pc);
+        (frame.entered_by, frame.entry) = (EnteredBy::Signal(at), to.pc);
     }
 }

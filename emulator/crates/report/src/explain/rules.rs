@@ -32,8 +32,8 @@ struct Rule {
     reference: &'static str,
 }
 
-/// The number's way through the report.
-struct Way<'a> {
+/// Where a number stands in the report: its keys from the top, and the names that the keys' values have.
+struct ReportPath<'a> {
     report: &'a Value,
     keys: Vec<&'a str>,
     names: Vec<&'a str>,
@@ -41,13 +41,13 @@ struct Way<'a> {
 }
 
 pub(super) fn explained(report: &Value, found: &Found) -> Explanation {
-    let way = Way {
+    let path = ReportPath {
         report,
         keys: found.steps.iter().map(|step| &*step.key).collect(),
         names: found.steps.iter().map(|step| &*step.name).collect(),
         value: found.value,
     };
-    let rule = way.rule();
+    let rule = path.rule();
     Explanation {
         path: found.path(),
         value: found.value,
@@ -90,7 +90,7 @@ impl Rule {
     }
 }
 
-impl<'a> Way<'a> {
+impl<'a> ReportPath<'a> {
     /// A number at a path of keys.
     fn at(&self, keys: &[&str]) -> Option<f64> {
         let mut value = self.report;

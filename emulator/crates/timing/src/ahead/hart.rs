@@ -50,7 +50,7 @@ pub enum Spare {
 /// What is given to the core, and what is not yet.
 struct Queue<'a> {
     path: &'a mut Path,
-    way: &'a mut dyn BatchChannel,
+    channel: &'a mut dyn BatchChannel,
     batch: Batch,
     /// Steps with which it goes.
     most: usize,
@@ -75,13 +75,13 @@ struct Queue<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(
         path: &'a mut Path,
-        way: &'a mut dyn BatchChannel,
+        channel: &'a mut dyn BatchChannel,
         lines: Lines<'a>,
         cycle: u64,
     ) -> Self {
         Self(RefCell::new(Queue {
             path,
-            way,
+            channel,
             batch: Batch::default(),
             most: FIRST_STEPS,
             sent: 0,
@@ -112,7 +112,7 @@ impl Queue<'_> {
     /// Gives the batch to the core.
     fn send(&mut self) {
         self.look_whether_quiet();
-        self.way.send(&mut self.batch, self.instructions);
+        self.channel.send(&mut self.batch, self.instructions);
         self.batch.clear();
         self.most = (2 * self.most).min(STEPS);
         self.sent += 1;
@@ -127,7 +127,7 @@ impl Queue<'_> {
     /// Waits for the next batch of which nothing is known yet.
     fn learn(&mut self) {
         self.known += 1;
-        let cycle = self.way.finish_cycle(self.known);
+        let cycle = self.channel.finish_cycle(self.known);
         let until = self.until[(self.known % BATCHES) as usize];
         self.reach.learn(cycle, until);
     }
@@ -147,7 +147,7 @@ impl Queue<'_> {
         while self.known < self.sent {
             self.learn();
         }
-        let answer = self.way.answer();
+        let answer = self.channel.answer();
         self.answer = Some(answer);
         self.most = FIRST_STEPS;
         let Lines { raised, irq_at, .. } = self.lines;

@@ -71,7 +71,7 @@ impl FrontEnd {
     /// A taken branch or jump ends the packet; how soon the next one starts depends on which stage knew.
     #[inline(always)]
     fn leave(&mut self, f1: Stage, f2: Stage, falls: bool) {
-        let agrees = |stage: Stage| if stage.leaves { stage.right } else { falls };
+        let agrees = |stage: Stage| if stage.redirects { stage.right } else { falls };
         let distance = self.view.distance(agrees(f1), agrees(f2));
         self.count(distance);
         self.next_f0 = self.f0 + distance;
@@ -85,7 +85,7 @@ impl FrontEnd {
         view.seen3 |= bit(true);
         view.seen1 |= bit(f1.sees);
         view.seen2 |= bit(f2.sees);
-        view.left1 |= f1.leaves;
-        view.left2 |= f2.leaves;
+        view.left1 |= f1.redirects;
+        view.left2 |= f2.redirects;
     }
 }

@@ -179,7 +179,7 @@ impl Path {
                     break;
                 }
                 n += 1;
-                if step.turns() {
+                if step.is_control_flow() {
                     let next = run.steps.get(n);
                     let next = next.map_or(run.next_pc, |next| run.pc(next));
                     let role = roles[step.id.0 as usize];

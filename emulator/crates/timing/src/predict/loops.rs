@@ -40,11 +40,11 @@ impl Loops {
         let count = entry.so_far;
         let mut direction = predicted;
         if entry.tag == tag {
-            let leaves = count == entry.past && entry.confidence == CONFIDENT;
-            direction ^= leaves;
+            let exits = count == entry.past && entry.confidence == CONFIDENT;
+            direction ^= exits;
             if !known {
                 // It is not counted.
-            } else if leaves {
+            } else if exits {
                 entry.age = CONFIDENT;
                 entry.so_far = 0;
             } else {

@@ -145,7 +145,7 @@ impl Known {
     #[inline(always)]
     pub fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
         Stage {
-            leaves: self.hit & (taken | !self.conditional),
+            redirects: self.hit & (taken | !self.conditional),
             right: (self.target == branch.target) & (self.conditional == branch.conditional),
             sees: self.hit & self.conditional,
             target: self.hit & (self.target == branch.target),
@@ -157,7 +157,7 @@ impl Known {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stage {
     /// It leaves the packet there.
-    pub leaves: bool,
+    pub redirects: bool,
     /// If it leaves, it goes where the branch went, and for the right reason.
     pub right: bool,
     /// It knows of a conditional branch.
@@ -194,7 +194,7 @@ impl Forecast {
     const FALLS: u64 = 1 << 34;
     const BASE: u64 = 1 << 35;
     const KNOWN: u64 = 1 << 36;
-    const LEAVES: u64 = 1 << 37;
+    const REDIRECTS: u64 = 1 << 37;
     const GOES_RIGHT: u64 = 1 << 38;
     const SEES: u64 = 1 << 39;
     const TARGET: u64 = 1 << 40;
@@ -208,7 +208,7 @@ impl Forecast {
             | flags(Self::TAKEN, branch.taken)
             | flags(Self::BASE, base)
             | flags(Self::KNOWN, found.hit)
-            | flags(Self::LEAVES, f2.leaves)
+            | flags(Self::REDIRECTS, f2.redirects)
             | flags(Self::GOES_RIGHT, f2.right)
             | flags(Self::SEES, f2.sees)
             | flags(Self::TARGET, f2.target);
@@ -222,7 +222,7 @@ impl Forecast {
             | Self::KNOWN
             | Self::SEES
             | flags(Self::TAKEN, branch.taken)
-            | flags(Self::BASE | Self::LEAVES, base)
+            | flags(Self::BASE | Self::REDIRECTS, base)
             | flags(Self::GOES_RIGHT | Self::TARGET, target);
         Self { at, rest }
     }
@@ -305,7 +305,7 @@ impl Forecast {
     #[inline(always)]
     pub fn f2(&self) -> Option<Stage> {
         self.is(Self::KNOWN).then(|| Stage {
-            leaves: self.is(Self::LEAVES),
+            redirects: self.is(Self::REDIRECTS),
             right: self.is(Self::GOES_RIGHT),
             sees: self.is(Self::SEES),
             target: self.is(Self::TARGET),

@@ -137,11 +137,11 @@ impl Rob {
             .take(inside)
             .take_while(|e| e.row == head);
         for entry in row {
-            let leaves = entry.commit == cycle;
+            let is_leaving = entry.commit == cycle;
             let trap = entry.redirect.is_trap();
-            token.exception |= leaves && trap;
+            token.exception |= is_leaving && trap;
             token.slots[entry.slot] = Slot {
-                committing: leaves && !trap,
+                committing: is_leaving && !trap,
                 valid: true,
                 mispredicted: entry.redirect == Redirect::Mispredict,
                 flushes: entry.redirect == Redirect::Flush,

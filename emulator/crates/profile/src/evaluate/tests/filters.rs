@@ -147,8 +147,8 @@ proptest! {
                     for batch in &batches {
                         blocks.batch(batch).unwrap();
                         spans.batch(batch).unwrap();
-                        let mut fed = parts.begin(batch).unwrap();
-                        while !parts.go_on(batch, &mut fed, part).unwrap() {}
+                        let mut progress = parts.begin(batch).unwrap();
+                        while !parts.go_on(batch, &mut progress, part).unwrap() {}
                     }
                     let spans = spans.finish();
                     prop_assert_eq!(&blocks.finish(), &spans);

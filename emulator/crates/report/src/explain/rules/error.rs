@@ -1,8 +1,8 @@
 //! How wrong a sampler is, and by how much of that its rate is to blame.
 
-use super::{Rule, TIP, Way, rule};
+use super::{ReportPath, Rule, TIP, rule};
 
-impl Way<'_> {
+impl ReportPath<'_> {
     pub(super) fn error(&self, name: &str, cycles: Option<f64>, level: &str, kind: &str) -> Rule {
         let column = self.names[3];
         let samples = self.at(&["processes", self.keys[1], "samples", self.keys[3]]);

@@ -1,8 +1,8 @@
 //! Events of instructions (TEA).
 
-use super::{EVENTS, ORACLE, Rule, TEA, TIP, Way, rule};
+use super::{EVENTS, ORACLE, ReportPath, Rule, TEA, TIP, rule};
 
-impl Way<'_> {
+impl ReportPath<'_> {
     pub(super) fn tea(&self) -> Rule {
         let signature = *self.names.last().unwrap_or(&"");
         match self.keys[1..] {

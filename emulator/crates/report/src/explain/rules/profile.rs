@@ -1,8 +1,8 @@
 //! Processes, threads, functions and instructions: cycles, shares and cycle stacks.
 
-use super::{ORACLE, Rule, SAMPLERS, TIP, Way, rule};
+use super::{ORACLE, ReportPath, Rule, SAMPLERS, TIP, rule};
 
-impl Way<'_> {
+impl ReportPath<'_> {
     pub(super) fn process(&self) -> Rule {
         let name = format!("processes.{}", self.names[1]);
         let cycles = self.own(2, "cycles");

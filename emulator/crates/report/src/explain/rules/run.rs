@@ -1,8 +1,8 @@
 //! What a run recorded of itself, and of its samplers.
 
-use super::{RUN, Rule, SAMPLERS, TIP, Way, rule};
+use super::{RUN, ReportPath, Rule, SAMPLERS, TIP, rule};
 
-impl Way<'_> {
+impl ReportPath<'_> {
     pub(super) fn meta(&self) -> Rule {
         match self.keys.get(1).copied().unwrap_or("") {
             "core" => rule(

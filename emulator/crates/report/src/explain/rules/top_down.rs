@@ -1,8 +1,8 @@
 //! The top-down analysis.
 
-use super::{Rule, TMA, TOP_DOWN, Way, rule};
+use super::{ReportPath, Rule, TMA, TOP_DOWN, rule};
 
-impl Way<'_> {
+impl ReportPath<'_> {
     pub(super) fn top_down(&self) -> Rule {
         match self.keys[1..] {
             ["width"] => rule("Commit slots per cycle.", "the core's commit width (meta.core.decode.width)", TOP_DOWN, TMA),
