@@ -1,6 +1,7 @@
 //! The files that boot: a guest that `guest-sw/build` made, or single files.
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::BadInput;
@@ -37,19 +38,36 @@ impl GuestFiles {
         let dir = dir.or(found.as_deref());
         let built = |name: &str| dir.map(|d| d.join(name)).filter(|f| f.exists());
         let given = |file: Option<&Path>| file.map(Path::to_owned);
+        let own_firmware = firmware.is_some();
         let firmware = given(firmware).or_else(|| dir.map(|d| d.join("fw_dynamic.bin")));
         let firmware = firmware.ok_or_else(no_guest)?;
-        // A kernel of one's own does not go with the built guest's symbols or file system.
+        // A kernel of one's own does not go with the built guest's symbols or file system, nor a firmware with its.
         let own_kernel = kernel.is_some();
+        let firmware_elf = match own_firmware {
+            true => elf_of(&firmware),
+            false => built("fw_dynamic.elf"),
+        };
         Ok(Self {
             firmware,
             kernel: given(kernel).or_else(|| dir.map(|d| d.join("Image"))),
             initrd: given(initrd).or_else(|| built("initramfs.cpio").filter(|_| !own_kernel)),
             vmlinux: built("vmlinux").filter(|_| !own_kernel),
-            firmware_elf: built("fw_dynamic.elf"),
+            firmware_elf,
             debug: built("debug").into_iter().collect(),
         })
     }
+}
+
+/// The ELF file of a firmware: itself, or the one beside a flat binary (`fw_dynamic.elf` of `fw_dynamic.bin`).
+fn elf_of(firmware: &Path) -> Option<PathBuf> {
+    let is_elf = |path: &Path| {
+        let mut magic = [0; 4];
+        let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+        read.is_ok() && magic == *b"\x7fELF"
+    };
+    [firmware.to_owned(), firmware.with_extension("elf")]
+        .into_iter()
+        .find(|path| is_elf(path))
 }
 
 /// `guest-sw/build` leaves a link of this name to what it made last.
@@ -107,6 +125,30 @@ fn builder() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_a_firmware_are_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let built = file("fw_dynamic.elf", b"\x7fELF");
+        let (own, flat, bare) = (
+            file("own", b"\x7fELF"),
+            file("fw_dynamic.bin", b"flat"),
+            file("other.bin", b"flat"),
+        );
+        let of = |firmware: Option<&Path>| {
+            let files = GuestFiles::resolve(Some(folder.path()), firmware, None, None);
+            files.unwrap().firmware_elf
+        };
+        assert_eq!(of(None), Some(built.clone()));
+        assert_eq!(of(Some(&own)), Some(own.clone()));
+        assert_eq!(of(Some(&flat)), Some(built));
+        assert_eq!(of(Some(&bare)), None);
+    }
 
     #[test]
     fn the_cache_is_where_the_build_has_it() {
