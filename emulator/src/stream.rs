@@ -125,7 +125,7 @@ impl<const STAGES: bool> Stream<STAGES> {
         }
     }
 
-    /// The cycle of the next interrupt goes to `irq_at` from now on; where it went before.
+    /// Sets where the cycle of the next interrupt is written: to `irq_at`. Gives where it was written until now.
     pub fn raise(&mut self, irq_at: SharedCycle) -> SharedCycle {
         std::mem::replace(&mut self.irq_at, irq_at)
     }

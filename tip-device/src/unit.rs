@@ -54,7 +54,7 @@ pub struct TipUnit {
     recent: Recent,
     fifo: VecDeque<Sample>,
     overruns: u64,
-    /// Cycles since the last trigger that gave a sample, as far as triggers have come.
+    /// Cycles from the last trigger that gave a sample up to the latest trigger: the weight of the next sample.
     weight: u64,
     /// Cycles from the last trigger to the next.
     step: u64,

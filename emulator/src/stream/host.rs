@@ -102,7 +102,7 @@ enum Stage {
     Write(Option<Written>),
 }
 
-/// Does the work of the thread "host" in a thread that has time.
+/// A handle by which another thread does some of the host thread's work (evaluate, write, compress) while it would wait.
 #[derive(Clone)]
 pub struct SpareWorker {
     reader: Arc<Mutex<Reader>>,

@@ -11,8 +11,8 @@ pub(crate) struct Tables<T> {
     tables: Vec<Paged<T>>,
     /// What is counted now: always a valid index after [`Tables::select`].
     current: usize,
-    /// Per page of the current table: where its entries lie, less the number of its first instruction. [`UNKNOWN`]: not
-    /// looked up yet.
+    /// By page of the current table: index of the page's entries less the number of its first instruction, so that an instruction's
+    /// number is all that is added. [`UNKNOWN`]: not looked up yet.
     places: Vec<usize>,
     /// The pages that were.
     known: Vec<u32>,

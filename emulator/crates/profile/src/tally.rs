@@ -21,11 +21,11 @@ struct Line([(u64, u64); LINE]);
 /// the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// As many as a power of two.
+    /// Their number is a power of two, `1 << bits`.
     lines: Box<[Line]>,
     bits: u32,
     used: usize,
-    /// Keys and amounts that are not in `lines` yet, of which there are so many.
+    /// Keys and amounts that were added and are not in `lines` yet: the first `waiting` ones.
     fresh: [(u64, u64); FRESH],
     waiting: usize,
 }

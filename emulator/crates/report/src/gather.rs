@@ -87,7 +87,7 @@ impl Sparse {
         found.map_or(0, |at| self.0[at].1)
     }
 
-    /// Rows and what they have.
+    /// Rows by index, with the units charged to each.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         self.0.iter().map(|(row, units)| (*row as usize, *units))
     }

@@ -218,7 +218,7 @@ fn supplementary<'data>(elf: &Elf<'data>) -> Option<Supplementary<'data>> {
     })
 }
 
-/// What a supplementary file is known by.
+/// The identifier by which other files refer to a supplementary debug file: its build ID, or that of its `.debug_sup`.
 fn own_id(elf: &Elf<'_>) -> Option<BuildId> {
     elf.build_id().or_else(|| {
         let section = elf.section(".debug_sup");

@@ -90,7 +90,8 @@ fn read(bytes: &[u8], found: &mut Vec<Function>) -> Result<(), String> {
     Ok(())
 }
 
-/// Process and thread, address as mapped, address, size, number, name, instructions.
+/// A JIT_CODE_LOAD record: process, thread, address as mapped, address, size, number of the code, name, instructions. Gives the function
+/// and the number.
 fn load(fields: &mut Fields<'_>) -> Option<(Function, u64)> {
     fields.take(16)?;
     let (start, size, index) = (fields.u64()?, fields.u64()?, fields.u64()?);

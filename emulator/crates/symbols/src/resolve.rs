@@ -29,7 +29,7 @@ pub use origin::Place;
 #[derive(Debug, Default)]
 pub struct Symbolizer {
     pub(super) files: SymbolFiles,
-    /// Filled when a file is first searched for: it takes a look into every one.
+    /// Files of the guest's folders by build ID and by name. Made when a file is first searched for, as every file is opened for it.
     index: OnceLock<Index>,
     /// Files with names of code that was made at run time, by process id.
     jit: OnceLock<HashMap<u32, Vec<PathBuf>>>,

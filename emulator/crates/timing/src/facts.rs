@@ -176,7 +176,7 @@ impl Fact {
         len: 4,
     };
 
-    /// Derives the facts.
+    /// What the pipeline needs to know of an instruction, on a core of `preset` with these issue ports.
     pub fn new(inst: &StaticInst, preset: &Preset, ports: &PortMap) -> Self {
         use InstClass as C;
         let d = &inst.inst;

@@ -28,7 +28,8 @@ pub(crate) struct Pipeline<S> {
     port_map: PortMap,
     facts: Vec<Fact>,
     pub front: FrontEnd,
-    /// Of the instruction decoded last, as flags of its record: that it starts a ROB row, and why it came late.
+    /// Flags that the record of the instruction decoded last will have: whether it starts a ROB row, and why the front end
+    /// delivered it late.
     pub mark: u32,
     pub records: Records,
     pub window: Window,

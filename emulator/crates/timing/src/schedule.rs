@@ -22,7 +22,7 @@ pub(crate) mod lane {
     pub const INT: u32 = 1 << 8;
     /// Floating-point issue queue.
     pub const FP: u32 = 1 << 16;
-    /// Branch tags.
+    /// Branch tags: each branch in flight holds one.
     pub const TAG: u32 = 1 << 24;
 
     /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.

@@ -36,9 +36,9 @@ pub(crate) struct Emitter<'a> {
     pub dirty: u64,
     /// What the interpreter may be called for: all instructions of the blocks, in their order.
     pub fallbacks: Box<[Fallback]>,
-    /// The place of the present one among them.
+    /// Index in `fallbacks` of the instruction that is being emitted.
     pub present: usize,
-    /// What is emitted now is executed rarely.
+    /// Code that is emitted now is executed rarely: its blocks are marked cold.
     pub aside: bool,
     /// The FP state is what the instructions of this block need for their fast paths.
     pub fp_known: bool,

@@ -85,6 +85,7 @@ impl Empty {
         }
     }
 
+    /// Empty batches, to be filled again.
     fn batches(&self) -> MutexGuard<'_, Vec<Batch>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -253,7 +253,8 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Closes a chunk, which is written once it is compressed. That before is written now.
+    /// Closes the open chunk of a hart: it is compressed from now on, a piece at a time, and written when the next one closes. Writes
+    /// the one that was closed before it.
     fn close_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
         let spare = self.with_output(|output| {
             output.write_full()?;

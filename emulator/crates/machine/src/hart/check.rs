@@ -131,8 +131,8 @@ impl Hart {
         bus.next_event().min(stimer).min(self.counters_due)
     }
 
-    /// A device was accessed: sets when there is something to do for that. Mostly there is not; and to say the cycle,
-    /// a timing model may have much to do.
+    /// Called after an access to a device register: brings `due` forward to the device's next event, or to now if an enabled
+    /// interrupt is pending. Only then is the timing model asked for the cycle, which can cost it much.
     fn heed_device<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
         env.bus.advance(env.bus.now);
         self.lines = env.bus.mip(self.id);

@@ -137,7 +137,8 @@ impl Running {
         self.settle(tick, outcome, &[], whose)
     }
 
-    /// Takes the outcome of the trigger; true: it is pending. `all` are the records of the span that passes.
+    /// Charges a sample as the rule's `outcome` says; true if it is still pending. [`Outcome::All`] splits it over `all`, the records
+    /// of the span that passes.
     #[inline(always)]
     fn settle(
         &mut self,

@@ -15,7 +15,7 @@ const MODULE_SECTIONS: [&str; 5] = [
     ".data.rel.ro",
     ".data.rel",
 ];
-/// Its words: the first points to the table, this one to the code.
+/// Index of the 8-byte word of Go's `runtime.moduledata` that has the start of the code; word 0 points to the function table.
 const TEXT_WORD: u64 = 22;
 
 /// What is used of it.

@@ -109,7 +109,7 @@ pub(crate) struct Lsu {
     entered: u64,
     /// There is one memory port.
     single: bool,
-    /// S0 of the last store written.
+    /// Cycle in which the last store that was written entered S0, the first stage of the data cache.
     written: u64,
     mmio_latency: u64,
     /// A device register access is under way until then.

@@ -100,8 +100,8 @@ impl L1d {
         }
     }
 
-    /// A store's write whose tags are compared in cycle `s2`, or as soon after it as its data and, if nobody else has asked
-    /// for the line, the miss can be taken; the cycle. The data is merged into the line when that arrives.
+    /// Writes a committed store. The tags are compared in cycle `s2`, or later: when the data is there, and, on a miss that no MSHR
+    /// has yet, when one is free. Gives that cycle. On a miss the data is merged into the line when the line arrives.
     #[inline(always)]
     pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         if self.coherent {
