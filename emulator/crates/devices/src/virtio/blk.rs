@@ -204,6 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn who_writes_has_the_image_alone() {
+        use DiskMode::{CopyOnWrite, Writable};
+        let file = image();
+        let open = |mode| Blk::open(file.path(), mode, "disk");
+        for (first, second, fits) in [
+            (CopyOnWrite, CopyOnWrite, true),
+            (CopyOnWrite, Writable, false),
+            (Writable, CopyOnWrite, false),
+            (Writable, Writable, false),
+        ] {
+            let held = open(first).unwrap();
+            assert_eq!(open(second).is_ok(), fits, "{first:?}, {second:?}");
+            drop(held);
+            assert!(open(second).is_ok());
+        }
+    }
+
+    #[test]
     fn identity_and_capacity() {
         let file = image();
         let mut blk = Blk::open(file.path(), DiskMode::ReadOnly, "root").unwrap();

@@ -1,7 +1,7 @@
 //! The bytes of a disk: a file, and what was written over it.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,11 @@ pub enum DiskError {
     /// It is a folder, a device or a pipe.
     #[error("disk image {0}: expected a regular file")]
     Kind(PathBuf),
+    /// Another machine has it, and one of the two writes.
+    #[error(
+        "disk image {0}: in use by another machine, which writes to it or must not have it changed"
+    )]
+    InUse(PathBuf),
     /// Its bytes are not those of the disk.
     #[error(
         "disk image {path}: format: expected the disk's own bytes (raw), found {format}: \
@@ -124,6 +129,14 @@ impl Disk {
             .write(writable)
             .open(path)
             .map_err(failed)?;
+        // Two writers would damage it, and a reader beside a writer sees neither state. Not every file system has locks.
+        let locked = match writable {
+            true => file.try_lock(),
+            false => file.try_lock_shared(),
+        };
+        if let Err(TryLockError::WouldBlock) = locked {
+            return Err(DiskError::InUse(path.to_owned()));
+        }
         let size = file.metadata().map_err(failed)?.len();
         let mut start = [0; 80];
         let read = file.read_at(&mut start, 0).map_err(failed)?;
