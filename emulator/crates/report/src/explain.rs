@@ -14,6 +14,8 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use rules::{ReportPath, Rule};
+
 use find::{Found, leaves, resolve, with_value};
 
 /// Numbers that are explained at once; more are listed.

@@ -4,7 +4,7 @@ use profile::{CATEGORIES, Level, Profiler};
 use serde_json::{Value, json};
 
 use super::model::Report;
-use super::sensitivity;
+use super::sections::SECTIONS;
 use super::tables::{FunctionRow, InstructionRow};
 use super::text::Options;
 use super::words::Named;
@@ -31,9 +31,8 @@ impl Report {
             match name {
                 "title" => out.push_str(&escape(title)),
                 "style" => out.extend([STYLE, CURVES]),
-                "sensitivity" => out.push_str(&sensitivity::charts(&self.sensitivity())),
                 "script" => out.push_str(SCRIPT),
-                "threads" => out.push_str(&self.threads_html()),
+                "sections" => out.extend(SECTIONS.iter().map(|section| (section.html)(self))),
                 "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
                 "text" => out.push_str(&escape(&self.text(&Options::default()))),

@@ -4,6 +4,7 @@ use profile::{Level, Profiler};
 use serde_json::{Map, Value, json};
 
 use super::model::Report;
+use super::sections::SECTIONS;
 
 impl Report {
     /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
@@ -37,7 +38,11 @@ impl Report {
         if let Some(map) = value.as_object_mut() {
             map.remove("listings");
             map.insert("categories".to_owned(), json!(profile::CATEGORIES));
-            map.insert("sensitivity".to_owned(), json!(self.sensitivity()));
+            for section in &SECTIONS {
+                if let Some(json) = section.json {
+                    map.insert(section.key.to_owned(), json(self));
+                }
+            }
             if let Some(Value::Array(rows)) = map.get_mut("instructions") {
                 rows.truncate(1000);
             }

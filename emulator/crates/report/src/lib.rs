@@ -33,6 +33,7 @@ mod listing;
 mod model;
 pub mod perf_data;
 mod rows;
+mod sections;
 mod sensitivity;
 mod tables;
 mod tea;

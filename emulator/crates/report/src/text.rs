@@ -11,6 +11,7 @@ use std::fmt::Write;
 use profile::CATEGORIES;
 
 use super::model::Report;
+use super::sections::Place;
 use super::sensitivity;
 use fit::{count, fit, percent};
 
@@ -73,7 +74,7 @@ impl Report {
         )?;
         writeln!(out)?;
         self.write_processes(out, options)?;
-        self.write_threads(out, options)?;
+        self.write_sections(out, Place::Head, options)?;
         writeln!(
             out,
             "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\
@@ -108,7 +109,7 @@ impl Report {
             writeln!(out)?;
             topdown::write(out, tree, &shown, options.functions)?;
         }
-        sensitivity::write(out, self)?;
+        self.write_sections(out, Place::Tail, options)?;
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
             for warning in &self.warnings {

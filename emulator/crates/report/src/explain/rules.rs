@@ -8,6 +8,8 @@ mod top_down;
 
 use serde_json::Value;
 
+use crate::sections::SECTIONS;
+
 use super::find::Found;
 use super::{Explanation, number};
 
@@ -23,7 +25,7 @@ const RUN: &str = "emulator/src/run/outcome.rs (run.json)";
 
 /// A rule's part of an explanation.
 #[derive(Default)]
-struct Rule {
+pub(crate) struct Rule {
     meaning: String,
     formula: String,
     inputs: Vec<(String, String)>,
@@ -33,7 +35,7 @@ struct Rule {
 }
 
 /// Where a number stands in the report: its keys from the top, and the names that the keys' values have.
-struct ReportPath<'a> {
+pub(crate) struct ReportPath<'a> {
     report: &'a Value,
     keys: Vec<&'a str>,
     names: Vec<&'a str>,
@@ -129,13 +131,17 @@ impl<'a> ReportPath<'a> {
 
     fn rule(&self) -> Rule {
         let last = *self.keys.last().unwrap_or(&"");
+        if let Some((key, below)) = self.keys.split_first()
+            && let Some(section) = SECTIONS.iter().find(|section| section.key == *key)
+        {
+            return (section.rule)(self, below);
+        }
         match self.keys[..] {
             ["meta", ..] => self.meta(),
             ["totals", field] => self.totals(field),
             ["columns", ..] => self.column(last),
             ["processes", _, ..] => self.process(),
             ["functions" | "instructions", ..] => self.row(),
-            ["threads", _, ref field @ ..] => self.thread(field),
             ["modules", _, _] => rule(
                 "Share of all cycles, by the Oracle, at addresses of this file.",
                 "cycles of the instructions in the file / cycles of all instructions",
@@ -144,7 +150,6 @@ impl<'a> ReportPath<'a> {
             ),
             ["top_down", ..] => self.top_down(),
             ["tea", ..] => self.tea(),
-            ["sensitivity", _, "curves", _, "points", _, ref field @ ..] => self.sensitivity(field),
             ["disagreements", _, "share"] => rule(
                 "Share of the profiler's time in the process that it gave to the one instruction while the Oracle, in \
                  the cycle of the sample's trigger, charged the other.",
@@ -153,13 +158,17 @@ impl<'a> ReportPath<'a> {
                 TIP,
             ),
             ["disagreements", ..] => self.index(),
-            _ => rule(
-                "A number of a part of the report that has no rule here.",
-                "not known",
-                "report/src/explain/rules.rs would have it",
-                "none",
-            ),
+            _ => self.no_rule(),
         }
+    }
+
+    fn no_rule(&self) -> Rule {
+        rule(
+            "A number of a part of the report that has no rule here.",
+            "not known",
+            "report/src/explain/rules.rs would have it",
+            "none",
+        )
     }
 
     fn index(&self) -> Rule {

@@ -80,8 +80,12 @@ impl ReportPath<'_> {
         rows
     }
 
-    pub(super) fn sensitivity(&self, field: &[&str]) -> Rule {
+    /// Of the error curves: process, curve, point, field.
+    pub(crate) fn sensitivity(&self, below: &[&str]) -> Rule {
         let source = "report/src/sensitivity.rs, from the errors of the samplers of this profiler and period";
+        let [_, "curves", _, "points", _, field @ ..] = below else {
+            return self.no_rule();
+        };
         match field {
             ["period"] => rule(
                 "Cycles between samples.",

@@ -21,8 +21,12 @@ impl ReportPath<'_> {
         }
     }
 
-    pub(super) fn thread(&self, field: &[&str]) -> Rule {
+    /// Of the threads: entry, field.
+    pub(crate) fn thread(&self, below: &[&str]) -> Rule {
         let source = "report/src/threads.rs, from the profiled cycles between the guest's switches";
+        let [_, field @ ..] = below else {
+            return self.no_rule();
+        };
         match field {
             ["process"] => self.index(),
             ["share"] => rule(

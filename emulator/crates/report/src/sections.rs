@@ -1,0 +1,69 @@
+//! The sections of the report that stand by themselves: one row each. To add one, write its file and a row here.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::explain::{ReportPath, Rule};
+use super::model::Report;
+use super::sensitivity;
+use super::text::Options;
+
+/// What the forms of the report ask of a section.
+pub(super) struct Section {
+    /// Its name in report.json.
+    pub key: &'static str,
+    /// Where the text has it.
+    pub place: Place,
+    /// Its lines of the text, or none if there is nothing to say.
+    pub text: fn(&Report, &mut String, &Options) -> fmt::Result,
+    /// Its part of the page, or nothing.
+    pub html: fn(&Report) -> String,
+    /// Its value in report.json, if it is worked out of the rest; else [`Report`] has a field of this name, which `build.rs` fills.
+    pub json: Option<fn(&Report) -> Value>,
+    /// Where a number of it comes from, by the keys below its own.
+    pub rule: fn(&ReportPath<'_>, &[&str]) -> Rule,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// After the processes.
+    Head,
+    /// After all that is said of single processes.
+    Tail,
+}
+
+/// All of them, in the order of the page.
+pub(super) const SECTIONS: [Section; 2] = [
+    Section {
+        key: "threads",
+        place: Place::Head,
+        text: Report::write_threads,
+        html: Report::threads_html,
+        json: None,
+        rule: |path, below| path.thread(below),
+    },
+    Section {
+        key: "sensitivity",
+        place: Place::Tail,
+        text: |report, out, _| sensitivity::write(out, report),
+        html: |report| sensitivity::charts(&report.sensitivity()),
+        json: Some(|report| json!(report.sensitivity())),
+        rule: |path, below| path.sensitivity(below),
+    },
+];
+
+impl Report {
+    /// Writes the sections of a place.
+    pub(super) fn write_sections(
+        &self,
+        out: &mut String,
+        place: Place,
+        options: &Options,
+    ) -> fmt::Result {
+        { SECTIONS.iter() }
+            .filter(|section| section.place == place)
+            .try_for_each(|section| (section.text)(self, out, options))
+    }
+}
