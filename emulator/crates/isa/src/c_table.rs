@@ -23,7 +23,7 @@ const ZCB: [(&str, u32, u32, &str); 12] = [
     ("mul", 0xfc63, 0x9c41, "AAB"),
 ];
 
-/// The aliases of these instructions; `=` is no operand, but asks for two equal sources.
+/// Aliases of these instructions: mnemonic, mask, value, operands. `=` is not an operand, but requires `rs1` = `rs2`.
 const ALIASES: [(&str, u32, u32, &str); 4] = [
     ("zext.w", 0xfff0_707f, 0x0800_003b, "ds"),
     ("fmv.h", 0xfe00_707f, 0x2400_0053, "=DS"),
@@ -76,7 +76,7 @@ pub fn c_table() -> String {
     text
 }
 
-/// What stands for an operand in the table in C.
+/// The letter that stands for an operand in the C table.
 fn letter(operand: Operand, op: Op) -> char {
     match operand {
         Operand::Rd | Operand::RdPair => 'd',

@@ -6,7 +6,7 @@ use crate::{DecodedInst, Op, Reg};
 const ZERO: Reg = 0;
 const RA: Reg = 1;
 const SP: Reg = 2;
-/// Added to an integer register number, names the FP register.
+/// Number of `f0` in the unified numbering of [`Reg`]: `FP + n` is `fn`.
 const FP: Reg = 32;
 
 /// Decodes a 16-bit encoding.
@@ -149,7 +149,7 @@ fn jump_or_move(c: Fields) -> Option<Expansion> {
     }
 }
 
-/// The fields of an encoding.
+/// A 16-bit encoding, for access to its fields.
 #[derive(Clone, Copy)]
 struct Fields(u32);
 

@@ -1,4 +1,4 @@
-//! Decoding: a bucket for each (major opcode, funct3), then the few rows in it.
+//! Decoding: the major opcode and funct3 select a bucket, whose few table rows are tried one by one.
 
 use crate::DecodedInst;
 use crate::table::ROWS;
@@ -31,14 +31,15 @@ pub fn decode(raw: u32) -> DecodedInst {
     illegal
 }
 
-/// Opcode bits 6–2 and funct3.
+/// Number of an encoding's bucket: opcode bits 6–2 (low) and funct3 (high).
 const fn bucket_of(raw: u32) -> usize {
     ((raw >> 2) & 31 | (raw >> 12 & 7) << 5) as usize
 }
 
+/// 5 bits of opcode and 3 of funct3.
 const BUCKETS: usize = 256;
 
-/// Rows of bucket `b`: `rows[start[b]..start[b + 1]]`.
+/// Table rows by bucket: those of bucket `b` are `rows[start[b]..start[b + 1]]`, as indices of [`ROWS`].
 struct Index<const N: usize> {
     start: [u16; BUCKETS + 1],
     rows: [u16; N],
@@ -53,6 +54,7 @@ const fn in_bucket(row: usize, bucket: usize) -> bool {
     (key ^ encoding.value) & encoding.mask & 0x707c == 0
 }
 
+/// Length of [`Index::rows`]: a row is in every bucket that its encodings fall into.
 const fn entries() -> usize {
     index::<{ BUCKETS * 8 }>().start[BUCKETS] as usize
 }

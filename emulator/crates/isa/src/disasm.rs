@@ -46,7 +46,7 @@ fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> St
     text
 }
 
-/// Empty if the operand is left out in assembly.
+/// An operand as assembly writes it; empty if it is left out.
 fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
     match operand {
         Operand::Rd | Operand::RdPair | Operand::Frd => name(inst.rd).into(),
@@ -75,7 +75,7 @@ fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
     }
 }
 
-/// A constant of `fli` as C's `%a` writes it, but for those that depend on the format.
+/// A constant of `fli` as C's `%a` writes it; `min`, `inf` and `nan` by name, since their value depends on the format.
 pub(crate) fn constant(number: i32) -> String {
     let value = match FliConstant::numbered(number as u8) {
         FliConstant::Value(value) => value,
@@ -86,14 +86,14 @@ pub(crate) fn constant(number: i32) -> String {
     let bits = value.to_bits();
     let sign = if value < 0.0 { "-" } else { "" };
     let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
-    // Three bits of fraction are all that they have.
+    // Fractions of these constants have at most 3 bits, so that one hexadecimal digit suffices.
     match bits >> 48 & 15 {
         0 => format!("{sign}0x1p{exponent:+}"),
         digit => format!("{sign}0x1.{digit:x}p{exponent:+}"),
     }
 }
 
-/// The mode is left out if it is dynamic, and in exact conversions if it is the assembler's default.
+/// Name of the rounding mode; empty if it is dynamic, or the assembler's default (rne) in a conversion that never rounds.
 fn rounding_mode(inst: &DecodedInst) -> &'static str {
     match inst.rounding_mode() {
         0 if is_exact(inst.op) => "",

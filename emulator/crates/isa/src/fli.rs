@@ -5,7 +5,7 @@
 pub enum FliConstant {
     /// The smallest positive normal number of the format.
     MinPositive,
-    /// A number; every format has it but half precision 2^16, which there is infinity.
+    /// A number. Every format can represent it, except that 2^16 is infinity in half precision.
     Value(f64),
     /// Plus infinity.
     Infinity,

@@ -64,7 +64,7 @@ pub enum InstClass {
 }
 
 impl InstClass {
-    /// Reads or changes more than registers and memory, or must be alone in the machine to do so.
+    /// True if it reads or changes more than registers and memory, or must execute alone in the pipeline.
     pub const fn serialises(self) -> bool {
         matches!(
             self,
@@ -82,7 +82,7 @@ impl InstClass {
         )
     }
 
-    /// Loads or stores, and nothing else.
+    /// True for plain loads and stores, integer or FP.
     pub const fn accesses_memory(self) -> bool {
         matches!(
             self,
@@ -192,7 +192,7 @@ impl DecodedInst {
         }
     }
 
-    /// The extensions that it needs, of those that a machine may lack.
+    /// The optional extensions that the instruction needs.
     pub fn extensions(&self) -> &'static [Extension] {
         if self.len == 2 && compressed::is_zcb(self.raw) {
             return &[Extension::Zcb];

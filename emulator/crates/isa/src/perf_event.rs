@@ -1,5 +1,5 @@
-//! The events that performance counters count: one row each. To add one, write a row here, and what counts it in
-//! `timing::Pipeline::count`, which does not compile without.
+//! The events that performance counters count: one row each. To add one, write a row here and its count in
+//! `timing::Pipeline::count`, which does not compile without it.
 
 macro_rules! events {
     ($( $(#[$doc:meta])* $event:ident = $selector:literal, sbi: [$($sbi:literal),*]; )*) => {
@@ -14,15 +14,15 @@ macro_rules! events {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$event),*];
 
-            /// The SBI's events that it is (SBI 2.0, section 11.1: hardware events, and `0x10000 | cache << 3 |
-            /// operation << 1 | result`).
+            /// The SBI event codes that map to this event (SBI 2.0, section 11.1: hardware events, and
+            /// `0x10000 | cache << 3 | operation << 1 | result`).
             pub fn sbi(self) -> &'static [u32] {
                 match self {
                     $(Self::$event => &[$($sbi),*],)*
                 }
             }
 
-            /// The event of a selector, as `mhpmevent` has it in its low bits; 0 is none.
+            /// The event that a selector names; the low bits of `mhpmevent` hold the selector, and 0 is no event.
             pub fn of_selector(selector: u64) -> Option<Self> {
                 match selector {
                     $($selector => Some(Self::$event),)*
@@ -59,7 +59,7 @@ events! {
     L1dMisses = 9, sbi: [0x10001];
     /// L1 instruction cache misses.
     L1iMisses = 10, sbi: [0x10009];
-    /// Data TLB misses: the unit does not tell those of writes from those of reads.
+    /// Data TLB misses, of loads and stores together.
     DtlbMisses = 11, sbi: [0x10019, 0x1001b];
     /// Instruction TLB misses.
     ItlbMisses = 12, sbi: [0x10021];

@@ -1,21 +1,22 @@
-//! A cycle that two threads know: the one that executes, and the one that times.
+//! A cycle number shared by two threads: one executes instructions, the other times them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use snapshot::{Archive, Snapshot};
 
-/// A number of a cycle with several owners. It orders nothing else between their threads.
+/// A cycle number with several owners. Accesses are relaxed: they order no other memory accesses between threads.
 #[derive(Clone, Debug, Default)]
 pub struct SharedCycle(Arc<Cycle>);
 
-/// In a line of the host's caches for itself: it is read often, and written rarely.
+/// Alignment gives it a cache line of the host to itself, since it is read often and written rarely; 128 bytes also
+/// suffice for hosts that fetch lines of 64 bytes in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Cycle(AtomicU64);
 
 impl SharedCycle {
-    /// One that is `cycle`.
+    /// A new shared number with the value `cycle`.
     pub fn new(cycle: u64) -> Self {
         Self(Arc::new(Cycle(cycle.into())))
     }

@@ -1,4 +1,4 @@
-//! Decoded instructions where they stand in a page.
+//! Slots: the places of a page's decoded instructions.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use crate::{DecodedInst, Op, Reg, StaticId, Step};
 /// Slots of a page of 4 KiB: one per halfword.
 pub const SLOTS: usize = 2048;
 
-/// Where instructions as they are executed write what goes to `x0`: a place beyond the 64 registers.
+/// Destination of decoded instructions that write `x0`: a register after the 64 real ones, which nothing reads.
 pub const NOWHERE: Reg = 64;
 
 /// A place for one decoded instruction. Fields are read one by one as execution needs them, which is
@@ -16,13 +16,13 @@ pub const NOWHERE: Reg = 64;
 pub struct Slot(Cell<DecodedInst>);
 
 impl Slot {
-    /// One that holds `inst`.
+    /// A slot that holds `inst`.
     pub fn new(inst: DecodedInst) -> Self {
         Self(Cell::new(inst))
     }
 
-    /// One that holds nothing: its [`len`](Self::len) is 0, which no instruction has, and its operation is the one whose
-    /// execution leads to the slow path.
+    /// A slot without an instruction: its [`len`](Self::len) is 0, which no instruction has, and its operation is
+    /// [`Op::Illegal`], whose execution leads to the slow path.
     pub fn empty() -> Self {
         Self::new(DecodedInst {
             len: 0,
@@ -30,12 +30,12 @@ impl Slot {
         })
     }
 
-    /// Puts an instruction into it.
+    /// Puts an instruction into the slot.
     pub fn set(&self, inst: DecodedInst) {
         self.0.set(inst);
     }
 
-    /// Empties it.
+    /// Empties the slot.
     pub fn clear(&self) {
         self.0.set(Self::empty().get());
     }
@@ -52,20 +52,20 @@ impl Slot {
         self.0.get().op
     }
 
-    /// The instruction as a step of a run: its number, and where it stands in its page, in bytes.
+    /// The instruction as a step of a [run](crate::Run). `offset` is in bytes from the start of the page.
     #[inline(always)]
     pub fn step(&self, id: StaticId, offset: u16) -> Step {
         let inst = self.0.get();
         Step::new(id, offset, inst.class, inst.len)
     }
 
-    /// Bytes of its encoding; 0 if there is none.
+    /// Length of the encoding in bytes; 0 if the slot is empty.
     #[inline(always)]
     pub fn len(&self) -> u64 {
         self.0.get().len.into()
     }
 
-    /// It holds nothing.
+    /// True if the slot holds no instruction.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -14,7 +14,7 @@ pub(crate) struct Row {
     /// Operands in assembly order: decoded and printed by [`crate::operand`].
     pub operands: &'static [Operand],
     pub class: InstClass,
-    /// The extensions that it needs, of those that a machine may lack.
+    /// The optional [`Extension`]s that the instruction needs.
     pub extensions: &'static [Extension],
 }
 
@@ -103,12 +103,12 @@ impl Op {
         (self.row().encoding.value, self.row().encoding.mask)
     }
 
-    /// The extensions that it needs, of those that a machine may lack.
+    /// The optional extensions that it needs.
     pub const fn extensions(self) -> &'static [Extension] {
         self.row().extensions
     }
 
-    /// The class that the timing core knows it by.
+    /// Its class, which decides queue, ports and latency in the timing core.
     pub const fn class(self) -> InstClass {
         self.row().class
     }
@@ -334,8 +334,8 @@ instructions! { $
     FcvtHL    fcvt_h_l   "fcvt.h.l"   "1101010 00010 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
     FcvtHLu   fcvt_h_lu  "fcvt.h.lu"  "1101010 00011 ..... ... ..... 1010011"  XTOFRM IntToFp Zfh;
 
-    // Zfa: constants, minimum and maximum as NaNs have it, rounding to integers, JavaScript's conversion, quiet
-    // comparisons.
+    // Zfa: constants, minimum and maximum that return NaN for a NaN operand, rounding to integers, JavaScript's
+    // conversion, quiet comparisons.
     FliS      fli_s      "fli.s"      "1111000 00001 ..... 000 ..... 1010011"  FLI    FpArith Zfa;
     FminmS    fminm_s    "fminm.s"    "0010100 ..... ..... 010 ..... 1010011"  FR     FpArith Zfa;
     FmaxmS    fmaxm_s    "fmaxm.s"    "0010100 ..... ..... 011 ..... 1010011"  FR     FpArith Zfa;
@@ -420,7 +420,7 @@ instructions! { $
     CboFlush  cbo_clean  "cbo.flush"  "0000000 00010 ..... 010 00000 0001111"  BLOCK  Fence Zicbom;
     CboZero   cbo_zero   "cbo.zero"   "0000000 00100 ..... 010 00000 0001111"  BLOCK  Fence Zicboz;
 
-    // Zawrs: waiting for a store to the reservation. It may end at any time, and does at once.
+    // Zawrs: waiting for a store to the reservation set. The wait may end at any time; here it ends at once.
     WrsNto    fence      "wrs.nto"    "0000000 01101 00000 000 00000 1110011"  NONE   Fence Zawrs;
     WrsSto    fence      "wrs.sto"    "0000000 11101 00000 000 00000 1110011"  NONE   Fence Zawrs;
 
@@ -429,7 +429,7 @@ instructions! { $
     AmocasD   amocas_d   "amocas.d"   "00101.. ..... ..... 011 ..... 0101111"  AMO    Amo Zacas;
     AmocasQ   amocas_q   "amocas.q"   "00101.. ..... ..... 100 ..... 0101111"  PAIR   Amo Zacas;
 
-    // Svinval: invalidation in steps, of which the first does it all.
+    // Svinval: invalidation in three steps; here the first does all of it.
     SinvalVma    sfence_vma    "sinval.vma"      "0001011 ..... ..... 000 00000 1110011"  SFENCE SfenceVma Svinval;
     SfenceWInval sfence_w_inval "sfence.w.inval" "0001100 00000 00000 000 00000 1110011"  NONE   Fence Svinval;
     SfenceInvalIr sfence_w_inval "sfence.inval.ir" "0001100 00001 00000 000 00000 1110011" NONE Fence Svinval;

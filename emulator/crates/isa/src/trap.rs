@@ -80,9 +80,8 @@ pub enum Interrupt {
     CounterOverflow = 13,
 }
 
-/// What diverts control flow: an exception raised by an instruction, with the
-/// value for `xtval`. Interrupts are taken between instructions and go through
-/// [`crate::TimingModel::interrupt`].
+/// An exception raised by an instruction, with the value for `xtval`. Interrupts are taken between instructions and go
+/// through [`crate::TimingModel::interrupt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
     /// The cause.

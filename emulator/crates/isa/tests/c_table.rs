@@ -1,4 +1,4 @@
-//! The table in C is up to date (`BLESS=1` writes it anew), and what is printed by it in C is what this crate prints.
+//! The C table is up to date (`BLESS=1` rewrites it), and the C disassembler that uses it prints what this crate prints.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ fn header_matches_table() {
     );
 }
 
-/// Reads words, prints what it calls them.
+/// A C program that reads encodings in hex and prints their disassembly.
 const PRINTER_SOURCE: &str = r#"
 #include "riscv-disasm.h"
 int main(void) {
@@ -53,7 +53,7 @@ fn prints_what_this_crate_prints() {
     for op in Op::ALL.iter().filter(|op| !op.extensions().is_empty()) {
         assert!(kinds.contains(&(*op as u16)), "{op:?} was not tried");
     }
-    // Nothing of RV64GC is taken for another.
+    // Encodings of RV64GC are unknown to the table.
     assert_eq!(printed(&[0x0000_0013, 0x0000_852e, 0]), ["unknown"; 3]);
 }
 

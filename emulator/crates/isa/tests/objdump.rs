@@ -106,7 +106,7 @@ fn objdump(encodings: &[u32]) -> String {
     lines
 }
 
-/// What is no instruction, as binutils before 2.42 write it: `.insn 2, 0x000c` → `.2byte 0xc`.
+/// Rewrites data (a reserved encoding) as binutils before 2.42 print it: `.insn 2, 0x000c` → `.2byte 0xc`.
 fn older_data(text: String) -> String {
     let data = text
         .strip_prefix(".insn ")
@@ -152,7 +152,7 @@ fn check(listing: &str) {
     assert!(failures.is_empty(), "of {count} encodings:\n{failures}");
 }
 
-/// Differences that are right.
+/// True for known differences in which our disassembly is right.
 fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
     // Addresses that objdump computes from earlier `lui` and `auipc` instructions.
     let objdump = objdump.split(" # ").next().unwrap_or(objdump);
@@ -178,22 +178,22 @@ fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
         return compressed_difference(inst, objdump);
     }
     match inst.op {
-        // Its opcode table wants zeros where the specification says to ignore, and rne where the
-        // conversion is exact under every mode.
+        // objdump requires zeros in fields that the specification says to ignore, and rne where the conversion is exact
+        // under every mode.
         Op::Fence | Op::FenceI if objdump_illegal => true,
         Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH if objdump_illegal => true,
-        // It knows other CSRs than we do.
+        // objdump names CSRs that we do not, and the reverse.
         _ if inst.class == InstClass::Csr && csr_name(inst.csr()).is_none() => {
             ours.contains(&format!("{:#x}", inst.csr()))
         }
         _ if inst.class == InstClass::Csr && matches!(inst.csr(), 0x120 | 0x321 | 0x322) => {
             objdump.contains(&format!("{:#x}", inst.csr()))
         }
-        // It has no shorter form here, though for all their neighbours.
+        // objdump lacks this alias, but has those of the related instructions.
         Op::Csrrwi if objdump.starts_with("fs") && objdump.contains(" zero,") => true,
-        // It knows more extensions.
+        // objdump knows extensions that we do not implement.
         Op::Illegal => !objdump_illegal && !base(objdump),
-        // It writes `add` for `addi` and the like.
+        // objdump writes `add` for `addi` and the like.
         _ => with_immediate_suffix(objdump).as_deref() == Some(ours),
     }
 }
@@ -202,14 +202,14 @@ fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
 fn compressed_difference(inst: &DecodedInst, objdump: &str) -> bool {
     match inst.op {
         Op::Illegal => objdump == "addi sp,sp,0" || objdump == "add sp,sp,0",
-        // Hints: written to x0, or by an amount of 0.
+        // Hints: the destination is x0, or the shift amount 0.
         _ if objdump.starts_with("c.") => inst.rd == 0 || inst.imm == 0,
         Op::Addi if inst.rd == inst.rs1 && inst.imm == 0 => objdump.ends_with(",0"),
         _ => with_immediate_suffix(objdump).as_deref() == Some(&disasm(inst, 0)),
     }
 }
 
-/// True if the mnemonic is one of ours.
+/// True if the disassembly starts with a mnemonic that we implement.
 fn base(text: &str) -> bool {
     let mnemonic = text.split(' ').next().unwrap_or(text);
     Op::ALL.iter().any(|op| op.mnemonic() == mnemonic)

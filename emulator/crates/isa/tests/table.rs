@@ -6,8 +6,8 @@ use isa::{DecodedInst, InstClass, Op, decode, disasm};
 fn every_row_decodes_to_itself() {
     for &op in &Op::ALL[1..] {
         let (value, mask) = op.encoding();
-        // All fields zero, and all ones: both are legal rounding modes.
-        // Pairs of registers start at an even one.
+        // Variable fields are all zeros, then all ones: rounding modes 0 and 7 are both legal. Register pairs must start
+        // at an even register.
         let odd = if op == Op::AmocasQ {
             1 << 7 | 1 << 20
         } else {
