@@ -1,9 +1,9 @@
-//! The state of a machine as bytes. What a thing is made of is listed once, for both directions (as in QEMU's
-//! vmstate): an [`Archive`] saves it or loads it.
+//! The state of a machine as bytes. The fields of a component are listed once, for saving and for loading (as in QEMU's
+//! vmstate); an [`Archive`] does either.
 //!
-//! State is loaded in place, into a thing that was built from the same configuration: what the configuration says is
-//! not in the archive, and sizes that it decides are checked. That is why this is no `serde`: a loaded value
-//! cannot have another shape than a built one.
+//! State is loaded in place, into a component that was built from the same configuration. The archive does not hold the
+//! configuration; array sizes that follow from it are checked. `serde` is not used because it builds new values, whose
+//! sizes could differ from the configured ones.
 //!
 //! ```
 //! use snapshot::{Archive, Snapshot, snapshot};
@@ -62,23 +62,26 @@ pub trait Snapshot {
     /// Saves the state to the archive, or loads it from there.
     ///
     /// # Errors
-    /// If the archive does not hold such a state. What is loaded is then good for nothing.
+    /// The archive does not hold such a state. The value is then partly loaded and must not be used.
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result;
 }
 
 enum Direction<'a> {
+    /// The bytes saved so far.
     Save(Vec<u8>),
+    /// The bytes not loaded yet.
     Load(&'a [u8]),
 }
 
-/// Where state is saved to, or loaded from.
+/// The bytes that state is saved to, or loaded from.
 pub struct Archive<'a> {
     direction: Direction<'a>,
+    /// Bytes saved or loaded so far.
     at: usize,
 }
 
 impl Archive<'static> {
-    /// One that is empty.
+    /// An empty archive, to save state to.
     pub fn saving() -> Self {
         Self {
             direction: Direction::Save(Vec::new()),
@@ -88,7 +91,7 @@ impl Archive<'static> {
 }
 
 impl<'a> Archive<'a> {
-    /// One with what was saved.
+    /// An archive that loads state from saved bytes.
     pub fn loading(bytes: &'a [u8]) -> Self {
         Self {
             direction: Direction::Load(bytes),
@@ -96,7 +99,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// What was saved.
+    /// The saved bytes; those not loaded yet if the archive is loading.
     pub fn into_bytes(self) -> Vec<u8> {
         match self.direction {
             Direction::Save(bytes) => bytes,
@@ -104,12 +107,12 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// State is loaded, not saved.
+    /// True if state is being loaded, false if it is being saved.
     pub fn is_loading(&self) -> bool {
         matches!(self.direction, Direction::Load(_))
     }
 
-    /// Saves or fills `bytes`.
+    /// Saves `bytes`, or overwrites them with loaded ones.
     ///
     /// # Errors
     /// [`SnapshotError::Short`].
@@ -130,11 +133,11 @@ impl<'a> Archive<'a> {
         Ok(())
     }
 
-    /// Saves a value of the configuration; the same must be loaded. Put before a part of the machine, a name says
-    /// where an archive goes astray.
+    /// Saves a value of the configuration; loading fails if the saved value differs from `value`. With the name of a
+    /// component as the value, it is a tag that shows where saved and loaded layouts diverge.
     ///
     /// # Errors
-    /// [`SnapshotError::Value`] if another was saved.
+    /// [`SnapshotError::Value`] if the values differ.
     pub fn same(&mut self, what: &str, value: &str) -> Result {
         let mut saved = value.to_owned().into_bytes();
         saved.snapshot(self)?;
@@ -144,7 +147,7 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// Refuses what was loaded, unless it is possible.
+    /// Checks a loaded value; `what` describes the fault.
     ///
     /// # Errors
     /// [`SnapshotError::Value`] unless `possible`.
@@ -158,7 +161,8 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// A length that is loaded needs at least as many bytes.
+    /// Saves or loads a number of elements. A loaded one is refused if fewer bytes than that are left, since each
+    /// element takes at least one.
     fn length(&mut self, length: usize) -> Result<usize> {
         let mut length = length as u64;
         length.snapshot(self)?;
@@ -172,10 +176,10 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Everything was loaded.
+    /// Checks that every byte was loaded.
     ///
     /// # Errors
-    /// [`SnapshotError::Value`] if something is left.
+    /// [`SnapshotError::Value`] if some are left.
     pub fn end(&self) -> Result {
         let left = match self.direction {
             Direction::Save(_) => 0,
@@ -185,9 +189,9 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Implements [`Snapshot`] for a struct: `snapshot!(Type { fields } keeps { fields })`. Every field is named: those of the
-/// state, and those that stay as they were built. The struct may have one parameter: `snapshot!(Type<T> { … })`. For one
-/// around a single value: `snapshot!(Type(0))`.
+/// Implements [`Snapshot`] for a struct: `snapshot!(Type { fields } keeps { fields })`. Every field must be named: first
+/// those that are saved, then those that stay as they were built. The struct may have one type parameter:
+/// `snapshot!(Type<T> { … })`. A tuple struct of one value is written `snapshot!(Type(0))`.
 #[macro_export]
 macro_rules! snapshot {
     ($type:ident(0)) => {

@@ -1,4 +1,4 @@
-//! Numbers and collections.
+//! [`Snapshot`] for numbers and collections of the standard library.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -69,7 +69,7 @@ impl<T: Snapshot + Copy> Snapshot for Cell<T> {
     }
 }
 
-/// Shared: its other owners see what is loaded.
+/// The cell is shared: its other owners see the loaded value.
 impl<T: Snapshot + Copy> Snapshot for Rc<Cell<T>> {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result {
         let mut value = self.get();
@@ -85,7 +85,7 @@ impl<T: Snapshot, const N: usize> Snapshot for [T; N] {
     }
 }
 
-/// As long as it was built.
+/// The length is saved, and a loaded one must equal that of the slice.
 impl<T: Snapshot> Snapshot for [T] {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result {
         let length = archive.length(self.len())?;
@@ -102,13 +102,13 @@ impl<T: Snapshot + ?Sized> Snapshot for Box<T> {
     }
 }
 
-/// Of any length, like all that follow.
+/// The length may change on loading, as for all collections below.
 impl<T: Snapshot + Default> Snapshot for Vec<T> {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result {
         let length = archive.length(self.len())?;
         self.truncate(length);
         for n in 0..length {
-            // One after the other: a length that is wrong does not cost memory.
+            // The vector grows as elements are loaded, so that a wrong length allocates no memory.
             if n == self.len() {
                 self.push(T::default());
             }
@@ -127,7 +127,7 @@ impl<T: Snapshot + Default> Snapshot for VecDeque<T> {
     }
 }
 
-/// In the order of the keys.
+/// Entries are saved in the order of their keys, so that equal maps give equal bytes.
 impl<K, V> Snapshot for HashMap<K, V>
 where
     K: Snapshot + Default + Ord + Hash,
