@@ -13,7 +13,7 @@ pub const CLINT_BASE: u64 = 0x200_0000;
 /// Address of the PLIC.
 pub const PLIC_BASE: u64 = 0xc00_0000;
 
-/// Why a run ended from inside the guest.
+/// How the guest ended the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The guest switched the machine off, with a status (0 = success).
@@ -24,11 +24,12 @@ pub enum Exit {
     Host(u64),
 }
 
+/// A device and its address range.
 struct Slot {
     base: u64,
     size: u64,
     irq: Option<u32>,
-    /// Cycle of the device's event; `u64::MAX` if none.
+    /// Cycle of the device's scheduled event; `u64::MAX` if none.
     due: u64,
     device: Box<dyn Device>,
 }
@@ -41,10 +42,10 @@ pub struct Bus {
     pub now: u64,
     /// Set when the guest ended the run.
     pub exit: Option<Exit>,
-    /// A device wants the run to pause.
+    /// Set by a device that asks the run to pause; whoever runs the machine clears it.
     pub pause: bool,
-    /// Earliest cycle at which an external unit raised its line in the middle of an instruction,
-    /// `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
+    /// Earliest cycle at which a unit outside the bus (the TIP unit) raised its interrupt line while instructions
+    /// executed, `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
     pub irq_at: SharedCycle,
     clock: Clock,
     clint: Clint,
@@ -55,7 +56,7 @@ pub struct Bus {
 
 snapshot::snapshot!(Slot { due, device } keeps { base, size, irq });
 
-/// Without guest memory, and between runs: nothing has ended.
+/// Guest memory is saved elsewhere. `exit` and `pause` are not saved: between runs neither is set.
 impl Snapshot for Bus {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
@@ -142,7 +143,7 @@ impl Bus {
         Ok(())
     }
 
-    /// Attaches the host interface and marks its page as watched.
+    /// Attaches the host-target interface, and sets [`Ram::WATCHED`] on the pages of its words.
     pub fn attach_htif(&mut self, htif: Htif) {
         for word in htif.words() {
             self.ram.set_page_flags(word, Ram::WATCHED);
@@ -229,7 +230,7 @@ impl Bus {
         self.clint.cycle_of_mtime(mtime)
     }
 
-    /// Frequencies.
+    /// The core's and the timebase's frequency.
     #[inline]
     pub fn clock(&self) -> Clock {
         self.clock

@@ -5,8 +5,9 @@
 pub struct Clock {
     clock_hz: u64,
     timebase_hz: u64,
-    /// `clock_hz` and `timebase_hz` without their common divisor.
+    /// `clock_hz` divided by the greatest common divisor of both frequencies: `cycles` last as long as `ticks`.
     cycles: u64,
+    /// `timebase_hz` divided by the same.
     ticks: u64,
 }
 

@@ -36,7 +36,7 @@ impl Input {
     }
 
     fn queue(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        // A writer that panicked leaves the queue whole.
+        // The queue is valid even if a thread panicked while it held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

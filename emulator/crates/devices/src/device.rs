@@ -4,8 +4,7 @@ use snapshot::Snapshot;
 
 use crate::{Clock, Exit, Ram};
 
-/// No device answers at this address, or not to an access of this kind. The hart turns it into a
-/// load or store access fault.
+/// No device answers at this address, or not to an access of this kind. The hart raises a load or store access fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no device answers this access")]
 pub struct AccessFault;
@@ -14,7 +13,7 @@ pub struct AccessFault;
 pub struct Cx<'a> {
     /// Current cycle.
     pub now: u64,
-    /// Frequencies, to turn cycles into time.
+    /// Frequencies, to convert cycles to time.
     pub clock: Clock,
     /// Guest memory, for DMA.
     pub ram: &'a mut Ram,

@@ -7,14 +7,15 @@ use std::io::{Read, Write};
 
 use crate::{Exit, Ram};
 
-/// Commands and calls that are not known are named, so many of them: a program may make them up.
+/// Maximum number of different warnings, and of waiting answers. Both are bounded because the guest decides how many it
+/// causes.
 const NAMED: usize = 16;
 
 /// The `tohost` and `fromhost` words of an ELF file, and where its output goes.
 ///
 /// A command in `tohost` is `device << 56 | command << 48 | payload`. Device 0 takes exit codes
 /// (`code << 1 | 1`) and the addresses of system calls, device 1 is the console: command 0 reads a byte, command 1
-/// prints one. An answer in `fromhost` waits until the one before was taken, which the program says by a zero.
+/// prints one. The program writes zero to `fromhost` when it has taken an answer; only then the next is written.
 pub struct Htif {
     tohost: u64,
     fromhost: Option<u64>,
@@ -85,7 +86,7 @@ impl Htif {
         let payload = word & 0xffff_ffff_ffff;
         match (device, command) {
             (0, 0) if payload & 1 != 0 => return Some(Exit::Host(payload >> 1)),
-            // A negative exit code, whose sign runs over the device number.
+            // A negative exit code: its sign extension fills the fields of device and command.
             (0xff, 0xff) if payload & 1 != 0 => {
                 return Some(Exit::Host((word as i64 >> 1) as u64));
             }
@@ -97,7 +98,7 @@ impl Htif {
             }
             (1, 0) => match self.read(1).first() {
                 Some(&byte) => self.answer(word & 0xffff << 48 | 0x100 | u64::from(byte)),
-                // There is no answer for it; Spike gives none either.
+                // HTIF has no answer for the end of input; Spike gives none either.
                 None => {
                     self.unanswered.get_or_insert(0);
                     self.name(
@@ -130,19 +131,19 @@ impl Htif {
         let _ = self.output.flush();
         let mut bytes = vec![0; most];
         let count = self.input.as_mut().map(|input| input.read(&mut bytes));
-        // An input that fails is at its end.
+        // An error counts as the end of input.
         bytes.truncate(count.and_then(Result::ok).unwrap_or(0));
         bytes
     }
 
     fn answer(&mut self, word: u64) {
-        // A program that never takes one has no use for more.
+        // A program that never takes answers needs no more of them.
         if self.fromhost.is_some() && self.answers.len() < NAMED {
             self.answers.push_back(word);
         }
     }
 
-    /// Says something once.
+    /// Logs a warning, unless it was logged before.
     fn name(&mut self, what: String) {
         if self.named.len() < NAMED && !self.named.contains(&what) {
             tracing::warn!("{what}");

@@ -1,6 +1,6 @@
-//! Files that are packed.
+//! Compressed files, by their first bytes.
 
-/// Names the wrapping of a file that is not plain.
+/// Name of the compression format of a file; `None` if it is not compressed.
 pub fn packing(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x1f, 0x8b, ..] => Some("gzip data"),

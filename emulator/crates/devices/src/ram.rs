@@ -16,7 +16,7 @@ pub const RAM_BASE: u64 = 0x8000_0000;
 const PAGE_BITS: u32 = 12;
 const MIB: u64 = 1 << 20;
 
-/// Why guest memory could not be had.
+/// Why guest memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum RamError {
     /// The size is zero, not a multiple of 1 MiB, or beyond what physical addresses reach.
@@ -32,7 +32,7 @@ pub enum RamError {
 pub struct Ram {
     map: MmapMut,
     flags: Box<[u8]>,
-    /// More than one hart uses it.
+    /// True if more than one hart uses the memory: then harts log [`News`].
     shared: bool,
     news: news::Log,
     reservations: Reservations,
@@ -43,7 +43,7 @@ impl Ram {
     pub const HAS_CODE: u8 = 1;
     /// Page flag: stores to this page are reported to `Bus::watched_store`.
     pub const WATCHED: u8 = 2;
-    /// Page flag: a hart whose turn is over has a reservation in this page.
+    /// Page flag: the page holds a reservation of a hart that is not executing now (its turn is over).
     pub const RESERVED: u8 = 4;
 
     /// Memory of `size` bytes, a multiple of 1 MiB.
@@ -133,8 +133,8 @@ impl Ram {
         Some(&self.map[at..at + len as usize])
     }
 
-    /// The bytes at `pa`, to be written by somebody else than a hart: code in them counts as changed, and
-    /// reservations are lost.
+    /// The bytes at `pa`, for a write that no hart executes (DMA, debugger, loader): code in them counts as overwritten,
+    /// and reservations of their lines are lost.
     #[inline]
     pub fn slice_mut(&mut self, pa: u64, len: u64) -> Option<&mut [u8]> {
         let at = self.offset(pa, len)?;
@@ -179,7 +179,7 @@ impl Ram {
         self.write(pa, value.to_le_bytes().get(..usize::from(size))?)
     }
 
-    /// Several harts use it from now on: each has to hear what the others do.
+    /// Several harts use the memory from now on: each logs what the others must know.
     pub fn share(&mut self) {
         self.shared = true;
     }
@@ -190,7 +190,7 @@ impl Ram {
         self.shared
     }
 
-    /// A hart tells the others, if there are any, what it did to the page that holds `pa`.
+    /// Logs what hart `by` did to the page that holds `pa`, if there are other harts to read it.
     pub fn tell(&mut self, pa: u64, event: Event, by: usize) {
         if self.shared {
             self.news.add(News {
@@ -201,20 +201,20 @@ impl Ram {
         }
     }
 
-    /// A hart forgot all its code, and with it what pages have code.
+    /// A hart dropped all its decoded code and cleared [`Self::HAS_CODE`] of its pages: the others must drop theirs too.
     pub fn tell_everything(&mut self) {
         if self.shared {
             self.news.add_everything();
         }
     }
 
-    /// News that there ever were.
+    /// Number of news logged since reset.
     #[inline]
     pub fn news(&self) -> u64 {
         self.news.end()
     }
 
-    /// What came after the first `heard`; `None` if some of it is not known any more.
+    /// The news after the first `heard`; `None` if some of them were dropped from the log.
     pub fn news_since(&mut self, heard: u64) -> Option<&[News]> {
         self.news.since(heard)
     }
@@ -231,13 +231,14 @@ impl Ram {
         self.reservations.release(hart)
     }
 
-    /// True if a hart's reservation was taken away, and it does not know yet.
+    /// True if a hart lost its reservation to another's write and has not released it yet.
     #[inline]
     pub fn lost_reservation(&self, hart: usize) -> bool {
         self.reservations.is_lost(hart)
     }
 
-    /// A hart's turn is over: if it has a reservation, other harts' stores to the page are noticed from now on.
+    /// Called when a hart's turn ends. If it holds a reservation, other harts' stores to that page take the slow path
+    /// from now on, where they are compared with it.
     #[inline]
     pub fn publish_reservation(&mut self, hart: usize) {
         if !self.shared {
@@ -253,13 +254,13 @@ impl Ram {
         }
     }
 
-    /// A hart stores to a page with [`Self::RESERVED`].
+    /// A hart stored to a page with [`Self::RESERVED`]: other harts lose reservations of the lines.
     #[inline]
     pub fn stored_by(&mut self, hart: usize, pa: u64, len: u64) {
         self.reservations.written(pa, len, Some(hart));
     }
 
-    /// True if a hart's stores to the page that holds `pa` have to be noticed.
+    /// True if a hart's stores to the page that holds `pa` must take the slow path.
     #[inline]
     pub fn is_noticed(&self, pa: u64, hart: usize) -> bool {
         match self.page_flags(pa) {
@@ -275,7 +276,7 @@ impl Ram {
         (at.checked_add(len)? <= self.size()).then_some(at as usize)
     }
 
-    /// Somebody else than a hart writes.
+    /// Records a write that no hart executes.
     #[inline]
     fn written(&mut self, at: usize, len: usize) {
         if len == 0 {

@@ -39,7 +39,7 @@ impl Register {
 
 /// The clock.
 pub struct Rtc {
-    /// Time at cycle 0, in nanoseconds; wraps around when set to before it.
+    /// Time at cycle 0 in nanoseconds since 1970, modulo 2^64: it wraps below zero if the guest sets an early time.
     epoch: u64,
     /// High half of the last time that was read or is being written.
     time_high: u32,
@@ -86,7 +86,7 @@ impl Rtc {
             cx.schedule(u64::MAX);
         } else {
             let cycle = cx.clock.cycle_of_nanos(alarm.wrapping_sub(self.epoch));
-            // Behind us only if the clock wraps around before the alarm: it then never rings.
+            // In the past only if the clock would wrap around before the alarm: such an alarm never rings.
             cx.schedule(if cycle > cx.now { cycle } else { u64::MAX });
         }
     }

@@ -11,8 +11,8 @@ use crate::{AccessFault, Cx, Device, Input, Output};
 /// Size of the register window in bytes.
 pub const UART_SIZE: u64 = 0x100;
 
-/// Input is looked at, and an unfinished line of output handed on, every simulated millisecond:
-/// up to 16,000 bytes of input a second, as fast as 115,200 baud.
+/// Polls per simulated second: each takes input from the host and flushes an unfinished line of output. With a FIFO of
+/// 16 bytes that allows 16,000 bytes of input per second; 115,200 baud are 11,520.
 const POLL_HZ: u64 = 1000;
 
 /// The serial port as a device. Registers are bytes (`reg-shift` 0); a wider access reaches the
@@ -30,7 +30,7 @@ impl Snapshot for Uart {
             output,
             input: _,
         } = self;
-        // An unfinished line is not part of the state.
+        // The buffer of an unfinished output line is not saved.
         output.flush();
         chip.snapshot(archive)
     }

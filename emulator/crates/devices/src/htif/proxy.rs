@@ -1,4 +1,4 @@
-//! System calls by way of the host, as riscv-tests and the proxy kernel make them: those of the console, and the end.
+//! Proxied system calls, as riscv-tests and the proxy kernel make them: console I/O, program arguments and exit.
 
 use super::Htif;
 use crate::{Exit, Ram};
@@ -15,10 +15,10 @@ const ENOMEM: i64 = -12;
 pub(super) const EFAULT: i64 = -14;
 const ESPIPE: i64 = -29;
 
-/// Longest read at once, in bytes.
+/// Maximum number of bytes that one read returns.
 const READ_MAX: u64 = 1 << 20;
 
-/// Numbers that programs may use, by name.
+/// Name of a system call that is not implemented, for the warning (numbers of Linux and of the proxy kernel).
 fn name(number: u64) -> &'static str {
     match number {
         17 => "getcwd",
@@ -42,8 +42,7 @@ fn name(number: u64) -> &'static str {
 }
 
 impl Htif {
-    /// The proxied call whose number and arguments are eight words at `block`; the result goes
-    /// to the first.
+    /// Executes a proxied call. Its number and arguments are eight words at `block`; the result overwrites the first.
     pub(super) fn syscall(&mut self, block: u64, ram: &mut Ram) -> Option<Exit> {
         let mut words = [0; 8];
         for (n, word) in words.iter_mut().enumerate() {

@@ -1,7 +1,8 @@
-//! What harts have to hear of pages. Whoever writes to code, or wants stores to a page to be noticed, says so once;
-//! each hart reads on from where it stopped, at the latest before its next instruction. Nobody takes news from another.
+//! A log of events of pages that harts must react to: code was overwritten, or stores to a page must take the slow path.
+//! Each event is logged once. Every hart reads the log at its own pace, at the latest before its next instruction.
 
-/// News that are kept. A hart that missed some drops everything.
+/// Maximum number of news in the log; when it is full, all of them are dropped. A hart that has not read dropped news
+/// drops all its decoded code.
 const KEPT: usize = 4096;
 
 /// What happened to a page.
@@ -9,7 +10,7 @@ const KEPT: usize = 4096;
 pub enum Event {
     /// Bytes of a page with code were written.
     Overwritten,
-    /// From now on, stores to the page have to be noticed: a hart decoded code in it, or has a reservation there.
+    /// From now on, stores to the page must take the slow path: a hart decoded code in it, or has a reservation there.
     Noticed,
 }
 
@@ -20,27 +21,28 @@ pub struct News {
     pub page: u64,
     /// What happened.
     pub event: Event,
-    /// The hart that did it, and so knows; `None`: a device, a debugger, a loader.
+    /// The hart that caused the event and need not react; `None`: a device, a debugger, a loader.
     pub by: Option<usize>,
 }
 
-/// The latest news.
+/// The log.
 #[derive(Default)]
 pub(super) struct Log {
     news: Vec<News>,
-    /// News that were dropped.
+    /// Number of news dropped since reset.
     dropped: u64,
-    /// News that somebody has read.
+    /// Value of [`Self::end`] when a hart last read the log.
     read: u64,
 }
 
 impl Log {
-    /// News that there ever were.
+    /// Number of news logged since reset.
     #[inline]
     pub fn end(&self) -> u64 {
         self.dropped + self.news.len() as u64
     }
 
+    /// Logs an event, unless it equals the last one and no hart has read that yet.
     pub fn add(&mut self, news: News) {
         if self.read < self.end() && self.news.last() == Some(&news) {
             return;
@@ -51,13 +53,13 @@ impl Log {
         self.news.push(news);
     }
 
-    /// Everything may have happened to every page.
+    /// Makes every hart miss news, so that it drops all its decoded code.
     pub fn add_everything(&mut self) {
         self.drop_all();
         self.dropped += 1;
     }
 
-    /// What came after the first `heard`; `None` if some of it was dropped.
+    /// The news after the first `heard`; `None` if some of them were dropped.
     pub fn since(&mut self, heard: u64) -> Option<&[News]> {
         self.read = self.end();
         let first = heard.checked_sub(self.dropped)?;

@@ -1,17 +1,21 @@
 //! The reservations of load-reserved, by hart (unprivileged specification, section "Load-Reserved/Store-Conditional").
-//! A reservation set is a 64-byte line; a write to it by anybody else takes it away.
+//! A reservation set is a 64-byte line; a write to it by another hart or a device invalidates the reservation.
 //!
-//! Harts take turns, so that within one only devices interfere, whose writes are compared here. Only a reservation that
-//! is open when a turn ends is published: other harts then have stores to its page noticed, until it is over.
+//! Harts execute one at a time, in turns. During a hart's turn only devices can invalidate its reservation; their writes
+//! are compared here. A reservation that is held when the turn ends is published: other harts' stores to its page then
+//! take the slow path and are compared too, until the reservation ends.
 
 const LINE: u64 = 64;
 const NONE: u64 = u64::MAX;
 
+/// The reservation of one hart.
 #[derive(Clone, Copy)]
 struct Place {
+    /// Physical address of the line, or [`NONE`].
     line: u64,
+    /// A write by another invalidated it.
     lost: bool,
-    /// Number of the page in which others have stores noticed.
+    /// Number of the page where other harts' stores take the slow path for it, or [`NONE`].
     published: u64,
 }
 
@@ -21,11 +25,11 @@ const NOWHERE: Place = Place {
     published: NONE,
 };
 
-/// What publishing changes of pages' flags.
+/// The pages whose flag [`RESERVED`](super::Ram::RESERVED) changes when a hart publishes.
 pub(super) struct Published {
-    /// Nobody has published a reservation in this page any more.
+    /// Number of a page in which no published reservation is left.
     pub free: Option<u64>,
-    /// This one is new.
+    /// Number of the page in which the hart has published one.
     pub taken: Option<u64>,
 }
 
@@ -55,13 +59,14 @@ impl Reservations {
         })
     }
 
-    /// True if a hart's reservation was taken away, and it does not know yet.
+    /// True if a hart lost its reservation to another's write and has not released it yet.
     #[inline]
     pub fn is_lost(&self, hart: usize) -> bool {
         { self.harts.get(hart) }.is_some_and(|place| place.line != NONE && place.lost)
     }
 
-    /// Somebody (`None`: not a hart) writes `len` bytes at `pa`.
+    /// Invalidates reservations of other harts that a write of `len` bytes at `pa` reaches. `by`: the writing hart;
+    /// `None` for a device, a debugger or a loader.
     #[inline]
     pub fn written(&mut self, pa: u64, len: u64, by: Option<usize>) {
         for (hart, place) in self.harts.iter_mut().enumerate() {
@@ -78,7 +83,7 @@ impl Reservations {
         others.any(|(n, place)| n != hart && place.published == page)
     }
 
-    /// A hart's turn is over.
+    /// Publishes the reservation that a hart holds at the end of its turn, or withdraws the one published before.
     #[inline]
     pub fn publish(&mut self, hart: usize) -> Published {
         let Some(place) = self.harts.get_mut(hart) else {

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 const FIFO_DEPTH: usize = 16;
 
-/// So often the line status is read while "transmitter empty" is due, before the driver is taken for one that never
-/// reads the cause.
+/// After so many reads of the line status while a "transmitter empty" interrupt is pending, the driver counts as one
+/// that never reads the interrupt identification (see `status_acknowledges`).
 const MAX_UNACKNOWLEDGED_READS: u32 = 1000;
 
 /// Interrupt enables.
@@ -77,7 +77,7 @@ enum Register {
     DivisorHigh,
 }
 
-/// The chip: bytes go in and out of registers, nothing else.
+/// The chip's registers and FIFO, without a console.
 #[derive(Default)]
 pub struct Uart16550 {
     received: VecDeque<u8>,
@@ -87,13 +87,13 @@ pub struct Uart16550 {
     modem_control: u8,
     scratch: u8,
     divisor: [u8; 2],
-    /// "Transmitter empty" waits to be seen.
+    /// The "transmitter empty" interrupt is pending: the driver has not acknowledged it yet.
     transmitted: bool,
-    /// Reads of the line status meanwhile.
+    /// Reads of the line status since it became pending.
     unacknowledged: u32,
-    /// A read of the line status has "transmitter empty" seen, against the data sheet: xv6 until 2023, and what was made
-    /// of it, never reads the cause, which goes well on a PLIC that forgets levels (QEMU's). Here it would be interrupted
-    /// without end.
+    /// A read of the line status also acknowledges "transmitter empty", against the data sheet. xv6 until 2023 and its
+    /// derivatives never read the interrupt identification. That works on QEMU, whose PLIC forgets levels; here they
+    /// would be interrupted forever.
     status_acknowledges: bool,
 }
 
@@ -228,7 +228,7 @@ impl Uart16550 {
         self.fifo_control & fcr::ENABLE != 0
     }
 
-    /// Bytes in the receiver that make an interrupt.
+    /// Number of received bytes that raise an interrupt.
     fn trigger(&self) -> usize {
         if self.fifos() {
             [1, 4, 8, 14][usize::from(self.fifo_control >> 6)]

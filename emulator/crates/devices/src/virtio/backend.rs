@@ -38,9 +38,9 @@ pub trait Backend: Snapshot {
     /// A write to the configuration space.
     fn write_config(&mut self, _offset: u64, _value: u32) {}
 
-    /// Carries out a request and returns the bytes for the start of its writable part (what
-    /// exceeds the room is cut off). `None` leaves the request in the queue: it is offered again
-    /// when the driver notifies the queue and at every [`Self::poll`].
+    /// Executes a request and returns the bytes for the start of its writable part (what exceeds the room is cut off).
+    /// With `None` the request stays in the queue: it is offered again when the driver notifies the queue and at every
+    /// [`Self::poll`].
     fn serve(&mut self, request: Request<'_>) -> Option<Vec<u8>>;
 
     /// How often [`Self::poll`] is called, per simulated second; 0 = never.
@@ -52,7 +52,7 @@ pub trait Backend: Snapshot {
     /// wait are offered again after it.
     fn poll(&mut self, _nanos: u64) {}
 
-    /// The run shall pause, now that the last request is carried out. Asked once after each.
+    /// True if the run shall pause after the last request. Called once after each request.
     fn pauses(&mut self) -> bool {
         false
     }

@@ -10,7 +10,7 @@ use super::{Backend, Request};
 
 const SECTOR: u64 = 512;
 const HEADER: usize = 16;
-/// Largest piece and most pieces of a request: 8 MiB together.
+/// Maximum size of a segment and maximum number of segments of a request: 8 MiB together.
 const SIZE_MAX: u32 = 64 << 10;
 const SEGMENTS_MAX: u32 = 126;
 const ID_LENGTH: usize = 20;
@@ -126,7 +126,7 @@ impl Backend for Blk {
 
     fn serve(&mut self, request: Request<'_>) -> Option<Vec<u8>> {
         let mut reply = vec![0; request.room];
-        // A request without room for a status is answered with nothing.
+        // The reply to a request without room for a status is empty.
         if let Some((status, data)) = reply.split_last_mut() {
             *status = self.execute(request.bytes, data) as u8;
         }

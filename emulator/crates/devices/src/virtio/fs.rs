@@ -7,9 +7,9 @@
 //!   times of files that the guest did not write: files are numbered in the order in which they are
 //!   seen, folders are listed by name, owners are kept here ([`attributes`]), free space is a
 //!   constant.
-//! - The guest alone locks: no locks are offered, so that its kernel keeps them, of both kinds.
-//! - What it writes is on the host when its `write` returns (no write-back cache); what it writes to a
-//!   mapping is with `msync`, `munmap` or when its kernel finds time.
+//! - Locks are not forwarded to the host: the guest's kernel keeps locks of both kinds (POSIX and `flock`) itself.
+//! - Written data is on the host when the guest's `write` returns (no write-back cache). Data written through a mapping
+//!   is there after `msync` or `munmap`, or when the guest's kernel writes it back.
 //!
 //! Not modelled: DAX, the notification queue, ACLs, and the time that work beyond the transfer of
 //! the message takes (`copy_file_range` costs as much as a short message).
@@ -53,7 +53,7 @@ pub struct Fs {
     mounts: bool,
 }
 
-/// As long as the guest has not looked into the folder: what it holds of it are the host's files.
+/// Only possible while the guest has not looked into the folder: its state are open files of the host.
 impl Snapshot for Fs {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
@@ -80,7 +80,7 @@ struct Call<'a> {
     header: Header,
     /// Current time, in nanoseconds since 1970.
     time: u64,
-    /// Most bytes that the reply can have after its header.
+    /// Maximum number of bytes of the reply after its header.
     room: usize,
 }
 

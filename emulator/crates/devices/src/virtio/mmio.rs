@@ -20,17 +20,17 @@ pub const VIRTIO_SIZE: u64 = 0x1000;
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
 const VERSION: u32 = 2;
 const LEGACY_VERSION: u32 = 1;
-/// As QEMU's: there are guests that look for it.
+/// QEMU's vendor ID, since some guests check for it.
 const VENDOR: u32 = u32::from_le_bytes(*b"QEMU");
 const CONFIG: u64 = 0x100;
 
 const FEATURE_INDIRECT: u64 = 1 << 28;
 const FEATURE_VERSION_1: u64 = 1 << 32;
 
-/// A legacy queue's alignment, if the driver does not set it, as on other machines.
+/// Alignment in bytes of a legacy queue if the driver does not set it: a page, as on other machines.
 const LEGACY_ALIGNMENT: u32 = 4096;
 
-/// Replies that wait for their time: no more requests are taken beyond this many bytes.
+/// Maximum number of bytes in replies that are not due yet: beyond it, no more requests are taken.
 const OUTSTANDING_MAX: usize = 64 << 20;
 
 /// Bits of the device status.
@@ -47,7 +47,7 @@ mod interrupt {
     pub const CONFIG: u32 = 2;
 }
 
-/// A carried-out request whose reply is on its way.
+/// The reply to an executed request, delivered at cycle `due`.
 #[derive(Default)]
 struct Reply {
     due: u64,
@@ -56,11 +56,12 @@ struct Reply {
     bytes: Vec<u8>,
 }
 
-/// What only the legacy interface has. A reset by the driver leaves it: Linux sets the page size once, before.
+/// Registers of the legacy interface. A reset by the driver does not change them: Linux sets the page size only once,
+/// before it.
 #[derive(Default)]
 struct LegacyState {
     page_size: u32,
-    /// Of the queue that is put somewhere next.
+    /// Alignment of the queue that the driver places next, in bytes.
     alignment: u32,
 }
 
@@ -71,7 +72,7 @@ pub struct VirtioMmio {
     queues: Box<[Queue]>,
     replies: VecDeque<Reply>,
     outstanding: usize,
-    /// Cycle at which the last transfer is over.
+    /// Cycle at which the last transfer ends.
     transferred: u64,
     poll_at: u64,
     status: u32,
@@ -80,9 +81,9 @@ pub struct VirtioMmio {
     device_features_select: u32,
     driver_features_select: u32,
     driver_features: u64,
-    /// There if the interface is the legacy one.
+    /// `Some` if the interface is the legacy one.
     legacy: Option<LegacyState>,
-    /// A driver that wants the legacy interface was told.
+    /// A warning about a driver that needs the legacy interface was logged.
     told: bool,
 }
 
@@ -201,7 +202,7 @@ impl VirtioMmio {
             Register::QueuePage if self.legacy.is_some() => queue.map_or(0, |q| q.page),
             Register::InterruptStatus => self.interrupt,
             Register::Status => self.status,
-            // The length of a region that does not exist (section 4.2.2).
+            // All ones is the length of a shared memory region that does not exist (section 4.2.2).
             Register::SharedMemory => u32::MAX,
             _ => 0,
         }
@@ -279,7 +280,7 @@ impl VirtioMmio {
                     return;
                 };
                 if value == 0 {
-                    // All that was set up of the queue is forgotten.
+                    // Page 0 disables the queue and clears its state.
                     *queue = Queue::default();
                 } else if !queue.ready
                     && let Err(broken) = queue.enable_at(value, legacy.page_size, legacy.alignment)
@@ -292,13 +293,13 @@ impl VirtioMmio {
 
     fn write_status(&mut self, value: u32, cx: &mut Cx<'_>) {
         let mut value = value | self.status & status::NEEDS_RESET;
-        // A driver that does not take VERSION_1 is accepted (section 6.2 leaves that to the device), as other machines
-        // do: small systems clear what they do not know, and use the rings as version 1 has them.
+        // A driver that does not accept VERSION_1 is tolerated, as by other machines (section 6.2 lets the device decide):
+        // small systems clear unknown feature bits, but use the rings as VERSION_1 defines them.
         if self.driver_features & !self.features() != 0 {
             value &= !status::FEATURES_OK;
         }
         let started = value & !self.status & status::DRIVER_OK != 0;
-        // LegacyState drivers know no FEATURES_OK.
+        // Legacy drivers do not set FEATURES_OK.
         if value & status::FEATURES_OK != 0 || started && self.legacy.is_some() {
             self.backend
                 .negotiated(self.driver_features & self.features());

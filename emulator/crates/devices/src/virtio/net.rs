@@ -14,7 +14,7 @@ const FEATURE_VERSION_1: u64 = 1 << 32;
 
 /// `struct virtio_net_hdr` with `num_buffers` (section 5.1.6).
 const HEADER: usize = 12;
-/// Without, as drivers have it that did not take VERSION_1 (section 5.1.6.1).
+/// The header without `num_buffers`, for drivers that did not accept VERSION_1 (section 5.1.6.1).
 const LEGACY_HEADER: usize = 10;
 /// The header of a received frame: no offloads, one buffer.
 const RECEIVED: [u8; HEADER] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
@@ -48,7 +48,7 @@ pub struct Net {
     link: Box<dyn Link>,
 }
 
-/// Whoever is at the other end of the cable would not remember.
+/// Saving fails: the other end of the link, outside the machine, would lose the state of its connections.
 impl Snapshot for Net {
     fn snapshot(&mut self, _archive: &mut Archive<'_>) -> snapshot::Result {
         let what = "a machine with a network cannot be saved".to_owned();

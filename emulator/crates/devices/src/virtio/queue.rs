@@ -3,10 +3,10 @@
 
 use crate::Ram;
 
-/// Most descriptors in a queue.
+/// Maximum number of descriptors in a queue.
 pub(super) const QUEUE_MAX: u16 = 256;
 
-/// Most bytes in one direction of a request. Linux asks for 1.25 MiB at a time of a disk.
+/// Maximum number of bytes in one direction of a request. Linux requests up to 1.25 MiB from a disk.
 const REQUEST_MAX: u64 = 16 << 20;
 
 const NEXT: u16 = 1;
@@ -19,7 +19,7 @@ const DESCRIPTOR: u64 = 16;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken(pub &'static str);
 
-/// The registers of a queue, and how far the device has come in it.
+/// The registers of a queue, and the device's positions in its rings.
 #[derive(Default)]
 pub(super) struct Queue {
     /// Number of descriptors.
@@ -29,7 +29,7 @@ pub(super) struct Queue {
     pub descriptors: u64,
     pub driver: u64,
     pub device: u64,
-    /// Of the legacy interface: the page where the queue was put, 0 if none.
+    /// Legacy interface: number of the queue's page, 0 if none.
     pub page: u32,
     next_available: u16,
     next_used: u16,
@@ -71,7 +71,7 @@ impl Queue {
         self.size.is_power_of_two() && self.size <= QUEUE_MAX
     }
 
-    /// One that is ready has a size.
+    /// False for a loaded state that no driver can cause: ready without a valid size.
     pub fn is_possible(&self) -> bool {
         !self.ready || self.has_size()
     }
@@ -146,7 +146,7 @@ impl Queue {
         Ok(())
     }
 
-    /// False if the driver asked for silence.
+    /// False if the driver suppresses the queue's interrupts.
     pub fn wants_interrupt(&self, ram: &Ram) -> bool {
         self.field(ram, self.driver, 0)
             .is_none_or(|flags| flags & NO_INTERRUPT == 0)

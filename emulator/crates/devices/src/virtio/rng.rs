@@ -2,7 +2,7 @@
 
 use super::{Backend, Request};
 
-/// Most bytes given to one request; a driver asks again for more.
+/// Maximum number of bytes per request; a driver that needs more makes another request.
 const MOST: usize = 4096;
 
 /// Steele, Lea and Flood's SplitMix64: every 64-bit seed gives another sequence. Not for secrets.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn first_numbers_of_the_reference() {
-        // From the reference implementation, seed 1234567.
+        // The first outputs of SplitMix64's reference implementation for seed 1234567.
         let mut numbers = SplitMix64::new(1_234_567);
         assert_eq!(numbers.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(numbers.next_u64(), 3_203_168_211_198_807_973);

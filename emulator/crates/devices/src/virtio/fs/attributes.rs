@@ -1,11 +1,12 @@
-//! What files have for the guest alone: owners, special mode bits, times of what it wrote, and what pipes, sockets and devices
-//! are. Kept per run; the host's user may not be allowed to set them, and its clock must not reach the guest.
+//! Attributes of files that only the guest sees: owners, special mode bits, times of what it wrote, and the kind of pipes,
+//! sockets and devices. They are kept here for one run, since the host's user may not be allowed to set them, and the
+//! host's clock must not reach the guest.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rustix::fs::Stat;
 
-/// What is remembered of a file.
+/// The attributes of one file.
 #[derive(Clone, Debug, Default)]
 pub struct Attribute {
     /// Owner.
@@ -14,11 +15,11 @@ pub struct Attribute {
     pub gid: u32,
     /// Set-user-ID, set-group-ID and sticky bits.
     pub special: u32,
-    /// A pipe, socket or device that the guest made: the bits of its kind in the mode, and the device number. On the host it is
-    /// an empty file.
+    /// For a pipe, socket or device that the guest made: the kind's bits of the mode, and the device number. On the host
+    /// it is an empty file.
     pub device: Option<(u32, u32)>,
-    /// Last access, nanoseconds since 1970. Reading does not change it (`noatime`). Here and below, `None`: when the host's
-    /// file was last changed.
+    /// Last access, in nanoseconds since 1970. Reading does not change it (`noatime`). Here and below, `None` stands for
+    /// the modification time of the host's file.
     pub accessed: Option<u64>,
     /// Last change of the content.
     pub modified: Option<u64>,
@@ -28,9 +29,9 @@ pub struct Attribute {
     pub born: Option<u64>,
     /// Extended attributes that the host's file cannot have.
     pub extended: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The guest changed the content since [`Self::version`] was taken.
+    /// The guest changed the content since `version` was taken.
     written: bool,
-    /// Time of last change and size of the host's file.
+    /// Modification time and size of the host's file when they were last compared.
     version: Option<(u64, i64)>,
     /// Somebody on the host changed the file since the guest last opened it.
     stale: bool,
@@ -46,7 +47,7 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    /// Attributes of the file with this number, if something is known of it.
+    /// Attributes of the file with this number; `None` if the guest has not looked at it.
     pub fn get(&self, number: u64) -> Option<&Attribute> {
         self.0.get(&number)
     }
@@ -89,7 +90,7 @@ impl Attributes {
 }
 
 impl Attribute {
-    /// The guest changes the content, or the host's times: from now on those are no longer what the guest sees.
+    /// The guest changes the content or the times: from now on it sees the times kept here instead of the host's.
     pub fn set_written(&mut self, time: u64) {
         self.written = true;
         let before = self.version.map_or(time, |(host, _)| host);
@@ -98,7 +99,7 @@ impl Attribute {
         }
     }
 
-    /// Compares with the host's file as it is now: if somebody else changed it, its times are the host's again.
+    /// Compares with the host's file. If another program changed that, the guest sees the host's times again.
     pub fn follow(&mut self, stat: &Stat, folder: bool) {
         let size = if folder { 0 } else { stat.st_size };
         let now = Some((host_time(stat), size));
@@ -109,12 +110,12 @@ impl Attribute {
         (self.written, self.version) = (false, now);
     }
 
-    /// True once after somebody on the host changed the file: what the guest has cached of it is old.
+    /// True once after another program changed the host's file: the guest's cached content is then stale.
     pub fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.stale)
     }
 
-    /// As the kernel does it when somebody without the right to keep them writes: set-user-ID goes, and set-group-ID of programs.
+    /// Clears set-user-ID, and set-group-ID of programs, as the kernel does after a write by an unprivileged process.
     pub fn drop_set_id(&mut self, permissions: u32) {
         self.special &= !0o4000;
         if permissions & 0o010 != 0 {

@@ -12,11 +12,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::Result;
 use super::node::{Descriptor, Entry, Inode, Node, Open, inode, os, permissions};
 
-/// Number of the folder itself, as FUSE has it.
+/// Number of the shared folder itself (`FUSE_ROOT_ID`).
 pub const ROOT: u64 = 1;
 
 const NAME_MAX: usize = 255;
-/// Descriptors that are left to the rest of the program.
+/// File descriptors reserved for the rest of the program.
 const RESERVED_DESCRIPTORS: u64 = 128;
 
 /// The folder cannot be shared.
@@ -30,17 +30,17 @@ pub struct FolderError {
 /// A file that the guest knows.
 struct Known {
     node: Rc<Node>,
-    /// How often it was told of the file; it says when it forgets.
+    /// FUSE lookup count: how often replies named the file, less what the guest forgot.
     lookups: u64,
 }
 
-/// Everything that is known of the shared folder.
+/// The shared folder and the files in it that the guest has seen.
 pub struct Folder {
     root: Rc<Node>,
     numbers: HashMap<Inode, u64>,
     known: HashMap<u64, Known>,
     last_number: u64,
-    /// Counts the descriptors in use, by its references.
+    /// Its reference count is the number of file descriptors in use.
     descriptors: Rc<()>,
     descriptors_max: usize,
 }
@@ -97,7 +97,7 @@ impl Folder {
         self.number_node(fd, descriptor)
     }
 
-    /// The guest is told of a file.
+    /// Adds one to a file's lookup count: a reply names it.
     pub fn tell(&mut self, node: &Rc<Node>) {
         if node.number != ROOT {
             let known = self.known.entry(node.number).or_insert_with(|| Known {
@@ -108,7 +108,7 @@ impl Folder {
         }
     }
 
-    /// The guest forgets a file as often as it was told of it. Returns its number if nobody can see it any more.
+    /// Takes `lookups` off a file's lookup count (`FORGET`). Returns its number if it was removed and is now unreachable.
     pub fn forget(&mut self, number: u64, lookups: u64) -> Option<u64> {
         let known = self.known.get_mut(&number)?;
         known.lookups = known.lookups.saturating_sub(lookups);
@@ -131,7 +131,7 @@ impl Folder {
             FileType::Directory => Ok(Open::Folder(Vec::new())),
             FileType::RegularFile => {
                 let descriptor = self.descriptor()?;
-                // The link names the very file that is held, which is known to be a regular one.
+                // The link leads to the file of the descriptor that is held, a regular file.
                 let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
                 let fd = fs::open(node.magic_link(), flags, Mode::empty())?;
                 Ok(Open::File {
@@ -150,7 +150,7 @@ impl Folder {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let _descriptor = self.descriptor()?;
         let fd = fs::openat(&parent.fd, os(name), flags, Mode::from_raw_mode(0o600))?;
-        // Set apart, so that the host's umask has no say.
+        // A call of its own, which the host's umask does not affect.
         fs::fchmod(&fd, permissions(mode))?;
         self.find(parent, name)
     }
@@ -188,7 +188,7 @@ impl Folder {
         fs::linkat(fs::CWD, node.magic_link(), &parent.fd, os(name), follow)
     }
 
-    /// Removes a name. Returns the file's number if nobody can see it any more.
+    /// Removes a name. Returns the file's number if it was the last name and the guest does not know the file.
     pub fn remove(&mut self, parent: &Node, name: &[u8], folder: bool) -> Result<Option<u64>> {
         check_name(name)?;
         let last = self.last_name(parent, name);
@@ -201,7 +201,7 @@ impl Folder {
         Ok(last.and_then(|inode| self.removed(inode)))
     }
 
-    /// Renames; two names can change places. Returns the number of a file that was replaced and that nobody can see any more.
+    /// Renames or exchanges. Returns the number of a replaced file if it is unreachable now.
     pub fn rename(
         &mut self,
         from: (&Node, &[u8]),
@@ -250,7 +250,7 @@ impl Folder {
             entry(b"..", self.parent_number(folder), FileType::Directory),
         ];
         for name in names {
-            // Somebody on the host may have removed it meanwhile.
+            // Another program on the host may have removed it meanwhile.
             let Ok(stat) = fs::statat(&folder.fd, os(&name), AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -260,7 +260,7 @@ impl Folder {
         Ok(list)
     }
 
-    /// What `ls -ia` shows beside `..`; the guest goes up by itself.
+    /// The number for the entry `..`. It is only shown (`ls -ia`): the guest's kernel resolves `..` itself.
     fn parent_number(&self, folder: &Node) -> u64 {
         if folder.number == ROOT {
             return ROOT;
@@ -298,15 +298,15 @@ impl Folder {
         })
     }
 
-    /// The inode behind a name, if the name is its last.
+    /// The inode of a name, if that is its only name.
     fn last_name(&self, parent: &Node, name: &[u8]) -> Option<Inode> {
         let stat = fs::statat(&parent.fd, os(name), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         (folder || stat.st_nlink == 1).then(|| inode(&stat))
     }
 
-    /// The host gives the inode number of a removed file to the next one; that one must not get the old number here. As long
-    /// as the guest knows the file, the host cannot.
+    /// Drops the number of a removed file, and returns it: the host reuses the inode number, and the new file must not get
+    /// the old file's number. `None` while the guest knows the file: its descriptor keeps the inode from being reused.
     fn removed(&mut self, inode: Inode) -> Option<u64> {
         let number = *self.numbers.get(&inode)?;
         if self.known.contains_key(&number) {
@@ -323,12 +323,12 @@ impl Folder {
     }
 }
 
-/// A file without a name. (Some file systems count one link of every folder, removed or not.)
+/// True for a file without a name. (Some file systems count one link of every folder, removed or not.)
 fn is_removed(stat: &Stat) -> bool {
     stat.st_nlink == 0
 }
 
-/// One component, and not a special one.
+/// Checks that a name is a single path component, and not `.` or `..`.
 fn check_name(name: &[u8]) -> Result {
     if matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
         return Err(Errno::INVAL);
@@ -340,7 +340,8 @@ fn check_name(name: &[u8]) -> Result {
     }
 }
 
-/// The guest holds a descriptor for every file that it knows. Returns how many there can be.
+/// Raises the process's limit of file descriptors, since every file that the guest knows holds one. Returns the maximum
+/// number for the shared folder.
 fn raise_descriptor_limit() -> usize {
     const MOST: u64 = 1 << 18;
     let limit = getrlimit(Resource::Nofile);

@@ -14,7 +14,7 @@ use super::Result;
 /// A file, folder or link.
 pub struct Node {
     pub(super) fd: OwnedFd,
-    /// Identity for the guest: from 1 in the order of first sight.
+    /// The file's number for the guest: from 1, in the order in which the guest first sees files.
     pub number: u64,
     /// Kind of file on the host.
     pub kind: FileType,
@@ -71,7 +71,7 @@ impl Node {
         fs::chmodat(fs::CWD, path, permissions(mode), AtFlags::empty())
     }
 
-    /// Gives the host's file the times that the guest chose, in nanoseconds since 1970; `None` leaves one as it is.
+    /// Sets times of the host's file, in nanoseconds since 1970; `None` keeps the present one.
     pub fn set_times(&self, accessed: Option<u64>, modified: Option<u64>) -> Result {
         if self.kind == FileType::Symlink {
             return Err(Errno::OPNOTSUPP);
@@ -108,7 +108,7 @@ pub(super) fn os(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
-/// Special bits are not the host's business: see [`super::attributes`].
+/// The permission bits of a mode. The host's file does not get special bits: see [`super::attributes`].
 pub(super) fn permissions(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o777)
 }

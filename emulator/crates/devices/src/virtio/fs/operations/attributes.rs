@@ -1,4 +1,4 @@
-//! What is said of files, and set: kind, permissions, owner, size, times.
+//! Attributes of files, read and set by the guest: kind, permissions, owner, size, times.
 
 use std::rc::Rc;
 
@@ -13,18 +13,17 @@ use crate::virtio::fs::{Call, Result};
 const BLOCK: u64 = 4096;
 const SECOND: u64 = 1_000_000_000;
 
-/// What all folders show instead of what the host's file system makes of them.
+/// Size of every folder for the guest, since the host's depends on its file system.
 const FOLDER_SIZE: u64 = 4096;
-/// "Unknown": some tools take another number for the number of subfolders.
+/// Link count of every folder for the guest. 1 means unknown; from other counts some tools derive the number of subfolders.
 const FOLDER_LINKS: u32 = 1;
 
-/// For so many simulated seconds the guest does not ask again for names and attributes. It knows of its own changes; those
-/// of the host it sees so much later.
+/// How long the guest may cache names and attributes, in simulated seconds. It sees changes on the host so much later.
 const VALID_SECONDS: u64 = 1;
 
 const SPECIAL: u32 = 0o7000;
 
-/// Which fields of a `SETATTR` count.
+/// Bits of `SETATTR` that say which of its fields are valid (`FATTR_*`).
 mod valid {
     pub const MODE: u32 = 1;
     pub const UID: u32 = 1 << 1;
@@ -89,7 +88,7 @@ impl Call<'_> {
         })
     }
 
-    /// Tells the guest of a file, which then counts as known.
+    /// Writes a file's entry to the reply, and adds one to its lookup count.
     pub(super) fn entry(&mut self, node: &Rc<Node>, w: &mut Writer) -> Result {
         let shown = self.shown(node)?;
         w.u64(node.number);

@@ -83,9 +83,9 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Where the host cannot, the guest's kernel copies by reading and writing.
+    /// Copies on the host. If the host cannot, the error makes the guest's kernel copy by reading and writing.
     pub(super) fn copy_file_range(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
-        /// A guest that asks for more asks again: the simulation does not stand still meanwhile.
+        /// Maximum number of bytes per call, so that the simulation is not blocked for long; the guest calls again.
         const MOST: u64 = 64 << 20;
         let (from, mut at) = (r.u64()?, r.u64()?);
         let (_node, to, mut to_at) = (r.u64()?, r.u64()?, r.u64()?);
@@ -116,7 +116,7 @@ impl Call<'_> {
 pub fn write_at(file: &File, data: &[u8], offset: u64) -> Result<usize> {
     let mut done = 0;
     while done < data.len() {
-        // No file is so long.
+        // File offsets are signed 64-bit.
         let at = offset.checked_add(done as u64);
         let at = at
             .filter(|at| i64::try_from(*at).is_ok())

@@ -8,7 +8,7 @@ use crate::virtio::fs::node::Node;
 use crate::virtio::fs::wire::{Reader, Writer};
 use crate::virtio::fs::{Call, Result};
 
-/// Most bytes of a file's attributes that are kept here, and longest value anywhere.
+/// Maximum number of bytes of one file's attributes that are kept here, and of any value.
 const MOST: usize = 64 << 10;
 
 impl Call<'_> {
@@ -121,7 +121,7 @@ fn host_value(node: &Node, name: &[u8]) -> Result<Vec<u8>> {
     Ok(value)
 }
 
-/// A value, or its size if the guest wants to know that first.
+/// Replies with a value, or only its size if the guest's buffer size is 0.
 fn sized(size: u32, value: &[u8], w: &mut Writer) -> Result {
     if size == 0 {
         w.u32(value.len() as u32);

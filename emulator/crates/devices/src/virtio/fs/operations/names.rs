@@ -32,8 +32,8 @@ impl Call<'_> {
         self.entry(&node, w)
     }
 
-    /// What is no regular file is an empty one on the host: whose user cannot make devices, and would not want to come across
-    /// pipes and sockets that nobody serves.
+    /// Pipes, sockets and devices are empty regular files on the host: its user cannot make devices, and pipes and sockets
+    /// without a peer would only block programs there.
     pub(super) fn mknod(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
         let (mode, device, _umask, _) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?);
         let name = r.name()?;
@@ -84,7 +84,7 @@ impl Call<'_> {
             true => RenameFlags::from_bits_retain(r.u64()? as u32),
             false => RenameFlags::empty(),
         };
-        // Overlay file systems want the third, which leaves a mark of theirs behind.
+        // RENAME_WHITEOUT, which overlay file systems need, is not supported.
         if !(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE).contains(flags) {
             return Err(Errno::INVAL);
         }
@@ -97,7 +97,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Notes a new file. In a folder with set-group-ID it belongs to the folder's group.
+    /// Records the attributes of a new file. In a folder with set-group-ID it belongs to the folder's group.
     pub(super) fn created(&mut self, parent: Option<&Rc<Node>>, node: &Node, mode: u32) {
         let (uid, mut gid) = self.header.owner;
         let mut special = mode & SPECIAL;
