@@ -1,9 +1,9 @@
-//! Many commit groups at once.
+//! Blocks: up to 64 records of whole commit groups, which the evaluation takes at once.
 
 use commit_trace::{Ahead, CommitRecord, Redirect, Span, SpanSink, State, empty_cycles, gap_spans};
 use multiversion::multiversion;
 
-/// Records of a block at most: a bit of a `u64` each.
+/// Records of a block at most. Each has a bit in the block's `u64` masks.
 pub(crate) const BLOCK: usize = 64;
 
 /// Calls a function with each span.
@@ -39,15 +39,15 @@ pub(crate) fn start_of(starts: u64, at: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block<'a> {
     pub(crate) records: &'a [CommitRecord],
-    /// The record before, and the cycle in which it committed.
+    /// The record before the block, and the cycle in which it committed.
     pub(crate) before: Option<(&'a CommitRecord, u64)>,
-    /// Last cycle before it.
+    /// The last cycle before the block.
     pub(crate) cycle: u64,
-    /// Cycles in it.
+    /// Cycles from there to the last commit in the block.
     pub(crate) cycles: u64,
-    /// A bit for each record that is the first of its group, and for each of those before whose group nothing
-    /// commits for a cycle or more.
+    /// A bit for each record that is the first of its group.
     pub(crate) starts: u64,
+    /// A bit for each record in `starts` that commits after a cycle or more without a commit.
     pub(crate) gaps: u64,
     /// A bit for each record that met an event.
     pub(crate) events: u64,
@@ -57,23 +57,25 @@ pub(crate) struct Block<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) records: &'a [CommitRecord],
-    /// Last cycle before it.
+    /// The last cycle before the group, which is the commit cycle of the group before.
     pub(crate) before: u64,
-    /// Cycles in which nothing commits, and how many of them, the first, the ROB is empty.
+    /// Cycles in which nothing commits.
     gap: u64,
+    /// Cycles of the gap, at its start, in which the ROB is empty.
     empty: u64,
-    /// The last record before it.
+    /// The last record before the group.
     pub(crate) last: &'a CommitRecord,
 }
 
 impl<'a> Group<'a> {
-    /// Cycles in it.
+    /// Cycles of the group: the gap, and the one in which it commits.
     #[inline(always)]
     pub(crate) fn cycles(&self) -> u64 {
         self.gap + 1
     }
 
-    /// After so many of its cycles: the state, whom the Oracle charges the cycle to, and after how many the state ends.
+    /// The commit state after `after` of the group's cycles, the records that the Oracle charges that cycle to, and the
+    /// number of the group's cycles after which the state ends.
     #[inline(always)]
     pub(crate) fn state(&self, after: u64) -> (State, &'a [CommitRecord], u64) {
         if after >= self.gap {
@@ -88,7 +90,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What a block's records say together.
+/// A block's masks and sums, made of its records.
 #[derive(Debug, PartialEq)]
 struct Marks {
     /// As in [`Block`].
@@ -96,7 +98,7 @@ struct Marks {
     gaps: u64,
     events: u64,
     cycles: u64,
-    /// One of them trapped.
+    /// A record trapped.
     trap: bool,
 }
 
@@ -120,15 +122,15 @@ impl Marks {
     }
 }
 
-/// As [`Marks::of`], written such that several records are looked at together (compilers do not see how in the other).
+/// As [`Marks::of`], written such that several records are looked at together (compilers do not vectorise the other).
 #[multiversion(targets = "simd")]
 fn marks_of_whole(records: &[CommitRecord; BLOCK]) -> Marks {
-    // Bit 0: starts a group; 1: after a gap; 2: a trap; 3: met an event.
+    // A byte for each record. Bit 0: it starts a group; 1: it follows a gap; 2: it trapped; 3: it met an event.
     let mut kinds = [0; BLOCK];
     let (mut cycles, mut deltas) = (0u32, 0);
     for (kinds, record) in kinds.iter_mut().zip(records) {
         let delta = record.commit_delta;
-        // Sets bit 2 if the redirect is a trap (3 or 4), and for none of the others.
+        // Bit 2 of the redirect plus one is set for traps (3 and 4) and for no other redirect.
         let redirect = record.packed().1.wrapping_add(1);
         let is_start = u32::from(delta != 0);
         let is_gap = u32::from(delta & !1 != 0);
@@ -161,7 +163,7 @@ fn marks_of_whole(records: &[CommitRecord; BLOCK]) -> Marks {
     }
 }
 
-/// The lowest bit of each byte, as the bits of one.
+/// Gathers the lowest bit of each of eight bytes into one byte.
 #[inline(always)]
 fn low_bits(bytes: u64) -> u64 {
     // Bit 8 i times bit 7 (8 - i) is bit 56 + i; no two products meet elsewhere.
@@ -169,7 +171,7 @@ fn low_bits(bytes: u64) -> u64 {
 }
 
 impl<'a> Block<'a> {
-    /// The block that comes next. If there is none: how many records to look into one by one.
+    /// The next block, or, if there is none, the number of records to take one by one.
     #[inline(always)]
     pub(crate) fn find(ahead: &Ahead<'a>) -> Result<Self, usize> {
         let mut len = ahead.until.min(BLOCK);
@@ -188,7 +190,7 @@ impl<'a> Block<'a> {
         }
         let next = ahead.records.get(len);
         if next.is_some_and(|next| next.commit_delta == 0) {
-            // Without the group that it ends in.
+            // The last group goes on after these records: it is left to the next block.
             len = starts.ilog2() as usize;
             if len == 0 {
                 return Err(1);
@@ -197,7 +199,7 @@ impl<'a> Block<'a> {
             let kept = (1 << len) - 1;
             (starts, gaps, events) = (starts & kept, gaps & kept, events & kept);
         }
-        // More than eight in one cycle: eight bits in a row that are no starts.
+        // A group of more than eight records has eight bits in a row that are no starts.
         let beside = !starts & u64::MAX >> (BLOCK - len);
         let beside = beside & beside >> 1;
         let beside = beside & beside >> 2;
@@ -229,8 +231,8 @@ impl<'a> Block<'a> {
         group(at, self.records.len() - at);
     }
 
-    /// From the group at `at`, which follows `cycle`: the first one that ends `ahead` cycles or more after the block's
-    /// start, or the block's end; and the cycle before it.
+    /// Searches from the group at `at`, which follows `cycle`, for the first one that ends `ahead` cycles or more after the
+    /// block's start. Returns its index (or the number of records, if there is none) and the cycle before it.
     #[inline(always)]
     pub(crate) fn reach(&self, at: usize, mut cycle: u64, ahead: u64) -> (usize, u64) {
         let target = self.cycle.saturating_add(ahead);
@@ -285,7 +287,7 @@ impl<'a> Block<'a> {
         end.min(self.records.len()) - start_of(self.starts, at)
     }
 
-    /// A bit for each record before which a group of `width` ends.
+    /// A bit for each record that follows a group of `width` records.
     #[inline(always)]
     pub(crate) fn ends_of(&self, width: usize) -> u64 {
         let starts = self.starts;
@@ -293,7 +295,7 @@ impl<'a> Block<'a> {
         starts & starts << width & !inside
     }
 
-    /// Emits the spans before the group at `at`, in which nothing commits. Their cycles count from 0.
+    /// Emits the spans of the gap before the group at `at`. Their cycles count from the gap's start.
     #[inline(always)]
     pub(crate) fn gap_spans(&self, at: usize, sink: &mut impl SpanSink) {
         let first = &self.records[at];

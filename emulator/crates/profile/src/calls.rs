@@ -2,23 +2,23 @@
 //! and traps that commit. It needs no frame pointers and no unwind tables, and crosses from the program into the
 //! kernel and the firmware.
 //!
-//! The rule. The stream has no register's value, but every instruction: whether the stack pointer was moved by a
-//! constant, was added a register to, or was loaded tells who goes where ([`leave`]).
-//! - A return goes to the nearest frame that waits for that address: a caller, or one further out.
-//! - A return to where nobody waits, after the stack pointer was loaded: to a stack that was left at that call, to the
-//!   frame that last called from there (`longjmp`), to the frame of the function that the address is in, and
-//!   else to a new, empty stack (a coroutine's first step). The stack that is left is parked.
-//! - After a register was added to the stack pointer (an exception is caught): to the frame of that function; if that
-//!   is not known, nothing is taken away until a jump or a return tells.
-//! - Otherwise, if another stack was left at a call before that address: to that one, as the wrong one was taken before.
-//! - Otherwise it is a jump, and no frame goes.
-//! - A trap ends where it began. If the kernel goes elsewhere in the program, that is a signal's handler, on top of
-//!   the frame that it interrupted, which goes on when the kernel returns to where that was.
+//! The stream has no register values, but it has every instruction. A return is interpreted by how the stack pointer was
+//! written before it: a constant was added to it, a register was added to it, or it was loaded ([`leave`]).
+//! - A return goes to the nearest frame whose return address it is: the caller's call, or one further out.
+//! - If no frame has that return address, and the stack pointer was loaded, the return goes to a parked stack that waits
+//!   at that call; else to the frame that last called from there (`longjmp`); else to the frame of the function that
+//!   the address is in; else to a new, empty stack (a coroutine's first instruction). The stack before it is parked.
+//! - If a register was added to the stack pointer (an exception is caught), the return goes to the frame of the function
+//!   that the address is in. If that is not known, frames are removed at the next jump or return that tells.
+//! - Otherwise, if a parked stack waits at that call, the return goes to that one: the wrong stack was resumed before.
+//! - Otherwise the return is a jump, and no frame is removed.
+//! - A trap ends when execution continues where it was taken. If the kernel returns elsewhere in the program, that is a
+//!   signal handler. Its frame is on top of the interrupted one, and ends when the kernel returns to the interrupted address.
 //! - A forked child begins with its parent's frames, a thread with none.
 //!
-//! What it cannot know: which of several coroutines that wait at the same address goes on (taken to be the one that
-//! waits longest, until a return tells better); what calls a thread had made before the stream began, or on another
-//! hart, whose stream is followed alone; which function a jump into code belongs to that was never called.
+//! Three things cannot be known: which of several coroutines that wait at one address continues (the one that has waited
+//! longest is taken, until a return proves otherwise); the calls that a thread made before the stream began or on another
+//! hart, as each hart's stream is followed alone; and the function of an address in code that was never called.
 
 mod leave;
 mod step;
@@ -32,11 +32,11 @@ use crate::{ProcessId, ThreadId};
 use leave::{Code, EnteredBy, Frame, Stack};
 use step::{Pointer, Step, Trapped};
 
-/// Frames that have contexts of their own: deeper ones belong to the last of these.
+/// Depth up to which frames have contexts of their own. Deeper frames share the context of the last of these.
 const MAX_DEPTH: usize = 512;
-/// Frames that are kept at all.
+/// Frames that a stack holds at most. Deeper calls are not followed.
 const MAX_FRAMES: usize = 1 << 16;
-/// Contexts that are told apart. What is called from those beyond counts as its caller's.
+/// Contexts that there are at most. Calls beyond them are charged to the caller's context.
 const MAX_CONTEXTS: usize = 1 << 23;
 
 /// Dense number of a calling context.
@@ -50,7 +50,7 @@ pub struct ContextId(pub u32);
 pub struct Context {
     /// Who executes it.
     pub process: ProcessId,
-    /// The thread of it; [`ThreadId::NONE`] if threads are not told apart.
+    /// Its thread; [`ThreadId::NONE`] if threads are not told apart.
     pub thread: ThreadId,
     /// The call or trapped instruction, and the context that it was executed in; `None` at a stack's bottom.
     pub caller: Option<(ContextId, InstId)>,
@@ -128,25 +128,26 @@ impl ContextTally {
 pub(crate) struct Calls {
     contexts: Contexts,
     children: FxHashMap<(ContextId, InstId), ContextId>,
-    /// The bottom of each thread's stacks.
+    /// The outermost context of each thread.
     roots: FxHashMap<ThreadId, ContextId>,
-    /// What is known of the code that calls and is called.
+    /// The calls and function entries seen so far.
     code: Code,
     stack: Stack,
     thread: ThreadId,
     tid: u32,
     /// The stacks of the threads that do not run, by the kernel's numbers.
     waiting: FxHashMap<u32, Stack>,
-    /// The stacks that programs left for others of their own (coroutines), by process; the oldest first.
+    /// Stacks of coroutines that do not run, by process; the one parked first comes first.
     parked: FxHashMap<ProcessId, Vec<Vec<Frame>>>,
-    /// Every context is its thread's bottom.
+    /// Calls are not followed: every context is its thread's outermost one.
     flat: bool,
-    /// What the last instruction did, and where it ends.
+    /// What the last instruction did to the stack.
     last: Step,
+    /// The address after the last instruction.
     end: u64,
-    /// The last write of the stack pointer since the last call, return or trap.
+    /// How the stack pointer was written since the last call, return or trap.
     pointer: Pointer,
-    /// The first record to commit in this cycle has been entered.
+    /// The commit cycle whose first record [`Self::enter`] has taken already, in a span before it.
     entered: Option<u64>,
     /// The context in which each instruction was executed last, plus 1.
     latest: Paged<u32>,

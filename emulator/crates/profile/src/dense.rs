@@ -6,24 +6,24 @@ use crate::counts::{OwnedTally, Owners};
 use crate::paged::Paged;
 use crate::tables::Tables;
 
-/// Sums by owner (a process), instruction and `BITS` more bits (what for): an [`OwnedTally`] with an entry of the most usual
-/// for each instruction of the present owner beside it, one step from the instruction's number.
+/// Sums by owner (a process), instruction and kind, which has `BITS` bits: an [`OwnedTally`], and in front of it a table that is
+/// indexed by the instruction's number and holds the most frequent kinds of each instruction of the present owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DenseTally<const BITS: u32, T = [Sum<BITS>; 2]> {
     /// Per owner and instruction.
     pub(crate) first: Tables<T>,
-    /// What has no room there, and what was packed.
+    /// The sums that have no room in `first`, and those that were packed.
     pub(crate) others: OwnedTally<BITS>,
     pub(crate) owner: usize,
 }
 
 /// What is counted beside an instruction.
 pub(crate) trait Entry: Copy + Default + PartialEq {
-    /// What for, ascending, and the amounts; some may be 0.
+    /// Pairs of a kind, ascending, and its amount; some amounts may be 0.
     fn sums(self) -> impl Iterator<Item = (u32, u64)>;
 }
 
-/// The two kinds that the instruction was given first.
+/// The first two kinds that were counted for the instruction.
 impl<const BITS: u32> Entry for [Sum<BITS>; 2] {
     fn sums(mut self) -> impl Iterator<Item = (u32, u64)> {
         self.sort_unstable_by_key(|sum| sum.what());
@@ -31,7 +31,7 @@ impl<const BITS: u32> Entry for [Sum<BITS>; 2] {
     }
 }
 
-/// What for in the low `BITS`, above it the amount: 0 if it is free.
+/// A kind in the low `BITS`, and above it its amount. The amount of a free place is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum<const BITS: u32>(u32);
 
@@ -40,13 +40,13 @@ impl<const BITS: u32> Sum<BITS> {
     /// The largest amount.
     pub(crate) const MAX: u32 = u32::MAX >> BITS;
 
-    /// A small amount.
+    /// A sum of at most [`Self::MAX`].
     #[inline(always)]
     pub(crate) fn new(what: u32, amount: u32) -> Self {
         Self(amount << BITS | what)
     }
 
-    /// The same, if it is not too much.
+    /// A sum, if the amount is at most [`Self::MAX`].
     #[inline(always)]
     fn of(what: u64, amount: u64) -> Option<Self> {
         let is_small = amount <= Self::MAX.into();
@@ -107,7 +107,7 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
         self.first.select(owner);
     }
 
-    /// Keeps what such owners have, which do not count, in few bytes.
+    /// Packs the sums of `owners`, for which nothing is counted at present.
     pub(crate) fn cool(
         &mut self,
         owners: impl Iterator<Item = usize>,
@@ -122,7 +122,7 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
         self.others.add_packed(owner, sums::<BITS, T>(&first));
     }
 
-    /// Adds to what an owner has that is packed; numbers as of [`Owners`], ascending.
+    /// Adds to an owner's packed sums. `sums` has numbers as [`Owners`] has them, ascending, and their amounts.
     pub(crate) fn add_packed(&mut self, owner: usize, sums: impl Iterator<Item = (u64, u64)>) {
         self.others.add_packed(owner, sums);
     }
@@ -137,7 +137,7 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
     }
 }
 
-/// What a [`DenseTally`] has, as [`Owners`].
+/// Iterates over the sums of a [`DenseTally`], as [`Owners`] does.
 pub(crate) struct DenseOwners<const BITS: u32, T> {
     first: Tables<T>,
     next: usize,
@@ -166,7 +166,7 @@ fn sums<const BITS: u32, T: Entry>(first: &Paged<T>) -> impl Iterator<Item = (u6
     })
 }
 
-/// Adds what neither place took: to a free one, or to one that is full and begins anew, or else to the others.
+/// Adds a sum that neither place took: to a full place of its kind, whose amount goes to `others`, to a free one, or to `others`.
 #[cold]
 #[inline(never)]
 fn add_elsewhere<const BITS: u32>(

@@ -34,7 +34,7 @@ pub enum Region {
     /// All of them.
     #[default]
     Whole,
-    /// Those between the marks that count ([`Event::Region`], [`Event::RegionAnew`]).
+    /// Those between marks, as the stream's events tell ([`Event::Region`], [`Event::RegionAnew`]).
     Marked,
 }
 
@@ -158,8 +158,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// The same in parts, for whoever has little time at once: begins it, and [`Self::go_on`] is to be called until that
-    /// is true.
+    /// Begins a batch that is taken in parts: the caller calls [`Self::go_on`] until that is true.
     ///
     /// # Errors
     /// If it does not continue the stream.
@@ -169,7 +168,7 @@ impl Evaluator {
         Ok(progress)
     }
 
-    /// Takes about so many more records of a batch that was begun; true: these were the last.
+    /// Takes about `records` more records of a batch after [`Self::begin`]; true if these were the last.
     ///
     /// # Errors
     /// If they do not continue the stream.
@@ -211,7 +210,7 @@ impl Evaluator {
         )
     }
 
-    /// How often the region has begun anew: what was taken before is no part of it.
+    /// How often the region has begun anew. Cycles before the last time are not of the region.
     pub(crate) fn beginnings(&self) -> u32 {
         self.run.beginnings
     }
@@ -293,7 +292,7 @@ impl Evaluator {
     }
 }
 
-/// What a thread leads to, be it a panic.
+/// A thread's result; a panic in it goes on here.
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
@@ -307,34 +306,38 @@ fn results(views: Vec<View>, profiled: u64) -> Vec<SamplerResult> {
 }
 
 struct Run {
-    /// Only what lies between trigger instructions is profiled.
+    /// Only cycles between marks are profiled.
     only_marked: bool,
+    /// The present cycle is profiled.
     profiling: bool,
     context: GuestContext,
     process: ProcessId,
     inactive: InactiveProcesses,
-    /// Of the last instruction that cycles were charged to; kept if a filter asks for it.
+    /// Privilege of the last instruction that cycles were charged to; followed only if a filter has one.
     privilege: u8,
-    /// The stream is between trigger instructions.
+    /// The stream is between marks.
     marked: bool,
     oracle: Oracle,
     /// The Oracle's parts in the threads that filters name.
     parts: Parts,
-    /// Profiled cycles that are counted for a thread.
+    /// Profiled cycles that have been counted for a thread.
     counted: u64,
+    /// Some filter has a privilege.
     by_privilege: bool,
+    /// Some filter lets only marked cycles through.
     by_mark: bool,
     views: Vec<View>,
     samplers: Vec<Sampler>,
     asked: Asked,
-    /// What was marked before the region began anew, if more than the marked is profiled.
+    /// The profile of marked cycles before the region began anew, if unmarked cycles are profiled too.
     marked_before: Option<Profile>,
+    /// How often the region has begun anew.
     beginnings: u32,
-    /// The profiled cycle in which some view must be shown the span; 0: a sample is pending.
+    /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
-    /// The same, but samples that wait for nothing but a record do not count.
+    /// The same, except that 0 does not stand for samples that wait for records alone.
     next_look: u64,
-    /// Many groups are evaluated at once where that is possible.
+    /// Blocks are evaluated as a whole where that is possible.
     by_blocks: bool,
     /// Profiled cycles so far.
     profiled: u64,
@@ -344,7 +347,7 @@ struct Run {
     /// The youngest instruction of the last committing cycle.
     last: Option<CommitRecord>,
     facts: Vec<InstFacts>,
-    /// Those of `facts`, close together.
+    /// The privileges in `facts`, in an array of their own for the host's caches.
     privileges: Vec<u8>,
     first_use: Vec<u64>,
     details: Option<Box<Details>>,
@@ -391,7 +394,7 @@ impl Run {
         block.before.is_none_or(|(record, _)| same(record)) && block.records.iter().all(same)
     }
 
-    /// A trigger falls into the block, or a sample is pending. Groups that have to do with neither are passed over.
+    /// A trigger falls into the block, or a sample is pending. Groups that concern neither are skipped.
     #[inline(never)]
     fn sample_block(&mut self, block: &Block<'_>) {
         let (mut at, mut cycle) = (0, block.cycle);
@@ -450,7 +453,7 @@ impl Run {
         self.enter();
     }
 
-    /// Keeps what was counted of processes that have not run for a while in few bytes.
+    /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
     fn cool(&mut self, newly: &[ProcessId]) {
         let processes = self.context.processes();
         let is_cold = |process| process != self.process && self.inactive.is_cold(process);

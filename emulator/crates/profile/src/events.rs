@@ -1,8 +1,9 @@
 //! Time by event: TEA (Gottschall, Eeckhout, Jahre, "TEA: Time-Proportional Event Analysis", ISCA 2023).
 //!
 //! Each instruction's cycles are split by its *signature*: which of the nine events it met. The reference has every
-//! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of what it names. The
-//! other profilers that name an instruction of which they see the events (NCI as PEBS, what Dispatch tags as IBS and SPE) are given the same nine bits, so that they differ from TEA in what they name and nothing else.
+//! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of the instruction that
+//! it names. The other profilers that see the events of the instruction they name (NCI as PEBS, Dispatch as IBS and SPE) are
+//! given the same nine bits, so that they differ from TEA only in the instruction that they name.
 
 use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
@@ -18,12 +19,12 @@ use crate::stalls::counted_as;
 use crate::tally::Tally;
 use crate::{Component, ProcessId, Profile};
 
-/// Units per process, instruction and signature, for signatures with any event. What else a profile
-/// gives an instruction met none.
+/// Units per process, instruction and signature, for signatures with any event. The rest of an instruction's units in a
+/// profile met no event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signatures {
-    /// By process number. Numbers: the instruction, and in the low [`EVENT_BITS`] the events.
+    /// By process number. Each number is an instruction's, with its events in the low [`EVENT_BITS`].
     by_process: Vec<Packed>,
 }
 
@@ -41,7 +42,7 @@ impl Signatures {
         })
     }
 
-    /// The same with those that a profile has without an event.
+    /// The same, and the units that `profile` has without an event.
     pub fn with_base(
         &self,
         profile: &Profile,
@@ -78,7 +79,7 @@ impl CycleSignatures {
         self.0.select(process.0 as usize);
     }
 
-    /// Charges a profiled span as the Oracle does. Its stalls are what this is [finished](Self::finish) with.
+    /// Charges a profiled span as the Oracle does, except stalls, which [`Self::finish`] is given.
     #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         match span.state {
@@ -117,7 +118,7 @@ impl CycleSignatures {
         self.0.add_each(shares);
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes.
+    /// Packs the counts of inactive processes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         let processes = processes.iter().map(|process| process.0 as usize);
         let is_cold = |process| is_cold(ProcessId(process as u32));
@@ -157,7 +158,7 @@ impl SampleSignatures {
             .add(process.0 as usize, record.inst, events.into(), units);
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes.
+    /// Packs the counts of inactive processes.
     pub(crate) fn cool(&mut self, is_cold: impl Fn(ProcessId) -> bool) {
         self.0.cool(|process| is_cold(ProcessId(process as u32)));
     }
@@ -185,23 +186,23 @@ pub struct Misplaced {
     pub units: u64,
 }
 
-/// Process, what was named, the truth, and what for.
+/// The process, the instruction that was named, the one that the Oracle charged, and its component.
 type Place = (ProcessId, InstId, InstId, Component);
 
-/// Fewer places than this are not worth a look for those of processes that ended.
+/// Places below which a search for those of ended processes is not worth its time.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
-/// How many of a process are kept. In the end a sampler has about as many as samples, and nearly all weigh next to nothing.
+/// Places of a process that are kept. A sampler has nearly as many places as samples, and nearly all weigh next to nothing.
 const KEPT: usize = 100;
 
-/// Whom the Oracle charges a cycle to, and its state.
+/// The commit state of a cycle, and the records that the Oracle charges the cycle to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Truth<'a> {
     pub(crate) state: State,
     pub(crate) records: &'a [CommitRecord],
 }
 
-/// The same, kept until a sample is there.
+/// The same, kept from a trigger until its sample.
 #[derive(Debug)]
 struct KeptTruth {
     state: State,
@@ -222,20 +223,20 @@ impl Default for KeptTruth {
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
-    /// In the cycle of the trigger of what is pending.
+    /// Of the cycle in which the pending sample was triggered.
     truth: KeptTruth,
     /// By [`short`] place.
     units: Tally,
     /// Of places that are too long.
     others: FxHashMap<Place, u64>,
-    /// What the processes that ended have, cut to [`KEPT`].
+    /// Places of ended processes, cut to [`KEPT`].
     ended: Vec<Misplaced>,
-    /// Places that the last look for processes that ended left.
+    /// Places that remained after the last search for those of ended processes.
     left: usize,
 }
 
 impl MisplacedCounter {
-    /// A sampling clock triggers, and the sample is not there yet.
+    /// A sampling clock triggers, and the sample is pending.
     #[inline(always)]
     pub(crate) fn await_sample(&mut self, truth: Truth<'_>) {
         let kept = &mut self.truth;
@@ -246,7 +247,7 @@ impl MisplacedCounter {
         }
     }
 
-    /// A sample gives `units` to `named`; without a truth, it is what was waited for.
+    /// A sample gives `units` to `named`; without a truth, it is the pending sample's.
     #[inline(always)]
     pub(crate) fn named(
         &mut self,
@@ -278,8 +279,8 @@ impl MisplacedCounter {
         self.units.len() + self.others.len()
     }
 
-    /// Cuts what the processes that ended have. It looks at everything, and so only if there is twice as much as after the
-    /// last time.
+    /// Cuts the places of ended processes. As the search looks at all places, it waits until there are twice as many as after
+    /// the last search.
     pub(crate) fn cool(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
         if self.len() < 2 * self.left.max(WORTH) {
             return;
@@ -292,9 +293,9 @@ impl MisplacedCounter {
         self.left = self.len();
     }
 
-    /// The most first, up to [`KEPT`] of each process.
+    /// The places with the most units first, up to [`KEPT`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
-        // One that ended and ran again, which the kernel does with what is left of it, is there twice.
+        // A process that ran after it ended, as the kernel frees its resources, is in both.
         for m in std::mem::take(&mut self.ended) {
             self.add((m.process, m.named, m.truth, m.component), m.units);
         }
@@ -304,10 +305,10 @@ impl MisplacedCounter {
     }
 }
 
-/// Bits of an instruction's and a component's number in a [`short`] place; what is left is the process's.
+/// Bits of an instruction's number in a [`short`] place. The process has those that instructions and component leave.
 const INST_BITS: u32 = 23;
 
-/// A place as a number, if its own are not too long for that. Neighbours among the named ones are neighbours.
+/// A place packed into a number, if its parts fit. Neighbouring named instructions are neighbouring numbers.
 fn short((process, named, truth, component): Place) -> Option<u64> {
     let is_short = (named.0 | truth.0) >> INST_BITS == 0
         && process.0 >> (u64::BITS - 2 * INST_BITS - COMPONENT_BITS) == 0;
@@ -316,7 +317,7 @@ fn short((process, named, truth, component): Place) -> Option<u64> {
     is_short.then_some(number)
 }
 
-/// The place of such a number.
+/// The place that [`short`] packed.
 fn long(short: u64) -> Place {
     let inst = |number: u64| InstId(number as u32 & ((1 << INST_BITS) - 1));
     let rest = short >> (2 * INST_BITS);
@@ -325,7 +326,7 @@ fn long(short: u64) -> Place {
     (process, inst(short), inst(short >> INST_BITS), component)
 }
 
-/// The most first, up to [`KEPT`] of each process.
+/// The places with the most units first, up to [`KEPT`] of each process.
 fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     let misplaced = |((process, named, truth, component), units)| Misplaced {
         process,

@@ -1,4 +1,4 @@
-//! Which process runs: the guest's own word for it, read from side-band records.
+//! Which process and thread run, as the guest's side-band records tell.
 
 mod wire;
 
@@ -14,11 +14,11 @@ use wire::{SideBand, parse};
 #[derive(Clone, Debug)]
 pub struct GuestContext {
     processes: Vec<Process>,
-    /// The living entity of a process id.
+    /// The living process of each of the kernel's process ids.
     living: HashMap<u32, ProcessId>,
     current: ProcessId,
     threads: Vec<Thread>,
-    /// The living entity of a thread's number.
+    /// The living thread of each of the kernel's thread ids.
     living_threads: HashMap<u32, ThreadId>,
     thread: ThreadId,
     forked: Option<Forked>,
@@ -26,13 +26,14 @@ pub struct GuestContext {
     malformed: u64,
 }
 
-/// A new task.
+/// A task that the kernel announced as new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forked {
-    /// The kernel's numbers of the threads.
+    /// The kernel's thread id of the parent.
     pub parent: u32,
+    /// The kernel's thread id of the new task.
     pub tid: u32,
-    /// It is a thread of the same process.
+    /// The new task is a thread of the same process.
     pub is_thread: bool,
 }
 
@@ -115,7 +116,7 @@ impl GuestContext {
         (self.processes, self.threads)
     }
 
-    /// Where the kernel said that its text lies.
+    /// The addresses of the kernel's text, as the kernel told them.
     pub fn kernel_text(&self) -> Option<Range<u64>> {
         self.kernel_text.clone()
     }

@@ -5,17 +5,17 @@
 /// sampler names few. (128 entries instead of 16 cost the quickstart's evaluation 18 % more memory, and no less time.)
 pub(crate) const PAGE_BITS: u32 = 4;
 const PAGE: usize = 1 << PAGE_BITS;
-/// Log2 of the pages that a shelf has the places of. Many processes have a few instructions of their own each, high in
-/// the numbers of a long run: each then has few shelves, too.
+/// Log2 of the pages of a shelf, which is the middle level of the table. Many processes have a few instructions each, with
+/// high numbers in a long run: shelves keep the table of such a process small.
 const SHELF_BITS: u32 = 7;
 const SHELF: usize = 1 << SHELF_BITS;
 
 /// Indexed by instruction number; an entry that was never written reads as `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct Paged<T> {
-    /// Per shelf, its place in `shelves` plus 1, or 0 if none of its pages was ever touched.
+    /// The top level: for each shelf its index in `shelves` plus 1, or 0 if none of its pages was ever touched.
     tops: Vec<u32>,
-    /// Per page, its place in `pages` plus 1, or 0 if it was never touched.
+    /// The middle level: for each page its index in `pages` plus 1, or 0 if it was never touched.
     shelves: Vec<[u32; SHELF]>,
     pages: Vec<[T; PAGE]>,
 }

@@ -7,7 +7,7 @@ use crate::{ContextWeights, Evaluator, ProcessId, Region};
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Last cycle before it.
+    /// The last cycle before the window.
     pub start: u64,
     /// Its last cycle.
     pub end: u64,
@@ -28,7 +28,7 @@ pub struct Timeline {
     width: u64,
     idle: u64,
     start: Option<u64>,
-    /// The region's beginnings that were seen: see [`commit_trace::Event::RegionAnew`].
+    /// How often the region had begun anew at the last batch: see [`commit_trace::Event::RegionAnew`].
     beginnings: u32,
     windows: Vec<Window>,
 }

@@ -8,15 +8,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::step::{Pointer, Trapped};
 use super::{Calls, ContextId};
 
-/// Frames that a search looks at in any case. Beyond, it looks at four for each that was pushed before: so the time for
-/// all searches is bounded by the number of calls.
+/// Frames that every search may look at. Beyond these a search spends credit, of which each call adds 4, so that the time
+/// of all searches is bounded by the number of calls.
 const NEAR: usize = 256;
-/// Stacks that a process can have parked, frames in all of them, and how far down one is searched.
+/// Stacks that a process can have parked. Beyond, the oldest is dropped.
 const MAX_PARKED: usize = 1024;
+/// Frames in all parked stacks of a process.
 const MAX_PARKED_FRAMES: usize = 1 << 20;
+/// Innermost frames of a parked stack that are searched for a return address.
 const PARKED_DEPTH: usize = 16;
 
-/// An address in an address space.
+/// An address space's number, and a virtual address in it.
 type SpaceAddress = (u32, u64);
 
 /// A thread's stack.
@@ -24,15 +26,15 @@ type SpaceAddress = (u32, u64);
 pub(super) struct Stack {
     pub root: ContextId,
     pub frames: Vec<Frame>,
-    /// The root is that of the thread that runs.
+    /// `root` has been set to the thread's outermost context.
     pub is_known: bool,
-    /// Its frames are the parent's.
+    /// The frames are copies of the parent's, in the parent's contexts.
     pub is_inherited: bool,
-    /// The thread did not run until now, and may have been elsewhere.
+    /// The thread was switched to, and may have run on another hart since it last ran here.
     pub resumed: bool,
-    /// Some of the innermost frames are gone, and it is not known how many.
+    /// Some of the innermost frames have been left, but it is not known how many.
     pub is_loose: bool,
-    /// Frames that searches may still look at.
+    /// Frames beyond [`NEAR`] that searches may still look at.
     pub credit: usize,
 }
 
@@ -40,11 +42,11 @@ pub(super) struct Stack {
 pub(super) struct Frame {
     pub entered_by: EnteredBy,
     pub context: ContextId,
-    /// The first instruction that was executed in it.
+    /// Address of the first instruction executed in it.
     pub entry: u64,
 }
 
-/// How a frame was entered, and with that how it is left.
+/// How a frame was entered, which determines how it is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EnteredBy {
     /// By a call, until a return to this address.
@@ -55,21 +57,21 @@ pub(super) enum EnteredBy {
     Signal(Trapped),
 }
 
-/// What is known of code.
+/// Calls and function entries seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// The call before an address.
+    /// The call instruction that precedes each return address.
     calls: FxHashMap<SpaceAddress, InstId>,
-    /// Where calls went.
+    /// Targets of calls: the functions' entries.
     entries: BTreeSet<SpaceAddress>,
-    /// Where handlers of signals begin.
+    /// First addresses of signal handlers.
     handlers: FxHashSet<SpaceAddress>,
-    /// Calls and their targets that were noted.
+    /// Pairs of a call and its target that are in `calls` and `entries` already.
     noted: FxHashSet<(InstId, u64)>,
 }
 
 impl Code {
-    /// `inst` called what begins with `entry`.
+    /// Notes that `inst` called the function that begins with `entry`.
     #[inline]
     pub fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &InstFacts) {
         let EnteredBy::Return(back) = entered_by else {
@@ -81,7 +83,7 @@ impl Code {
         }
     }
 
-    /// The begin of the function that an address is in, as far as it was ever called.
+    /// The entry of the function that an address is in: the nearest call target at or before the address.
     fn function(&self, (space, pc): SpaceAddress) -> Option<u64> {
         let (found, entry) = self.entries.range(..=(space, pc)).next_back()?;
         (*found == space).then_some(*entry)
@@ -93,7 +95,7 @@ impl Stack {
         self.frames.last().map_or(self.root, |frame| frame.context)
     }
 
-    /// The innermost frame that is like this, down to the innermost trap.
+    /// The innermost frame that satisfies the predicate, not searching beyond the innermost trap.
     fn nearest(&mut self, is_it: impl Fn(&Frame) -> bool) -> Option<usize> {
         let most = NEAR + self.credit;
         let (mut seen, mut found) = (0usize, None);
@@ -150,11 +152,11 @@ impl Calls {
         }
     }
 
-    /// A return to where no frame of this stack waits for one.
+    /// A return to an address that is no frame's return address in this stack.
     fn leave(&mut self, to: &InstFacts) {
         let pointer = self.pointer;
         match pointer {
-            // A jump, or a return past what follows the call.
+            // This is a jump, or a return to another address of the caller than the one after the call.
             Pointer::Kept => {
                 let function = self.code.function((to.space, to.pc));
                 let is_it = |frame: &Frame| Some(frame.entry) == function;
@@ -173,7 +175,7 @@ impl Calls {
             Pointer::Loaded => {
                 let is_known =
                     self.back_to_caller(to) || !self.is_new(to) && self.back_to_function(to);
-                // Else a coroutine's first step. The kernel's own are threads.
+                // Otherwise a coroutine begins. The kernel has no coroutines, only threads.
                 if !is_known && to.privilege == 0 {
                     self.code.entries.insert((to.space, to.pc));
                     self.park();
@@ -187,7 +189,7 @@ impl Calls {
         self.latest.get(inst.id.0).is_none_or(|latest| *latest == 0)
     }
 
-    /// To the frame in which the call before this address was last made (`longjmp`).
+    /// Returns to the frame that last executed the call before this address (`longjmp`).
     fn back_to_caller(&mut self, to: &InstFacts) -> bool {
         let call = self.code.calls.get(&(to.space, to.pc));
         let latest = call.and_then(|inst| self.latest.get(inst.0));
@@ -206,7 +208,7 @@ impl Calls {
         is_bottom
     }
 
-    /// To the nearest frame of the function that an address is in.
+    /// Returns to the nearest frame of the function that an address is in.
     fn back_to_function(&mut self, to: &InstFacts) -> bool {
         let Some(entry) = self.code.function((to.space, to.pc)) else {
             return false;
@@ -218,12 +220,12 @@ impl Calls {
         found.is_some()
     }
 
-    /// Takes away what is gone, if the function that is jumped to has a frame.
+    /// Removes the frames within that of the function jumped to, if that function has a frame.
     pub(super) fn settle(&mut self, to: &InstFacts) {
         self.back_to_function(to);
     }
 
-    /// Goes on with the stack that was parked in a call before this address.
+    /// Resumes the stack that was parked in the call before this address.
     fn resume(&mut self, to: &InstFacts) -> bool {
         let Some((frames, _)) = self.take_parked(to) else {
             return false;
@@ -233,8 +235,8 @@ impl Calls {
         true
     }
 
-    /// A return to a caller of another stack: of several that waited at one address, the wrong one was taken. That one waits
-    /// again, as the other did until now.
+    /// A return to a caller in a parked stack shows that, of several stacks parked at one address, the wrong one was resumed.
+    /// Parks the wrong one again, with the frames that the right one has within that caller, and resumes the right one.
     fn exchange(&mut self, to: &InstFacts) -> bool {
         let Some((frames, inner)) = self.take_parked(to) else {
             return false;
@@ -245,8 +247,8 @@ impl Calls {
         true
     }
 
-    /// The stack that was parked longest in a call before this address: the frames that wait for it to return, and what was
-    /// called from there on.
+    /// Takes the stack that has been parked longest with a frame that returns to this address. Returns the frames outside of
+    /// that frame, and those within it.
     fn take_parked(&mut self, to: &InstFacts) -> Option<(Vec<Frame>, Vec<Frame>)> {
         if to.privilege != 0 {
             return None;
@@ -270,7 +272,7 @@ impl Calls {
         Some((frames, inner))
     }
 
-    /// Leaves the stack for another one of the program's.
+    /// Parks the running stack: the program switches to another of its own.
     fn park(&mut self) {
         let process = self.contexts.get(self.stack.root).process;
         let frames = std::mem::take(&mut self.stack.frames);
@@ -286,8 +288,7 @@ impl Calls {
         }
     }
 
-    /// A return from the innermost trap to the instruction `to`. What was never entered by one (a new thread) has no frames
-    /// below.
+    /// A return from the innermost trap to the instruction `to`. A stack without a trap, as of a new thread, has no frames left.
     pub(super) fn leave_trap(&mut self, machine: bool, to: &InstFacts) {
         let is_user = to.privilege == 0;
         let resumed = self.stack.resumed;
@@ -298,7 +299,7 @@ impl Calls {
         if at.goes_on_at(to.pc) {
             self.stack.cut(trap);
         } else if machine && to.privilege == 1 {
-            // The firmware hands it on to the kernel.
+            // The firmware delegates the trap to the kernel.
             self.stack.cut(trap + 1);
         } else if !is_user || at.privilege != 0 {
             self.stack.cut(trap);
@@ -316,7 +317,7 @@ impl Calls {
         }
         let place = (to.space, to.pc);
         if resumed && !self.is_new(to) && !self.code.handlers.contains(&place) {
-            // It ran on another hart meanwhile.
+            // The thread ran on another hart in between.
             self.stack.cut(trap);
             if !self.back_to_function(to) {
                 self.stack.cut(0);

@@ -2,7 +2,7 @@
 
 use commit_trace::{InstFacts, InstId};
 
-/// What an instruction does to the stack, once it is known what comes next.
+/// What an instruction does to the stack when the next instruction is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Step {
     #[default]
@@ -79,10 +79,10 @@ impl Step {
     }
 }
 
-/// How the stack pointer was written since the last call, return or trap, by what says most.
+/// How the stack pointer was written since the last call, return or trap: the greatest of its writes, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pointer {
-    /// Not, or by a distance that the code knows.
+    /// It was not written, or moved by a constant.
     #[default]
     Kept,
     /// A register was added to it.
@@ -92,7 +92,7 @@ pub(super) enum Pointer {
 }
 
 impl Pointer {
-    /// Once this instruction was executed, too.
+    /// The same after this instruction.
     pub fn after(self, facts: &InstFacts) -> Self {
         const SP: u32 = 2;
         const FP: u32 = 8;
@@ -102,7 +102,7 @@ impl Pointer {
             return self;
         }
         let written = match (facts.len, raw & 0x7f, raw >> 12 & 7) {
-            // `c.mv` and `c.add` (of a register that is not 0), `c.ldsp`.
+            // `c.mv` and `c.add` (whose source is not `x0`), `c.ldsp`.
             (2, _, _) if raw & 3 == 2 && raw >> 13 == 4 && raw >> 2 & 31 != 0 => {
                 match (raw >> 12 & 1, raw >> 2 & 31) {
                     (0, FP) => Self::Kept,
@@ -111,7 +111,7 @@ impl Pointer {
                 }
             }
             (2, _, _) if raw & 3 == 2 && raw >> 13 == 3 => Self::Loaded,
-            // `addi`: of itself and of the frame pointer, and copies.
+            // `addi` to `sp` or from the frame pointer moves it by a constant; from another register it is a copy.
             (4, 0x13, 0) if rs1 != SP && rs1 != FP => Self::Loaded,
             (4, 0x33, 0) if rs1 == SP || raw >> 20 & 31 == SP => Self::Added,
             (4, 0x03, 3) => Self::Loaded,

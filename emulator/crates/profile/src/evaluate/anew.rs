@@ -1,4 +1,4 @@
-//! The region begins anew: a program's own marks narrow what was taken for the region until then.
+//! What happens when the region begins anew: a program's own marks narrow the region, which was the whole command.
 
 use super::Run;
 use super::details::Details;
@@ -8,11 +8,11 @@ use crate::oracle::Oracle;
 use crate::view::View;
 use crate::{Profile, Sampler};
 
-/// What an evaluator was asked for beside profiles.
+/// What an evaluator counts beside profiles: new views are set up with it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked {
     pub samples: bool,
-    /// Of the core, if details are asked for.
+    /// Commit width of the core, if [`super::Evaluator::in_detail`] was called.
     pub width: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn views(samplers: &[Sampler]) -> Vec<View> {
     views
 }
 
-/// What was marked after the region began anew, of all that was marked.
+/// The profile of marked cycles since the region began anew: `marked` is that of all, `before` that until then.
 pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
     let Some(before) = before else {
         return marked;
@@ -46,7 +46,7 @@ pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
 }
 
 impl Run {
-    /// Forgets what was counted of the region so far. What the stream is about stays: processes, instructions, calls.
+    /// Forgets all counts of the region so far. Processes, instructions and calls stay known.
     pub(super) fn begin_anew(&mut self) {
         self.marked = true;
         for (view, fresh) in { self.views.iter_mut() }.zip(views(&self.samplers)) {

@@ -1,4 +1,4 @@
-//! What is counted beside profiles, if it is asked for.
+//! Counters beside profiles: calling contexts, slots and signatures, each counted only on request.
 
 use commit_trace::{InstFacts, Seq, Span, State, group_spans};
 
@@ -53,7 +53,7 @@ impl Details {
         self.signatures.select(process);
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes.
+    /// Packs the counts of inactive processes.
     pub fn cool(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
         self.slots.cool(newly, is_cold);
         self.signatures.cool(newly, is_cold);
@@ -65,7 +65,7 @@ impl Details {
         self.signatures.span(span);
     }
 
-    /// Counts what a block holds beside the spans that [`Self::waits`] is given; `stalled` by the Oracle.
+    /// Counts a block, except the spans that [`Self::waits`] is given; the Oracle has counted `stalled`.
     #[inline(never)]
     pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, facts: &[InstFacts]) {
         self.signatures.block(block);

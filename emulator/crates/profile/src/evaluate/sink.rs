@@ -1,4 +1,4 @@
-//! What an evaluation takes of the stream, span by span or block by block.
+//! How an evaluation takes the stream: span by span or block by block.
 
 use super::*;
 
@@ -8,7 +8,7 @@ impl SpanSink for Run {
         if !(self.profiling && self.by_blocks) {
             return Take::Spans(usize::MAX);
         }
-        // Samplers wait for a span, or what they name may be before the stream.
+        // A sampler waits for a span, or may name an instruction from before the stream's start.
         if self.next_look == 0 || self.last.is_none() {
             return Take::Spans(1);
         }

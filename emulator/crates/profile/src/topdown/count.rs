@@ -1,4 +1,4 @@
-//! From spans to slots.
+//! Counts slots from spans and blocks.
 
 use commit_trace::{
     Class, CommitRecord, InstFacts, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State,
@@ -14,23 +14,23 @@ use crate::packed::Packed;
 use crate::stalls::counted_as;
 use crate::{Category, ProcessId};
 
-/// Cycles of a window of a short run.
+/// Cycles of a window at first.
 const FIRST_WINDOW: u64 = 1 << 14;
-/// With twice as many windows, each two become one.
+/// Windows that are kept at least: at twice as many, each two are merged into one.
 const WINDOWS: usize = 128;
 
 /// Counts slots per process, instruction and leaf.
 #[derive(Debug)]
 pub(crate) struct Counter {
     width: u64,
-    /// But for stalls. Those that retire are the Oracle's commits.
+    /// Lost slots, except those of stalls. (Retiring slots are the Oracle's commits.)
     lost: Lost,
     process: usize,
     open: Option<Open>,
     windows: Windows,
 }
 
-/// Slots that a committing cycle left over; the record that comes next tells why.
+/// Slots that a committing cycle left unused. Their cause is known when the next record comes.
 #[derive(Debug)]
 struct Open {
     process: usize,
@@ -76,7 +76,8 @@ impl Counter {
         self.windows.end = span.end();
     }
 
-    /// True if a block may be counted as one: it ends in the open window, and the core is not wider than any.
+    /// True if [`Self::block`] may count the block: it ends in the open window, and the core commits at most
+    /// [`MAX_COMMIT_WIDTH`] instructions a cycle.
     #[inline(always)]
     pub(crate) fn takes(&self, block: &Block<'_>) -> bool {
         let end = block.cycle + block.cycles;
@@ -84,7 +85,7 @@ impl Counter {
         self.width <= MAX_COMMIT_WIDTH as u64 && self.windows.start.is_some_and(is_within)
     }
 
-    /// Counts a block, but for the spans in which nothing commits other than these stalls.
+    /// Counts a block. Of its spans without a commit it counts only the stalls that `stalled` has.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>, stalled: &Stalled) {
         let end = block.cycle + block.cycles;
@@ -102,7 +103,7 @@ impl Counter {
         self.leave_over(&block.records[last..], end);
     }
 
-    /// The slots that a block's groups do not use, but for the last one.
+    /// Counts the slots that a block's groups leave unused, except the last group.
     #[inline(always)]
     fn leave_between(&mut self, block: &Block<'_>) {
         let (width, now) = (self.width as usize, &mut self.windows.now);
@@ -119,7 +120,7 @@ impl Counter {
         self.lost.add_few(lost);
     }
 
-    /// Counts a span in which nothing commits; of stalls only the time, since [`Self::finish`] is given all of them.
+    /// Counts a span in which nothing commits. Of a stall it counts only the time: [`Self::finish`] is given all stalled slots.
     #[inline]
     pub(crate) fn waiting(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
         let Some(record) = span.records.first() else {
@@ -150,13 +151,13 @@ impl Counter {
         self.leave_over(span.records, span.commit);
     }
 
-    /// So many committed, in so many cycles.
+    /// Counts `records` that commit in `cycles` cycles.
     fn retire(&mut self, records: usize, cycles: u64) {
         self.windows.now.slots[Slot::Retiring] += records as u64;
         self.windows.now.cycles[Category::Execution as usize] += cycles;
     }
 
-    /// The slots that these, which commit in one cycle, do not use.
+    /// Counts the slots that `records`, which commit in one cycle, leave unused.
     #[inline]
     fn leave_over(&mut self, records: &[CommitRecord], commit: u64) {
         let slots = self.width.saturating_sub(records.len() as u64);
@@ -176,7 +177,7 @@ impl Counter {
         }
     }
 
-    /// The record that leaves the ROB next, in cycle `commit`; traps come this way alone.
+    /// Charges open slots now that the next record to leave the ROB is known, in cycle `commit`. It may be one that traps.
     pub(crate) fn next(&mut self, next: &CommitRecord, commit: u64) {
         let Some(open) = self.open.take() else { return };
         let (inst, slot) = left_over(&open.first, &open.last, next, commit - open.cycle);
@@ -189,7 +190,7 @@ impl Counter {
         self.lose(open.process, charged, slot, open.slots);
     }
 
-    /// Nothing comes next: the stream or the region ends. What is left over, less than a cycle, is nobody's fault.
+    /// The stream or the region ends, and no record follows. The open slots, of less than a cycle, are fetch bandwidth.
     pub(crate) fn close(&mut self) {
         if let Some(open) = self.open.take() {
             self.lose(

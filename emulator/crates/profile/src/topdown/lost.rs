@@ -5,8 +5,8 @@ use commit_trace::InstId;
 use super::{SLOT_BITS, Slot};
 use crate::dense::{DenseTally, Entry};
 
-/// Slots per process, instruction and leaf. Beside an instruction those of each leaf modulo 256: nearly always a few are
-/// added, and nothing need be foreseen but that they do not run over.
+/// Slots per process, instruction and leaf of the top-down tree. The dense table has those of each leaf modulo 256: nearly
+/// always a few are added, and the only branch is the one for an overflow, which is well predicted.
 pub(super) type Lost = DenseTally<SLOT_BITS, [u8; Slot::COUNT]>;
 
 impl Entry for [u8; Slot::COUNT] {
@@ -23,7 +23,7 @@ impl Entry for [u8; Slot::COUNT] {
 }
 
 impl Lost {
-    /// Adds a few each, of the process that runs.
+    /// Adds fewer than 256 slots each, for the process that runs.
     #[inline(always)]
     pub(super) fn add_few(&mut self, lost: impl Iterator<Item = (InstId, (InstId, Slot, u8))>) {
         let (others, process) = (&mut self.others, self.owner);
@@ -36,7 +36,7 @@ impl Lost {
         });
     }
 
-    /// Adds any number, of any process.
+    /// Adds any number of slots, for any process.
     pub(super) fn add_to(&mut self, process: usize, inst: InstId, slot: Slot, slots: u64) {
         match u8::try_from(slots) {
             Ok(few) if process == self.owner => {

@@ -1,4 +1,4 @@
-//! What slots are lost to: the rules of the module's table.
+//! The rules by which lost slots are charged to causes and instructions: see the table of the parent module.
 
 use std::hint::select_unpredictable;
 
@@ -10,7 +10,7 @@ use crate::Category;
 /// Cycles from decode to the ROB of an instruction that nothing holds up.
 pub(super) const DECODE_TO_ROB: u64 = 2;
 
-/// What the oldest instruction waits for.
+/// The back-end slot of a cycle in which the oldest instruction, `record`, is in the ROB and does not commit.
 pub(super) const fn backend(record: &CommitRecord) -> Slot {
     match record.class() {
         CycleClass::Alu => Slot::Ports,
@@ -26,7 +26,7 @@ pub(super) const fn backend(record: &CommitRecord) -> Slot {
     }
 }
 
-/// Why the ROB is empty after this instruction.
+/// The slot of a cycle in which the ROB is empty because `record` redirected the front end.
 pub(super) const fn flush(record: &CommitRecord) -> Slot {
     match record.redirect() {
         Redirect::Mispredict => Slot::Mispredict,
@@ -34,7 +34,7 @@ pub(super) const fn flush(record: &CommitRecord) -> Slot {
     }
 }
 
-/// Why dispatch does not take an instruction that was decoded.
+/// The slot of a cycle in which dispatch stalls on `record`, which is decoded.
 pub(super) const fn refusal(record: &CommitRecord) -> Slot {
     if record.tea().contains(TeaEvents::DR_SQ) {
         return Slot::Store;
@@ -45,7 +45,7 @@ pub(super) const fn refusal(record: &CommitRecord) -> Slot {
     }
 }
 
-/// Why the front end delivers nothing.
+/// The slot of a cycle in which the front end has not delivered `record` yet.
 pub(super) const fn latency(record: &CommitRecord) -> Slot {
     let tea = record.tea();
     if tea.contains(TeaEvents::DR_L1) {
@@ -60,11 +60,11 @@ pub(super) const fn latency(record: &CommitRecord) -> Slot {
 /// Which instruction the slots left over in a committing cycle are charged to, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Charged {
-    /// The next to commit was not decoded yet, or a row was short.
+    /// The next to commit was not decoded yet, or a row of the ROB was not full.
     NextLate,
     /// Dispatch refused the next.
     NextRefused,
-    /// The next was in the ROB, and not done or trapped.
+    /// The next was in the ROB, and not done, or it trapped.
     NextWaited,
     /// The oldest of the cycle was late.
     FirstWaited,
@@ -75,7 +75,7 @@ enum Charged {
 /// What the slots left over in a committing cycle are lost to, and which instruction is charged. `first` and `last` are
 /// those of the cycle, `next` commits or traps `wait` cycles later.
 ///
-/// Looked up without a branch: how groups of instructions follow each other is what a host foresees worst.
+/// It is looked up without a branch, as the order of commit groups is what the host's branch predictor predicts worst.
 #[inline(always)]
 pub(super) fn left_over(
     first: &CommitRecord,
@@ -99,7 +99,7 @@ pub(super) fn left_over(
     (record.inst, SLOTS[charged as usize][kind(record)])
 }
 
-/// By the conditions of [`left_over`], a bit each.
+/// The charged instruction, indexed by the conditions of [`left_over`], one bit each.
 const CASES: [Charged; 1 << 5] = {
     let mut cases = [Charged::NextLate; 1 << 5];
     let mut case = 0;
@@ -135,10 +135,10 @@ const CASES: [Charged; 1 << 5] = {
     cases
 };
 
-/// Kinds of records, as far as slots are concerned.
+/// Kinds of records: values of the 10 bits of a record that slots depend on (see [`kind`]).
 const KINDS: usize = 1 << 10;
 
-/// The bits of the packed word that tell: all but the events, and two of those.
+/// The bits of the packed word that slots depend on: redirect, start of a row, class, and the events `DR_SQ` and `ST_LLC`.
 #[inline(always)]
 fn kind(record: &CommitRecord) -> usize {
     let flags = record.packed().1;
@@ -152,7 +152,7 @@ const fn of_kind(kind: usize) -> CommitRecord {
     CommitRecord::from_packed(InstId(0), 0, 0, flags)
 }
 
-/// By [`Charged`], and the kind of the record that is.
+/// The slot, indexed by [`Charged`] and by the kind of the charged record.
 const SLOTS: [[Slot; KINDS]; 5] = {
     let mut slots = [[Slot::FetchBandwidth; KINDS]; 5];
     let mut kind = 0;
@@ -170,8 +170,8 @@ const SLOTS: [[Slot; KINDS]; 5] = {
     slots
 };
 
-/// What the cycles and the slots of a stall are lost to, by class: of those that the Oracle counts by block
-/// ([`crate::oracle::IS_USUAL`]).
+/// The category of a stall's cycles and the cause of its slots, by class. Only the classes that the Oracle counts by block
+/// ([`crate::oracle::IS_USUAL`]) are used.
 pub(super) const STALLS: [(Category, Slot); CycleClass::ALL.len()] = {
     let mut stalls = [(Category::AluStall, Slot::Ports); CycleClass::ALL.len()];
     let mut class = 0;

@@ -10,29 +10,30 @@ use crate::policy::{Outcome, Trigger};
 use crate::profilers::Rule;
 use crate::{ContextId, ProcessId, Profile, Profiler, Sample, Sampler, SamplerResult};
 
-/// Weights that a sampler gathers before they go into its profile. That is spread over more memory than the host's
-/// caches hold, and many waits for it at once cost little more than one.
+/// Weights that a sampler gathers before it adds them to its profile, which is larger than the host's caches: many cache
+/// misses at once overlap, and cost little more than one.
 const FRESH: usize = 128;
 
-/// A trigger: the view's time, and the cycle in the stream.
+/// A trigger of the sampling clock: the view's time in cycles, and the cycle in the stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tick {
     pub time: u64,
     pub cycle: u64,
 }
 
-/// A sampler at work. Whether its sample is pending is its group's to know: what may end that says whether it still is.
+/// A sampler at work. The group of samplers that share its clock knows whether a sample is pending: the methods that may end
+/// that return whether it still is.
 pub(super) struct Running {
     position: usize,
     sampler: Sampler,
     rule: Rule,
     profile: Profile,
-    /// What is not in `profile` yet, of one process.
+    /// Weights that are not in `profile` yet, of `process`.
     fresh: Vec<(InstId, u64)>,
     process: ProcessId,
     samples: u64,
     dropped: u64,
-    /// Time up to which cycles are in samples.
+    /// The view's time up to which samples account for all cycles.
     accounted: u64,
     signatures: Option<SampleSignatures>,
     misplaced: Option<MisplacedCounter>,
@@ -83,7 +84,7 @@ impl Running {
         self.misplaced = misplaced.then(MisplacedCounter::default);
     }
 
-    /// The clock fires, and nothing is pending. True: from here on it is.
+    /// The clock triggers, and no sample is pending. True if one is from here on.
     #[inline(always)]
     pub fn trigger(&mut self, tick: &Tick, at: &Trigger<'_>, whose: ExecutionContext<'_>) -> bool {
         self.await_sample(Truth {
@@ -94,7 +95,7 @@ impl Running {
         self.settle(tick, outcome, at.span.records, whose)
     }
 
-    /// The same in a group of a block, for a profiler that waits for records: from here on it does.
+    /// The same in a group of a block, for a profiler that waits for records: its sample is pending from here on.
     #[inline(always)]
     pub fn await_records(&mut self, cycle: u64, truth: Truth<'_>) {
         self.await_sample(truth);
@@ -108,7 +109,7 @@ impl Running {
         }
     }
 
-    /// A span passes.
+    /// A span passes while a sample is pending; true if it still is.
     #[inline(always)]
     pub fn span(&mut self, tick: &Tick, span: &Span<'_>, whose: ExecutionContext<'_>) -> bool {
         if !self.sampler.profiler.waits_for_records() {
@@ -124,7 +125,7 @@ impl Running {
         }
     }
 
-    /// Records pass that leave the ROB after cycle `before`.
+    /// Records pass that leave the ROB after cycle `before`, while a sample is pending; true if it still is.
     #[inline(always)]
     pub fn records(
         &mut self,
@@ -156,7 +157,7 @@ impl Running {
         false
     }
 
-    /// A sample, split evenly over these records; without a truth, it is that of what was pending.
+    /// Takes a sample, split evenly over `records`. Without a truth, it is the pending sample's.
     #[inline(never)]
     pub fn sample(
         &mut self,
