@@ -1,11 +1,11 @@
-//! Whether a file of the host is what the guest ran: by build ID, or else by the instructions that it executed.
+//! Checks whether a file of the host is the one that the guest ran: by build ID, or else by the instructions executed.
 
 use std::path::{Path, PathBuf};
 
 use super::BuildId;
 use super::elf::{self, Elf};
 
-/// Executed instructions that must agree before a file that is only called like the wanted one is taken for it.
+/// Executed instructions that must agree with a file before it is used, if only its name is that of the wanted one.
 const MIN_AGREEING: usize = 4;
 /// `c.ebreak` and `ebreak`: debuggers and uprobes write them over a program's instructions.
 const BREAKPOINTS: [(u32, u8); 2] = [(0x9002, 2), (0x0010_0073, 4)];
@@ -20,13 +20,13 @@ pub struct Code {
 }
 
 impl Code {
-    /// True if these bytes begin with it.
+    /// True if `bytes` begin with this instruction.
     pub(super) fn is_at(self, bytes: &[u8]) -> bool {
         let len = usize::from(self.len).min(4);
         bytes.get(..len) == Some(&self.raw.to_le_bytes()[..len])
     }
 
-    /// False for what says nothing about a program: a fetch that faulted has no encoding, and breakpoints are others'.
+    /// True if the instruction is the program's own: not a fetch that faulted, which has no encoding, and no breakpoint.
     pub(super) fn is_programs(self) -> bool {
         self.raw != 0 && !BREAKPOINTS.contains(&(self.raw, self.len))
     }
@@ -36,24 +36,24 @@ impl Code {
 #[derive(Default)]
 pub(super) struct Wanted<'a> {
     pub build_id: Option<&'a BuildId>,
-    /// What was executed of it, by its offset in the file.
+    /// Executed instructions with their offsets in the file, in bytes.
     pub code: Vec<(u64, Code)>,
 }
 
-/// A file that was opened and fits.
+/// A file that was read and is the wanted one.
 pub(super) struct Opened {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
 }
 
 impl Wanted<'_> {
-    /// Reads a file; or why it is not used.
+    /// Reads a file and checks it. The error says why the file is not used.
     pub fn open(&self, path: &Path, needs_proof: bool) -> Result<Opened, String> {
         let bytes = elf::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         self.check(path, bytes, needs_proof)
     }
 
-    /// The file with these bytes; or why it is not used.
+    /// Checks a file that has these bytes. The error says why the file is not used.
     pub fn check(&self, path: &Path, bytes: Vec<u8>, needs_proof: bool) -> Result<Opened, String> {
         let shown = path.display();
         let elf = Elf::parse(&bytes).map_err(|error| format!("{shown}: {error}"))?;

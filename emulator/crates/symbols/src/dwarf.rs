@@ -1,4 +1,4 @@
-//! Source lines and inlined functions.
+//! Source lines and inlined functions from DWARF.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -44,18 +44,18 @@ pub(super) struct Lines<'a> {
     parts: &'a Parts<'a>,
     memory: &'a Memory,
     table: &'a Table<'a>,
-    /// Units of the program whose debug information is split, by what their files are known by.
+    /// The program's skeleton units, whose debug information is in `.dwo` files, by the IDs of those.
     skeletons: OnceCell<HashMap<DwoId, gimli::Unit<Reader<'a>>>>,
-    /// Where the debug information is, if not in the program.
+    /// The debug file's path, if the debug information is not in the program.
     debug: Option<PathBuf>,
     packages: OnceCell<Vec<DwarfPackage<Reader<'a>>>>,
-    /// Some of it is in a file that was not found.
+    /// Some of the debug information is in a file that was not found.
     incomplete: bool,
 }
 
 impl<'a> Lines<'a> {
-    /// A lookup over the debug information of a file, which is the program itself or lies at `debug`; or why there is none: no
-    /// debug information is `Ok(None)`.
+    /// A lookup over the debug information of `elf`, which is the program or, with `debug`, its debug file at that path.
+    /// `None` if it has no debug information.
     pub fn new(
         elf: &Elf<'a>,
         debug: Option<PathBuf>,
@@ -91,8 +91,8 @@ impl<'a> Lines<'a> {
         }))
     }
 
-    /// The source line of an address and the functions inlined there, innermost first. Damaged
-    /// debug information gives less, never an error.
+    /// The source line of an address and the functions inlined there, innermost first. Damaged debug information
+    /// gives fewer of these, and never an error.
     pub fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
         let mut source = None;
         let mut chain: Vec<(Arc<str>, Option<Source>)> = Vec::new();
@@ -132,7 +132,7 @@ impl<'a> Lines<'a> {
                 break;
             }
         }
-        // A frame's call site is the location of the frame around it; the outermost is no inline.
+        // A frame's call site is the location in the next outer frame. The outermost frame is not inlined.
         let calls: Vec<Option<Source>> = chain.iter().skip(1).map(|(_, at)| at.clone()).collect();
         let inlined = chain
             .into_iter()
@@ -188,7 +188,7 @@ impl<'a> Lines<'a> {
         Some(dwarf)
     }
 
-    /// With the lengths that the assembler lost.
+    /// Split debug information with the functions' lengths filled in, where the assembler left them to the linker.
     fn completed(
         &self,
         mut split: Dwarf<Reader<'a>>,

@@ -55,13 +55,13 @@ pub fn code_segments(path: &Path) -> Vec<CodeSegment> {
         .collect()
 }
 
-/// A parsed file and what is needed of it to translate addresses.
+/// A parsed file and the parts of it that translate addresses.
 pub(super) struct Elf<'data> {
     pub object: object::File<'data>,
     segments: Vec<Segment>,
 }
 
-/// Reads a regular file of bearable size.
+/// Reads a regular file of at most [`MAX_BYTES`].
 pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let meta = file.metadata()?;

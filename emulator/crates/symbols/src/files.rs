@@ -1,4 +1,4 @@
-//! Where the guest's files lie on the host.
+//! The host's files that stand for the guest's.
 
 use std::fmt;
 use std::fs;
@@ -14,7 +14,7 @@ impl BuildId {
         super::elf::build_id_of(file)
     }
 
-    /// Where debug information of this build ID is, below a folder of it: `.build-id/ab/cdef.debug`.
+    /// Path of the debug file of this build ID, below a folder of such files: `.build-id/ab/cdef.debug`.
     pub(super) fn debug_path(&self) -> Option<PathBuf> {
         let hex = self.to_string();
         let (front, rest) = hex.split_at_checked(2)?;
@@ -50,9 +50,9 @@ pub struct SymbolFiles {
     pub firmware: Option<PathBuf>,
     /// Address that a position-independent firmware is loaded at; 0x8000_0000 if not given.
     pub firmware_base: Option<u64>,
-    /// Folders with source files, at any part of their paths, the preferred one first.
+    /// Folders with source files, which lie there at their paths or at any end of those; the preferred folder first.
     pub sources: Vec<PathBuf>,
-    /// The kernel's user-space library (`vdso.so.dbg`); without, what `kernel` has of it.
+    /// The vDSO with debug information (`vdso.so.dbg`); if none, the vDSO image in `kernel` is used.
     pub vdso: Option<PathBuf>,
 }
 
@@ -80,13 +80,13 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub path: PathBuf,
-    /// It is only like it by a part of its path: what the guest executed must tell that it is the same.
+    /// Only a part of its path matches: it is used if the executed instructions agree with it.
     pub needs_proof: bool,
 }
 
 /// Symbolic links followed in one path, as Linux does (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
-/// What Linux puts behind the path of a file that was removed while it is still mapped.
+/// Linux's suffix to the path of a mapped file that was removed.
 const DELETED: &str = " (deleted)";
 
 impl SymbolFiles {
@@ -101,11 +101,11 @@ impl SymbolFiles {
             found.extend({ self.folders() }.filter_map(|root| resolve_in(root, Path::new(name))));
         }
         found.extend(build_id.iter().flat_map(|id| self.debug_files(id)));
-        // A removed file's successor of the same name may be another.
+        // The file of this name that replaced a removed one may have other contents.
         let exact = if stripped.is_some() { 0 } else { found.len() };
         for name in &names {
             let ends = Path::new(name).ancestors().skip(1);
-            // Below a root that is not `/` in the guest: `/out/system/usr/bin/xz` is `usr/bin/xz` of the folder `system`.
+            // In a folder that is not the guest's root, `/out/system/usr/bin/xz` is `usr/bin/xz` of the folder `system`.
             let ends = ends.filter_map(|front| Path::new(name).strip_prefix(front).ok());
             let mut ends: Vec<&Path> = ends.collect();
             ends.reverse();
@@ -123,8 +123,8 @@ impl SymbolFiles {
         known
     }
 
-    /// Folders that hold files at their guest paths: those given, and those that the run shared, which a command may have
-    /// had as its root.
+    /// Folders that hold files at their guest paths: those given, and those that the run shared, as a command may have had one
+    /// of them as its root.
     pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
         let shared = self.shared.iter().map(|shared| &shared.host);
         self.roots.iter().chain(shared.filter(|host| host.is_dir()))

@@ -1,6 +1,6 @@
-//! Functions, source lines and inlined calls that a Go program has for its own stack traces, which stripping leaves: the table
-//! that Go calls pclntab (`debug/gosym`, `runtime/symtab.go`). An own reader: crates that have one belong to disassemblers, and
-//! read names alone. Of Go before 1.18 inlined calls are not told.
+//! Functions, source lines and inlined calls from pclntab, the table that a Go program has for its own stack traces and that
+//! stripping keeps (`debug/gosym`, `runtime/symtab.go`). It is read here because crates that read it belong to disassemblers and
+//! read names alone. Inlined calls are not read from programs of Go before 1.18.
 
 mod module;
 
@@ -12,7 +12,7 @@ use super::name;
 use super::symbols::{Frame, Source};
 use module::ModuleData;
 
-/// Sections that have the table at their start, or, of position-independent programs that an outside linker made, within.
+/// Sections that begin with the table, or contain it in position-independent programs that an external linker made.
 const TABLE_SECTIONS: [&str; 4] = [
     ".gopclntab",
     ".data.rel.ro.gopclntab",
@@ -24,12 +24,12 @@ const MAX_NAME: usize = 4096;
 /// Steps of one lookup, and levels of inlining.
 const MAX_STEPS: usize = 1 << 20;
 const MAX_FRAMES: usize = 64;
-/// Number of a function's table that tells which inlined call an instruction is of (`PCDATA_InlTreeIndex`).
+/// Number of a function's table that maps addresses to inlined calls (`PCDATA_InlTreeIndex`).
 const PCDATA_INL_TREE_INDEX: usize = 2;
-/// Number of a function's data that has its inlined calls (`FUNCDATA_InlTree`).
+/// Number of a function's data that holds its inlined calls (`FUNCDATA_InlTree`).
 const FUNCDATA_INL_TREE: usize = 3;
 
-/// Layouts, by the Go that began with them.
+/// Layouts of the table, by the first version of Go that has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TableVersion {
     Go2,
@@ -41,16 +41,16 @@ enum TableVersion {
 /// The table of a program.
 pub(super) struct GoTable<'data> {
     version: TableVersion,
-    /// Addresses within a function are multiples of it.
+    /// Alignment of instructions in bytes: the tables count addresses in these.
     quantum: u64,
-    /// What addresses of functions count from.
+    /// Base of the functions' addresses.
     text: u64,
-    /// Pairs of a function's address and where its record is in `records`; then the last one's end.
+    /// Pairs of a function's address and its record's offset in `records`; then the last function's end.
     functions: &'data [u8],
     count: usize,
     records: &'data [u8],
     names: &'data [u8],
-    /// Of each compilation unit, where in `files` its files are; of [`TableVersion::Go2`], of the whole program.
+    /// For each compilation unit the offsets of its files' names in `files`; in [`TableVersion::Go2`], for the whole program.
     units: &'data [u8],
     files: &'data [u8],
     /// Values by address.
@@ -74,7 +74,7 @@ impl<'data> GoTable<'data> {
             let mut found = (0..data.len())
                 .step_by(8)
                 .filter(|at| is_head(&data[*at..]));
-            // What looks like one more often than this is none.
+            // A section with more candidates than this has no table.
             found
                 .by_ref()
                 .take(16)
@@ -157,7 +157,7 @@ impl<'data> GoTable<'data> {
             _ => u64_at(self.functions, 16 * function + 8)?,
         };
         let bytes = self.records.get(usize::try_from(at).ok()?..)?;
-        // The address comes first; what follows it has 4 bytes each.
+        // The address comes first; the fields after it have 4 bytes each.
         let bytes = bytes.get(self.field()..)?;
         Some(FunctionRecord { start, bytes })
     }
@@ -260,8 +260,8 @@ impl<'data> GoTable<'data> {
         Some((text(self.names, u32_at(call, name)?)?, parent))
     }
 
-    /// The value at an address, of the table that begins at an offset: pairs of the value's change and of for how many bytes
-    /// it holds.
+    /// The value at an address in the table that begins at `offset`. The table is pairs of the value's change and the number of
+    /// bytes for which the value holds.
     fn value(&self, record: FunctionRecord<'data>, offset: u32, address: u64) -> Option<i64> {
         if offset == 0 {
             return None;
@@ -285,7 +285,7 @@ impl<'data> GoTable<'data> {
 }
 
 impl FunctionRecord<'_> {
-    /// The number behind the address: 0 name, 4 files, 5 lines, 6 how many tables, 7 compilation unit.
+    /// A field after the address, by index: 0 name, 4 files, 5 lines, 6 number of tables, 7 compilation unit.
     fn number(&self, index: usize) -> Option<u32> {
         u32_at(self.bytes, index.checked_mul(4)?)
     }

@@ -1,4 +1,4 @@
-//! ELF images inside of ELF files: the symbols that stripping left, compressed, and the kernel's user-space library.
+//! ELF images in ELF files: compressed symbols of stripped files, and the vDSO in the kernel.
 
 use std::io::Read;
 

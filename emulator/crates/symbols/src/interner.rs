@@ -1,4 +1,4 @@
-//! Texts that are kept once.
+//! Keeps each distinct text once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

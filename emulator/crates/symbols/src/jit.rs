@@ -1,8 +1,8 @@
 //! Names of code that was made while its program ran: `perf-PID.map` files (the kernel's `tools/perf/Documentation/jit-interface.txt`)
 //! and jitdump files (`jit-PID.dump`, see `jitdump`).
 //!
-//! What cannot be told: a map has no times, so that of several functions at one address the last one written names all; of jitdump's
-//! the one whose bytes were executed does, and of several with the same bytes the last.
+//! A map has no times: of several functions at one address the one written last is taken for all executions. Of a jitdump file's
+//! functions at one address, the one whose bytes were executed is taken, and of several with the same bytes the last.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,9 +14,9 @@ use super::jitdump;
 
 /// Largest file that is read; that of a large node program has some 10 MiB.
 const MAX_BYTES: u64 = 1 << 30;
-/// Addresses are looked up by blocks of so many bytes.
+/// Bytes of a block, by which functions are indexed.
 const BLOCK: u64 = 4096;
-/// Blocks of all functions together, which a file could make more than there is memory for: 16 GiB of code.
+/// Limit on the blocks of all functions, 16 GiB of code: a damaged file could otherwise exhaust the host's memory.
 const MAX_BLOCKS: usize = 1 << 22;
 /// Folders below a given one that may hold such files.
 const FOLDERS: [&str; 3] = ["", "tmp", "out"];
@@ -33,18 +33,18 @@ pub(super) struct Function {
     pub lines: Vec<(u64, Arc<str>, u32)>,
 }
 
-/// What is known of one process's code.
+/// The code that one process made at run time, as its files describe it.
 #[derive(Debug)]
 pub(super) struct JitCode {
-    /// The files, and the functions that each has, in order of time.
     pub files: Vec<PathBuf>,
+    /// The index of the file that each function is from, and the function; in order of time.
     functions: Vec<(usize, Function)>,
     by_block: HashMap<u64, Vec<usize>>,
-    /// What is wrong with its files.
+    /// What could not be read of the files, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Two kinds of files.
+/// The kind of a file: a map or a jitdump file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Map,
@@ -69,7 +69,7 @@ fn parse_name(name: &str) -> Option<(Kind, u32)> {
         .or_else(|| Some((Kind::Dump, dump()?)))
 }
 
-/// The files below some folders by the process that they name, the preferred one of each name alone.
+/// The files in some folders by the process id in their names; of each kind only the one in the first folder.
 pub(super) fn files<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> HashMap<u32, Vec<PathBuf>> {
     let mut found: HashMap<u32, Vec<PathBuf>> = HashMap::new();
     for folder in folders.flat_map(|folder| FOLDERS.map(|inner| folder.join(inner))) {
@@ -157,7 +157,7 @@ impl JitCode {
         code
     }
 
-    /// The function that an address was of when `code` was executed there: its number, its file's, and itself.
+    /// The function at an address when `code` was executed there: the function's number, its file's number, and the function.
     pub fn find(&self, address: u64, code: Option<Code>) -> Option<(usize, usize, &Function)> {
         let of_block = self.by_block.get(&(address / BLOCK))?.iter().rev();
         let holds = |at: &&usize| {
@@ -171,7 +171,7 @@ impl JitCode {
             code.is_some_and(|code| bytes.is_some_and(|bytes| code.is_at(bytes)))
         };
         let mut holding = of_block.filter(holds);
-        // Code that its maker changed in place has the name of the last one there.
+        // Code that was changed in place has the name of the last function there.
         let found = { holding.clone() }
             .find(executed)
             .or_else(|| holding.next())?;
@@ -194,7 +194,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Lines of `START SIZE NAME`; how many are something else.
+/// The functions of a map, whose lines are `START SIZE NAME`, and the number of lines that are not.
 fn map(bytes: &[u8]) -> (Vec<Function>, usize) {
     let mut functions = Vec::new();
     let mut skipped = 0;

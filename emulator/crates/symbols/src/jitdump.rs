@@ -1,5 +1,5 @@
-//! jitdump files (the kernel's `tools/perf/Documentation/jitdump-specification.txt`). An own reader: that of the crate
-//! linux-perf-data 0.13 panics on the counts of a damaged file.
+//! jitdump files (the kernel's `tools/perf/Documentation/jitdump-specification.txt`). The crate linux-perf-data
+//! 0.13 has a reader that panics on the counts of a damaged file, so this is one of our own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const DEBUG_INFO: u32 = 2;
 /// Bytes of a record's type, length and time.
 const RECORD_HEAD: usize = 16;
 
-/// The functions of a file in order of time; and what ended it early. A program that was killed leaves half a record.
+/// The functions of a file in order of time, and the error that ended it early. A killed program leaves half a record.
 pub(super) fn functions(bytes: &[u8]) -> (Vec<Function>, Option<String>) {
     let mut found = Vec::new();
     let error = read(bytes, &mut found);

@@ -1,6 +1,6 @@
-//! Lengths that split debug information lacks. GNU as for RISC-V leaves differences of addresses to the linker, which never sees
-//! `.dwo` files: functions in there have a start and the length 0. Where they end, the symbol table says, and of inlined ones the
-//! source lines: the code that belongs to lines of the inlined function, from its start on.
+//! Fills in the functions' lengths in split debug information. GNU as for RISC-V leaves differences of addresses to the linker,
+//! which never sees `.dwo` files: functions there have a start and the length 0. A function's end is taken from the symbol
+//! table. An inlined one ends where the code from its start on no longer belongs to its source lines.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,9 +16,9 @@ struct Entry {
     at: UnitOffset,
     is_inlined: bool,
     low: Option<u64>,
-    /// Where its length is in the section, and of how many bytes, if that is 0.
+    /// Offset and size in bytes of its length in the section, if the length is 0.
     length: Option<(usize, usize)>,
-    /// The entry that says more of it.
+    /// The entry of the abstract instance or declaration that it refers to.
     origin: Option<UnitOffset>,
     /// File and line of its declaration.
     declared: Option<(u64, u64)>,
@@ -27,7 +27,7 @@ struct Entry {
 /// A row of the line table: address, file, line.
 type Row = (u64, u64, u64);
 
-/// `.debug_info` of `split` with the lengths that it lacks; `None`: it lacks none. `skeleton` is its unit in the program `main`.
+/// `.debug_info` of `split` with the missing lengths; `None` if none is missing. `skeleton` is its unit in the program `main`.
 pub(super) fn completed(
     split: &Dwarf<Reader<'_>>,
     main: &Dwarf<Reader<'_>>,
@@ -44,7 +44,7 @@ pub(super) fn completed(
     let rows = rows(skeleton)?;
     let spans = Spans::new(&entries);
     let mut bytes = gimli::Section::reader(&split.debug_info).slice().to_vec();
-    // Depth and end of the functions around the present one.
+    // Depth and end of the functions that contain the present one.
     let mut around: Vec<(isize, u64)> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         around.retain(|(depth, _)| *depth < entry.depth);
@@ -154,10 +154,10 @@ fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<Row>, gimli::Error> {
     Ok(found)
 }
 
-/// Where the code from `low` on ends that rows `hold`.
+/// The end of the code from `low` on whose rows satisfy `hold`.
 fn end_of(rows: &[Row], low: u64, hold: impl Fn(&Row) -> bool) -> u64 {
     let first = rows.partition_point(|row| row.0 <= low);
-    // Of several rows of an address the last holds.
+    // Of several rows of an address the last is valid.
     let rest = &rows[first..];
     let ends = (0..rest.len()).find(|at| {
         let last_of_address = rest.get(at + 1).is_none_or(|next| next.0 != rest[*at].0);
@@ -166,7 +166,7 @@ fn end_of(rows: &[Row], low: u64, hold: impl Fn(&Row) -> bool) -> u64 {
     ends.map_or(low, |at| rest[at].0)
 }
 
-/// Which lines belong to which function: those from its declaration to the next one in the file.
+/// Declarations by file and line. A function's lines are those from its declaration to the next one in the file.
 struct Spans<'a> {
     by_offset: HashMap<UnitOffset, &'a Entry>,
     starts: BTreeSet<(u64, u64)>,
@@ -180,10 +180,10 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// Where the function was declared that an entry is an instance of.
+    /// File and line of the declaration of the function that an entry is an instance of.
     fn declared(&self, entry: &Entry) -> Option<(u64, u64)> {
         let mut entry = entry;
-        // An instance, its abstract one, that one's declaration in a class.
+        // The chain is: an instance, its abstract instance, that one's declaration in a class.
         for _ in 0..3 {
             if entry.declared.is_some() {
                 return entry.declared;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Guest files are hostile input: every count and offset in them is checked by the parsers that
-//! we use, and what those leave open (nesting, decompressed size, length of a demangled name) here.
+//! we use, and what they do not limit (nesting, decompressed size, length of a demangled name) is limited here.
 
 mod check;
 mod debug;

@@ -18,7 +18,7 @@ impl Write for Bounded {
     }
 }
 
-/// A name that nothing can go wrong with: control characters, which would end lines, are replaced; long names are cut.
+/// A name that is safe to print: control characters, which could end lines, are replaced, and long names are cut.
 pub(super) fn shown(name: &str) -> String {
     let name = cut(name);
     match name.contains(char::is_control) {

@@ -1,4 +1,4 @@
-//! What backs an instruction's address: from the guest's mappings to a place that can be named.
+//! From an instruction's address and the guest's mappings to a [`Place`].
 
 use commit_trace::InstFacts;
 use profile::{Evaluation, Mapping, Process, ProcessId};
@@ -60,7 +60,7 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFacts) -> P
     }
 }
 
-/// True if a mapping of this name has no program's code of its own: what is executed there was made at run time.
+/// True if a mapping of this name is no program file: code executed there was made at run time.
 fn is_memory(path: &str) -> bool {
     let made = [
         "//anon",
@@ -91,7 +91,7 @@ pub fn mapping<'a>(
     let of = |process: &ProcessId| -> Option<&'a Process> {
         evaluation.processes.get(process.0 as usize)
     };
-    // A child of vfork runs in its parent's space: what it does not know, the owner does.
+    // A child of vfork runs in its parent's space: mappings that it does not have are looked up in the space's owner.
     let owner = evaluation.spaces.get(&fact.space);
     [Some(&process), owner]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Files below the given folders, by what is in them and by what they are called.
+//! An index of the ELF files below the given folders, by build ID and by name.
 
 use std::collections::HashMap;
 use std::fs;

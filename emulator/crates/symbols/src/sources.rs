@@ -11,7 +11,7 @@ use super::symbols::Source;
 /// Longest file and line that are shown, in bytes and characters.
 const MAX_FILE: u64 = 4 << 20;
 const MAX_LINE: usize = 200;
-/// What a source file may be called: the guest names it, and shall not have any file of the host shown.
+/// Extensions of source files. Other files are not shown: the guest gives the names, and must not expose files of the host.
 const EXTENSIONS: [&str; 20] = [
     "adb", "c", "C", "c++", "cc", "cpp", "cxx", "d", "f90", "go", "h", "hh", "hpp", "inc", "inl",
     "rs", "s", "S", "swift", "zig",
@@ -40,8 +40,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Where the file is that the compiler called `path`: there, at that path below a folder, or at as much of its end
-/// as a folder has, which is two names at least.
+/// The file that the compiler called `path`: at that path, at that path below a folder, or below a folder at the longest end
+/// of the path that exists there, which has at least two names.
 fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let extension = path.extension()?.to_str()?;

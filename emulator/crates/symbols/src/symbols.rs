@@ -22,9 +22,9 @@ pub struct Module {
     pub file: Option<PathBuf>,
     /// Build ID, as the guest named it or else as found in the file.
     pub build_id: Option<BuildId>,
-    /// What its names lack, one sentence each, which say what file to hand in.
+    /// Why names or source lines are missing: a sentence each, naming the file to hand in.
     pub missing: Vec<String>,
-    /// The same of its functions whose names were made up.
+    /// The same for its functions that have no symbol; `None` if there are none.
     pub nameless: Option<String>,
 }
 
@@ -38,8 +38,8 @@ impl Module {
     }
 }
 
-/// What the function level of a profile counts by. Code without a symbol gets one made up:
-/// `name+0x…` from unwind tables, `[plt]`, or the whole module.
+/// A function, the unit of a profile's function level. Code without a symbol gets a placeholder: `name+0x…` from unwind
+/// tables, one for the PLT, or one for the rest of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// The module it is in.
@@ -50,7 +50,7 @@ pub struct Function {
     pub start: u64,
     /// Length in bytes; 0 if unknown.
     pub size: u64,
-    /// False if the name was made up.
+    /// True if a symbol names it; false for a placeholder.
     pub named: bool,
 }
 
@@ -101,7 +101,7 @@ pub struct Symbols {
     pub warnings: Vec<String>,
 }
 
-/// Beside names that stay as the compiler encoded them.
+/// Shown with names that remain mangled.
 const MANGLED_HINT: &str =
     "its name is mangled in a way that cpp_demangle and rustc-demangle do not read (c++filt may)";
 
@@ -124,7 +124,7 @@ impl Symbols {
         &self.functions[id.0 as usize]
     }
 
-    /// What the name of a function lacks, and which file has it.
+    /// Sentences on why a function's name is missing or mangled, and which file has it.
     pub fn missing(&self, id: FunctionId) -> Vec<String> {
         let function = self.function(id);
         let module = self.module(function.module);

@@ -17,7 +17,7 @@ pub(super) struct Entry<'data> {
 /// Address ranges that do not overlap, in order.
 pub(super) struct Table<'data>(Vec<Entry<'data>>);
 
-/// What decides between two symbols at one address, best last.
+/// Ranks the symbols at one address: the greatest is used.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_function: bool,
@@ -38,8 +38,8 @@ struct Candidate<'data> {
 }
 
 impl Candidate<'_> {
-    /// Gives the symbol the size of its range in the unwind tables, if there is one. A label of a stripped file would else
-    /// reach over all the functions behind it that have lost their names.
+    /// Gives the symbol the size of its range in the unwind tables, if there is one. Otherwise a label of a stripped file would
+    /// extend over all functions after it that have lost their names.
     fn size_by(&mut self, ranges: &[(u64, u64)]) -> bool {
         let after = ranges.partition_point(|&(start, _)| start <= self.start);
         let range = ranges[..after].last();
@@ -60,7 +60,7 @@ impl<'data> Table<'data> {
         let mut found = candidates(elf.object.symbols(), &sections);
         if let (true, Some(debug)) = (found.is_empty(), debug) {
             found = candidates(debug.object.symbols(), &sections);
-            // `.gnu_debugdata` leaves out what these say.
+            // `.gnu_debugdata` does not repeat the dynamic symbols.
             found.extend(candidates(elf.object.dynamic_symbols(), &sections));
         }
         let stripped = found.is_empty();
@@ -174,7 +174,7 @@ fn candidates<'data: 'file, 'file>(
         .collect()
 }
 
-/// What a Go program knows of itself.
+/// Functions from a Go program's own table.
 fn go_functions<'data>(
     table: &GoTable<'data>,
     sections: &[(u64, u64)],

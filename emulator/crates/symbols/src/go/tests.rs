@@ -9,7 +9,7 @@ const DATA_ADDRESS: u64 = 0x30000;
 const MODULE_ADDRESS: u64 = 0x40000;
 
 /// A program of two functions: `main.outer` of 64 bytes, whose middle half is a call of `main.inner` that was inlined, and
-/// `main.last` of 32 bytes. It has the table at an odd place of its section, as an outside linker leaves it.
+/// `main.last` of 32 bytes. It has the table at an odd place of its section, as an external linker places it.
 struct GoProgram {
     version: TableVersion,
     position_independent: bool,

@@ -1,4 +1,4 @@
-//! Each function once, whether a symbol names it or not.
+//! Numbers functions: each gets one number, whether a symbol names it or not.
 
 use super::Work;
 use super::locate::View;
@@ -6,12 +6,16 @@ use crate::name::demangle;
 use crate::symbols::{Function, FunctionId, ModuleId};
 use crate::table::Entry;
 
-/// What makes two functions the same.
+/// Identifies a function.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Key {
+    /// By its start address.
     At(ModuleId, u64),
+    /// All code in a module's PLT.
     Plt(ModuleId),
+    /// All other code of a module that no symbol covers.
     Rest(ModuleId),
+    /// Code made at run time, by the function's number in its file.
     Jit(ModuleId, usize),
 }
 
@@ -40,7 +44,7 @@ impl Work<'_> {
         )
     }
 
-    /// The function that stands for code of a module without a symbol.
+    /// The function that stands for a module's PLT, or for its code that no symbol covers.
     pub(super) fn made_up(&mut self, module: ModuleId, plt: bool) -> FunctionId {
         let key = if plt {
             Key::Plt(module)

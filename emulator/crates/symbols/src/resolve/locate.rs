@@ -10,6 +10,7 @@ use crate::table::Table;
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
 
+/// The tables of one module, as [`Work::locate`] reads them.
 pub(super) struct View<'a, 'data, 'lines> {
     pub(super) module: ModuleId,
     pub(super) elf: &'a Elf<'data>,
@@ -66,7 +67,7 @@ impl Work<'_> {
         }
     }
 
-    /// The address in the file's own terms.
+    /// The address as linked of a given offset or address; `None` if the file has none for it.
     fn translate(&self, source: &Origin, elf: &Elf<'_>, given: u64) -> Option<u64> {
         match source {
             Origin::Path(..) | Origin::Vdso(_) => elf.address_of(given),

@@ -9,11 +9,11 @@ use crate::jit::{self, JitCode};
 use crate::name::demangle;
 use crate::symbols::{Function, Module, ModuleId, Source};
 
-/// Processes whose files are looked into for another one's code.
+/// Processes whose files are searched for the code of a process without files.
 const MAX_OTHERS: usize = 16;
 
 impl Work<'_> {
-    /// Names code that was made at run time, as far as there are files that do.
+    /// Locates the places in code made at run time for which there are map or jitdump files.
     pub(super) fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
         let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
         for (at, place) in places.iter().enumerate() {
@@ -62,8 +62,8 @@ impl Work<'_> {
         }
     }
 
-    /// The files of another process, if those of one alone name most of this one's code: a program in a process namespace knows
-    /// itself by another number than the kernel tells, and a forked one has its parent's code.
+    /// The code in another process's files, if exactly one process's name most of this one's code: a program in a PID namespace
+    /// writes another process id than the kernel's, and a forked process has its parent's code.
     fn other_process(
         &mut self,
         pid: u32,

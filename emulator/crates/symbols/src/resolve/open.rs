@@ -8,7 +8,7 @@ use crate::elf::{self, Elf};
 use crate::inside;
 
 impl Work<'_> {
-    /// Opens the file of a module: the first candidate that is what the guest ran; or what to hand in.
+    /// Opens the file of a module: the first candidate that the guest ran. The error is a sentence on what to hand in.
     pub(super) fn open(
         &mut self,
         source: &Origin,

@@ -1,11 +1,11 @@
-//! What backs an address.
+//! Places: addresses with the file or memory that they are in.
 
 use std::sync::Arc;
 
 use crate::BuildId;
 use crate::check::Code;
 
-/// An address, by what backs it.
+/// An address with the file or memory that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A byte of a file that a process has mapped (`offset` = pc − mapping start + page offset).
@@ -16,7 +16,7 @@ pub enum Place {
         build_id: Option<BuildId>,
         /// Offset in the file, in bytes.
         offset: u64,
-        /// What was executed there, if known: it tells whether a file is the right one.
+        /// The instruction executed there, if known: a file must agree with it.
         code: Option<Code>,
     },
     /// A kernel virtual address.
@@ -27,15 +27,15 @@ pub enum Place {
     Firmware(u64),
     /// An address that no mapping covers.
     Unknown(u64),
-    /// Code that a process made while it ran.
+    /// Code that a process made at run time (JIT).
     Jit {
         /// The kernel's process id.
         pid: u32,
         /// The address.
         address: u64,
-        /// What was executed there: it tells code from what was there before.
+        /// The instruction executed there: it tells apart functions that were at this address one after the other.
         code: Option<Code>,
-        /// What it is if no file has its name.
+        /// The place that is resolved instead if no file names this code.
         otherwise: Box<Place>,
     },
 }
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-/// What a module's symbols come from, and how its addresses are meant.
+/// The file that a module's symbols come from, and the kind of its addresses.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Origin {
     Path(Arc<str>, Option<BuildId>),
