@@ -36,7 +36,7 @@ fn on_processor() -> Option<Duration> {
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-/// What was measured, by name.
+/// Measurements, by name.
 #[derive(Default)]
 struct Results(serde_json::Map<String, Value>);
 
@@ -70,7 +70,7 @@ fn sixteen() -> Vec<Sampler> {
     all(&[Schedule::every(199), Schedule::frequency(4000, CLOCK_HZ)])
 }
 
-/// Those, five more rates periodic and random, and TIP in single privileges.
+/// The default samplers, all profilers at five more rates periodic and random, and TIP filtered by privilege.
 fn hundred() -> Vec<Sampler> {
     let more = [100, 1000, 10_000, 20_000, 100_000].map(|hz| Schedule::frequency(hz, CLOCK_HZ));
     let mut samplers = sixteen();
@@ -100,7 +100,7 @@ fn batches(path: Option<&str>) -> Vec<Batch> {
     let mut reader = TraceReader::open(Path::new(path)).unwrap_or_else(|error| failed(error));
     let mut batches = Vec::new();
     let (mut batch, mut records) = (Batch::default(), 0);
-    // 400 MB of them.
+    // This many records take 400 MB.
     while records < 25_000_000
         && reader
             .next_batch(&mut batch)

@@ -6,10 +6,10 @@ use commit_trace::{Class, InstFacts};
 
 /// For every static instruction the address of the first one of its block, by instruction number.
 ///
-/// A block begins at a direct branch's target, after an instruction that leaves the straight line, and
-/// wherever the executed code is not contiguous. Not modelled: the targets of indirect jumps into
-/// the middle of a straight line (the stream's facts do not name them), and code that was never
-/// executed. Functions' starts are added by the caller, who has the symbols.
+/// A block begins at a direct branch's target, after a control transfer, and wherever the executed code is not
+/// contiguous. Not modelled: the targets of indirect jumps into the middle of straight-line code (the stream's
+/// instruction facts do not have them), and code that was never executed. Functions' starts are added by the caller,
+/// who has the symbols.
 pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
     let mut spaces: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, fact) in facts.iter().enumerate() {
@@ -23,13 +23,13 @@ pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
             .filter_map(|&index| facts[index].target)
             .collect();
         targets.sort_unstable();
-        // Where straight-line code would go on, and the block that it is in.
+        // The address after the instruction before, if that does not end its block; and the block's first address.
         let mut next: Option<u64> = None;
         let mut leader = 0;
         let mut before: Option<u64> = None;
         for index in members {
             let fact = &facts[index];
-            // An address that held different instructions over time stays in one block.
+            // Different instructions that were at one address over time are in one block.
             let again = before == Some(fact.pc);
             if !again && (next != Some(fact.pc) || targets.binary_search(&fact.pc).is_ok()) {
                 leader = fact.pc;
@@ -42,8 +42,8 @@ pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
     leaders
 }
 
-/// True if the next instruction begins a block: branches, jumps, and what leaves for another
-/// privilege (`ecall`, `ebreak`, `sret`, `mret`).
+/// True if the next instruction begins a block: after branches, jumps, and instructions that change the privilege
+/// (`ecall`, `ebreak`, `sret`, `mret`).
 fn ends_block(fact: &InstFacts) -> bool {
     match fact.class {
         Class::Branch | Class::Jump | Class::IndirectJump => true,

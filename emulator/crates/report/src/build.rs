@@ -16,8 +16,8 @@ use super::threads;
 use super::words::{self, Disagreement};
 use crate::perf_data::GuestProfile;
 
-/// A process that has at least this share counts when it is asked whether the guest's profile covers
-/// the whole machine.
+/// A process with at least this share of all cycles must be in the guest's profile for that to count as one of the whole
+/// machine.
 const NOTICEABLE: f64 = 0.01;
 
 impl Report {
@@ -131,7 +131,7 @@ fn columns(
     columns
 }
 
-/// What is made of all processes, one after the other.
+/// The parts of a report that are made process by process.
 struct Parts {
     names: Vec<String>,
     focus: Vec<usize>,
@@ -205,18 +205,19 @@ impl Parts {
     }
 }
 
-/// What a [`ProcessReport`] is made of, summed over the rows of one or all processes.
+/// The sums that a [`ProcessReport`] is made from, over the rows of one or all processes.
 struct Sum {
     oracle_total: u64,
     samples: Vec<f64>,
     /// Units by category.
     stack: [u64; 7],
-    /// Per column what it is compared with, and at each of [`Level::ALL`] the sums; `None`: it says nothing.
+    /// Per column the totals that it is compared by, and sums for each of [`Level::ALL`]; `None` if it did not measure the
+    /// process.
     errors: Vec<Option<(Whole, [Sums; 3])>>,
 }
 
 impl Sum {
-    /// Of these processes, whose rows are still to be added.
+    /// The sums of these processes before any of their rows.
     fn new(summaries: &[Summary], columns: usize) -> Self {
         let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();
         let whole = |column| Some((compared(summaries, column)?, Default::default()));
@@ -228,7 +229,7 @@ impl Sum {
         }
     }
 
-    /// Adds the rows of a process; to the sum of all, too.
+    /// Adds the rows of a process to its sum and to that of all processes.
     fn add(&mut self, rows: &Rows, all: &mut Self) {
         for stack in &rows.stacks {
             for (at, units) in stack.iter().enumerate() {
@@ -279,7 +280,7 @@ impl Sum {
     }
 }
 
-/// What is compared of a column over one or all processes; `None` if it says nothing about one of them.
+/// The totals of a column over one or all processes; `None` if it did not measure one of them that takes much time.
 fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
     let whole: u64 = summaries.iter().map(|summary| summary.oracle_total).sum();
     // What perf measured of one program says nothing about the others.
@@ -299,7 +300,7 @@ fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
     })
 }
 
-/// The published classes: by the share that commits, then by that of flushes.
+/// The class of a process, as published: by the share of committing cycles, then by that of flushes.
 fn class(stack: &[f64; 7]) -> &'static str {
     if stack[0] > 0.5 {
         "compute"

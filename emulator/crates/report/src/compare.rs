@@ -2,10 +2,10 @@
 //!
 //! Rows are matched by name: a function by process, module and symbol, an instruction by process, distance from its
 //! function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
-//! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts as
-//! without cycles there.
+//! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts
+//! as having no cycles there.
 //!
-//! Of several harts the rows of all are added up. Processes that are called differently can be said to be the same.
+//! Of several harts the rows of all are added up. A process with another name in the second run can be declared the same.
 
 mod renamed;
 mod run;
@@ -20,10 +20,10 @@ use serde::Serialize;
 use renamed::{file_now, known, now};
 pub use run::{Run, Totals};
 
-/// One thing in both runs. Cycles are the Oracle's; a run without it has 0.
+/// A process, function or instruction in both runs. Cycles are the Oracle's; 0 in a run that does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
-    /// Process that it belongs to, or is.
+    /// Its process, or itself if it is one.
     pub process: String,
     /// Function or instruction; empty for a process.
     pub name: String,
@@ -62,12 +62,12 @@ pub struct Comparison {
     /// Harts of each run, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harts: Option<(usize, usize)>,
-    /// Processes that took much time in one run and are not in the other: the same under another name, perhaps.
+    /// Names before and after of a process that may have been renamed: each takes much time in one run and is not in the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, String)>,
 }
 
-/// Two processes that each take this share of their run's cycles may be one that was renamed.
+/// Share of their run's cycles from which on two processes of different names may be one that was renamed.
 const MUCH: f64 = 0.05;
 type Key = (String, String, String);
 

@@ -1,4 +1,4 @@
-//! The profile error and what sampling alone leaves of it, as [`profile::profile_error`] and
+//! The profile error and the part of it that is due to sampling alone, as [`profile::profile_error`] and
 //! [`profile::sampling_error`] define them, over symbols that are already summed.
 
 use profile::mean_deviation;

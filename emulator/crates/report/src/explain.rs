@@ -1,5 +1,5 @@
-//! Where a number of a report comes from: what it means, the formula, its inputs with their values, and the code and
-//! paper that define it.
+//! Explains a number of a report: its meaning, its formula, the inputs with their values, and the code and paper that
+//! define it.
 //!
 //! A number is named by its path in report.json: keys, and where there is a list the entry's own name or its index,
 //! joined by dots: `processes.quickstart.errors.tip.instruction.error`, `functions.memcpy.shares.nci`,
@@ -18,7 +18,7 @@ pub(crate) use rules::{ReportPath, Rule};
 
 use find::{Found, leaves, resolve, with_value};
 
-/// Numbers that are explained at once; more are listed.
+/// Numbers that are explained at once. If a question has more, their paths are listed.
 const MAX_EXPLAINED: usize = 4;
 /// Paths that are listed.
 const MAX_LISTED: usize = 30;
@@ -30,13 +30,13 @@ pub struct Explanation {
     pub path: String,
     /// The number.
     pub value: f64,
-    /// What it says, with its unit.
+    /// What it means, with its unit.
     pub meaning: String,
     /// How it is computed.
     pub formula: String,
     /// The formula's inputs, by path or name.
     pub inputs: Vec<(String, String)>,
-    /// What the formula gives for the inputs as report.json has them (rounded sums aside), if they are all there.
+    /// The formula's result for the inputs in report.json (apart from rounding), if they are all there.
     pub check: Option<f64>,
     /// The code that computes it, and from what.
     pub source: &'static str,
@@ -44,17 +44,17 @@ pub struct Explanation {
     pub reference: &'static str,
 }
 
-/// What a question is answered with.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
     /// The numbers that were meant.
     Explained(Vec<Explanation>),
-    /// So many numbers that one should be named: their paths and values.
+    /// Too many numbers to explain: their paths and values, of which the user should name one.
     Many(Vec<(String, f64)>),
 }
 
-/// Explains the number at a path of a parsed report.json, the numbers below it, or those that show as `question`.
+/// Explains the number at a path of a parsed report.json, the numbers below that path, or those that are shown as `question`.
 ///
 /// # Errors
 /// Nothing is there; the message says what is.
@@ -91,7 +91,7 @@ pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
 }
 
 impl Answer {
-    /// As text.
+    /// The answer as text for a terminal.
     pub fn text(&self) -> String {
         match self {
             Self::Explained(list) => {

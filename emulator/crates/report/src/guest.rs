@@ -14,7 +14,7 @@ pub(super) struct Matched {
     pub weights: BTreeMap<(ProcessId, InstId), u64>,
     /// Units at addresses that the process never executed.
     pub unmatched: HashMap<ProcessId, u64>,
-    /// Units of samples whose process the stream does not know.
+    /// Units of samples in processes that the stream does not have.
     pub strangers: u64,
     pub samples: HashMap<ProcessId, f64>,
     /// Per privilege (0 U, 1 S, 3 M): whether the event sampled it.

@@ -15,7 +15,7 @@ use super::tables::{FunctionRow, InstructionRow};
 const MAX_INSTRUCTIONS: usize = 10_000;
 const MAX_FUNCTIONS: usize = 2_000;
 
-/// What rows are made from.
+/// The inputs from which rows are made.
 pub(super) struct Selection<'a> {
     pub evaluation: &'a Evaluation,
     pub symbols: &'a Symbols,
@@ -42,12 +42,12 @@ fn share(part: u64, total: u64) -> f64 {
     }
 }
 
-/// The functions that the Oracle gives most, of the processes seen so far.
+/// The functions with the most time by the Oracle, of the processes added so far.
 #[derive(Default)]
 pub(super) struct Functions(Vec<Function>);
 
 impl Functions {
-    /// Adds those of a process, whose number among the gathered is `process`.
+    /// Adds the functions of the process at `process` among the gathered.
     pub fn add(&mut self, selection: &Selection<'_>, process: usize, rows: &Rows) {
         let evaluation = selection.evaluation;
         let keys = &rows.function;

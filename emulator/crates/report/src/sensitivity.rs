@@ -148,7 +148,7 @@ fn split(report: &Report, process: usize, one: Profiler, all: Profiler) -> Optio
     let error = |column: usize| Some(process.errors[column]?.get(level).error);
     let (alone, shared) = (error(first)?, error(second)?);
     let noise = process.errors[first]?.get(level).sampling;
-    // Less than a tenth of what sampling alone leaves, or than a tenth of a percent, is no difference.
+    // A difference below a tenth of the sampling error, or below a tenth of a percent, does not count.
     let verdict = match shared - alone {
         change if change.abs() < (noise / 10.0).max(0.001) => "does not matter here",
         change if change < 0.0 => "is worth it here",

@@ -13,7 +13,7 @@ use super::rows;
 
 /// Instructions per process with a stack, the most expensive first.
 const MAX_INSTRUCTIONS: usize = 100;
-/// The signature of what met no event.
+/// Name of the signature of instructions that met no event.
 const NONE: &str = "none";
 
 /// The report's part on events.
@@ -30,8 +30,8 @@ pub struct TeaReport {
 /// A sampler whose samples carry events.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeaColumn {
-    /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-tea` for the others'; then the
-    /// sampler's name, if that is not its profiler's.
+    /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-tea` for the others'; then the rest of the sampler's
+    /// name, if that is not its profiler's.
     pub name: String,
     /// Index into [`super::Report::columns`].
     pub column: usize,
@@ -54,8 +54,8 @@ pub struct TeaProcess {
     /// Share of the cycles in signatures with this event. Their sum may exceed 1: cycles of several events count
     /// for each.
     pub events: EventStack,
-    /// Error of each column: as the profile error, of symbols that are (instruction, block or function) and
-    /// signature.
+    /// Error of each column: the profile error with (instruction, signature), (block, signature) or (function, signature) as
+    /// symbols.
     pub errors: BTreeMap<String, Levels<f64>>,
 }
 
@@ -86,7 +86,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// Those of one row.
+    /// The weights of one row.
     fn of(&self, row: u32) -> &[(u32, u16, u64)] {
         let start = self.list.partition_point(|(r, ..)| *r < row);
         let end = self.list.partition_point(|(r, ..)| *r <= row);
@@ -105,7 +105,7 @@ fn sums(symbols: &[u32], weights: &Weights) -> Sums {
     sums
 }
 
-/// Makes the part of one process after the other.
+/// Makes a [`TeaReport`], one process after the other.
 pub(super) struct Maker<'a> {
     evaluation: &'a Evaluation,
     columns: &'a [Column],
@@ -133,7 +133,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Adds a process, whose number among the gathered is `at`; with `maker`, its instructions too.
+    /// Adds the process at `at` among the gathered; with `maker`, its instructions too.
     pub fn add(&mut self, at: usize, rows: &Rows, name: &str, maker: Option<&mut rows::Maker<'_>>) {
         let weights = |signatures: &Option<Signatures>, profile: &Profile| {
             let mut weights = Weights::default();
@@ -256,7 +256,7 @@ fn name(column: &Column) -> String {
     }
 }
 
-/// Shares by signature of these weights, of a whole of `total`.
+/// Shares of `total` by signature, from weights in the same unit.
 fn stack(weights: &[(u32, u16, u64)], total: u64) -> EventStack {
     let mut sums: BTreeMap<u16, u64> = BTreeMap::new();
     for (_, events, units) in weights {
@@ -290,7 +290,7 @@ fn error(truth: &Sums, truth_total: u64, found: &Sums, found_total: u64) -> f64 
 }
 
 impl TeaReport {
-    /// A process's part.
+    /// The stacks of a process, by its index into [`super::Report::processes`].
     pub fn process(&self, process: usize) -> Option<&TeaProcess> {
         self.processes.iter().find(|row| row.process == process)
     }

@@ -32,13 +32,13 @@ pub struct TopDownReport {
 pub struct TopDownRow {
     /// Index into [`super::Report::processes`].
     pub process: usize,
-    /// Of the process or function.
+    /// Name of the process or function.
     pub name: String,
     /// Slots: the width times the cycles.
     pub slots: u64,
     /// Share of these slots by the path of each node that has any.
     pub shares: BTreeMap<&'static str, f64>,
-    /// Nodes over their threshold whose parents are too: where the method says to look closer.
+    /// Nodes over their threshold whose parents are over theirs: the method drills down into these.
     pub closer: Vec<&'static str>,
 }
 
@@ -54,7 +54,7 @@ pub struct TopDownWindow {
     /// Per process that ran, and for all (index 0), the share of this window's slots by node of the tree, in the
     /// order of [`TopDownReport::nodes`].
     pub processes: BTreeMap<usize, Vec<f64>>,
-    /// The same of its cycles by category of the cycle stacks, in the order of [`profile::Category::ALL`].
+    /// The same with the share of its cycles by category of the cycle stacks, in the order of [`profile::Category::ALL`].
     pub stacks: BTreeMap<usize, [f64; 7]>,
 }
 

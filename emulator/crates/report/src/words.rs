@@ -1,5 +1,5 @@
-//! The largest disagreements, in words: what a profiler charges to one instruction although, in the cycles that
-//! were sampled, the Oracle charged another ([`profile::Misplaced`]).
+//! The largest disagreements, in sentences: time that a profiler charges to one instruction although, in the sampled
+//! cycles, the Oracle charged another ([`profile::Misplaced`]).
 
 use profile::{Component, Evaluation, Misplaced, Profiler};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use super::rows::Maker;
 
 /// Disagreements per process and profiler.
 const MAX: usize = 12;
-/// Share of the process's time from which on one is worth a sentence.
+/// Share of the profiler's time in the process from which on a disagreement is reported.
 const NOTICEABLE: f64 = 0.001;
 
-/// A disagreement.
+/// Time that a profiler charged to another instruction than the Oracle did.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disagreement {
     /// Index into [`super::Report::processes`].
@@ -24,7 +24,7 @@ pub struct Disagreement {
     pub named: Named,
     /// What the Oracle charged.
     pub truth: Named,
-    /// What for.
+    /// The part of the cycle stack for which the Oracle charged `truth`.
     pub component: Component,
     /// Share of the profiler's time in this process.
     pub share: f64,
@@ -32,7 +32,7 @@ pub struct Disagreement {
     pub words: String,
 }
 
-/// An instruction.
+/// An instruction, as sentences show it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
     /// Address, in hexadecimal.
@@ -43,7 +43,7 @@ pub struct Named {
     pub text: String,
 }
 
-/// Of a process, whose number among the gathered is `at`, and the first sampler of each profiler; the largest first.
+/// The disagreements of the process at `at` among the gathered, for the first sampler of each profiler; the largest first.
 pub(super) fn disagreements(
     evaluation: &Evaluation,
     at: usize,
@@ -110,7 +110,7 @@ pub(super) fn title(profiler: &str) -> String {
     known.map_or_else(|| profiler.to_uppercase(), |known| known.title().to_owned())
 }
 
-/// What the Oracle charges, before the instruction's name.
+/// The words for what the Oracle charges, which precede the instruction.
 const fn cause(component: Component) -> &'static str {
     match component {
         Component::Execution => "the commit of",

@@ -34,7 +34,7 @@ pub(super) fn now(name: &str, map: &[(String, String)]) -> String {
     renamed.map_or(name, |(_, new)| new).to_owned()
 }
 
-/// What a module is called whose file has a process's name.
+/// The name of a module whose file has a process's name.
 pub(super) fn file_now(path: &str, map: &[(String, String)]) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is = |old: &str| match old.len() < NAME_MAX {

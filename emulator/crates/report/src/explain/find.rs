@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-/// A key or index on the way to a number, and the name that people use for it.
+/// A key or index in a number's path, and the name that people use for it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub key: String,
     pub name: String,
 }
 
-/// A number and the way to it.
+/// A number and its path.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub steps: Vec<Step>,
@@ -23,7 +23,7 @@ impl Found {
     }
 }
 
-/// What is in a value: per entry its key, its name and itself.
+/// The entries of an object or a list, each with its step.
 fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &'a Value)> {
     match value {
         Value::Object(map) => map
@@ -96,7 +96,7 @@ fn of_list<'a>(report: &'a Value, steps: &[Step], index: usize) -> Option<&'a st
     }
 }
 
-/// The way to what a path names; what could have come where it fails.
+/// The steps of a path that a user gave. The error lists the keys that could follow where it fails.
 pub(super) fn resolve<'a>(report: &'a Value, path: &str) -> Result<(Vec<Step>, &'a Value), String> {
     let words: Vec<&str> = path.split('.').collect();
     let mut known = (0, String::new());

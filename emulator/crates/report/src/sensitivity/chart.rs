@@ -9,7 +9,7 @@ use crate::html::escape;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;
-/// Of the plot, inside the image.
+/// Edges of the plot in the image, in SVG units.
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 10.0;

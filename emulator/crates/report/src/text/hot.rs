@@ -1,4 +1,4 @@
-//! Where the time went: functions, instructions, and what profilers got most wrong.
+//! The hottest functions and instructions, and the profilers' largest disagreements with the Oracle.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::model::Report;
 use crate::tables::InstructionRow;
 use crate::words::Disagreement;
 
-/// Profilers that fit beside the Oracle.
+/// Columns of profilers that fit beside the Oracle's.
 const SHOWN: usize = 9;
 /// Differences below this show as zero.
 const NOTICEABLE: f64 = 0.0005;
@@ -55,7 +55,7 @@ fn functions(
         .functions
         .iter()
         .filter(|row| process == 0 || row.process == process);
-    // Of each file once in a table.
+    // A file that is missing is named once in a table.
     let mut said = Vec::new();
     for row in rows.take(limit) {
         let name = match process {
