@@ -1,9 +1,9 @@
 //! Firefox Profiler's processed profile
 //! (<https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>),
-//! in version 55, which later ones upgrade when they load it.
+//! in version 55, which later versions upgrade when they load it.
 //!
-//! A thread per profiler, process and name of a thread, with a sample per sample; a sample's weight is its cycles. The
-//! crate `fxprof-processed-profile` cannot say source lines or inlined functions, hence our own tables.
+//! It has a thread per profiler, process and thread name; a sample's weight is its cycles. The tables are our own, as
+//! the crate `fxprof-processed-profile` has no source lines or inlined functions.
 
 mod tables;
 
@@ -19,7 +19,7 @@ use super::Export;
 use super::model::{Series, Weighted};
 use tables::{Builder, Tables};
 
-/// Of the format, not of this program.
+/// Version of the format, not of this program.
 const VERSION: u32 = 55;
 
 #[derive(Serialize)]
@@ -57,10 +57,10 @@ struct Samples {
     length: usize,
     weight_type: &'static str,
     stack: Vec<usize>,
-    /// Milliseconds.
+    /// Times of the samples, in milliseconds.
     time: Vec<f64>,
     weight: Vec<u64>,
-    /// The same in nanoseconds: how busy the timeline shows the thread.
+    /// The weight in nanoseconds, from which the timeline shows how busy the thread is.
     #[serde(rename = "threadCPUDelta")]
     thread_cpu_delta: Vec<u64>,
 }
@@ -74,7 +74,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
             threads.push(thread(export, &series, whose, &samples));
         }
     }
-    // The busiest is shown first.
+    // The thread with the most cycles is selected at first.
     let selected = (0..threads.len()).max_by_key(|at| (weights[*at], std::cmp::Reverse(*at)));
     let profile = Profile {
         meta: meta(export, selected),
@@ -86,7 +86,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     serde_json::to_writer(out, &profile).map_err(io::Error::from)
 }
 
-/// A process, and the name of its threads if it is another one.
+/// A process, and the name of its threads if that differs from the process's.
 type Whose<'a> = (ProcessId, Option<&'a str>);
 
 fn by_thread<'a>(export: &Export<'a>, series: &Series<'_>) -> BTreeMap<Whose<'a>, Vec<Weighted>> {
@@ -134,7 +134,7 @@ fn thread(
         is_main_thread: own_name.is_none(),
         process_type: "default",
         process_name: called(process_name),
-        // A process of the profiler's of its own, as numbers are used again by `execve`.
+        // Process ids are made unique per profiler and `execve`: the guest's pid stays the same over an `execve`.
         tid: match own_name {
             Some(name) => format!("{pid}-{name}"),
             None => pid.clone(),

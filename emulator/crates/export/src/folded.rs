@@ -13,11 +13,11 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         let message = format!("folded stacks hold one profiler, found {}", series.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
-    // Equal stacks are one line: an address that held several instructions over time.
+    // Equal stacks are added up: an address may have held several instructions over time.
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     let cycles = export.cycles(series);
     let total: u64 = cycles.iter().map(|(_, cycles)| cycles).sum();
-    // With callers, few of the instructions could be seen in a flame graph: the others end in their functions.
+    // With callers, most instructions are too narrow for a flame graph: those are charged to their functions.
     let least = if export.has_call_stacks() {
         total / LEAST_PART
     } else {

@@ -1,4 +1,4 @@
-//! Which file lies where in memory, for formats that symbolize or disassemble by themselves.
+//! The files that are mapped in memory, for formats that symbolize or disassemble by themselves.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use symbols::{BuildId, ModuleId, code_segments, place};
 
 use super::Export;
 
-/// A part of a file in memory.
+/// A part of a file that is mapped in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Image {
     /// First address.
@@ -18,7 +18,7 @@ pub(super) struct Image {
     pub file_offset: u64,
     /// The host's file, or the guest's path if the host has none.
     pub path: String,
-    /// Empty if the file has none.
+    /// Build ID; empty if the file has none.
     pub build_id: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ impl Image {
 }
 
 impl Export<'_> {
-    /// What a process mapped, as an image.
+    /// A process's mapping as an image.
     pub(super) fn image(&self, mapping: &Mapping) -> Image {
         let id = (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone()));
         let module = self.symbols.modules.iter().find(|module| {
@@ -62,7 +62,7 @@ impl Export<'_> {
     /// The executable segments of kernel and firmware, where the guest executed them: the kernel's
     /// at its physical address too, as its first instructions run untranslated.
     pub(super) fn shared_images(&self) -> Vec<Image> {
-        // The distance between where a module runs and where it was linked, from any of its rows.
+        // Pairs of a module and the distance between its run-time and its link-time addresses, from any of its rows.
         let mut places: BTreeSet<(ModuleId, u64)> = BTreeSet::new();
         for row in 0..self.rows.len() {
             if place::is_shared(self.facts(row)) && self.module(row).file.is_some() {

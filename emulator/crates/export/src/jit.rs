@@ -1,4 +1,4 @@
-//! Code that was made at run time, as ELF files: for formats whose readers look names up by themselves.
+//! Writes code that was made at run time into ELF files, for formats whose readers look names up by themselves.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use symbols::{FunctionId, ModuleId, is_jit_file};
 
 use super::Export;
 
-/// Longest function that is written whole; of others, from the first of its instructions that were executed to the last.
+/// Bytes up to which a function is written whole; of a longer one, the part from its first executed instruction to its last.
 const MAX_FUNCTION: u64 = 16 << 20;
-/// Bytes of all functions of a file.
+/// Limit on the bytes of all functions of a file.
 const MAX_FILE: u64 = 256 << 20;
-/// Where the instructions begin in a file.
+/// Offset of the instructions in a file, and their virtual address as linked.
 const TEXT_OFFSET: u64 = 4096;
 const FUNCTION_ALIGNMENT: u64 = 16;
 
-/// A function of such a file.
+/// A function in one of the ELF files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedFunction {
     /// First address in the guest.
@@ -34,7 +34,7 @@ pub(super) struct PlacedFunction {
 #[derive(Debug, Default)]
 pub(super) struct JitFunctions {
     pub functions: BTreeMap<FunctionId, PlacedFunction>,
-    /// Those that there was no room for.
+    /// Number of functions beyond [`MAX_FUNCTION`] or [`MAX_FILE`], which are not written.
     pub left_out: usize,
 }
 
@@ -77,7 +77,7 @@ impl JitFunctions {
         code
     }
 
-    /// Writes a file per process whose code it is, see [`file_name`].
+    /// Writes a file for each map or jitdump file that the names are from, see [`file_name`].
     pub fn write(&self, export: &Export<'_>, folder: &Path) -> io::Result<()> {
         let mut modules: Vec<_> = self
             .functions
@@ -98,7 +98,7 @@ impl JitFunctions {
         Ok(())
     }
 
-    /// A shared object of these functions, with those of their instructions that a profiler names.
+    /// A shared object of these functions. It has only those of their instructions that a profiler names.
     fn file(
         &self,
         export: &Export<'_>,
@@ -193,13 +193,13 @@ impl JitFunctions {
     }
 }
 
-/// True if a row's name is of a file of the program that made it at run time.
+/// True if a row's name is from a map or jitdump file, which the program that made the code wrote.
 fn is_jit(export: &Export<'_>, row: usize) -> bool {
     let module = export.module(row);
     module.file.is_some() && is_jit_file(&module.path) && !export.is_kernel(row)
 }
 
-/// `perf-123.map.so`: the name of the file that the names are from, which is plain.
+/// `perf-123.map.so`: the name of the map or jitdump file, which has no characters to escape, and `.so`.
 pub(super) fn file_name(export: &Export<'_>, module: ModuleId) -> String {
     format!("{}.so", export.symbols.module(module).name())
 }

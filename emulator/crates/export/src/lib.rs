@@ -1,8 +1,8 @@
 //! Profiles for other tools: pprof, Firefox Profiler, folded stacks, speedscope, perf.data, and
 //! cycle stacks over time for Perfetto.
 //!
-//! The Oracle is one profiler among the others. Every weight is in cycles; what does not divide
-//! (a cycle shared by three instructions) is rounded so that each profile's sum stays exact.
+//! The Oracle is exported as one of the profilers. Every weight is in whole cycles: fractions (a cycle shared by three
+//! instructions) are rounded such that each profile's sum stays exact.
 //! A stack is process, callers (of an evaluation [with call stacks](profile::Evaluator::with_call_stacks)), function,
 //! inlined functions, instruction.
 //!
@@ -54,7 +54,7 @@ pub enum Holds {
     CycleStacks,
 }
 
-/// A row of [`Format`]'s table.
+/// The properties of a [`Format`]; the methods of that explain the fields.
 struct Row {
     name: &'static str,
     help: &'static str,
@@ -126,7 +126,7 @@ impl Format {
         self.row().name
     }
 
-    /// What it is, in a line.
+    /// A line of help on it.
     pub const fn help(self) -> &'static str {
         self.row().help
     }
@@ -147,7 +147,7 @@ impl Format {
         self.row().is_text
     }
 
-    /// True if code that was made at run time has its names in files beside it ([`Export::write_jit`]).
+    /// True if the names of code made at run time go into separate files ([`Export::write_jit`]).
     pub const fn names_jit_by_files(self) -> bool {
         self.row().names_jit_by_files
     }
@@ -164,7 +164,7 @@ pub struct Options<'a> {
     pub oracle: bool,
     /// An instruction in assembly, from its encoding and address.
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
-    /// Where [`Export::write_jit`] puts code that was made at run time, absolute: perf reads its names from there.
+    /// Absolute path of the folder where [`Export::write_jit`] puts code made at run time, and perf reads its names.
     pub jit_folder: Option<&'a Path>,
 }
 
@@ -177,8 +177,8 @@ impl Export<'_> {
         (format.row().write)(self, out)
     }
 
-    /// Writes the files that [`Format::PerfData`] names code by that was made at run time, if there is any, into
-    /// [`Options::jit_folder`]. What there is no room for in them, one sentence each.
+    /// Writes the code made at run time, if there is any, into [`Options::jit_folder`], for formats whose
+    /// [`Format::names_jit_by_files`] is true. Returns warnings about functions that were left out.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -199,7 +199,7 @@ impl Export<'_> {
         Ok(left_out.into_iter().collect())
     }
 
-    /// What could not be named, one sentence each.
+    /// Warnings about missing names, a sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let nameless =
             |module: &Module| Some(format!("{}: {}", module.path, module.nameless.as_ref()?));

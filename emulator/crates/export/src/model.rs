@@ -1,4 +1,4 @@
-//! What all formats share: rows, their names, and weights in whole cycles.
+//! The profiles as all formats use them: rows, their names, and weights in whole cycles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use symbols::{Location, Module, Source, Symbolizer, Symbols, place};
 
 use super::Options;
 
-/// Calls with less than one part in so many of the time, all that they call included, are left out of stacks. Most
-/// contexts are such: none is a pixel of a flame graph, and together they would make files of gigabytes.
+/// Calling contexts with less than 1 / `LEAST_PART` of the time, their callees included, are left out of stacks. Most
+/// contexts are that small: each is narrower than a pixel of a flame graph, and together they would fill gigabytes.
 pub(super) const LEAST_PART: u64 = 2_000;
 
 /// Profiles of one run, ready to be written.
@@ -21,10 +21,11 @@ pub struct Export<'a> {
     pub(super) windows: &'a [Window],
     pub(super) options: Options<'a>,
     pub(super) symbols: Symbols,
-    /// Every instruction that any profiler names, by calling context; and those that call their contexts.
+    /// Every instruction that any profiler names, by calling context, and the calls of those contexts.
     pub(super) rows: Vec<Row>,
+    /// Index into `rows`.
     index: HashMap<(ContextId, InstId), u32>,
-    /// What each context is shown as: itself, or the nearest of its callers that is worth it.
+    /// The context that each context is shown as: itself, or its nearest caller that has [`LEAST_PART`] of the time.
     shown: Vec<ContextId>,
     /// Names of processes, by number.
     names: Vec<String>,
@@ -36,25 +37,25 @@ pub(super) struct Row {
     pub process: ProcessId,
     pub thread: ThreadId,
     pub inst: InstId,
-    /// The row of the call (or the trap) that led here.
+    /// Index of the row of the call or trap that entered this context.
     pub caller: Option<usize>,
     /// Index into the symbols' locations.
     location: u32,
 }
 
-/// One profiler's view.
+/// One profiler's weights and samples.
 pub(super) struct Series<'a> {
     pub name: &'a str,
-    /// By context and instruction, ascending.
+    /// Units by context and instruction, ascending.
     weights: ContextWeights,
     units_per_cycle: u64,
     /// Cycles between samples; 1 for the Oracle.
     pub period: u64,
-    /// The samples, or `None` for the Oracle: its time is that of the windows.
+    /// The samples; `None` for the Oracle, which has [`Export::windows`] instead.
     log: Option<&'a [Sample]>,
 }
 
-/// So many cycles of one row.
+/// A sample: cycles given to one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weighted {
     /// Cycle in which the sample was taken.
@@ -209,8 +210,8 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// The cycle, or the nearest one in which the process and the thread were what they are. Windows know no better, and
-    /// a sample may name an instruction that commits after its trigger, and after an `execve`.
+    /// The cycle nearest to `cycle` in which the row's process and thread existed. They may not have existed in `cycle`: a
+    /// window's cycle is its end, and a sample may name an instruction that commits after its trigger and an `execve`.
     fn within(&self, row: &Row, cycle: u64) -> u64 {
         let Some(process) = self.evaluation.processes.get(row.process.0 as usize) else {
             return cycle;
@@ -246,14 +247,14 @@ impl<'a> Export<'a> {
         (name != process.name && !name.is_empty()).then_some(name)
     }
 
-    /// The kernel's number of a row's thread; that of the process, if threads are not told apart.
+    /// The kernel's thread id of a row; the process id if threads are not told apart.
     pub(super) fn tid(&self, row: usize) -> u32 {
         let row = &self.rows[row];
         self.thread(row.thread)
             .map_or_else(|| self.pid(row.process), |thread| thread.tid)
     }
 
-    /// A row, the one that called it, and so on to the bottom of its stack.
+    /// The call stack of a row: itself, its caller's row, and so on outwards.
     pub(super) fn stack(&self, row: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(row), |row| self.rows[*row].caller)
     }
@@ -278,7 +279,7 @@ impl<'a> Export<'a> {
         self.names.get(process.0 as usize).map_or("?", |name| name)
     }
 
-    /// The kernel's process id; 0 before there are any, which is what Linux calls its first thread.
+    /// The kernel's process id; 0 before the first process, as for Linux's first thread.
     pub(super) fn pid(&self, process: ProcessId) -> u32 {
         let process = self.evaluation.processes.get(process.0 as usize);
         process.and_then(|process| process.pid).unwrap_or(0)
@@ -320,7 +321,7 @@ impl<'a> Export<'a> {
     }
 }
 
-/// A profile by the contexts that are shown, ascending; of an evaluation without contexts, each process is one.
+/// A profile's weights by the contexts that are shown, ascending. In an evaluation without contexts each process is one.
 fn weights(
     evaluation: &Evaluation,
     profile: &Profile,
@@ -346,7 +347,7 @@ fn weights(
     weights
 }
 
-/// Which contexts have a part of the time worth showing, with all that they call; and what the others are shown as.
+/// See [`Export::shown`]. A context's time includes its callees'.
 fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<ContextId> {
     let oracle = oracle.then_some(&evaluation.by_context);
     let samplers = evaluation.samplers.iter().map(|result| &result.by_context);
@@ -371,7 +372,7 @@ fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<Cont
     shown
 }
 
-/// What the profilers name, and the calls of its contexts; ascending.
+/// The keys of [`Export::rows`], ascending: the instructions that profilers name, and the calls of their contexts.
 fn keys(
     evaluation: &Evaluation,
     contexts: &Contexts,
@@ -385,7 +386,7 @@ fn keys(
     for (profile, by_context) in oracle.into_iter().chain(of_samplers) {
         let weights = weights(evaluation, profile, by_context, shown);
         for mut key in weights.iter().map(|(context, inst, _)| (*context, *inst)) {
-            // Callers of known ones are known.
+            // If a key is there already, so are its callers.
             while keys.insert(key)
                 && let Some(caller) = contexts.get(key.0).caller
             {
@@ -393,7 +394,7 @@ fn keys(
             }
         }
     }
-    // A trace that lost its facts must not take the export with it.
+    // A damaged trace may lack the facts of an instruction, which the export then leaves out.
     let known = evaluation.facts.len();
     let mut keys: Vec<_> = keys
         .into_iter()
@@ -407,9 +408,10 @@ fn line(source: &Source) -> (&str, u32) {
     (&source.file, source.line)
 }
 
-/// Turns units into whole cycles and carries what is left over, so that a sum never strays by a cycle.
+/// Converts units to whole cycles and carries the remainder, so that a sum is never off by a cycle.
 struct Rounding {
     per_cycle: u64,
+    /// Units carried to the next call, less than a cycle.
     rest: u64,
 }
 
@@ -421,7 +423,7 @@ impl Rounding {
         }
     }
 
-    /// Whole cycles; `None` if it is none yet.
+    /// The whole cycles in `units` and the remainder so far; `None` if less than one.
     fn next(&mut self, units: u64) -> Option<u64> {
         let units = units + self.rest;
         self.rest = units % self.per_cycle;

@@ -1,9 +1,8 @@
 //! Linux's perf.data, as a file (tools/perf/Documentation/perf.data-file-format.txt).
 //!
-//! An event per profiler, a record per sample. Files are named by their paths on this host where it
-//! has them, so that perf finds them; their build ids are the guest's. Kernel and firmware are
-//! given as files that every process maps: as a kernel, perf would take the host's own. Code made at run time is in files
-//! of [`JitFunctions`].
+//! An event per profiler, a record per sample. Files have their paths on this host if it has them, so
+//! that perf finds them, and the guest's build IDs. Kernel and firmware are files that every process maps: if they were
+//! marked as a kernel, perf would use the host's kernel instead. Code made at run time is in files of [`JitFunctions`].
 
 mod bytes;
 mod header;
@@ -24,7 +23,7 @@ use header::{Event, Header};
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
-/// Privilege in a record's flags; see above for why it is always the user's.
+/// Privilege in a record's flags. It is always the user's: see the module's documentation on the kernel.
 const MISC_USER: u16 = 2;
 /// A COMM record of `execve`.
 const MISC_COMM_EXEC: u16 = 1 << 13;
@@ -39,29 +38,29 @@ const MAX_PATH: usize = 4096;
 const READ_AND_EXECUTE: u32 = 5;
 /// Longest call chain that perf shows unless told otherwise (`kernel.perf_event_max_stack`).
 const MAX_CHAIN: usize = 127;
-/// Beginning of the paths that perf takes for maps of symbols as text, whatever they are.
+/// Prefix of paths that perf always reads as textual symbol maps.
 const PERF_MAP_PREFIX: &str = "/tmp/perf-";
-/// What comes next in a call chain is the user's (`PERF_CONTEXT_USER`); see above.
+/// Marks the next addresses in a call chain as the user's (`PERF_CONTEXT_USER`), as for [`MISC_USER`].
 const CONTEXT_USER: u64 = -512i64 as u64;
 
-/// A record at its place in the stream.
+/// A record with its cycle in the stream.
 struct Record {
     cycle: u64,
     bytes: Bytes,
     covers: Concerns,
 }
 
-/// What a record says of addresses.
+/// A record's content, as far as addresses are concerned.
 #[derive(Clone, Copy)]
 enum Concerns {
     Nothing,
-    /// They are of a file from now on.
+    /// The addresses are mapped to a file from now on.
     Range {
         pid: u32,
         start: u64,
         len: u64,
     },
-    /// Those of a row and its callers were executed.
+    /// A sample of a row, by index, and of its callers.
     Sample(usize),
 }
 

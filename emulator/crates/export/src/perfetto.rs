@@ -14,7 +14,7 @@ use prost::Message;
 use super::Export;
 use proto::{Counter, Packet, Track, TrackEvent};
 
-/// Every packet belongs to a sequence of packets; here there is one.
+/// Number of the packet sequence. Every packet belongs to one; here there is only one.
 const SEQUENCE: u32 = 1;
 /// `TrackEvent.Type.TYPE_COUNTER`.
 const COUNTER: i32 = 4;
@@ -76,12 +76,12 @@ fn shares(export: &Export<'_>, window: &Window) -> BTreeMap<Option<ProcessId>, S
 struct Writer<'a> {
     export: &'a Export<'a>,
     out: &'a mut dyn Write,
-    /// What each process's counters show at present.
+    /// The present value of each process's counters.
     shown: BTreeMap<Option<ProcessId>, Shares>,
 }
 
 impl Writer<'_> {
-    /// Shows new values from `cycle` on. Processes that are not among them did not run.
+    /// Sets the counters from `cycle` on. Processes without new values did not run.
     fn values(
         &mut self,
         cycle: u64,

@@ -39,7 +39,7 @@ struct Builder<'a> {
     shared: Vec<Image>,
     strings: HashMap<String, i64>,
     mappings: HashMap<Image, u64>,
-    /// By mapping and row's address and encoding.
+    /// Locations by mapping, address and encoding.
     locations: HashMap<(u64, u64, u32), u64>,
     functions: HashMap<(i64, i64), u64>,
     profile: Profile,

@@ -31,7 +31,7 @@ struct Frame {
     line: Option<u32>,
 }
 
-/// The unit is none of speedscope's: weights are cycles, shown as plain numbers.
+/// A profile. Weights are cycles, shown as plain numbers, as speedscope has no such unit.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Profile<'a> {
@@ -90,7 +90,8 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     serde_json::to_writer(out, &file).map_err(io::Error::from)
 }
 
-/// Outermost first. Lines are on the instruction: on functions they would make one frame per line.
+/// The frames of a row, outermost first. Only the instruction's frame has a source line, as lines on functions would make a
+/// frame of each line.
 fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
     let inner = export.frames(row);
     let plain = |name: &str, file: Option<&str>| Frame {

@@ -158,7 +158,7 @@ fn stacks_begin_with_their_callers() {
     let depths: Vec<usize> = (0..export.rows.len())
         .map(|row| export.stack(row).count())
         .collect();
-    // What is rare is as its caller: at most one call deep.
+    // Rare contexts are shown as their callers: stacks are at most one call deep.
     assert_eq!(depths.iter().max(), Some(&2));
     assert!(depths.contains(&1));
     let mut folded = Vec::new();

@@ -9,7 +9,7 @@ use symbols::ModuleId;
 use crate::Export;
 use crate::model::Frame;
 
-/// Names and colours, in order of number.
+/// Names and colours of the categories, by number.
 pub(super) const CATEGORIES: [(&str, &str); 3] =
     [("Other", "grey"), ("User", "yellow"), ("Kernel", "orange")];
 
@@ -84,7 +84,7 @@ struct NativeSymbols {
 /// `resourceTypes.library`.
 const LIBRARY: u32 = 1;
 
-/// A frame as it is interned.
+/// A frame as the key of its interned number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     func: usize,
@@ -105,7 +105,7 @@ pub(super) struct Builder<'a> {
     frames: HashMap<Key, usize>,
     stacks: HashMap<(Option<usize>, usize), usize>,
     rows: HashMap<usize, usize>,
-    /// The stack of a row's functions, and how many of them the row itself has.
+    /// For each row the stack of its functions and its callers', and the number of the row's own functions.
     functions: HashMap<usize, (usize, u32)>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
         self.tables
     }
 
-    /// The stack of a row: what called its function, that, inlined functions, instruction.
+    /// The stack of a row, outermost first: callers, its function, inlined functions, instruction.
     pub fn stack(&mut self, row: usize) -> usize {
         if let Some(&known) = self.rows.get(&row) {
             return known;
@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
         stack
     }
 
-    /// The stack with a row's functions on it, and how many those are.
+    /// Puts a row's functions on `stack`. Returns that stack, and the number of these functions.
     fn functions(&mut self, mut stack: Option<usize>, row: usize) -> (usize, u32) {
         if let Some(&known) = self.functions.get(&row) {
             return known;
@@ -166,7 +166,7 @@ impl<'a> Builder<'a> {
             let key = self.key(row, frame, depth);
             stack = Some(self.push(stack, key));
         }
-        // A row has its own function at least.
+        // The stack is never empty: a row has one function at least.
         let known = (stack.unwrap_or_default(), own);
         self.functions.insert(row, known);
         known

@@ -1,4 +1,4 @@
-//! What lies before and after the records.
+//! The parts of the file before and after the records.
 
 use super::bytes::Bytes;
 
@@ -23,7 +23,7 @@ pub(super) struct Header<'a> {
 const HEADER_BYTES: u64 = 104;
 /// Size of `perf_event_attr` since Linux 4.1 (`PERF_ATTR_SIZE_VER5`): has all that is used here.
 const ATTR_BYTES: usize = 112;
-/// An attribute, and the section of its ids.
+/// Bytes of an attribute and of the reference to its ids.
 const ENTRY_BYTES: u64 = ATTR_BYTES as u64 + 16;
 
 /// IP, TID, TIME, PERIOD, IDENTIFIER.
@@ -84,7 +84,7 @@ impl Header<'_> {
         out.0
     }
 
-    /// In order of their bits.
+    /// The features by bit number, ascending.
     fn features(&self) -> Vec<(u64, Bytes)> {
         let make = |fill: &dyn Fn(&mut Bytes)| {
             let mut bytes = Bytes::default();
@@ -120,7 +120,7 @@ impl Header<'_> {
         }
     }
 
-    /// A `perf_event_attr` of the hardware event "cycles": what a period counts.
+    /// A `perf_event_attr` of the hardware event "cycles", in which periods are counted.
     fn attr(&self, event: &Event) -> Vec<u8> {
         let sample_type = SAMPLE_TYPE | if self.call_chains { CALLCHAIN } else { 0 };
         let mut out = Bytes::default();

@@ -1,4 +1,4 @@
-//! Code made at run time moves, and other code comes to where it was: its mappings come before the samples that they are for.
+//! Maps code made at run time. It moves, and other code takes its place: each mapping precedes the samples that it is for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::Export;
 use crate::images::Image;
 use crate::jit::{JitFunctions, file_name};
 
-/// Functions by their first addresses: the address after them, and which they are.
+/// Functions by first address, with the address after each.
 type FunctionRanges = BTreeMap<u64, (u64, FunctionId)>;
 
-/// Puts mappings of `code`, whose files are in `folder`, between records that are in order of time.
+/// Inserts mappings of `code` (whose files are in `folder`) into records that are in order of time.
 pub(super) fn with_mappings(
     export: &Export<'_>,
     code: &JitFunctions,
@@ -65,7 +65,7 @@ pub(super) fn with_mappings(
     all
 }
 
-/// Takes out what overlaps a range. Functions that are in do not overlap each other.
+/// Removes the functions that overlap a range. The functions in `ranges` do not overlap each other.
 fn remove(ranges: &mut FunctionRanges, start: u64, end: u64) {
     let before = ranges.range(..start).next_back();
     let reaches_in = before.filter(|(_, (to, _))| *to > start).map(|(at, _)| *at);

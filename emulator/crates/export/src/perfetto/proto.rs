@@ -1,4 +1,4 @@
-//! What is used of perfetto_trace.proto, named as is clear here; the numbers are Perfetto's.
+//! The messages of perfetto_trace.proto that are used. Names are ours, with Perfetto's beside them; the numbers are Perfetto's.
 
 use prost::Message;
 

@@ -135,7 +135,7 @@ fn firefox_has_a_thread_per_profiler_and_process() {
         profile["meta"]["initialSelectedThreads"],
         serde_json::json!([0])
     );
-    // The Oracle's time is that of its windows.
+    // The Oracle's samples are at the ends of its windows.
     let times = threads[0]["samples"]["time"].as_array().unwrap();
     assert_eq!((&times[0], &times[10]), (&0.0105.into(), &0.021.into()));
 }
