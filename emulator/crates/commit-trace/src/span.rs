@@ -112,7 +112,7 @@ pub struct SpanBuilder {
     defined: u32,
 }
 
-/// How far a batch was fed.
+/// Progress of [`SpanBuilder`] through one batch: records and events consumed, and the last cycle in a span.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchProgress {
     records: usize,

@@ -70,7 +70,7 @@ impl Retired<'_> {
     }
 }
 
-/// What a walk comes by.
+/// One item that a walk over a trace visits, in commit order.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     /// The walk starts after this cycle.

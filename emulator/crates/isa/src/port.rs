@@ -48,7 +48,7 @@ pub enum MemKind {
     Amo,
 }
 
-/// A data access, in 16 bytes.
+/// A data access of one instruction; the struct occupies 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct MemAccess {
@@ -169,7 +169,7 @@ impl Step {
         }
     }
 
-    /// What does not depend on the number, and its place, for translated code.
+    /// Packed offset, class and length: all fields but `id`. Translated code writes them as one constant.
     pub const fn rest(self) -> u32 {
         self.rest
     }

@@ -26,8 +26,7 @@ pub(crate) struct CodePage {
     /// Physical address of the page.
     pub pa: u64,
     pub slots: Box<[Slot; SLOTS]>,
-    /// How often execution came to a slot other than from the one before it, until that was often enough to
-    /// translate it; or [`NEVER`].
+    /// Per slot, the number of non-sequential arrivals (jumps), up to the translation threshold; [`NEVER`]: not translatable.
     heat: Box<[Cell<u16>; SLOTS]>,
     /// Regions of this page that were translated under another version are void; 0 if there are none.
     version: Cell<u64>,

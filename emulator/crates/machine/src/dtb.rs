@@ -312,7 +312,7 @@ impl DeviceTree {
     }
 }
 
-/// Writes a node.
+/// Writes a device-tree node: begins it, calls `content` for its properties and children, and ends it.
 fn within(
     fdt: &mut FdtWriter,
     name: &str,

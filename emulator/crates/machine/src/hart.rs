@@ -87,7 +87,7 @@ pub struct Hart {
     /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
     pub(crate) due: u64,
     pub(crate) after: u8,
-    /// What a timing model gets of the instruction that is executing.
+    /// Facts about the current instruction; the hart fills them in and passes them to the timing model.
     pub(crate) executed: Executed,
     /// Its data access, and those before it in its run.
     pub(crate) accesses: Accesses,
@@ -144,7 +144,7 @@ pub struct Hart {
     /// News of pages that it has heard, see [`devices::News`].
     pub(crate) heard: u64,
     pub(crate) spaces: Spaces,
-    /// What translated code works with.
+    /// State that the hart shares with translated code: TLB pointers, limits, FP state.
     pub(crate) frame: Frame,
     /// What it may call works with.
     pub(crate) lent: translated::Lent,
@@ -350,7 +350,7 @@ impl Hart {
         };
     }
 
-    /// The first `count` numbers of instructions are taken: those of a stream before this hart's first timed run.
+    /// Reserves static instruction ids below `count`, which an earlier stream used; new ids start at `count`.
     pub fn skip_ids(&mut self, count: usize) {
         self.code.encodings.resize(count, 0);
     }

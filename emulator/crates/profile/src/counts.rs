@@ -158,7 +158,7 @@ impl<const BITS: u32> OwnedTally<BITS> {
         }
     }
 
-    /// The same packed.
+    /// Returns all sums, packed, one [`Packed`] per owner.
     pub(crate) fn finish(self) -> Vec<Packed> {
         let mut owners = self.owners();
         let count = owners.count();

@@ -72,7 +72,7 @@ pub struct Evaluation {
 /// A part of the Oracle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadPart {
-    /// All of it.
+    /// Profile of the whole part, inside and outside the marked regions.
     pub whole: Profile,
     /// What lies between the guest's trigger instructions.
     pub marked: Profile,

@@ -13,7 +13,7 @@ impl ProcessId {
     pub const BOOT: Self = Self(0);
 }
 
-/// One profile entity. A process that executes a new program becomes a new entity.
+/// A guest process running one program: each `execve` starts a new entry with the next `generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.

@@ -161,7 +161,7 @@ pub struct TopDown {
     pub windows: Vec<SlotWindow>,
 }
 
-/// Bits of a leaf's number.
+/// Width of a [`Slot`] number, the low bits of a key in `by_process`.
 const SLOT_BITS: u32 = 4;
 const _: () = assert!(Slot::COUNT == 1 << SLOT_BITS);
 

@@ -58,7 +58,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// What is missing, and what else is to be said.
+    /// Returns the messages about missing debug files, then the other notes.
     pub fn into_words(self) -> (Vec<String>, Vec<String>) {
         (self.missing.into_inner(), self.notes.into_inner())
     }

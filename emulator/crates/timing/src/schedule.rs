@@ -39,7 +39,7 @@ pub(crate) mod lane {
 
 /// Ports by cycle, and occupancies.
 pub(crate) struct Schedule {
-    /// Releases are looked up to here: a cycle not after the next dispatch.
+    /// Cycle up to which freed queue slots are accounted for; never later than the next dispatch.
     now: u64,
     /// The first cycle that is not known ahead.
     horizon: u64,

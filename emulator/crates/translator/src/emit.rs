@@ -22,7 +22,7 @@ fn region_signature() -> Signature {
     signature(CallConv::Tail, 3)
 }
 
-/// The function that the hart enters regions by, in the host's C convention: as regions, and code.
+/// Builds the function by which the hart enters a region (C convention): a region's parameters, then its code address.
 pub(crate) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuilderContext) {
     function.signature = signature(CallConv::SystemV, 4);
     let mut b = FunctionBuilder::new(function, context);
@@ -205,8 +205,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// What comes before a block's end. If it depends on the FP state there is another copy of it for the state that
-    /// the fast paths do not take: within a region the state only becomes one that they do.
+    /// Emits a block's body. A body with FP instructions is emitted twice, fast and slow; the FP state in
+    /// [`Frame`](crate::Frame) selects a copy.
     fn body(&mut self, block: &Block) {
         let Some(state) = float::needs(block) else {
             return self.instructions(block);

@@ -52,7 +52,7 @@ pub(crate) struct Emitter<'a> {
 pub(crate) struct Recording {
     /// Accesses before the block, and where the next one was written then; if it accesses memory.
     pub first: Option<(Value, Value)>,
-    /// Those of the block so far.
+    /// Number of data accesses emitted in this block so far.
     pub accesses: i64,
 }
 

@@ -13,7 +13,7 @@ use crate::emitter::Emitter;
 use crate::exact::is_exact;
 use crate::frame::Frame;
 
-/// What a result has to be for the flags to be known.
+/// Condition on a result of the host's FPU under which the guest's exception flags need no further check.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// Neither infinite nor NaN.

@@ -4,7 +4,7 @@ use isa::Slot;
 
 use crate::discover::Block;
 
-/// How code came back, see [`Call`]: the hart's pc and count say where.
+/// Result of a [`Call`]: normal return. The hart continues at the stored pc and count.
 pub const DONE: u64 = 0;
 /// The same, and the instruction there has trapped.
 pub const TRAPPED: u64 = 1;
@@ -76,8 +76,7 @@ pub struct Frame {
     pub limit: u64,
     /// `mstatus.FS` is dirty already.
     pub fp_dirty: u8,
-    /// And rounding is to the nearest, and the inexact flag is set: what the host's FPU computes needs only to be
-    /// neither infinite nor tiny.
+    /// `fp_dirty`, rounding to nearest, and inexact flag set: a host FPU result is usable if it is neither infinite nor tiny.
     pub fp_ready: u8,
     /// Of a run's page: the numbers of its instructions, 4 bytes for each slot.
     pub ids: *const u8,

@@ -7,7 +7,7 @@ pub struct Layout {
     pub registers: i32,
     /// Address of the next instruction; code writes it when it is left.
     pub pc: i32,
-    /// Instructions attempted; code writes it when it is left.
+    /// Offset of the count of instructions attempted, which translated code stores before it returns to the hart.
     pub count: i32,
     /// The [`Frame`](crate::Frame).
     pub frame: i32,

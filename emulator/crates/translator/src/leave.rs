@@ -40,12 +40,12 @@ impl Emitter<'_> {
         self.leave(pc, left);
     }
 
-    /// Goes back to the hart, which goes on at `pc`.
+    /// Emits a normal return to the hart, which continues at `pc`; `left` is the rest of the instruction budget.
     pub fn leave(&mut self, pc: Value, left: Value) {
         self.leave_as(frame::DONE, pc, left);
     }
 
-    /// The same, and says how.
+    /// Emits a return to the hart with `result`, such as [`frame::DONE`]; stores `pc` and the instruction count.
     pub fn leave_as(&mut self, result: u64, pc: Value, left: Value) {
         let limit = self.frame_constant(offset_of!(Frame, limit));
         let count = self.b.ins().isub(limit, left);
@@ -56,7 +56,7 @@ impl Emitter<'_> {
         self.b.ins().return_(&[result]);
     }
 
-    /// The block by which a region is left in the middle of a block: pc and count are in their places.
+    /// Emits the exit taken when [`Execute`](crate::Execute) stops inside a block; pc and count are already stored.
     pub fn back(&mut self) {
         self.b.set_cold_block(self.back);
         self.b.switch_to_block(self.back);

@@ -61,9 +61,9 @@ pub struct Translator {
     call: Call,
     /// See [`interpret::preserving_call`].
     preserving_call: *const u8,
-    /// Bytes of these two at the start of the arena.
+    /// Bytes at the start of the arena that hold the code of `call` and `preserving_call`.
     reserved: usize,
-    /// Of all regions.
+    /// Kind of all code in the arena; a change of kind discards it.
     kind: CodeKind,
     /// By physical address of the first instruction, with the page's version.
     regions: HashMap<u64, (u64, *const u8)>,
@@ -156,7 +156,7 @@ impl Translator {
         self.call
     }
 
-    /// From now on code is made for this. True if all that there was is dropped for it, or since there is no room for more.
+    /// Selects the kind of code translated from now on. True if all code was discarded: the kind changed or the arena is full.
     #[inline(always)]
     pub fn prepare(&mut self, kind: CodeKind) -> bool {
         let drops = self.kind != kind || self.is_full();

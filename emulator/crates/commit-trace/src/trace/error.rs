@@ -46,7 +46,7 @@ pub enum TraceError {
         file: String,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// Trace version that this build reads.
         expected: u32,
     },
     /// Bytes that no writer wrote.

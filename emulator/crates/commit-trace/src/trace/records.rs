@@ -48,7 +48,7 @@ const LEAD_IS_DERIVED: u32 = 0;
 const LEAD_IS_KEPT: u32 = 1;
 const LEAD_IS_OWN: u32 = 2;
 
-/// Beside a commit delta in its column.
+/// Flag bits below the commit delta in its column: the instruction or the record's flags are as predicted.
 const INST_PREDICTED: u64 = 1 << 0;
 const FLAGS_PREDICTED: u64 = 1 << 1;
 const MORE_SHIFT: u32 = 2;

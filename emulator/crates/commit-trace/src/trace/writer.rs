@@ -59,7 +59,7 @@ struct Output<W> {
     file: String,
     /// Bytes written whole.
     offset: u64,
-    /// The chunk that is full and not written yet, and the memory of one that is.
+    /// Full chunk not yet written; `spare` keeps the memory of a written one for reuse.
     full: Option<ClosedChunk>,
     spare: Columns,
     index: Vec<(u64, ChunkHeader)>,

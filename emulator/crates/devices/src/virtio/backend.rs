@@ -65,7 +65,7 @@ pub trait Backend: Snapshot {
 /// one after another; the fixed part overlaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Fixed part.
+    /// Cycles per request, whatever its size; those of several requests overlap.
     pub fixed: u64,
     /// For every 1024 bytes moved, in either direction.
     pub per_kib: u64,

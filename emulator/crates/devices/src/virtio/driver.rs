@@ -13,7 +13,7 @@ pub const SIZE: u16 = 8;
 const AREAS: u64 = RAM_BASE;
 const BUFFERS: u64 = RAM_BASE + 0x4_0000;
 
-/// Addresses of a queue's areas.
+/// Physical addresses of a virtqueue's descriptor table, available ring and used ring.
 pub fn areas(queue: u64) -> [u64; 3] {
     [0, 0x1000, 0x2000].map(|area| AREAS + queue * 0x4000 + area)
 }
@@ -24,7 +24,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A machine with one device, initialised as the specification asks.
+    /// Creates a bus with one device of this backend and initialises the device as a guest driver would.
     pub fn new(backend: Box<dyn Backend>) -> Self {
         let mut bus = Bus::new(2 << 20, 1, Clock::default()).unwrap();
         let queues = backend.queues();

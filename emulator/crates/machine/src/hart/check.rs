@@ -144,7 +144,7 @@ impl Hart {
         self.due = self.due.min(due);
     }
 
-    /// Does what the instruction that just retired, or the trap just taken, left to do.
+    /// Carries out side effects that the last instruction or trap deferred (`self.after`): privilege, TLB flush, devices.
     pub(super) fn settle<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
         let after = std::mem::take(&mut self.after);
         if after & after::PRIVILEGE != 0 {

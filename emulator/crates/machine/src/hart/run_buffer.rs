@@ -18,7 +18,7 @@ impl Default for RunBuffer {
 }
 
 impl RunBuffer {
-    /// The end of so many steps.
+    /// Pointer past the first `count` steps: the limit up to which translated code may write.
     pub fn steps_up_to(&mut self, count: usize) -> *mut Step {
         self.steps[..count].as_mut_ptr_range().end
     }

@@ -100,7 +100,7 @@ impl Hart {
         (length.steps != 0).then_some(pc)
     }
 
-    /// Code for what is executed at `pc` is there, or worth to be made.
+    /// True if code at `pc` is translated already or has been reached often enough to translate it.
     #[inline(always)]
     fn is_hot_in_run(&self, page: &FetchPage, pc: u64) -> bool {
         let index = page.slot(pc);

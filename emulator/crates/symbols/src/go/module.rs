@@ -74,7 +74,7 @@ impl<'data> ModuleData<'data> {
     }
 }
 
-/// What the loader writes where, as far as it depends on nothing else than the file.
+/// Values of relative relocations by the address that the loader writes them to; those against symbols are left out.
 fn relocations(elf: &Elf<'_>) -> HashMap<u64, u64> {
     let all = elf.object.dynamic_relocations().into_iter().flatten();
     let relative = all.filter(|(_, relocation)| relocation.target() == RelocationTarget::Absolute);
@@ -83,7 +83,7 @@ fn relocations(elf: &Elf<'_>) -> HashMap<u64, u64> {
         .collect()
 }
 
-/// The rest of the section that has an address.
+/// Section data from virtual address `address` to the section's end; `None` if no section holds it.
 fn from<'data>(elf: &Elf<'data>, address: u64) -> Option<&'data [u8]> {
     elf.object.sections().find_map(|section| {
         let from = address.checked_sub(section.address())?;

@@ -38,7 +38,7 @@ pub struct Lines<'a> {
     pub spare: &'a (dyn Fn(Spare) -> bool + Sync),
 }
 
-/// What a thread does that has to wait.
+/// Other work that the hart's or core's thread does while it waits for the other, by urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
     /// Whatever there is.

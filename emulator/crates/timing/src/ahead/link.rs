@@ -80,7 +80,7 @@ impl<S: CommitSink> BatchChannel for SameThread<'_, S> {
     }
 }
 
-/// What both threads write and read; each has its own lines of the host's caches.
+/// State shared by the hart's and the core's thread; each part has its own host cache lines, against false sharing.
 pub(super) struct Link<'a> {
     slots: [Line<Slot>; BATCHES as usize],
     core: Line<CoreSide>,
@@ -116,7 +116,7 @@ struct CoreSide {
 struct HartSide {
     /// Batches sent.
     sent: AtomicU64,
-    /// It waits until some are done.
+    /// True while the hart's thread waits until the core's thread has finished some batches.
     waits: AtomicBool,
 }
 

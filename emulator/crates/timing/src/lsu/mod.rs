@@ -17,7 +17,7 @@ use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
 use queue::Stores;
 
-/// Issue to S0.
+/// Cycles from issue to S0, the first stage of the data cache's pipeline.
 pub(crate) const S0: u64 = 2;
 /// S0 to the first commit of a load, and to the issue of dependents that were not woken early.
 const ANSWER: u64 = 3;
@@ -59,7 +59,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// An access in order.
+    /// An access without a memory-ordering failure.
     #[inline(always)]
     fn new(wake: u64, done: u64, class: CycleClass, tea: TeaEvents) -> Self {
         Self {

@@ -43,7 +43,7 @@ impl Lfsr {
         Self(seed | 1)
     }
 
-    /// Steps once (taps 16, 15, 13, 4); the register.
+    /// Shifts the register once (taps 16, 15, 13, 4) and returns its new value.
     #[inline]
     pub fn next(&mut self) -> u32 {
         let bit = (self.0 >> 15 ^ self.0 >> 14 ^ self.0 >> 12 ^ self.0 >> 3) & 1;

@@ -23,7 +23,7 @@ snapshot::snapshot!(Replay {
     stores
 });
 
-/// The queues.
+/// Replay queues of the L1D miss registers, one entry per missing line.
 #[derive(Default)]
 pub(crate) struct Replays([Replay; LINES]);
 

@@ -64,8 +64,8 @@ fn folded<const T: usize, const WIDTH: u32>(history: u64) -> u32 {
     sum as u32 & ((1 << WIDTH) - 1)
 }
 
-/// Index and tag of a branch in every table: the block's number and as much history as the table sees, folded.
-/// Where index and tag are equally wide they see the same of the history.
+/// Index and tag of a branch in each TAGE table, hashed from block number and the table's share of the folded history. Where
+/// index and tag are equally wide they see the same of the history.
 struct Places {
     indices: [u16; 8],
     tags: [u16; 8],

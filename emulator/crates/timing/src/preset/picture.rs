@@ -10,7 +10,7 @@ const HEIGHT: u32 = 570;
 const LINE: u32 = 16;
 const TITLE: u32 = 30;
 
-/// Follows the page that it stands in, or the viewer's preference.
+/// CSS of the SVG: light or dark colours as the enclosing page, or else the viewer's browser, asks.
 const STYLE: &str = "
   svg.core { --box: #ffffff; --ink: #1d1c1a; --muted: #6d6a64; --line: #b9b4a8; --accent: #1e7d5a; }
   @media (prefers-color-scheme: dark) {

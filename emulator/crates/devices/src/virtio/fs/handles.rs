@@ -46,7 +46,7 @@ impl Handles {
         }
     }
 
-    /// A folder that is being listed, and its entries.
+    /// Returns the folder that a handle lists, and its entries; `EBADF` if the handle is no open folder.
     pub fn folder(&mut self, handle: u64) -> Result<(&Rc<Node>, &mut Vec<Entry>)> {
         match self.open.get_mut(&handle) {
             Some(Handle {
