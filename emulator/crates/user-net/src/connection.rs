@@ -7,21 +7,22 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time::Duration;
 
-/// Bytes that wait in each direction: the most that a window without scaling can name. With scaling, smoltcp 0.14
-/// takes the window of its own SYN-ACK, which is never scaled, for a scaled one, and a guest that sends more than
-/// fits the buffer makes it panic.
+/// Bytes of a socket's buffer in each direction: the largest TCP window without the window-scale option. With that
+/// option, smoltcp 0.14 scales the window of its own SYN-ACK, which is never scaled; a guest that then sends more
+/// than the buffer holds makes smoltcp panic.
 const BUFFER: usize = 65_535;
-/// A guest that is silent for so long, while it owes an answer, is gone.
+/// The stack aborts a connection whose guest has not acknowledged data for this long.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A connection.
+/// A TCP connection between the guest and a peer that the host reaches.
 pub struct Connection {
-    /// The guest's half.
+    /// The stack's socket for the guest's half.
     pub handle: SocketHandle,
+    /// The host's half.
     stream: TcpStream,
-    /// The host sends no more.
+    /// The host's half reached the end of its input, and the guest was sent a FIN.
     host_ended: bool,
-    /// The guest sends no more, and the host knows.
+    /// The guest sent a FIN, and the host's half was shut down for writing.
     guest_ended: bool,
     /// The host's half failed.
     broken: bool,
@@ -32,7 +33,7 @@ pub fn socket() -> Socket<'static> {
     let buffer = || SocketBuffer::new(vec![0; BUFFER]);
     let mut socket = Socket::new(buffer(), buffer());
     socket.set_timeout(Some(TIMEOUT));
-    // What the host sends in pieces goes on in pieces, and packets leave once a millisecond at most anyway.
+    // Nagle's algorithm would only add latency: packets are sent once a millisecond at most anyway.
     socket.set_nagle_enabled(false);
     socket.set_ack_delay(None);
     socket
@@ -41,7 +42,7 @@ pub fn socket() -> Socket<'static> {
 impl Connection {
     /// Joins the two halves.
     pub fn new(handle: SocketHandle, stream: TcpStream) -> Self {
-        // Only latency is at stake.
+        // A failure costs latency only.
         let _ = stream.set_nodelay(true);
         Self {
             handle,
@@ -52,7 +53,7 @@ impl Connection {
         }
     }
 
-    /// Moves what can be moved, in both directions. A half that breaks takes the other with it.
+    /// Moves the data that can be moved, in both directions. If one half fails, the other is reset.
     pub fn pump(&mut self, socket: &mut Socket<'_>) {
         let moved = self
             .guest_to_host(socket)
@@ -63,12 +64,12 @@ impl Connection {
         }
     }
 
-    /// Nothing more will come of it.
+    /// True if the connection can be removed: it ended or never opened.
     pub fn is_done(&self, socket: &Socket<'_>) -> bool {
         match socket.state() {
-            // What the guest sent before it closed may still wait for the host.
+            // Data that the guest sent before it closed may still wait for the host.
             State::Closed => self.broken || socket.recv_queue() == 0,
-            // The guest refused the answer to its own request.
+            // The guest answered the SYN-ACK with RST.
             State::Listen => true,
             _ => false,
         }
@@ -113,7 +114,7 @@ impl Connection {
     }
 }
 
-/// False if the host's socket is not ready.
+/// True if the call moved data or is to be repeated; false if the host's socket is not ready.
 fn progressed(result: io::Result<usize>) -> io::Result<bool> {
     match result {
         Ok(count) => Ok(count > 0),
@@ -123,7 +124,7 @@ fn progressed(result: io::Result<usize>) -> io::Result<bool> {
     }
 }
 
-/// The guest has sent its FIN, and all that was before it has been taken.
+/// The guest has sent its FIN, and all data before the FIN has been read.
 fn guest_ended(socket: &Socket<'_>) -> bool {
     let state = socket.state();
     matches!(

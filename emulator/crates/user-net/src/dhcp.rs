@@ -12,10 +12,10 @@ const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::BROADCAST, 68);
 /// Number of the option that names the DNS servers (RFC 2132, section 3.8).
 const NAME_SERVERS: u8 = 6;
 const LEASE_SECONDS: u32 = 86_400;
-/// Some clients want a message to be as long as BOOTP's.
+/// Bytes that a message is padded to: some clients drop one that is shorter than a BOOTP message (RFC 951).
 const MESSAGE_MIN: usize = 300;
 
-/// The frame that answers a client's message, if it is one that has an answer.
+/// The frame that answers a client's message; `None` if the message gets no answer.
 pub fn answer(message: &[u8]) -> Option<Vec<u8>> {
     let packet = DhcpPacket::new_checked(message).ok()?;
     let request = DhcpRepr::parse(&packet).ok()?;

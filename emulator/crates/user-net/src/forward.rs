@@ -1,11 +1,11 @@
-//! Ports of the host that lead to the guest.
+//! Ports of the host that are forwarded to the guest.
 
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::str::FromStr;
 
-/// A TCP port of the host's loopback interface that leads to one of the guest's: `HOST:GUEST`.
+/// A TCP port of the host's loopback interface that is forwarded to a port of the guest: `HOST:GUEST`.
 ///
 /// ```
 /// use user_net::Forward;
@@ -21,7 +21,7 @@ pub struct Forward {
     pub guest: u16,
 }
 
-/// A text that is not a [`Forward`].
+/// The error for a text that is not a [`Forward`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected HOST:GUEST, two ports such as 2222:22; found \"{0}\"")]
 pub struct BadForward(String);
@@ -48,15 +48,15 @@ impl fmt::Display for Forward {
     }
 }
 
-/// A forwarded port that is listened on.
+/// A listening socket of the host for a forwarded port.
 pub struct Listener {
-    /// The ports, that of the host as it really is.
+    /// The ports; that of the host is the one bound, never 0.
     pub forward: Forward,
     listener: TcpListener,
 }
 
 impl Listener {
-    /// Takes the host's port.
+    /// Binds the host's port.
     pub fn bind(forward: Forward) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, forward.host))?;
         listener.set_nonblocking(true)?;
@@ -67,7 +67,7 @@ impl Listener {
         })
     }
 
-    /// The next connection that waits.
+    /// Accepts the next pending connection, if there is one.
     pub fn accept(&self) -> Option<TcpStream> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;

@@ -1,4 +1,4 @@
-//! The guest's frames, taken apart and put together.
+//! The guest's Ethernet frames: parsing and building.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -24,37 +24,37 @@ pub struct Flow {
     pub peer: SocketAddrV4,
 }
 
-/// What a segment is to a connection.
+/// What a TCP segment does to its connection, by its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// It asks for one.
+    /// Opens it: SYN without ACK.
     Opens,
-    /// It breaks one off.
+    /// Resets it: RST.
     Resets,
-    /// It belongs to one.
+    /// Any other segment.
     Other,
 }
 
-/// What a guest can send that is for us.
+/// What a frame of the guest's holds, if the network handles it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received<'a> {
-    /// A question for the hardware address of an IP address.
+    /// An ARP request for the hardware address of one of the network's own addresses.
     WhoHas(ArpRepr),
     /// A message to the DHCP server.
     Dhcp(&'a [u8]),
-    /// A datagram.
+    /// A UDP datagram.
     Udp { flow: Flow, payload: &'a [u8] },
-    /// An IP packet with a segment of a connection.
+    /// An IP packet with a TCP segment.
     Tcp {
         flow: Flow,
         kind: Segment,
         packet: &'a [u8],
     },
-    /// An IP packet with an ICMP message to one of our own addresses.
+    /// An IP packet with an ICMP message to the gateway or the name server.
     Icmp(&'a [u8]),
 }
 
-/// Takes a frame apart. `None` for whatever is malformed or for somebody else.
+/// Parses a frame. `None` if it is malformed or not addressed to the network.
 pub fn parse(frame: &[u8]) -> Option<Received<'_>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     let to = ethernet.dst_addr();
@@ -127,17 +127,17 @@ fn is_ours(address: Ipv4Addr) -> bool {
     address == GATEWAY || address == NAME_SERVER
 }
 
-/// An address of the guest's network.
+/// True for an address of the guest's network.
 pub fn is_local(address: Ipv4Addr) -> bool {
     address & NETMASK == GATEWAY & NETMASK
 }
 
-/// An address that the guest may have, even if it did not ask for one.
+/// True for an address that the guest may use, be it from DHCP or of its own choice.
 fn is_guest(address: Ipv4Addr) -> bool {
     is_local(address) && !is_ours(address) && !matches!(address.octets()[3], 0 | 255)
 }
 
-/// A frame to the guest with room for an IP packet.
+/// A frame to the guest with room for an IP packet of `length` bytes.
 pub fn ipv4_frame(length: usize) -> Vec<u8> {
     ethernet_frame(EthernetProtocol::Ipv4, EthernetAddress(GUEST_MAC), length)
 }
@@ -153,7 +153,7 @@ fn ethernet_frame(ethertype: EthernetProtocol, to: EthernetAddress, length: usiz
     bytes
 }
 
-/// The answer to a [`Received::WhoHas`]: the gateway has it.
+/// The ARP reply to a [`Received::WhoHas`], with the gateway's hardware address.
 pub fn it_is_me(question: ArpRepr) -> Option<Vec<u8>> {
     let ArpRepr::EthernetIpv4 {
         source_hardware_addr,

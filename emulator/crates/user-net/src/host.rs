@@ -1,4 +1,4 @@
-//! Where an address of the guest's leads on the host.
+//! The host's side: which address the host connects to for one that the guest names.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -11,7 +11,7 @@ use crate::{GATEWAY, NAME_SERVER};
 
 const DNS: u16 = 53;
 
-/// Where the host has to connect to for the guest to reach `peer`.
+/// The address that the host connects to when the guest names `peer`; `None` if the guest may not reach it.
 pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<SocketAddr> {
     let ip = *peer.ip();
     if ip == GATEWAY {
@@ -20,7 +20,7 @@ pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<So
     if ip == NAME_SERVER {
         return name_server.filter(|_| peer.port() == DNS);
     }
-    // Also what is reserved (240.0.0.0 and up), of which the broadcast address is the last.
+    // From 240.0.0.0 up all addresses are reserved; the last one is the broadcast address.
     let nowhere = is_local(ip)
         || ip.is_unspecified()
         || ip.is_loopback()
@@ -40,7 +40,7 @@ pub fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
     address.map(|ip| (ip, DNS).into())
 }
 
-/// Begins to open a connection.
+/// Starts to open a TCP connection without blocking.
 pub fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -54,7 +54,7 @@ pub fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// How far a connection is that was begun: `Ok(false)` while it is under way.
+/// True once a connection by [`start_to_connect`] is established, false while it is pending; an error if it failed.
 pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
     if let Some(error) = stream.take_error()? {
         return Err(error);

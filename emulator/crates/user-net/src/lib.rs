@@ -8,8 +8,8 @@
 //! | 10.0.2.3 | the name server: the host's |
 //! | any other | is reached through the host, or refused if the host cannot |
 //!
-//! A guest's TCP connection ends here, in a small TCP/IP stack ([`smoltcp`]), and goes on as one of the host's;
-//! a UDP datagram leaves from a socket of the host that takes the answers. Host ports can be forwarded to
+//! A guest's TCP connection ends here, in a small TCP/IP stack ([`smoltcp`]), and is relayed to one of the host's;
+//! a UDP datagram is sent from a socket of the host, which also receives the answers. Host ports can be forwarded to
 //! the guest ([`Forward`]).
 //!
 //! ```
@@ -28,8 +28,8 @@
 //! # Ok::<(), user_net::Error>(())
 //! ```
 //!
-//! Nothing waits for the host: [`UserNet::poll`] looks at its sockets. Time is the caller's, so that timeouts are
-//! those of the guest's clock. Whatever a guest sends, it has at most 256 connections and 256 UDP ports open, and
+//! No call blocks: [`UserNet::poll`] polls the host's sockets. The caller gives the time, so that timeouts follow
+//! the guest's clock. Whatever a guest sends, it has at most 256 connections and 256 UDP flows open, and
 //! at most 1024 frames wait for it.
 //!
 //! Not modelled: IPv6, IP fragments (datagrams beyond 1472 bytes are lost), ICMP other than pings of the

@@ -1,4 +1,4 @@
-//! The network: what becomes of a frame.
+//! The network: dispatches the guest's frames to ARP, DHCP, UDP and TCP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,9 +16,9 @@ use crate::{dhcp, host};
 /// How to build a network.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Ports of the host that lead to the guest.
+    /// Ports of the host that are forwarded to the guest.
     pub forwards: Vec<Forward>,
-    /// Who answers for 10.0.2.3, port 53; none: nobody.
+    /// The DNS server that 10.0.2.3, port 53 stands for; `None`: nothing answers there.
     pub name_server: Option<SocketAddr>,
 }
 
@@ -53,12 +53,12 @@ pub struct UserNet {
     tcp: Tcp,
     udp: Udp,
     out: Outbox,
-    /// How often the stack failed.
+    /// How often the TCP/IP stack panicked since the start.
     failures: usize,
 }
 
 impl UserNet {
-    /// Builds a network and takes the forwarded ports.
+    /// Builds a network and binds the forwarded ports.
     pub fn new(config: Config) -> Result<Self, Error> {
         let bind = |forward: &Forward| {
             let port = forward.host;
@@ -74,12 +74,12 @@ impl UserNet {
         })
     }
 
-    /// The forwarded ports, those of the host as they really are.
+    /// The forwarded ports; those of the host are the ones bound, never 0.
     pub fn forwards(&self) -> impl Iterator<Item = Forward> {
         self.listeners.iter().map(|listener| listener.forward)
     }
 
-    /// Takes an Ethernet frame from the guest, without checksum. `nanos` is the time since the start.
+    /// Takes an Ethernet frame from the guest, without its checksum (FCS). `nanos`: nanoseconds since the start.
     pub fn send(&mut self, frame: &[u8], nanos: u64) {
         self.guarded(|net| net.take(frame, nanos));
     }
@@ -123,7 +123,7 @@ impl UserNet {
         self.out.pop()
     }
 
-    /// Looks at the host's sockets and at what the time asks for.
+    /// Polls the host's sockets and the timeouts. `nanos`: nanoseconds since the start.
     pub fn poll(&mut self, nanos: u64) {
         self.guarded(|net| {
             for listener in &net.listeners {
@@ -134,17 +134,17 @@ impl UserNet {
         });
     }
 
-    /// Ends every connection: the guest has forgotten them. The forwarded ports stay.
+    /// Drops every connection, since the guest was reset and no longer knows them. The forwarded ports stay.
     pub fn reset(&mut self) {
         self.tcp = Tcp::new();
         self.udp = Udp::default();
         self.out.clear();
     }
 
-    /// No guest may end the simulator, but the stack has assertions, and hostile guests have found some that do not
-    /// hold. Then the network is as after a [`Self::reset`].
+    /// Runs `work`; if it panics, resets the network. A hostile guest can violate an assertion of the stack, and must
+    /// not end the simulator with it.
     pub(crate) fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
-        // What a panic leaves is thrown away.
+        // Unwind-safe: the state that a panic leaves behind is dropped by the reset.
         if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
             self.failures += 1;
             let failures = self.failures;
@@ -161,7 +161,7 @@ impl UserNet {
         self.failures
     }
 
-    /// TCP connections and UDP flows that exist or are under way.
+    /// Numbers of TCP connections, pending ones included, and of UDP flows.
     pub fn open(&self) -> (usize, usize) {
         (self.tcp.count(), self.udp.count())
     }

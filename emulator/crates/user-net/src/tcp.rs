@@ -1,7 +1,7 @@
 //! The guest's TCP connections.
 //!
-//! The request for a connection is held back until the host has the other half: then the stack gets a socket that
-//! listens for it. If the host cannot connect, the stack finds nobody listening and refuses.
+//! The guest's SYN is held back until the host has connected to the peer: then the stack gets a listening socket,
+//! and after it the SYN. If the host cannot connect, the stack gets the SYN without such a socket and refuses it.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
@@ -17,25 +17,26 @@ use crate::frame::Flow;
 use crate::wire::{Outbox, Wire};
 use crate::{GATEWAY, GUEST, host};
 
-/// Most connections, finished ones included that the stack still knows.
+/// Most connections, including finished ones in TIME-WAIT.
 const CONNECTIONS_MAX: usize = 256;
-/// First port of the gateway's for connections to the guest (RFC 6335, section 6).
+/// First of the gateway's ports from which it connects to the guest: the dynamic ports of RFC 6335, section 6.
 const DYNAMIC_PORTS: u16 = 49_152;
 
-/// The stack, and the connections that end in it.
+/// The TCP/IP stack and the guest's connections.
 pub struct Tcp {
     interface: Interface,
     sockets: SocketSet<'static>,
+    /// Connections that the host has not established yet.
     connecting: BTreeMap<Flow, Connecting>,
     open: BTreeMap<Flow, Connection>,
-    /// Counts connections to the guest.
+    /// Offset from [`DYNAMIC_PORTS`] of the port tried last for a connection to the guest.
     accepted: u16,
 }
 
-/// A connection whose host half is under way.
+/// A connection that the host is still opening.
 struct Connecting {
     stream: TcpStream,
-    /// The guest's request.
+    /// The IP packet with the guest's SYN.
     packet: Vec<u8>,
 }
 
@@ -49,10 +50,10 @@ impl Tcp {
         };
         let config = Config::new(HardwareAddress::Ip);
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
-        // Every address that the guest names is one of the stack's.
+        // The stack accepts packets to every address, not only to the gateway's.
         interface.set_any_ip(true);
         interface.update_ip_addrs(|addresses| {
-            // There is room for one.
+            // The list has room for one address, so that this cannot fail.
             let _ = addresses.push(IpCidr::Ipv4(Ipv4Cidr::new(GATEWAY, 24)));
         });
         Self {
@@ -64,7 +65,7 @@ impl Tcp {
         }
     }
 
-    /// A request of the guest's for a connection, to be met by one to `host`.
+    /// The guest opens a connection, for which the host connects to `host`; `None`: the stack refuses it.
     pub fn connect(
         &mut self,
         flow: Flow,
@@ -73,7 +74,7 @@ impl Tcp {
         now: Instant,
         out: &mut Outbox,
     ) {
-        // The guest asks again while it waits.
+        // The guest retransmits its SYN while it waits.
         if self.connecting.contains_key(&flow) {
             return;
         }
@@ -93,12 +94,12 @@ impl Tcp {
         }
     }
 
-    /// The guest no longer wants a connection that it asked for.
+    /// The guest reset a connection that the host is still opening.
     pub fn give_up(&mut self, flow: &Flow) {
         self.connecting.remove(flow);
     }
 
-    /// A connection of the host's to a port of the guest.
+    /// Accepts the host's pending connections to a forwarded port, and connects to the guest for each.
     pub fn accept(&mut self, listener: &Listener) {
         while self.has_room()
             && let Some(stream) = listener.accept()
@@ -120,7 +121,7 @@ impl Tcp {
         }
     }
 
-    /// The stack gets an IP packet, and what it answers at once leaves.
+    /// Gives the stack an IP packet, and puts its immediate answers into `out`.
     pub fn receive(&mut self, packet: Vec<u8>, now: Instant, out: &mut Outbox) {
         let mut wire = Wire {
             packet: Some(packet),
@@ -130,7 +131,7 @@ impl Tcp {
             .poll_ingress_single(now, &mut wire, &mut self.sockets);
     }
 
-    /// Moves data between the two halves of every connection, and lets go of those that are done.
+    /// Moves data between the two halves of every connection, and removes those that are done.
     pub fn poll(&mut self, now: Instant, out: &mut Outbox) {
         self.connected(now, out);
         for connection in self.open.values_mut() {
@@ -141,12 +142,12 @@ impl Tcp {
         self.remove(Connection::is_done);
     }
 
-    /// Connections that exist or are under way.
+    /// Number of connections, pending ones included.
     pub fn count(&self) -> usize {
         self.open.len() + self.connecting.len()
     }
 
-    /// Looks which of the host's halves are there.
+    /// Promotes the connections that the host has established, and has the stack refuse those that failed.
     fn connected(&mut self, now: Instant, out: &mut Outbox) {
         let mut done = Vec::new();
         for (&flow, connecting) in &self.connecting {
@@ -167,7 +168,7 @@ impl Tcp {
             let handle = self.sockets.add(socket);
             self.open.insert(flow, Connection::new(handle, stream));
             self.receive(packet, now, out);
-            // The request was malformed.
+            // The socket still listens: the SYN was malformed.
             if self.state(&flow) == Some(State::Listen) {
                 self.forget(&flow);
             }
@@ -181,7 +182,7 @@ impl Tcp {
         self.count() < CONNECTIONS_MAX
     }
 
-    /// An end at the gateway that has no connection to `guest`.
+    /// An address of the gateway with a port that has no connection to `guest` yet.
     fn free_endpoint(&mut self, guest: SocketAddrV4) -> Option<SocketAddrV4> {
         (0..=CONNECTIONS_MAX).find_map(|_| {
             self.accepted = self.accepted.wrapping_add(1) % (u16::MAX - DYNAMIC_PORTS);

@@ -1,4 +1,4 @@
-//! The network against a guest's stack on one side and the host's real sockets on the other.
+//! Tests of the network between a guest's TCP/IP stack and real sockets of the host.
 
 mod guest;
 mod hostile;

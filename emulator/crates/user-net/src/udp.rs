@@ -1,4 +1,4 @@
-//! The guest's datagrams: each flow has a socket of the host, whose answers come from where the guest sent to.
+//! The guest's UDP flows: each has a connected socket of the host, so that it receives answers of its peer only.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,13 +7,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use crate::frame::{self, Flow};
 use crate::wire::Outbox;
 
-/// Most flows; the one that rested longest makes room for a new one.
+/// Most flows; a new one replaces the one that was idle longest.
 const FLOWS_MAX: usize = 256;
-/// A flow that rests for so long is over.
+/// Nanoseconds of idleness after which a flow is dropped (60 s).
 const REST_NANOS: u64 = 60_000_000_000;
-/// Most answers that a flow gets at a time, so that one does not starve the others.
+/// Most answers that one poll takes from a flow, so that one flow does not starve the others.
 const BURST: usize = 64;
-/// Largest datagram that fits a frame.
+/// Largest payload, in bytes, that fits a frame: 20 bytes of IP header and 8 of UDP header precede it.
 const PAYLOAD_MAX: usize = crate::wire::MTU - 28;
 
 /// The flows.
@@ -22,7 +22,7 @@ pub struct Udp(BTreeMap<Flow, Exchange>);
 
 struct Exchange {
     socket: UdpSocket,
-    /// When something was last sent or received.
+    /// Time of the last datagram in either direction, in nanoseconds since the start.
     used: u64,
 }
 
@@ -40,9 +40,9 @@ impl Udp {
         }
     }
 
-    /// Takes what came back, and ends flows that rest.
+    /// Receives answers, and drops flows that were idle for [`REST_NANOS`].
     pub fn poll(&mut self, nanos: u64, out: &mut Outbox) {
-        // One byte more, to tell what is too long.
+        // One byte more, to recognise datagrams that are too long.
         let mut payload = [0; PAYLOAD_MAX + 1];
         for (flow, exchange) in &mut self.0 {
             for _ in 0..BURST {

@@ -1,4 +1,4 @@
-//! Between the stack's IP packets and the guest's Ethernet frames.
+//! The stack's network interface: wraps its IP packets in Ethernet frames for the guest.
 
 use std::collections::VecDeque;
 
@@ -9,15 +9,15 @@ use crate::frame::{self, ETHERNET_HEADER};
 
 /// Largest IP packet.
 pub const MTU: usize = 1500;
-/// Most frames that wait for the guest.
+/// Most frames that the outbox holds.
 const WAITING_MAX: usize = 1024;
 
-/// Frames that wait for the guest.
+/// Queue of the frames to the guest.
 #[derive(Default)]
 pub struct Outbox(VecDeque<Vec<u8>>);
 
 impl Outbox {
-    /// Nothing more fits.
+    /// True if no more frames fit.
     pub fn is_full(&self) -> bool {
         self.0.len() >= WAITING_MAX
     }
@@ -34,7 +34,7 @@ impl Outbox {
         self.0.pop_front()
     }
 
-    /// Loses everything.
+    /// Drops all frames.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! A guest: another smoltcp stack, on the other end of the cable.
+//! A guest: a second smoltcp stack, connected to the network by its frames.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as HostInstant};
@@ -56,7 +56,7 @@ impl Guest {
         routes.add_default_ipv4_route(GATEWAY).unwrap();
     }
 
-    /// A millisecond passes.
+    /// Advances the time by a millisecond and polls both stacks.
     pub fn step(&mut self) {
         let now = Instant::from_micros((self.nanos / 1000) as i64);
         self.interface.poll(now, &mut self.card, &mut self.sockets);
@@ -72,7 +72,7 @@ impl Guest {
         std::thread::sleep(Duration::from_micros(20));
     }
 
-    /// Steps until `done` gives something. The host's end is another thread: patience.
+    /// Steps until `done` returns `Some`; sleeps in between, since the host's end is another thread.
     #[track_caller]
     pub fn until<R>(&mut self, mut done: impl FnMut(&mut Self) -> Option<R>) -> R {
         let start = HostInstant::now();
@@ -89,7 +89,7 @@ impl Guest {
         self.sockets.get_mut(handle)
     }
 
-    /// Begins to open a connection.
+    /// Starts to open a TCP connection.
     pub fn connect(&mut self, to: (Ipv4Address, u16), from: u16) -> SocketHandle {
         let mut socket = tcp_socket();
         let context = self.interface.context();
@@ -103,7 +103,7 @@ impl Guest {
         self.until(|guest| (guest.socket::<tcp::Socket>(handle).state() == state).then_some(()));
     }
 
-    /// Sends everything.
+    /// Sends all bytes.
     #[track_caller]
     pub fn write(&mut self, handle: SocketHandle, bytes: &[u8]) {
         let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! Guests that mean harm: nothing may panic, and what they can hold is bounded.
+//! Malicious guests: nothing may panic, and the resources that they can hold are bounded.
 
 use std::time::{Duration, Instant as HostInstant};
 
@@ -12,7 +12,7 @@ use super::guest::Guest;
 use super::{listener, shouter};
 use crate::{Config, GATEWAY, GATEWAY_MAC, GUEST, GUEST_MAC, UserNet};
 
-/// A frame with a segment of a connection to the gateway.
+/// A frame with a TCP segment to the gateway.
 fn segment(from: u16, to: u16, change: impl FnOnce(&mut TcpRepr<'_>)) -> Vec<u8> {
     let mut tcp = TcpRepr {
         src_port: from,
@@ -55,7 +55,7 @@ fn segment(from: u16, to: u16, change: impl FnOnce(&mut TcpRepr<'_>)) -> Vec<u8>
     frame
 }
 
-/// Puts the checksums right that a change broke, so that it is looked at.
+/// Corrects the checksums of a changed frame, so that it gets past the first checks.
 fn mend(frame: &mut [u8]) {
     if frame.len() < 34 || frame[12..14] != [8, 0] {
         return;
@@ -84,10 +84,10 @@ fn a_flood_of_requests_is_bounded() {
         net.poll(round * 1_000_000);
         assert_eq!(net.open(), (256, 0));
     }
-    // Nobody took a frame: what waits is bounded.
+    // No frame was received: the number of those that wait is bounded.
     let waiting = std::iter::from_fn(|| net.receive()).count();
     assert!((256..=1024).contains(&waiting), "{waiting}");
-    // Nobody ever answers the stack either. A busy host takes its time to connect, and only then is a request given up.
+    // The guest never answers the stack. Connections end by timeout, which starts once the host, busy as it may be, has connected.
     let start = HostInstant::now();
     for seconds in 0.. {
         net.poll(seconds * 1_000_000_000);
@@ -232,7 +232,7 @@ fn changed_frames_do_no_harm() {
             net.send(&frame, round * 1_000_000);
             net.poll(step * 3_000_000_000);
             while let Some(frame) = net.receive() {
-                // The number that the stack began with.
+                // The stack's initial sequence number.
                 if frame.len() >= 54 && frame[47] == 0x12 {
                     let number = frame[38..42].try_into().unwrap();
                     ours = TcpSeqNumber(i32::from_be_bytes(number)) + 1;
