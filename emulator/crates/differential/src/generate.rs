@@ -1,4 +1,4 @@
-//! Random programs: a function of the seed.
+//! Generates random programs; a program depends on its seed alone.
 
 mod entry;
 mod instructions;
@@ -13,45 +13,45 @@ use crate::layout::*;
 use instructions::ops;
 use link::{length, link};
 
-/// A program: what lies in memory from [`TABLES`] on.
+/// A program: the memory image that both machines load at [`TABLES`].
 pub struct Program {
-    /// The memory.
+    /// Bytes of memory from [`TABLES`] on: page tables, data, parameters, blocks' entries and code.
     pub image: Vec<u8>,
-    /// Blocks.
+    /// The blocks, which the harness runs one after the other.
     pub blocks: Vec<Block>,
 }
 
-/// A block.
+/// A sequence of random instructions that the harness enters by `mret` and that ends with `ecall`.
 pub struct Block {
     /// Physical address of its code.
     pub start: u64,
     /// Its instructions, the final `ecall` included.
     pub insts: Vec<u32>,
-    /// How it is entered.
+    /// The state that it is entered with.
     pub entry: Entry,
 }
 
-/// How a block is entered.
+/// The architectural state that the harness sets before it enters a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// First address, as its privilege sees it.
+    /// Virtual address of the first instruction, in the block's privilege mode.
     pub pc: u64,
     /// `mstatus` before `mret`.
     pub mstatus: u64,
-    /// Address translation.
+    /// `satp`: the translation mode and the root page table.
     pub satp: u64,
-    /// Rounding mode and flags.
+    /// `fcsr`: rounding mode and exception flags.
     pub fcsr: u64,
-    /// Values of [`POINTERS`].
+    /// Values of the registers [`POINTERS`].
     pub pointers: [u64; 6],
-    /// Exceptions that supervisor mode handles.
+    /// `medeleg`: the exceptions that supervisor mode handles.
     pub medeleg: u64,
-    /// Interrupts that it handles, those that are enabled, and those that are pending.
+    /// `mideleg`, `mie` and `mip`.
     pub interrupts: [u64; 3],
 }
 
 impl Program {
-    /// The program of a seed, for machines that have these extensions. `clear_bits`: some entries have a clear A or D bit.
+    /// The program of a seed, for machines that have these extensions. `clear_bits`: some page-table entries have a clear A or D bit.
     pub fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
         let mut generator = Generator {
             random: Rng::with_seed(seed),
@@ -80,7 +80,7 @@ impl Program {
         program
     }
 
-    /// Writes a word of memory.
+    /// Writes 8 bytes of memory at physical `address`.
     pub fn poke(&mut self, address: u64, value: u64) {
         let at = (address - TABLES) as usize;
         self.image[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -127,12 +127,12 @@ struct Generator {
     random: Rng,
     ops: Vec<Op>,
     extensions: Extensions,
-    /// Pointers may go wild.
+    /// Instructions may overwrite pointer registers, or use others as addresses, so that accesses fault.
     wild: bool,
 }
 
 impl Generator {
-    /// True in so many of 100 cases.
+    /// True with a probability of `n` per cent.
     fn percent(&mut self, n: u32) -> bool {
         self.random.u32(0..100) < n
     }

@@ -1,5 +1,5 @@
-//! Several harts that rewrite each other's code. What a program computes does not depend on who runs when, so that it is
-//! worked out here; harts are compared with that however they execute, and whatever their turns.
+//! Tests of several harts that rewrite each other's code. A program's result does not depend on the order in which the harts
+//! run. It is computed here, and compared with tipsim's in every execution mode and with random lengths of the harts' turns.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,23 +13,23 @@ use crate::machines::Nowhere;
 use fastrand::Rng;
 
 const MEMORY: u64 = 1 << 20;
-/// Where the functions are: three pages.
+/// Physical address of the functions, which lie in three pages.
 const CODE: u64 = RAM_BASE + 0x4_0000;
 const FUNCTIONS: usize = 16;
-/// Instructions of a function, before it returns.
+/// Instructions of a function before its `ret`.
 const LENGTH: usize = 5;
 const STEPS: usize = 60;
 const RET: u32 = 0x0000_8067;
-/// Cycles in which a program is done, if nothing is wrong.
+/// Cycles after which a program that has not ended is taken to hang.
 const MAX_CYCLES: u64 = 200_000_000;
 
-/// The program that all harts execute.
+/// The harness that all harts execute, assembled from `harts.S`.
 pub struct Harts {
     elf: Vec<u8>,
     preset: Preset,
 }
 
-/// One instruction, or two compressed ones: what it does to `a0`, and its encoding.
+/// A 4-byte instruction that changes `a0`, or two compressed ones (`Two`).
 #[derive(Clone, Copy)]
 enum Inst {
     Add(i32),
@@ -74,12 +74,14 @@ impl Inst {
     }
 }
 
-/// What one program is.
+/// A random program for the harness.
 struct Program {
     harts: usize,
     functions: Vec<(u64, [Inst; LENGTH])>,
-    /// Writer, executor, address, encoding, function.
+    /// In order, what one hart writes and another then executes: writing hart, executing hart, address of the instruction,
+    /// its encoding, address of its function.
     steps: Vec<[u64; 5]>,
+    /// The expected result: `a0` after the functions of all steps.
     sum: u64,
 }
 
@@ -90,7 +92,7 @@ impl Program {
         let size = 4 * (LENGTH as u64 + 1);
         let mut functions = Vec::new();
         for n in 0..FUNCTIONS as u64 {
-            // Two reach over the ends of their pages, one of them with an instruction.
+            // The first two cross the end of a page, the first with an instruction that lies in both pages.
             let at = match n {
                 0 => 0x1000 - 10,
                 1 => 0x2000 - 8,
@@ -125,7 +127,7 @@ impl Program {
         program
     }
 
-    /// Writes it to memory, where the harness is loaded.
+    /// Writes the program to memory, for the harness that is loaded there.
     fn load(&self, bus: &mut Bus, parameters: u64) -> anyhow::Result<()> {
         let mut store = |at: u64, size: u8, value: u64| {
             { &mut bus.ram }
@@ -155,7 +157,7 @@ impl Program {
 }
 
 impl Harts {
-    /// Assembles what all harts execute.
+    /// Assembles the harness; its files go to `folder`.
     pub fn new(compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
         let (source, elf) = (folder.join("harts.S"), folder.join("harts.elf"));
         std::fs::write(&source, include_str!("harts.S"))?;
@@ -230,7 +232,7 @@ impl Harts {
             hart.set_reg(20, id as u64);
             harts.push(hart);
         }
-        // Where turns end is up to the seed, too.
+        // The seed also decides in which cycles turns end.
         let mut random = Rng::with_seed(seed);
         let most = [50, 3000, 40_000][random.usize(0..3)];
         let mut cycle = 0;

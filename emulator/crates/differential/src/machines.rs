@@ -1,4 +1,4 @@
-//! The two machines: each runs a program and gives its log, registers and data.
+//! The two machines, QEMU and tipsim: each runs a program and returns its checksums, registers and data.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -15,45 +15,46 @@ use timing::{Core, Preset};
 use crate::generate::Program;
 use crate::layout::*;
 
-/// What a run left.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// A checksum after each block run.
+    /// A checksum per block run ([`LOG`]).
     pub log: Vec<u64>,
-    /// Registers `x0` to `x31`, `f0` to `f31`, then CSRs, of the last block.
+    /// The save area after the last block run: `x0` to `x31`, `f0` to `f31`, then CSRs, counts and traps.
     pub saved: Vec<u64>,
-    /// The data.
+    /// The memory at [`DATA`].
     pub data: Vec<u8>,
 }
 
-/// How tipsim executes.
+/// Execution mode of tipsim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Without timing.
+    /// Interpreted, without timing.
     Functional,
-    /// The same, translated to host code from the start.
+    /// Translated to host code from the start, without timing.
     Translated,
-    /// Under the default timing core.
+    /// Interpreted, with the default timing core.
     Timing,
-    /// The same, translated as soon as it repeats.
+    /// Translated to host code from the start, with the default timing core.
     TimingTranslated,
 }
 
 /// Both machines, ready to run programs.
 pub struct Machines {
     qemu: PathBuf,
-    /// Its model of a processor, with the extensions.
+    /// QEMU's `-cpu` argument: the model and its extensions.
     cpu: String,
     harness: PathBuf,
     elf: Vec<u8>,
-    /// Extensions that both have.
+    /// Extensions that both machines have.
     pub extensions: Extensions,
-    /// QEMU's, too, faults on a clear A or D bit (Svade); before 9.1 it writes them, whatever the PMP says of that.
+    /// QEMU can be told to fault on a clear A or D bit (Svade) as tipsim does; QEMU before 9.1 sets the bits, and does not check
+    /// the PMP for that.
     pub faults_on_clear_bits: bool,
     preset: Preset,
 }
 
-/// Where a timing core's commits go.
+/// A sink that ignores a timing core's commits.
 pub struct Nowhere;
 
 impl CommitSink for Nowhere {
@@ -66,7 +67,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 }
 
 impl Machines {
-    /// Assembles the harness and asks QEMU for its extensions. `folder` is for files.
+    /// Assembles the harness and finds out QEMU's extensions. Temporary files go to `folder`.
     pub fn new(qemu: &Path, compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
         let (source, script) = (folder.join("harness.S"), folder.join("harness.ld"));
         std::fs::write(&source, include_str!("harness.S"))?;
@@ -90,7 +91,7 @@ impl Machines {
             compiler.display(),
             String::from_utf8_lossy(&output.stderr)
         );
-        // It ends at once, by the monitor, if it knows the property.
+        // QEMU refuses to start with an unknown property; else the monitor's `quit` ends it.
         let knows = |property: &str| -> std::io::Result<bool> {
             let cpu = format!("rv64,{property}=true");
             let mut child = Command::new(qemu)
@@ -101,7 +102,7 @@ impl Machines {
                 .stderr(Stdio::null())
                 .spawn()?;
             if let Some(mut monitor) = child.stdin.take() {
-                // One that did not start has closed it.
+                // A QEMU that did not start has closed the pipe.
                 let _ = monitor.write_all(b"quit\n");
             }
             Ok(child.wait()?.success())
@@ -137,8 +138,8 @@ impl Machines {
         })
     }
 
-    /// Runs a program on QEMU for `runs` block runs; `None` if QEMU crashes on a division: it folds constants,
-    /// and 10.0 divides the least number by -1.
+    /// Runs a program on QEMU for `runs` block runs; `None` if QEMU crashes on a division: when QEMU 10.0 folds constants, it
+    /// divides the least integer by -1 on the host.
     pub fn qemu(&self, program: &mut Program, runs: u64) -> anyhow::Result<Option<Outcome>> {
         const SIGFPE: i32 = 8;
         program.poke(PARAMETERS + 8, runs);
@@ -182,7 +183,7 @@ impl Machines {
         }))
     }
 
-    /// Runs a program on tipsim for `runs` block runs; also the number of instructions in blocks.
+    /// Runs a program on tipsim for `runs` block runs; also returns the number of instructions executed in blocks.
     pub fn tipsim(
         &self,
         program: &mut Program,

@@ -1,9 +1,9 @@
 //! Runs random programs on tipsim and on QEMU and compares registers, CSRs and memory after every block.
 //!
-//! A program is a function of its seed: blocks of all instructions that both machines have, in all privileges,
-//! translated and not, with traps. `harness.S` runs around them.
+//! A program depends on its seed alone. It consists of blocks of all instructions that both machines have, in all privilege
+//! modes, with and without address translation, with traps. `harness.S` enters the blocks and computes the checksums.
 //!
-//! Each seed also has several harts rewrite each other's code, whose result is known (`harts.rs`).
+//! For each seed, several harts also rewrite each other's code; the result of that is known (`harts.rs`).
 
 mod generate;
 mod harts;
@@ -21,7 +21,7 @@ use harts::Harts;
 use layout::{POINTERS, SAVED_CSRS, SAVED_INTERRUPTS, SAVED_LAST, SAVED_TRAPS};
 use machines::{Machines, Mode, Outcome};
 
-/// Seeds that once found a difference.
+/// Seeds that once found a difference, one a line, with comments after `#`.
 const FOUND: &str = include_str!("seeds.txt");
 
 /// Compare tipsim with QEMU on random programs
@@ -51,6 +51,7 @@ struct Args {
     compiler: PathBuf,
 }
 
+/// Parses a number with an optional suffix `k` or `M`.
 fn number(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.strip_suffix(['M', 'k']) {
         Some(digits) if text.ends_with('M') => (digits, 1_000_000),
@@ -113,7 +114,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one program everywhere; the instructions in its blocks, or what differs.
+/// Runs one program on QEMU and in every mode of tipsim; the number of instructions in its blocks, 0 if QEMU crashed. An
+/// error lists the differences.
 fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
     let mut program = Program::new(
         seed,
@@ -140,7 +142,7 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
             .tipsim(&mut program, args.runs, mode)
             .with_context(context)?;
         instructions = executed;
-        // Of the saved words, the checksum knows what counts.
+        // The saved words need no comparison: the checksums cover those that must be equal.
         if (&ours.log, &ours.data) == (&reference.log, &reference.data) {
             continue;
         }
@@ -165,7 +167,7 @@ fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
     Ok(instructions)
 }
 
-/// Registers, CSRs and data that are not equal.
+/// A listing of the registers, CSRs, traps and data that differ.
 fn differences(ours: &Outcome, reference: &Outcome) -> String {
     let names = (0..64u8).map(|reg| isa::register_name(reg).to_owned());
     let names = names.chain(SAVED_CSRS.map(str::to_owned));
@@ -197,7 +199,7 @@ fn differences(ours: &Outcome, reference: &Outcome) -> String {
     text
 }
 
-/// A block's entry and instructions.
+/// A listing of a block's entry state and instructions.
 fn listing(block: &Block) -> String {
     let entry = &block.entry;
     let mut text = format!(

@@ -1,16 +1,16 @@
-//! The state that a block is entered with.
+//! Generates the state that a block is entered with.
 
 use super::page_tables::SV48_ROOT;
 use super::{Entry, Generator};
 use crate::layout::*;
 
-/// Sv39 and Sv48 in `satp`, with the tables' roots.
+/// Values of `satp` for Sv39 and Sv48: the mode and the page number of the root table.
 const SV39: u64 = 8 << 60 | TABLES >> 12;
 const SV48: u64 = 9 << 60 | SV48_ROOT >> 12;
-/// Exceptions that supervisor mode may be given: all but calls, which end blocks.
+/// Bits of `medeleg` that may be set: all exceptions but environment calls, which end blocks.
 const DELEGABLE: u64 = 0xb0ff;
-/// Interrupts that software raises: SSIP and STIP. (QEMU without AIA takes the lowest number first: SEIP last instead of
-/// first.)
+/// Interrupts that may be pending: SSIP and STIP. (SEIP is left out: QEMU without AIA takes the interrupt with the lowest
+/// number first, so SEIP last instead of first.)
 const RAISED: u64 = 0x22;
 
 impl Generator {
@@ -22,7 +22,7 @@ impl Generator {
         };
         let (user, supervisor) = (0, 1);
         let mpp = [user, supervisor, 3][self.random.usize(0..3)];
-        // Machine mode may access data as user mode does.
+        // With MPRV, machine mode accesses data as user mode.
         let mprv = mpp == 3 && self.percent(50);
         let mut mstatus = 0xa_0000_0000 | mpp << 11 | u64::from(mprv) << 17;
         if !self.percent(10) {
@@ -55,7 +55,7 @@ impl Generator {
         }
     }
 
-    /// Half of the blocks have supervisor mode handle some exceptions.
+    /// A value of `medeleg`; in half of the blocks it is 0.
     fn medeleg(&mut self) -> u64 {
         if self.percent(50) {
             return 0;

@@ -1,4 +1,4 @@
-//! The instructions of a block.
+//! Generates the instructions of a block.
 
 use isa::{DecodedInst, Extension, Extensions, InstClass, Op, decode};
 
@@ -6,7 +6,7 @@ use super::Generator;
 use super::link::Item;
 use crate::layout::*;
 
-/// CSRs that blocks may access: what is written to them is what both machines keep.
+/// CSRs that blocks may access: QEMU and tipsim keep the same bits of what is written to them.
 const CSRS: [u32; 7] = [
     0x001, 0x002, 0x003, // fflags, frm, fcsr
     0x140, 0x142, 0x143, // sscratch, scause, stval (QEMU before 9.1 keeps bit 0 of sepc)
@@ -17,7 +17,7 @@ const ILLEGAL: [u32; 3] = [0xffff_ffff, 0x0000_000b, 0x0000_0000];
 const SIP: u32 = 0x144;
 const MIP: u32 = 0x344;
 
-/// Operations that may stand anywhere.
+/// Operations that may stand anywhere in a block, if both machines have these extensions.
 pub(super) fn ops(extensions: Extensions) -> Vec<Op> {
     let all = Op::ALL.iter().copied();
     all.filter(|op| extensions.has_all(op.extensions()))
@@ -71,8 +71,8 @@ impl Generator {
         }
     }
 
-    /// Load-reserved and store-conditional, while `sp` is what the block was entered with. (QEMU lets a
-    /// store-conditional without reservation fail where it should trap.)
+    /// A load-reserved and its store-conditional at `sp`, for the start of a block, where `sp` is valid. (Elsewhere QEMU lets
+    /// a store-conditional without reservation fail where it should trap.)
     pub(super) fn reservation(&mut self) -> Vec<Item> {
         let sp = 2 << 15;
         let (load, store) = match self.percent(50) {
@@ -96,7 +96,7 @@ impl Generator {
         self.random.u8(0..32)
     }
 
-    /// A register other than `x0` that is no pointer.
+    /// A random register other than `x0` and the pointers.
     fn free_register(&mut self) -> u8 {
         loop {
             let register = self.random.u8(1..32);
@@ -106,7 +106,7 @@ impl Generator {
         }
     }
 
-    /// Seldom a pointer: a wild one only faults.
+    /// A random destination register: seldom a pointer, since an overwritten pointer makes later accesses fault.
     fn destination(&mut self) -> u8 {
         if self.wild && self.percent(3) {
             self.register()
@@ -123,7 +123,7 @@ impl Generator {
         let inst = decode(fields & !mask | value);
         let integer = (1..32).contains(&inst.rd);
         if op.extensions().contains(&Extension::Zacas) {
-            // Not `x0`, which QEMU 10.0 lets compare-and-swap change.
+            // An even register, not `x0`: QEMU 10.0 lets compare-and-swap change `x0`.
             let pairs = [4, 6, 12, 14, 16, 20, 22, 24, 26, 28, 30];
             let rd = pairs[self.random.usize(0..pairs.len())];
             fields = fields & !(31 << 7) | rd << 7;
@@ -181,7 +181,8 @@ impl Generator {
         b << 20 | a << 15 | funct3 << 12 | 0x63
     }
 
-    /// Raises or clears interrupts, or is illegal. Without destination: QEMU's timer has MTIP pending.
+    /// A CSR instruction that sets or clears pending interrupts; illegal in lower privilege modes. It has no destination
+    /// register, since on QEMU MTIP is pending and would be read.
     fn raise(&mut self) -> u32 {
         let csr = if self.percent(50) { SIP } else { MIP };
         let funct3 = [1, 2, 3, 5, 6, 7][self.random.usize(0..6)];
@@ -198,7 +199,7 @@ impl Generator {
         csr << 20 | u32::from(rs1) << 15 | funct3 << 12 | u32::from(rd) << 7 | 0x73
     }
 
-    /// `lui` with a value that matters at the limits of 32 bits.
+    /// A `lui` with a value at the limits of 32-bit arithmetic.
     fn constant(&mut self) -> u32 {
         let values = [0x8000_0000, 0x7fff_f000, 0xffff_f000, 0x0000_1000];
         values[self.random.usize(0..4)] | u32::from(self.free_register()) << 7 | 0x37

@@ -1,28 +1,33 @@
-//! From instructions with targets that are to come to machine code.
+//! Assembles a block: fills in the distances of forward branches and jumps.
 
 use crate::layout::*;
 
-/// An instruction whose target is a number of instructions ahead, or one that needs none.
+/// An instruction of a block before assembly. The last number of a branch or jump is its distance: how many items
+/// after the next one its target is.
 pub(super) enum Item {
+    /// Machine code without a target.
     Word(u32),
+    /// A conditional branch, its immediate 0.
     Branch(u32, usize),
+    /// `jal` with this destination register.
     Jump(u8, usize),
-    /// `auipc` and `jalr` through a register.
+    /// `auipc` to the first register and `jalr` through it, with the second register as destination.
     Indirect(u8, u8, usize),
 }
 
+/// Bytes of an instruction.
 pub(super) fn length(raw: u32) -> u64 {
     if raw & 3 == 3 { 4 } else { 2 }
 }
 
-/// Fills in the targets of jumps, and ends the block.
+/// Machine code of the items, followed by the `ecall` and [`MAGIC`] that end a block.
 pub(super) fn link(items: &[Item]) -> Vec<u32> {
     let length_of = |item: &Item| match *item {
         Item::Word(raw) => length(raw),
         Item::Indirect(..) => 8,
         _ => 4,
     };
-    // Where each item starts, and where the end does.
+    // Offset of each item, and of the end, in bytes.
     let mut starts = vec![0];
     for item in items {
         starts.push(starts[starts.len() - 1] + length_of(item));

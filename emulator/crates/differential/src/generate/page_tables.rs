@@ -1,14 +1,14 @@
-//! The page tables: data in pages with all kinds of entries.
+//! Generates the page tables.
 
 use super::Program;
 use crate::layout::*;
 
-/// Its first entry is Sv39's root.
+/// Root table of Sv48; its first entry points to the root table of Sv39.
 pub(super) const SV48_ROOT: u64 = TABLES + 0x5000;
 
 impl Program {
-    /// Two copies of memory: the supervisor's where it is, the user's with [`USER`] set. Code and tables in
-    /// pages of 2 MiB, data in pages with all kinds of entries.
+    /// Writes page tables that map memory twice: for supervisor mode at its physical addresses, for user mode with
+    /// [`USER`] set. Code is in a 2 MiB page, data in 4 KiB pages whose entries have all kinds of permissions and errors.
     pub(super) fn tables(&mut self, clear_bits: bool) {
         let page = |address: u64| address >> 12 << 10;
         let [root, tables] = [TABLES, TABLES + 0x1000];
@@ -25,7 +25,7 @@ impl Program {
             for n in 0..DATA_PAGES {
                 let here = page(DATA + (n << 12));
                 let plain = here | 0xc7 | user;
-                // (QEMU before 8.0 takes entries with reserved bits or memory types.)
+                // (QEMU before 8.0 accepts entries with reserved bits or memory types.)
                 let entry = match n {
                     32 => here | 0xc3 | user,
                     33 => here | 0xcb | user,

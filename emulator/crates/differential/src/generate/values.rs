@@ -1,10 +1,10 @@
-//! Values of registers and memory.
+//! Generates values for registers and memory.
 
 use super::Generator;
 use crate::layout::*;
 
 impl Generator {
-    /// A value with which things go wrong.
+    /// A value that is likely to reach corner cases: a special integer or floating-point number, or one near it.
     pub(super) fn value(&mut self) -> u64 {
         let random = self.random.u64(..);
         let doubles = [
@@ -36,7 +36,7 @@ impl Generator {
             0x4f00_0000,
         ];
         let pick = self.random.usize(0..doubles.len());
-        // The same in half precision.
+        // The same values in half precision.
         let halves = [
             0, 0x8000, 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x03ff, 0x7bff, 0x7800, 0x6400,
         ];
@@ -46,7 +46,7 @@ impl Generator {
             3 => !u64::from(random as u8),
             4 => 1 << (random & 63),
             5 => doubles[pick],
-            // Near a special value, or an ordinary number.
+            // A double near a special value, or an ordinary double.
             6 => doubles[pick].wrapping_add(random & 3).wrapping_sub(1),
             7 => random & 0x800f_ffff_ffff_ffff | (1023 - 8 + (random >> 53 & 15)) << 52,
             8 => 0xffff_ffff_0000_0000 | singles[pick],
@@ -59,7 +59,7 @@ impl Generator {
         }
     }
 
-    /// A place in the data for a pointer register.
+    /// An address in the data for a pointer register.
     pub(super) fn pointer(&mut self) -> u64 {
         let plain = self.percent(70);
         let page = if plain {
