@@ -1,4 +1,4 @@
-//! Commit: the record of an instruction.
+//! Commit: the records of instructions that leave the ROB.
 
 use commit_trace::{CommitRecord, CommitSink, StageCycles, Stages};
 use isa::StaticId;
@@ -8,7 +8,7 @@ use crate::pipeline::{Pipeline, stream_id};
 use crate::records::{FIRST_OF_ROW, Records, Retired};
 
 impl<S: CommitSink> Pipeline<S> {
-    /// Commits the instruction decoded last; the cycle.
+    /// Commits the instruction decoded last; returns the cycle.
     #[inline(always)]
     pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
         let before = self.window.committed;
@@ -20,7 +20,7 @@ impl<S: CommitSink> Pipeline<S> {
         cycle
     }
 
-    /// Records an instruction that leaves the ROB in `cycle`, after another that did `before`.
+    /// Adds the record of an instruction that leaves the ROB in `cycle`; the one before it left in cycle `before`.
     #[inline(always)]
     pub(crate) fn push(&mut self, id: StaticId, retired: &Retired, before: u64, cycle: u64) {
         let flags = CommitRecord::flags_of(retired.redirect, false, retired.class, retired.tea);
@@ -42,7 +42,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Gives the sink what was recorded.
+    /// Sends the records to the sink.
     #[inline(always)]
     pub(crate) fn send(&mut self) {
         let Records {

@@ -1,4 +1,4 @@
-//! The core: the half that follows the path and the half that keeps time, one after the other.
+//! The core: calls the path and then the pipeline, instruction by instruction or run by run.
 
 use commit_trace::{CommitSink, Event};
 use isa::{
@@ -15,7 +15,7 @@ use crate::stats::Stats;
 pub struct Core<S> {
     pub(crate) path: Path,
     pub(crate) pipeline: Pipeline<S>,
-    /// What goes from one to the other.
+    /// The path's output for the current call, which the pipeline reads.
     output: PathOutput,
 }
 
@@ -45,17 +45,17 @@ impl<S> Core<S> {
         }
     }
 
-    /// Where the records go.
+    /// The sink of the commit records.
     pub fn sink(&self) -> &S {
         &self.pipeline.sink
     }
 
-    /// Where the records go.
+    /// The sink of the commit records.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.pipeline.sink
     }
 
-    /// Gives the sink back.
+    /// Drops the core and returns its sink.
     pub fn into_sink(self) -> S {
         self.pipeline.sink
     }
@@ -75,7 +75,7 @@ impl<S> Core<S> {
         self.pipeline.stats()
     }
 
-    /// Leaves room for instructions that were announced to another core.
+    /// Reserves the first `count` instruction numbers, which were defined to another core.
     pub fn skip_ids(&mut self, count: usize) {
         self.path.skip_ids(count);
         self.pipeline.skip_ids(count);
@@ -83,14 +83,14 @@ impl<S> Core<S> {
 }
 
 impl<S: CommitSink> Core<S> {
-    /// Notes in the stream, after what has committed, that the region of interest starts, stops or begins anew: between
-    /// runs, by whoever knows what the programs' marks mean.
+    /// Adds an event of the region of interest (start, stop, restart) to the stream, after all that has committed. The
+    /// machine calls it between runs, at a mark of the program.
     pub fn region(&mut self, event: Event) {
         self.pipeline.event(event);
     }
 }
 
-// What the path says is of one call.
+// `output` is empty between calls.
 snapshot::snapshot!(Core<S> { path, pipeline } keeps { output });
 
 impl<S: CommitSink> TimingModel for Core<S> {

@@ -1,4 +1,4 @@
-//! Issue and execution of everything but memory accesses and serialising instructions.
+//! Issue and execution of all instructions but the serialising ones; the LSU times loads and stores.
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
@@ -12,12 +12,12 @@ use crate::schedule::lane;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
 const RESOLVE: u64 = 4;
-/// A division's cycles beside its quotient bits: to the unit 2, early-out 1, result and wake-up 4.
+/// Cycles of a division beside one per quotient bit: to the unit 2, early-out 1, result and wake-up 4.
 const DIVIDE_FIXED: u64 = 7;
-/// A division that finds no leading zeros to skip.
+/// Cycles of a division that finds no leading zeros to skip.
 const DIVIDE_LONGEST: u64 = 69;
-/// FP division: the next operands wait in the unit's input buffer while a result is made, and skip these
-/// cycles of its latency (`exu/execution-units/fdiv.scala`).
+/// Cycles by which an FP division overlaps the one before: its operands wait in the unit's input buffer while that result
+/// is made (`exu/execution-units/fdiv.scala`).
 const FDIV_OVERLAP: u64 = 3;
 
 /// Cycles from a division's issue to its dependent's: one per quotient bit, found from the leading zeros of
@@ -33,8 +33,8 @@ fn divide_cycles(dividend_bits: u8, divisor_bits: u8) -> u64 {
 }
 
 impl<S: CommitSink> Pipeline<S> {
-    /// Dispatches the instruction decoded last, whose queue entry, if it needs one, is free from cycle
-    /// `entry` on.
+    /// Dispatches the instruction decoded last; returns the cycle. Its load- or store-queue entry, if it needs one, is free
+    /// from cycle `entry` on.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, fact: &Fact, entry: u64) -> u64 {
         let after_slot = self.front.buffer.after_slot();
@@ -42,7 +42,7 @@ impl<S: CommitSink> Pipeline<S> {
             .dispatch(fact, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
-    /// An integer operation of one cycle on any integer port.
+    /// Executes an integer operation of one cycle on any integer port.
     #[inline(always)]
     pub(crate) fn alu(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
@@ -67,7 +67,7 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// One issue, one latency.
+    /// Executes an instruction of fixed latency.
     #[inline(never)]
     pub(crate) fn simple(&mut self, fact: &Fact, id: StaticId) {
         let dispatch = self.dispatch(fact, 0);
@@ -90,7 +90,7 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// Integer and FP division.
+    /// Executes an integer or FP division or a square root.
     #[inline(never)]
     pub(crate) fn divide(&mut self, fact: &Fact, id: StaticId, operand: &Operand) {
         let dispatch = self.dispatch(fact, 0);
@@ -125,7 +125,7 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// Dispatch and issue of a branch or jump: the cycles of its dispatch, its issue, and its first commit.
+    /// Dispatches and issues a branch or jump; returns the cycles of its dispatch, its issue, and its earliest commit.
     #[inline(always)]
     fn issue_control(&mut self, fact: &Fact) -> (u64, u64, u64) {
         let dispatch = self.dispatch(fact, 0);
@@ -139,7 +139,7 @@ impl<S: CommitSink> Pipeline<S> {
         (dispatch, issue, issue + u64::from(ALU_DONE) + behind)
     }
 
-    /// A conditional branch, up to commit.
+    /// Executes a conditional branch, up to its commit.
     #[inline(never)]
     pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
         let (dispatch, issue, done) = self.issue_control(fact);
@@ -150,7 +150,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.commit_control(fact, id, (dispatch, issue, done), missed);
     }
 
-    /// A jump, up to commit.
+    /// Executes a jump, up to its commit.
     #[inline(never)]
     pub(crate) fn jump(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
         let (dispatch, issue, done) = self.issue_control(fact);
@@ -192,7 +192,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// A load.
+    /// Executes a load, up to its commit.
     #[inline(never)]
     pub(crate) fn load(&mut self, fact: &Fact, load: &Access<'_>) {
         let dispatch = self.dispatch(fact, self.window.loads.available());
@@ -210,7 +210,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.window.loads.take(commit + 1);
     }
 
-    /// A store, up to its write.
+    /// Executes a store, up to its write to the cache.
     #[inline(never)]
     pub(crate) fn store(&mut self, fact: &Fact, store: &Access<'_>) {
         let entry = self.window.stores.available();

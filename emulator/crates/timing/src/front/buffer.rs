@@ -3,25 +3,26 @@
 use crate::Preset;
 use crate::schedule::lane::EACH_SLOT;
 
-/// Limit of rows that the buffer remembers.
+/// Most rows of the buffer.
 const ROWS: usize = 16;
-/// Slots of a row, and one past it; a power of two.
+/// Most slots of a row, including one past its end; a power of two.
 const SLOTS: usize = 16;
 
-/// Instructions lie in rows of the decode width, in the order in which they came since the last
-/// redirect. Decode takes from one row at a time: what of it is there and not yet taken is one group.
-/// So a row that arrives in pieces is decoded in pieces, and each piece takes a ROB row.
+/// The fetch buffer. Instructions since the last redirect lie in rows of the decode width, in program order. In a cycle,
+/// decode takes one group: the instructions of one row that are there and not yet taken. So a row that arrives in pieces is
+/// decoded in pieces, and each piece takes a ROB row.
 pub(crate) struct FetchBuffer {
+    /// Decode width, in instructions.
     width: u32,
+    /// Rows of the buffer.
     rows: u32,
     /// Row of the next instruction since the last redirect.
     row: u32,
-    /// Its slot there, which is the slot of the instruction decoded last plus one, in each of the lanes of
-    /// [`EACH_SLOT`].
+    /// Slot of the next instruction in its row, in each of the lanes of [`EACH_SLOT`].
     after_slot: u32,
-    /// The same of the first instruction that the current group does not take.
+    /// Slot after the last instruction of the current group, in the same form.
     end: u32,
-    /// By slot: how many rows further a packet that starts there ends.
+    /// By slot: how many rows after its first row a full packet that starts in the slot ends.
     reach: [u8; SLOTS],
     /// By row: the cycle in which its last group so far was decoded.
     decoded: [u64; ROWS],
@@ -52,7 +53,7 @@ impl FetchBuffer {
         }
     }
 
-    /// Empties it.
+    /// Empties the buffer.
     pub fn clear(&mut self) {
         self.row = 0;
         self.after_slot = 0;
@@ -66,8 +67,7 @@ impl FetchBuffer {
         self.after_slot % 256
     }
 
-    /// First cycle in which there is room for a whole packet: all rows but the last `rows` that it would
-    /// reach must be gone.
+    /// First cycle in which there is room for a whole packet: the row that lies `rows` before its last one must be decoded.
     #[inline(always)]
     pub fn room(&self) -> u64 {
         let last = self.row + u32::from(self.reach[self.slot() as usize % SLOTS]);
@@ -77,8 +77,7 @@ impl FetchBuffer {
         }
     }
 
-    /// A packet is in the buffer from cycle `there` on: the current group cannot take it if it was decoded
-    /// before.
+    /// A packet is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
     #[inline(always)]
     pub fn arrives(&mut self, there: u64) {
         self.end = if there > self.cycle {
@@ -88,14 +87,14 @@ impl FetchBuffer {
         };
     }
 
-    /// The group is full, or what it could take was not there: the next instruction starts one.
+    /// True if the next instruction starts a group: the current one is full, or the instruction arrived too late for it.
     #[inline(always)]
     pub fn ended(&self) -> bool {
         self.after_slot == self.end
     }
 
-    /// Starts a group; its cycle. The packet is there from cycle `there` on, the group before was
-    /// dispatched whole in `dispatched`.
+    /// Starts a group; returns the cycle of its decode. Its packet is in the buffer from cycle `there` on; the last instruction
+    /// of the group before was dispatched in `dispatched`.
     #[inline(always)]
     pub fn start(&mut self, there: u64, dispatched: u64) -> u64 {
         if self.slot() == self.width {
@@ -108,7 +107,7 @@ impl FetchBuffer {
         self.cycle
     }
 
-    /// Decodes the next instruction of the group; the cycle.
+    /// Decodes the next instruction of the group; returns the cycle.
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
         self.after_slot += EACH_SLOT;

@@ -1,15 +1,15 @@
-//! Branches and jumps: where fetch goes on, and when.
+//! Branches and jumps: the cycle in which the next packet is fetched.
 
 use super::FrontEnd;
 use crate::predict::{BranchOutcome, Forecast, Last, Stage};
 
-/// A branch's commit to the predictor's training: the target queue's entry is read when the next packet commits,
-/// and passes the predictor's update stages (`ifu/fetch-target-queue.scala`).
+/// Cycles from a branch's commit to the micro BTB's training: the fetch target queue's entry is read when the next packet
+/// commits, and passes the predictor's update stages (`ifu/fetch-target-queue.scala`).
 const TRAINS: u64 = 4;
 
 impl FrontEnd {
-    /// The conditional branch fetched last, which commits in cycle `committed`; true if it was
-    /// mispredicted: fetch restarts in cycle `resolved`.
+    /// Times fetch after the conditional branch fetched last, which commits in cycle `committed`. True if it was mispredicted:
+    /// fetch restarts in cycle `resolved`.
     #[inline(always)]
     pub fn branch(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let taken = forecast.taken();
@@ -27,7 +27,7 @@ impl FrontEnd {
         false
     }
 
-    /// The same for a jump.
+    /// Like [`Self::branch`], for a jump.
     #[inline(always)]
     pub fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let jump = BranchOutcome::jump(forecast.next());
@@ -46,7 +46,7 @@ impl FrontEnd {
         !right
     }
 
-    /// What F1 and F2 do; the micro BTB is trained.
+    /// The predictions of F1 and F2; trains the micro BTB.
     #[inline(always)]
     fn stages(
         &mut self,
@@ -68,7 +68,7 @@ impl FrontEnd {
         (found.stage(branch, found.strong), f2)
     }
 
-    /// A taken branch or jump ends the packet; how soon the next one starts depends on which stage knew.
+    /// A taken branch or jump ends the packet; the next one starts earlier the earlier the stage that predicted it.
     #[inline(always)]
     fn leave(&mut self, f1: Stage, f2: Stage, falls: bool) {
         let agrees = |stage: Stage| if stage.redirects { stage.right } else { falls };
@@ -77,7 +77,7 @@ impl FrontEnd {
         self.next_f0 = self.f0 + distance;
     }
 
-    /// A branch that is not taken.
+    /// A branch that is not taken: the packet goes on.
     #[inline(always)]
     fn pass(&mut self, f1: Stage, f2: Stage, bank: u8) {
         let bit = |known: bool| u8::from(known) << bank;

@@ -17,7 +17,7 @@ use buffer::FetchBuffer;
 
 pub(crate) use packet::Below;
 
-/// F0 to the cycle in which the packet enters the fetch buffer.
+/// Cycles from F0 to the packet's entry into the fetch buffer.
 const F4: u64 = 4;
 
 /// Counters.
@@ -42,35 +42,39 @@ snapshot::snapshot!(FrontCounts {
 
 /// The front end.
 pub(crate) struct FrontEnd {
-    /// F0 of the packet, and, if something ended it, of the next one.
+    /// Cycle of the current packet's F0.
     f0: u64,
+    /// Cycle of the next packet's F0, if a branch, jump or redirect ended the current one.
     next_f0: u64,
-    /// Cycle in which the packet, and the one before, entered the fetch buffer.
+    /// Cycle in which the current packet entered the fetch buffer.
     entered: u64,
+    /// Cycle in which the packet before it did.
     entered_before: u64,
-    /// What the predictor stages think of the packet so far.
+    /// What the predictor stages have predicted of the packet so far.
     view: View,
-    /// What delayed the packet, for its first instruction.
+    /// Events that delayed the packet; they go into the record of its first instruction.
     pub tea: TeaEvents,
     pub buffer: FetchBuffer,
-    /// Fetch target queue: entries by packet.
+    /// Fetch target queue, an entry per packet.
     targets: Ring,
     micro_btb: MicroBtb,
     l1i: Cache,
+    /// The current packet's line.
     line: u64,
     l1i_refill: u64,
     l1i_prefetch: bool,
     pub counts: FrontCounts,
 }
 
-/// What F1, F2 and F3 believe of the packet. When an earlier stage differs from a later one, in the
-/// next address or in the history, the later one restarts fetch.
+/// What F1, F2 and F3 predict of the packet's branches that are not taken. When an earlier stage differs from a later one,
+/// in the next address or in the history, the later one restarts fetch.
 #[derive(Clone, Copy, Debug, Default)]
 struct View {
-    /// F1 and F2 would have left the packet before.
+    /// F1 predicted one of these branches taken.
     left1: bool,
+    /// F2 did.
     left2: bool,
-    /// Banks in which F1, F2, F3 know of a branch that is not taken; a bit each.
+    /// Banks in which F1, F2, F3 know of such a branch; a bit each.
     seen1: u8,
     seen2: u8,
     seen3: u8,
@@ -85,7 +89,7 @@ snapshot::snapshot!(View {
 });
 
 impl View {
-    /// F0 to the next packet's F0, if F3 agrees with what F1 (`one`) and F2 (`two`) finally do.
+    /// Cycles from F0 to the next packet's F0. `one`: F1 agrees with F3 on the next address; `two`: F2 does.
     fn distance(&self, one: bool, two: bool) -> u64 {
         if !two || self.left2 || self.seen2 != self.seen3 {
             3
@@ -130,12 +134,12 @@ impl FrontEnd {
         self.f0
     }
 
-    /// The line of the packet.
+    /// Number of the current packet's line.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Fetch restarts with F0 in cycle `f0`; what was fetched is dropped.
+    /// Restarts fetch with F0 in cycle `f0`, and drops what was fetched.
     pub fn redirect(&mut self, f0: u64) {
         self.next_f0 = f0;
         self.buffer.clear();

@@ -6,7 +6,7 @@ use super::{F4, FrontEnd};
 use crate::mem::{L1d, Lower, Walk};
 use crate::path::{Packet, WalkReads};
 
-/// Below the front end: shared with the load/store unit.
+/// The memory system below the front end, which the load/store unit shares.
 pub(crate) struct Below<'a> {
     pub walk: &'a mut Walk,
     pub l1d: &'a mut L1d,
@@ -14,19 +14,19 @@ pub(crate) struct Below<'a> {
 }
 
 impl FrontEnd {
-    /// Starts a decode group; its cycle.
+    /// Starts a decode group; returns the cycle of its decode.
     #[inline(always)]
     pub fn start_group(&mut self, dispatched: u64) -> u64 {
         self.buffer.start(self.entered + 1, dispatched)
     }
 
-    /// Decodes the next instruction of packet and group; the cycle.
+    /// Decodes the next instruction of packet and group; returns the cycle.
     #[inline(always)]
     pub fn decode(&mut self) -> u64 {
         self.buffer.decode()
     }
 
-    /// Starts a packet; `reads`: what the walk for its page reads, if it walks. The instructions of the one before committed up to `committed`.
+    /// Starts a packet. `reads`: the page-table entries that an ITLB miss reads. `committed`: last commit of the packet before.
     #[inline(always)]
     pub fn packet(
         &mut self,
@@ -51,14 +51,14 @@ impl FrontEnd {
             .max(self.entered + 1)
             .max(self.buffer.room())
             .max(self.targets.available());
-        // The target queue's entry of a packet is free when the next packet commits; noted is its last
-        // instruction, in hardware it is the first.
+        // The target queue's entry of a packet is free when the next packet commits. Here that is the commit of the packet's
+        // last instruction, in hardware of its first.
         self.targets.take(committed + 1);
         self.buffer.arrives(self.entered + 1);
         self.view = super::View::default();
     }
 
-    /// Leaves a packet that no branch ended: how many cycles later the next one starts.
+    /// Cycles from F0 to the next packet's F0, for a packet that no branch ended.
     #[inline(always)]
     fn run_on(&mut self) -> u64 {
         if self.view.seen3 == 0 {
@@ -70,7 +70,7 @@ impl FrontEnd {
         distance
     }
 
-    /// Counts a packet that the next one follows in so many cycles.
+    /// Counts a packet whose next one starts `distance` cycles later.
     #[inline(always)]
     pub(super) fn count(&mut self, distance: u64) {
         if distance != 1 {
@@ -79,7 +79,7 @@ impl FrontEnd {
         }
     }
 
-    /// ITLB in F1, instruction cache in F2; the F0 with which the packet finally gets through.
+    /// Looks up the ITLB in F1 and the instruction cache in F2; returns the cycle of F0 of the packet's last, successful fetch.
     #[inline(always)]
     fn itlb(
         &mut self,
