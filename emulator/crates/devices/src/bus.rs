@@ -42,7 +42,7 @@ pub struct Bus {
     pub now: u64,
     /// Set when the guest ended the run.
     pub exit: Option<Exit>,
-    /// Set by a device that asks the run to pause; whoever runs the machine clears it.
+    /// Set by a device that asks the run to pause; the hart clears it when it does.
     pub pause: bool,
     /// Earliest cycle at which a unit outside the bus (the TIP unit) raised its interrupt line while instructions
     /// executed, `u64::MAX` if none. The hart polls and resets it; [`Bus::advance`] then samples the line.
