@@ -134,9 +134,9 @@ struct Sleep {
 }
 
 /// Spins until `look` is true, for some microseconds at most; its last value.
-fn spin_until(mut spin_or_yield_until: impl FnMut() -> bool) -> bool {
+fn spin_until(mut condition: impl FnMut() -> bool) -> bool {
     (0..SPINS).any(|_| {
-        let found = spin_or_yield_until();
+        let found = condition();
         if !found {
             spin_loop();
         }
@@ -145,11 +145,11 @@ fn spin_until(mut spin_or_yield_until: impl FnMut() -> bool) -> bool {
 }
 
 /// Spins, then yields, until `look` is true or a sleep is cheaper; its last value.
-fn spin_or_yield_until(mut spin_or_yield_until: impl FnMut() -> bool) -> bool {
-    spin_until(&mut spin_or_yield_until)
+fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
+    spin_until(&mut condition)
         || (0..YIELDS).any(|_| {
             thread::yield_now();
-            spin_or_yield_until()
+            condition()
         })
 }
 
