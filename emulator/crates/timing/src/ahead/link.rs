@@ -133,7 +133,7 @@ struct Sleep {
     gone: AtomicBool,
 }
 
-/// Spins until `look` is true, for some microseconds at most; its last value.
+/// Spins until `condition` is true, for some microseconds at most; its last value.
 fn spin_until(mut condition: impl FnMut() -> bool) -> bool {
     (0..SPINS).any(|_| {
         let found = condition();
@@ -144,7 +144,7 @@ fn spin_until(mut condition: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Spins, then yields, until `look` is true or a sleep is cheaper; its last value.
+/// Spins, then yields, until `condition` is true or a sleep is cheaper; its last value.
 fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
     spin_until(&mut condition)
         || (0..YIELDS).any(|_| {
