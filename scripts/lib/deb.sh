@@ -1,16 +1,5 @@
-# The Debian package of the simulator. Sourced by scripts/dev. Uses: repo, target.
+# The Debian package of the simulator. Sourced by scripts/dev after crates.sh. Uses: repo, target.
 # shellcheck shell=bash
-
-# cargo-deb, built once into the cache. Sets CARGO_DEB.
-need_cargo_deb() {
-    local version=3.8.0 root
-    root=${TIPSIM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tipsim}/cargo-deb-$version
-    if [ ! -x "$root/bin/cargo-deb" ]; then
-        echo "tipsim: building cargo-deb $version" >&2
-        cargo install --quiet --locked --root "$root" cargo-deb@$version
-    fi
-    CARGO_DEB=$root/bin/cargo-deb
-}
 
 # build_deb PROFILE: prints the path of the package. What goes where is in emulator/Cargo.toml.
 build_deb() {

@@ -10,10 +10,12 @@ Blocks of any other kind are not. A block that ends with an error, or an output 
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +29,18 @@ class Block:
     def __init__(self, path, line, info, text):
         self.path, self.line, self.text = path, line, text
         self.words = info.split(",")
+
+    def check(self):
+        """Nothing is left out, or expected of nothing, by a slip."""
+        if self.words[0] == "sh" and not self.runs and not self.file:
+            raise SystemExit(f"guide: {self}: expected sh or sh,file=NAME, found {','.join(self.words)}")
+        if self.expects and not self.wanted():
+            raise SystemExit(f"guide: {self}: expects nothing")
+
+    def wanted(self):
+        """The lines that an output must have."""
+        lines = map(str.strip, self.text.splitlines())
+        return [line for line in lines if line and line != "..."]
 
     @property
     def file(self):
@@ -54,6 +68,7 @@ def blocks(path):
             begun = (number, *match.groups(), [])
         elif begun and match and match[2] == begun[2] and not match[3]:
             found.append(Block(path, begun[0], begun[3], "\n".join(begun[4])))
+            found[-1].check()
             begun = None
         elif begun:
             indent = begun[1]
@@ -79,9 +94,7 @@ def unexpected(block, output):
     """The first line of a block that is not in the output, or None."""
     at = 0
     lines = output.splitlines()
-    for wanted in filter(None, map(str.strip, block.text.splitlines())):
-        if wanted == "...":
-            continue
+    for wanted in block.wanted():
         pattern = re.compile(r"\s+".join(".*".join(map(re.escape, word.split("..."))) for word in wanted.split()))
         at = next((n + 1 for n in range(at, len(lines)) if pattern.search(lines[n])), None)
         if at is None:
@@ -101,11 +114,16 @@ def run_chapter(path, tipsim, out, limit):
     environment = dict(os.environ, TIPSIM=str(REPO), PATH=f"{folder / '.bin'}:{os.environ['PATH']}", TERM="dumb", LC_ALL="C.UTF-8")
     began = time.monotonic()
     with open(folder / "output.txt", "w+b") as output:
+        # In a session of its own: what a chapter leaves running ends with it.
+        bash = subprocess.Popen(["bash", "-c", script(found)], cwd=work, env=environment, stdin=subprocess.DEVNULL,
+                                stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            status = subprocess.run(["bash", "-c", script(found)], cwd=work, env=environment, stdin=subprocess.DEVNULL,
-                                    stdout=output, stderr=subprocess.STDOUT, timeout=limit).returncode
+            status = bash.wait(limit)
         except subprocess.TimeoutExpired:
-            status = f"none within {limit} s"
+            status = f"none within {limit:.0f} s"
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(bash.pid, signal.SIGKILL)
+        bash.wait()
         output.seek(0)
         text = output.read().decode(errors="replace")
     took = time.monotonic() - began
@@ -139,8 +157,12 @@ def anchor(heading):
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.strip().lower()))
 
 
+def without_fences(text):
+    return re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S)
+
+
 def without_code(text):
-    return re.sub(r"`[^`\n]*`", "", re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S))
+    return re.sub(r"`[^`\n]*`", "", without_fences(text))
 
 
 def links():
@@ -162,10 +184,6 @@ def links():
                 if fragment not in map(anchor, headings):
                     bad.append(f"{path.relative_to(REPO)}: {link}: no such heading")
     return bad, count, len(files)
-
-
-def without_fences(text):
-    return re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S)
 
 
 def listed_chapters():
