@@ -32,7 +32,7 @@ use crate::net;
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, Mode, Net, Spec};
-use crate::stream::{Host, IN_FLIGHT};
+use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
 use boot::Boot;
@@ -286,10 +286,12 @@ fn simulate(
     let stats = engine.stats().unwrap_or_default();
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let closed = engine.finish();
-    if let Some(error) = closed.error() {
+    if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
         tracing::error!("{error}");
     }
-    let host = host.map(|host| host.finish(closed)).transpose()?;
+    let host = { host.zip(closed) }
+        .map(|(host, closed)| host.finish(closed))
+        .transpose()?;
     // With what the host's side still had to read.
     laps.lap(&system, timing);
     let parts = samples.map(Samples::parts).transpose()?;

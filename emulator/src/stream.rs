@@ -17,13 +17,14 @@ pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
 const SRET: u32 = 0x1020_0073;
 const MRET: u32 = 0x3020_0073;
 
-/// The engine has ended, and with it all that it recorded is in the channel, which is closed.
+/// All that the streams of a machine recorded is in the channel, which is closed.
 pub struct StreamClosed(Option<RecordError>);
 
 impl StreamClosed {
-    /// By an engine that ended so; for [`crate::system::Engine::finish`].
-    pub fn by(ended: Result<(), RecordError>) -> Self {
-        Self(ended.err())
+    /// Ends the streams of all harts, whatever comes of the first.
+    pub fn of<const STAGES: bool>(streams: impl Iterator<Item = Stream<STAGES>>) -> Self {
+        let ends: Vec<_> = streams.map(|stream| stream.recorder.finish()).collect();
+        Self(ends.into_iter().find_map(Result::err))
     }
 
     /// Why not everything was recorded.
@@ -161,14 +162,6 @@ impl<const STAGES: bool> Stream<STAGES> {
             self.recorder = Recorder::going_on(cycle, &commits);
         }
         Ok(recent.len())
-    }
-
-    /// Ends the recording.
-    ///
-    /// # Errors
-    /// If it had stopped earlier.
-    pub fn finish(self) -> Result<(), RecordError> {
-        self.recorder.finish().map(|_| ())
     }
 
     /// Lets the unit catch up with what is recent, and then do something that may raise its interrupt line.

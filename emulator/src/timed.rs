@@ -1,6 +1,6 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
-use commit_trace::{Event, RecordError, Recorder};
+use commit_trace::{Event, Recorder};
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
@@ -9,7 +9,7 @@ use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apa
 
 use crate::self_profile::sample_this_thread;
 use crate::spec::Threads;
-use crate::stream::{SharedTip, SpareWorker, Stream};
+use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {
@@ -24,7 +24,7 @@ pub trait Timed {
     /// State between runs.
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result;
     /// Ends what was recorded.
-    fn finish(self: Box<Self>) -> Result<(), RecordError>;
+    fn finish(self: Box<Self>) -> StreamClosed;
 }
 
 /// A core, and the cycles in which others executed for it: it takes them for sleep.
@@ -157,12 +157,7 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<(), RecordError> {
-        // All of them end, whatever comes of the first.
-        let ends = { self.cores }
-            .into_iter()
-            .map(|timing| timing.core.into_sink().finish());
-        let ends: Vec<Result<(), RecordError>> = ends.collect();
-        ends.into_iter().collect()
+    fn finish(self: Box<Self>) -> StreamClosed {
+        StreamClosed::of(self.cores.into_iter().map(|timing| timing.core.into_sink()))
     }
 }
