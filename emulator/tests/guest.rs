@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, scratch, succeed, tipsim};
+use common::{guest, run_spec, scratch, succeed, tipsim};
 
 /// Names as C++ and Rust (legacy, v0) compilers make them; three levels of calls; an inlined function on a line of its own.
 const PROFILED: &str = r#"
@@ -185,21 +185,13 @@ fn run() -> &'static Path {
         compile(&dir, "callback", CALLBACK, &["-fno-omit-frame-pointer"]);
         compile(&dir, "wanted", WANTED, &[]);
         compile(&dir, "extensions", EXTENSIONS_SOURCE, &[]);
-        let (spec, out) = (dir.join("spec.toml"), dir.join("out"));
-        let text = format!(
+        let spec = format!(
             "guest.harts = 1\n[run]\nboot = \"functional\"\nregion = \"run\"\n\
              command = '''{COMMAND}'''\nfiles = [\"profiled\", \"callback\", \"wanted\", \"extensions\"]\n\
              [record]\ntrace = false\nprofilers = false\n"
         );
-        std::fs::write(&spec, text).unwrap();
-        let mut command = tipsim();
-        command
-            .arg("run")
-            .arg(&spec)
-            .arg("--guest-dir")
-            .arg(guest());
-        succeed(command.arg("--out").arg(&out));
-        out
+        succeed(&mut run_spec(&dir, &spec));
+        dir.join("out")
     })
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{guest, json, repo, scratch, stderr, stdout, succeed, tipsim};
+use common::{json, repo, run_spec, scratch, stderr, stdout, succeed, tipsim};
 use serde_json::Value;
 
 /// Builds a program in which every function is a loop; `main` calls and marks.
@@ -33,15 +33,7 @@ fn program(dir: &Path, main: &str) -> PathBuf {
 
 /// Runs it as a spec says; run.json, and what was said on standard error.
 fn run(dir: &Path, spec: &str) -> (Value, String) {
-    let path = dir.join("spec.toml");
-    std::fs::write(&path, spec).unwrap();
-    let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(&path)
-        .arg("--guest-dir")
-        .arg(guest());
-    let output = command.arg("--out").arg(dir.join("out")).output().unwrap();
+    let output = run_spec(dir, spec).output().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{}{said}", stdout(&output));
     (json(&dir.join("out/run.json")), said)
@@ -186,16 +178,8 @@ fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset()
 #[test]
 fn a_run_that_ends_before_its_region_says_so() {
     let dir = scratch("region-never");
-    let spec = dir.join("spec.toml");
-    let text = "[run]\nregion = \"command\"\nmax_cycles = 3000000\ncommand = \"true\"\n";
-    std::fs::write(&spec, text).unwrap();
-    let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(&spec)
-        .arg("--guest-dir")
-        .arg(guest());
-    let output = command.arg("--out").arg(dir.join("out")).output().unwrap();
+    let spec = "[run]\nregion = \"command\"\nmax_cycles = 3000000\ncommand = \"true\"\n";
+    let output = run_spec(&dir, spec).output().unwrap();
     let printed = stdout(&output);
     common::assert_error(&output, 1, &["run.max_cycles"]);
     assert!(printed.contains("nothing was profiled"), "{printed}");

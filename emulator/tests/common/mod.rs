@@ -33,6 +33,20 @@ pub fn scratch(name: &str) -> PathBuf {
     dir
 }
 
+/// `tipsim run` of a spec, which is written to `dir/spec.toml`, with the built guest; its output folder is `dir/out`.
+pub fn run_spec(dir: &Path, spec: &str) -> Command {
+    let path = dir.join("spec.toml");
+    std::fs::write(&path, spec).expect("write the spec");
+    let mut command = tipsim();
+    command
+        .arg("run")
+        .arg(&path)
+        .arg("--guest-dir")
+        .arg(guest());
+    command.arg("--out").arg(dir.join("out"));
+    command
+}
+
 /// What a command wrote to standard error.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
