@@ -147,7 +147,7 @@ pub struct Hart {
     /// State that the hart shares with translated code: TLB pointers, limits, FP state.
     pub(crate) frame: Frame,
     /// What it may call works with.
-    pub(crate) lent: translated::Lent,
+    pub(crate) fallback_context: translated::FallbackContext,
     /// Translates hot code.
     pub(crate) translator: Option<Box<Translator>>,
     /// Arrivals that make a slot hot, in untimed runs and in timed ones.
@@ -212,7 +212,7 @@ impl Snapshot for Hart {
             heard: _,
             spaces: _,
             frame: _,
-            lent: _,
+            fallback_context: _,
             strict_page: _,
             // How it was set up.
             in_turns: _,
@@ -309,7 +309,7 @@ impl Hart {
             code: CodeCache::new(id),
             spaces: Spaces::new(),
             frame: Frame::default(),
-            lent: translated::Lent::default(),
+            fallback_context: translated::FallbackContext::default(),
             translator: None,
             hot_after: NEVER,
             hot_in_runs_after: NEVER,

@@ -14,7 +14,7 @@ pub(super) struct Section {
     /// Its name in report.json.
     pub key: &'static str,
     /// Where the text has it.
-    pub place: Place,
+    pub place: TextPosition,
     /// Its lines of the text, or none if there is nothing to say.
     pub text: fn(&Report, &mut String, &Options) -> fmt::Result,
     /// Its part of the page, or nothing.
@@ -27,7 +27,7 @@ pub(super) struct Section {
 
 /// A place in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPosition {
     /// After the processes.
     Head,
     /// After all that is said of single processes.
@@ -38,7 +38,7 @@ pub(super) enum Place {
 pub(super) const SECTIONS: [Section; 2] = [
     Section {
         key: "threads",
-        place: Place::Head,
+        place: TextPosition::Head,
         text: Report::write_threads,
         html: Report::threads_html,
         json: None,
@@ -46,7 +46,7 @@ pub(super) const SECTIONS: [Section; 2] = [
     },
     Section {
         key: "sensitivity",
-        place: Place::Tail,
+        place: TextPosition::Tail,
         text: |report, out, _| sensitivity::write(out, report),
         html: |report| sensitivity::charts(&report.sensitivity()),
         json: Some(|report| json!(report.sensitivity())),
@@ -59,7 +59,7 @@ impl Report {
     pub(super) fn write_sections(
         &self,
         out: &mut String,
-        place: Place,
+        place: TextPosition,
         options: &Options,
     ) -> fmt::Result {
         { SECTIONS.iter() }

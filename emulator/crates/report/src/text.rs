@@ -11,7 +11,7 @@ use std::fmt::Write;
 use profile::CATEGORIES;
 
 use super::model::Report;
-use super::sections::Place;
+use super::sections::TextPosition;
 use super::sensitivity;
 use fit::{count, fit, percent};
 
@@ -74,7 +74,7 @@ impl Report {
         )?;
         writeln!(out)?;
         self.write_processes(out, options)?;
-        self.write_sections(out, Place::Head, options)?;
+        self.write_sections(out, TextPosition::Head, options)?;
         writeln!(
             out,
             "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\
@@ -109,7 +109,7 @@ impl Report {
             writeln!(out)?;
             topdown::write(out, tree, &shown, options.functions)?;
         }
-        self.write_sections(out, Place::Tail, options)?;
+        self.write_sections(out, TextPosition::Tail, options)?;
         if !self.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
             for warning in &self.warnings {

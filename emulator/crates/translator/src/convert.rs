@@ -8,7 +8,7 @@ use isa::{InstClass, Op};
 
 use crate::discover::Placed;
 use crate::emitter::Emitter;
-use crate::float::{Needs, is_single};
+use crate::float::{ResultCondition, is_single};
 use crate::frame::Frame;
 
 /// Values of the field of rounding modes.
@@ -49,14 +49,14 @@ impl Emitter<'_> {
             Some(match (inst.op, inst.class) {
                 (Op::FcvtSD, _) => {
                     let narrow = e.b.ins().fdemote(types::F32, a);
-                    let sure = e.is(Needs::Comfortable, true, narrow);
+                    let sure = e.is(ResultCondition::NotTiny, true, narrow);
                     e.require(sure, cold);
                     e.single(narrow)
                 }
                 (Op::FcvtDS, _) => {
                     let single = e.unboxed(a, cold);
                     let wide = e.b.ins().fpromote(types::F64, single);
-                    let sure = e.is(Needs::Finite, false, wide);
+                    let sure = e.is(ResultCondition::Finite, false, wide);
                     e.require(sure, cold);
                     wide
                 }

@@ -15,26 +15,28 @@ use crate::frame::Frame;
 
 /// Condition on a result of the host's FPU under which the guest's exception flags need no further check.
 #[derive(Clone, Copy)]
-pub(crate) enum Needs {
+pub(crate) enum ResultCondition {
     /// Neither infinite nor NaN.
     Finite,
     /// Not tiny, either.
-    Comfortable,
+    NotTiny,
 }
 
 impl Emitter<'_> {
     pub(crate) fn floating(&mut self, placed: Placed) {
         let inst = placed.inst;
         match inst.op {
-            Op::FaddD | Op::FsubD | Op::FaddS | Op::FsubS => self.arithmetic(placed, Needs::Finite),
+            Op::FaddD | Op::FsubD | Op::FaddS | Op::FsubS => {
+                self.arithmetic(placed, ResultCondition::Finite)
+            }
             Op::FmulD | Op::FdivD | Op::FsqrtD | Op::FmulS | Op::FdivS | Op::FsqrtS => {
-                self.arithmetic(placed, Needs::Comfortable);
+                self.arithmetic(placed, ResultCondition::NotTiny);
             }
             Op::FmaddD | Op::FmsubD | Op::FnmsubD | Op::FnmaddD if self.has_fma => {
-                self.arithmetic(placed, Needs::Comfortable);
+                self.arithmetic(placed, ResultCondition::NotTiny);
             }
             Op::FmaddS | Op::FmsubS | Op::FnmsubS | Op::FnmaddS if self.has_fma => {
-                self.arithmetic(placed, Needs::Comfortable);
+                self.arithmetic(placed, ResultCondition::NotTiny);
             }
             _ if is_exact(inst.op) => self.exact(placed),
             _ => self.conversion(placed),
@@ -42,7 +44,7 @@ impl Emitter<'_> {
     }
 
     /// Rounded to nearest, with the inexact flag set already.
-    fn arithmetic(&mut self, placed: Placed, needs: Needs) {
+    fn arithmetic(&mut self, placed: Placed, needs: ResultCondition) {
         let inst = placed.inst;
         if !matches!(inst.rounding_mode(), 0 | 7) {
             return self.interpreted(placed);
@@ -100,7 +102,7 @@ impl Emitter<'_> {
     }
 
     /// As `is_finite` and `is_comfortable` of `fp::host`, of the half that has the exponent.
-    pub(crate) fn is(&mut self, needs: Needs, single: bool, value: Value) -> Value {
+    pub(crate) fn is(&mut self, needs: ResultCondition, single: bool, value: Value) -> Value {
         let (top, fraction_bits) = if single { (0xff, 23) } else { (0x7ff, 20) };
         let bits = if single {
             self.b.ins().bitcast(types::I32, MemFlags::new(), value)
@@ -110,8 +112,8 @@ impl Emitter<'_> {
             self.b.ins().ireduce(types::I32, upper)
         };
         let lowest = match needs {
-            Needs::Finite => 0,
-            Needs::Comfortable => 2,
+            ResultCondition::Finite => 0,
+            ResultCondition::NotTiny => 2,
         };
         let magnitude = self.b.ins().ishl_imm(bits, 1);
         let above = self

@@ -208,8 +208,8 @@ impl Translator {
     }
 
     fn is_full(&self) -> bool {
-        const LARGEST: usize = 1 << 20;
-        self.used + LARGEST > self.arena.len()
+        const MAX_REGION_BYTES: usize = 1 << 20;
+        self.used + MAX_REGION_BYTES > self.arena.len()
     }
 }
 

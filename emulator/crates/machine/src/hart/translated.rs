@@ -16,7 +16,7 @@ use crate::csr::status;
 use crate::fp;
 use crate::mmu_tlb::{self, FetchPage};
 
-pub(crate) use fallback::Lent;
+pub(crate) use fallback::FallbackContext;
 
 /// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
 /// each further arrival.
@@ -121,12 +121,16 @@ impl Hart {
         // Nothing changes it without that the region is left.
         self.frame.limit = self.check_at;
         let left = self.check_at - count;
-        self.lent.env = std::ptr::from_mut(env).cast();
+        self.fallback_context.env = std::ptr::from_mut(env).cast();
         // SAFETY: `code` is a region of this hart's translator, compiled for [`LAYOUT`] and what `pc` holds now; the environment
         // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
-        let trap = self.lent.trap.take().filter(|_| result == TRAPPED);
+        let trap = self
+            .fallback_context
+            .trap
+            .take()
+            .filter(|_| result == TRAPPED);
         if let Some(trap) = trap {
             self.pc = self.trap(trap, self.pc);
             self.count += 1;
@@ -158,16 +162,16 @@ impl Hart {
         self.frame.limit = count + most as u64;
         self.frame.ids = (&raw const *ids.ids).cast();
         self.frame.steps_end = buffer.steps_up_to(most).cast();
-        self.lent.run = buffer;
-        self.lent.operands = run.operands;
-        self.lent.env = std::ptr::from_mut(env).cast();
+        self.fallback_context.run = buffer;
+        self.fallback_context.operands = run.operands;
+        self.fallback_context.env = std::ptr::from_mut(env).cast();
         let left = (most - run.steps) as u64;
         // SAFETY: as in `run_translated`, with `fallback::execute_in_run::<T>`. The region writes as many steps as are left,
         // which the run has room for, and no more accesses, of which there is as much room; numbers of instructions it reads at the
         // slots of the page.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
         let executed = std::mem::replace(&mut self.count, count) - count;
-        (run.steps, run.operands) = (executed as usize, self.lent.operands);
+        (run.steps, run.operands) = (executed as usize, self.fallback_context.operands);
         Some((self.pc, result == DONE))
     }
 

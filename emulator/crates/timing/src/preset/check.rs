@@ -1,6 +1,6 @@
 //! Values that parse but describe no core: what parameters may be, and how they depend on each other.
 
-use super::limits::Limited;
+use super::limits::HasLimits;
 use super::{Preset, PresetError};
 
 impl Preset {

@@ -7,27 +7,26 @@ pub(super) struct Limit {
     /// Its path in a preset: `l1d.mshrs`.
     pub key: String,
     pub found: u32,
-    pub kind: Kind,
+    pub kind: LimitKind,
     pub low: u32,
     pub high: u32,
 }
 
-/// Which of the values between the limits.
+/// Which of the values between the limits are allowed: all, powers of two, or these and 0.
 #[derive(Clone, Copy)]
-#[expect(non_camel_case_types, reason = "as the schema writes them")]
-pub(super) enum Kind {
-    range,
-    power,
-    zero_or_power,
+pub(super) enum LimitKind {
+    Range,
+    PowerOfTwo,
+    ZeroOrPowerOfTwo,
 }
 
 impl Limit {
     pub fn holds(&self) -> bool {
         let fits = (self.low..=self.high).contains(&self.found);
         match self.kind {
-            Kind::range => fits,
-            Kind::power => fits && self.found.is_power_of_two(),
-            Kind::zero_or_power => self.found == 0 || fits && self.found.is_power_of_two(),
+            LimitKind::Range => fits,
+            LimitKind::PowerOfTwo => fits && self.found.is_power_of_two(),
+            LimitKind::ZeroOrPowerOfTwo => self.found == 0 || fits && self.found.is_power_of_two(),
         }
     }
 
@@ -35,25 +34,26 @@ impl Limit {
     pub fn expected(&self) -> String {
         let (low, high) = (self.low, self.high);
         match self.kind {
-            Kind::range => format!("{low} to {high}"),
-            Kind::power => format!("a power of two, {low} to {high}"),
-            Kind::zero_or_power => format!("0, or a power of two, {low} to {high}"),
+            LimitKind::Range => format!("{low} to {high}"),
+            LimitKind::PowerOfTwo => format!("a power of two, {low} to {high}"),
+            LimitKind::ZeroOrPowerOfTwo => format!("0, or a power of two, {low} to {high}"),
         }
     }
 }
 
 /// What has parameters, or is one.
-pub(super) trait Limited {
+pub(super) trait HasLimits {
     /// Adds the limits of what is in it.
     fn limits(&self, _path: &str, _limits: &mut Vec<Limit>) {}
 }
 
-impl Limited for u32 {}
-impl Limited for bool {}
-impl Limited for String {}
-impl Limited for DramModel {}
+impl HasLimits for u32 {}
+impl HasLimits for bool {}
+impl HasLimits for String {}
+impl HasLimits for DramModel {}
 
-pub(super) fn join(path: &str, key: &str) -> String {
+/// The path of a key below a section.
+pub(super) fn key_path(path: &str, key: &str) -> String {
     match path {
         "" => key.to_owned(),
         _ => format!("{path}.{key}"),

@@ -6,7 +6,7 @@ use translator::{DONE, Fallback, GO_ON, STAYS, TRAPPED};
 use crate::hart::{Env, Hart, InstPosition, RunBuffer};
 
 /// What a call of translated code lends to the interpreter that it may call.
-pub(crate) struct Lent {
+pub(crate) struct FallbackContext {
     /// An [`Env`] of the timing model whose function the frame has.
     pub(super) env: *mut u8,
     /// What the last instruction that was executed so has raised.
@@ -16,7 +16,7 @@ pub(crate) struct Lent {
     pub(super) operands: usize,
 }
 
-impl Default for Lent {
+impl Default for FallbackContext {
     fn default() -> Self {
         Self {
             env: std::ptr::null_mut(),
@@ -44,7 +44,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     // type of the environment's model, since the hart's frame has this function, and it lends that environment, from the same call of it.
     let result = unsafe { execute_one::<T>(hart, vpage, inst, left, |_, _| ()) };
     result.unwrap_or_else(|(hart, trap)| {
-        hart.lent.trap = Some(trap);
+        hart.fallback_context.trap = Some(trap);
         TRAPPED + 1
     })
 }
@@ -64,7 +64,7 @@ unsafe fn execute_one<'a, T: TimingModel>(
     // SAFETY: the caller's.
     let (hart, inst) = unsafe { (&mut *hart.cast::<Hart>(), &*inst) };
     // SAFETY: the caller's.
-    let env = unsafe { &mut *hart.lent.env.cast::<Env<'_, T>>() };
+    let env = unsafe { &mut *hart.fallback_context.env.cast::<Env<'_, T>>() };
     let pc = vpage.wrapping_add(inst.offset.into());
     let count = hart.frame.limit - left + u64::from(inst.before);
     let code = hart.code.generation();
@@ -102,9 +102,9 @@ pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
         }
         if class == InstClass::IntDiv {
             // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
-            let run = unsafe { &mut *hart.lent.run };
-            run.set_operand(hart.lent.operands, hart.executed.operand);
-            hart.lent.operands += 1;
+            let run = unsafe { &mut *hart.fallback_context.run };
+            run.set_operand(hart.fallback_context.operands, hart.executed.operand);
+            hart.fallback_context.operands += 1;
         }
     };
     // SAFETY: as in `execute`; it is `Hart::run_in_run` that lent them.
