@@ -7,7 +7,7 @@ use crate::disasm::constant;
 use crate::operand::Operand;
 use crate::table::ROWS;
 
-/// Zcb: mnemonic, fixed bits and their values, operands (see [`letter`]; capitals are of the compressed formats).
+/// Zcb: mnemonic, fixed bits and their values, operands (see [`operand_letter`]; capitals are of the compressed formats).
 const ZCB: [(&str, u32, u32, &str); 12] = [
     ("lbu", 0xfc03, 0x8000, "BX"),
     ("lhu", 0xfc43, 0x8400, "BH"),
@@ -56,14 +56,14 @@ pub fn c_table() -> String {
     for (mnemonic, mask, value, operands) in ALIASES {
         row(mask, value, mnemonic, operands);
     }
-    for of_table in ROWS.iter().filter(|row| !row.extensions.is_empty()) {
-        let operands: String = of_table
+    for table_row in ROWS.iter().filter(|row| !row.extensions.is_empty()) {
+        let operands: String = table_row
             .operands
             .iter()
-            .map(|operand| letter(*operand, of_table.op))
+            .map(|operand| operand_letter(*operand, table_row.op))
             .collect();
-        let (mask, value) = (of_table.encoding.mask, of_table.encoding.value);
-        row(mask, value, of_table.mnemonic, &operands);
+        let (mask, value) = (table_row.encoding.mask, table_row.encoding.value);
+        row(mask, value, table_row.mnemonic, &operands);
     }
     for (mnemonic, mask, value, operands) in ZCB {
         row(mask, value, mnemonic, operands);
@@ -77,7 +77,7 @@ pub fn c_table() -> String {
 }
 
 /// The letter that stands for an operand in the C table.
-fn letter(operand: Operand, op: Op) -> char {
+fn operand_letter(operand: Operand, op: Op) -> char {
     match operand {
         Operand::Rd | Operand::RdPair => 'd',
         Operand::Rs1 => 's',

@@ -42,7 +42,7 @@ fn expand(c: Fields) -> Option<Expansion> {
         (0, 1) => (Op::Fld, FP + rs2_short, rs1_short, 0, c.offset_double()),
         (0, 2) => (Op::Lw, rs2_short, rs1_short, 0, c.offset_word()),
         (0, 3) => (Op::Ld, rs2_short, rs1_short, 0, c.offset_double()),
-        (0, 4) => return bytes_and_halves(c),
+        (0, 4) => return zcb_load_or_store(c),
         (0, 5) => (Op::Fsd, 0, rs1_short, FP + rs2_short, c.offset_double()),
         (0, 6) => (Op::Sw, 0, rs1_short, rs2_short, c.offset_word()),
         (0, 7) => (Op::Sd, 0, rs1_short, rs2_short, c.offset_double()),
@@ -114,7 +114,7 @@ fn arithmetic(c: Fields) -> Option<Expansion> {
 }
 
 /// Quadrant 0, funct3 4: the byte and halfword accesses of Zcb.
-fn bytes_and_halves(c: Fields) -> Option<Expansion> {
+fn zcb_load_or_store(c: Fields) -> Option<Expansion> {
     let (rs1, reg) = (c.short(7), c.short(2));
     let (byte, half) = (c.at(6, 1, 0) | c.at(5, 1, 1), c.at(5, 1, 1));
     match (c.at(10, 3, 0), c.at(6, 1, 0)) {

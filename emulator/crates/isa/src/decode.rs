@@ -45,7 +45,7 @@ struct Index<const N: usize> {
     rows: [u16; N],
 }
 
-static INDEX: Index<{ entries() }> = index();
+static INDEX: Index<{ index_length() }> = index();
 
 /// True if some encoding of the row falls into the bucket.
 const fn in_bucket(row: usize, bucket: usize) -> bool {
@@ -55,7 +55,7 @@ const fn in_bucket(row: usize, bucket: usize) -> bool {
 }
 
 /// Length of [`Index::rows`]: a row is in every bucket that its encodings fall into.
-const fn entries() -> usize {
+const fn index_length() -> usize {
     index::<{ BUCKETS * 8 }>().start[BUCKETS] as usize
 }
 

@@ -14,17 +14,17 @@ use crate::{DecodedInst, FliConstant, Op, alias};
 /// ```
 pub fn disasm(inst: &DecodedInst, pc: u64) -> String {
     if let Some((mnemonic, operands)) = alias::alias(inst) {
-        return join(mnemonic, operands, inst, pc);
+        return format_inst(mnemonic, operands, inst, pc);
     }
     match inst.op {
         Op::Illegal if inst.raw == 0 => "unimp".into(),
         Op::Illegal if inst.len == 2 => format!(".2byte {:#x}", inst.raw),
         Op::Illegal => format!(".4byte {:#x}", inst.raw),
-        _ => join(inst.op.mnemonic(), inst.op.row().operands, inst, pc),
+        _ => format_inst(inst.op.mnemonic(), inst.op.row().operands, inst, pc),
     }
 }
 
-fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> String {
+fn format_inst(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> String {
     let mut text = mnemonic.to_owned();
     if inst.op.row().operands.contains(&Operand::Addr) {
         text.push_str(match (inst.aq(), inst.rl()) {
@@ -36,7 +36,7 @@ fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> St
     }
     let mut separator = ' ';
     for operand in operands {
-        let operand = print(*operand, inst, pc);
+        let operand = format_operand(*operand, inst, pc);
         if !operand.is_empty() {
             text.push(separator);
             text.push_str(&operand);
@@ -47,7 +47,7 @@ fn join(mnemonic: &str, operands: &[Operand], inst: &DecodedInst, pc: u64) -> St
 }
 
 /// An operand as assembly writes it; empty if it is left out.
-fn print(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
+fn format_operand(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
     match operand {
         Operand::Rd | Operand::RdPair | Operand::Frd => name(inst.rd).into(),
         Operand::Rs1 | Operand::Frs1 => name(inst.rs1).into(),

@@ -99,7 +99,7 @@ fn objdump(encodings: &[u32]) -> String {
         {
             let pc = pc.trim_end_matches(':');
             let text = without_symbols(&text.replace('\t', " "));
-            writeln!(lines, "{pc}\t{}\t{}", raw.trim(), older_data(text)).unwrap();
+            writeln!(lines, "{pc}\t{}\t{}", raw.trim(), old_data_directive(text)).unwrap();
         }
     }
     assert_eq!(lines.lines().count(), encodings.len());
@@ -107,7 +107,7 @@ fn objdump(encodings: &[u32]) -> String {
 }
 
 /// Rewrites data (a reserved encoding) as binutils before 2.42 print it: `.insn 2, 0x000c` → `.2byte 0xc`.
-fn older_data(text: String) -> String {
+fn old_data_directive(text: String) -> String {
     let data = text
         .strip_prefix(".insn ")
         .and_then(|data| data.split_once(", 0x"))
@@ -144,7 +144,7 @@ fn check(listing: &str) {
         assert_eq!(usize::from(inst.len), raw.len() / 2);
         assert_eq!(inst.op == Op::Illegal, inst.class == InstClass::Illegal);
         let ours = disasm(&inst, pc);
-        if ours != expected && !excused(&inst, &ours, expected) {
+        if ours != expected && !is_known_difference(&inst, &ours, expected) {
             writeln!(failures, "{raw}: ours {ours:?}, objdump {expected:?}").unwrap();
         }
         count += 1;
@@ -153,7 +153,7 @@ fn check(listing: &str) {
 }
 
 /// True for known differences in which our disassembly is right.
-fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
+fn is_known_difference(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
     // Addresses that objdump computes from earlier `lui` and `auipc` instructions.
     let objdump = objdump.split(" # ").next().unwrap_or(objdump);
     if ours == objdump {
@@ -192,7 +192,7 @@ fn excused(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
         // objdump lacks this alias, but has those of the related instructions.
         Op::Csrrwi if objdump.starts_with("fs") && objdump.contains(" zero,") => true,
         // objdump knows extensions that we do not implement.
-        Op::Illegal => !objdump_illegal && !base(objdump),
+        Op::Illegal => !objdump_illegal && !is_implemented(objdump),
         // objdump writes `add` for `addi` and the like.
         _ => with_immediate_suffix(objdump).as_deref() == Some(ours),
     }
@@ -210,7 +210,7 @@ fn compressed_difference(inst: &DecodedInst, objdump: &str) -> bool {
 }
 
 /// True if the disassembly starts with a mnemonic that we implement.
-fn base(text: &str) -> bool {
+fn is_implemented(text: &str) -> bool {
     let mnemonic = text.split(' ').next().unwrap_or(text);
     Op::ALL.iter().any(|op| op.mnemonic() == mnemonic)
 }
