@@ -25,7 +25,7 @@ pub enum Exit {
 }
 
 /// A device and its address range.
-struct Slot {
+struct MappedDevice {
     base: u64,
     size: u64,
     irq: Option<u32>,
@@ -50,11 +50,11 @@ pub struct Bus {
     clock: Clock,
     clint: Clint,
     plic: Plic,
-    slots: Vec<Slot>,
+    slots: Vec<MappedDevice>,
     htif: Option<Htif>,
 }
 
-snapshot::snapshot!(Slot { due, device } keeps { base, size, irq });
+snapshot::snapshot!(MappedDevice { due, device } keeps { base, size, irq });
 
 /// Guest memory is saved elsewhere. `exit` and `pause` are not saved: between runs neither is set.
 impl Snapshot for Bus {
@@ -131,7 +131,7 @@ impl Bus {
                 return Err(Overlap { base, size, other });
             }
         }
-        self.slots.push(Slot {
+        self.slots.push(MappedDevice {
             base,
             size,
             irq,
@@ -277,7 +277,7 @@ impl Bus {
         now: u64,
         call: impl FnOnce(&mut dyn Device, &mut Cx<'_>) -> R,
     ) -> R {
-        let Slot { device, due, .. } = &mut self.slots[slot];
+        let MappedDevice { device, due, .. } = &mut self.slots[slot];
         let (ram, exit, pause) = (&mut self.ram, &mut self.exit, &mut self.pause);
         let result = call(
             device.as_mut(),

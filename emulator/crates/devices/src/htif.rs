@@ -9,7 +9,7 @@ use crate::{Exit, Ram};
 
 /// Maximum number of different warnings, and of waiting answers. Both are bounded because the guest decides how many it
 /// causes.
-const NAMED: usize = 16;
+const MAX_REMEMBERED: usize = 16;
 
 /// The `tohost` and `fromhost` words of an ELF file, and where its output goes.
 ///
@@ -23,7 +23,7 @@ pub struct Htif {
     input: Option<Box<dyn Read + Send>>,
     arguments: Vec<String>,
     answers: VecDeque<u64>,
-    named: Vec<String>,
+    warnings: Vec<String>,
     unanswered: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Htif {
             input: None,
             arguments: Vec::new(),
             answers: VecDeque::new(),
-            named: Vec::new(),
+            warnings: Vec::new(),
             unanswered: None,
         }
     }
@@ -101,7 +101,7 @@ impl Htif {
                 // HTIF has no answer for the end of input; Spike gives none either.
                 None => {
                     self.unanswered.get_or_insert(0);
-                    self.name(
+                    self.warn_once(
                         "HTIF: the console's input is at its end: the program gets no byte that it \
                          asks for from now on"
                             .to_owned(),
@@ -109,7 +109,7 @@ impl Htif {
                 }
             },
             (1, 1) => self.print(&[payload as u8]),
-            _ => self.name(format!(
+            _ => self.warn_once(format!(
                 "HTIF: expected device 0 (exit, system calls) or 1 (console: 0 read, 1 write), found \
                  device {device}, command {command} (tohost = {word:#x}): nothing is done"
             )),
@@ -138,16 +138,16 @@ impl Htif {
 
     fn answer(&mut self, word: u64) {
         // A program that never takes answers needs no more of them.
-        if self.fromhost.is_some() && self.answers.len() < NAMED {
+        if self.fromhost.is_some() && self.answers.len() < MAX_REMEMBERED {
             self.answers.push_back(word);
         }
     }
 
     /// Logs a warning, unless it was logged before.
-    fn name(&mut self, what: String) {
-        if self.named.len() < NAMED && !self.named.contains(&what) {
+    fn warn_once(&mut self, what: String) {
+        if self.warnings.len() < MAX_REMEMBERED && !self.warnings.contains(&what) {
             tracing::warn!("{what}");
-            self.named.push(what);
+            self.warnings.push(what);
         }
     }
 }

@@ -19,7 +19,7 @@ const ESPIPE: i64 = -29;
 const READ_MAX: u64 = 1 << 20;
 
 /// Name of a system call that is not implemented, for the warning (numbers of Linux and of the proxy kernel).
-fn name(number: u64) -> &'static str {
+fn syscall_name(number: u64) -> &'static str {
     match number {
         17 => "getcwd",
         25 => "fcntl",
@@ -73,10 +73,10 @@ impl Htif {
             SYS_GETMAINVARS => self.main_arguments(fd, buffer, ram),
             SYS_WRITE | SYS_READ | SYS_CLOSE | SYS_LSEEK => EBADF,
             _ => {
-                self.name(format!(
+                self.warn_once(format!(
                     "HTIF: system call {number} ({}) is not carried out (ENOSYS); read, write, close, lseek of the \
                      console, exit and getmainvars are",
-                    name(number)
+                    syscall_name(number)
                 ));
                 ENOSYS
             }

@@ -10,7 +10,7 @@ const NONE: u64 = u64::MAX;
 
 /// The reservation of one hart.
 #[derive(Clone, Copy)]
-struct Place {
+struct HartReservation {
     /// Physical address of the line, or [`NONE`].
     line: u64,
     /// A write by another invalidated it.
@@ -19,7 +19,7 @@ struct Place {
     published: u64,
 }
 
-const NOWHERE: Place = Place {
+const NO_RESERVATION: HartReservation = HartReservation {
     line: NONE,
     lost: false,
     published: NONE,
@@ -35,7 +35,7 @@ pub(super) struct Published {
 
 #[derive(Default)]
 pub(super) struct Reservations {
-    harts: Vec<Place>,
+    harts: Vec<HartReservation>,
 }
 
 impl Reservations {
@@ -43,7 +43,7 @@ impl Reservations {
     #[inline]
     pub fn reserve(&mut self, hart: usize, pa: u64) {
         if self.harts.len() <= hart {
-            self.harts.resize(hart + 1, NOWHERE);
+            self.harts.resize(hart + 1, NO_RESERVATION);
         }
         let place = &mut self.harts[hart];
         (place.line, place.lost) = (pa & !(LINE - 1), false);

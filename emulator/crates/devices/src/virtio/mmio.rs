@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use snapshot::{Archive, Snapshot};
 
 use super::backend::{Backend, Latency, Request};
-use super::queue::{Broken, Chain, QUEUE_MAX, Queue};
+use super::queue::{Chain, QUEUE_MAX, Queue, RuleViolation};
 use crate::{AccessFault, Cx, Device};
 use register::Register;
 
@@ -73,7 +73,7 @@ pub struct VirtioMmio {
     replies: VecDeque<Reply>,
     outstanding: usize,
     /// Cycle at which the last transfer ends.
-    transferred: u64,
+    transfer_end: u64,
     poll_at: u64,
     status: u32,
     interrupt: u32,
@@ -84,7 +84,7 @@ pub struct VirtioMmio {
     /// `Some` if the interface is the legacy one.
     legacy: Option<LegacyState>,
     /// A warning about a driver that needs the legacy interface was logged.
-    told: bool,
+    legacy_warned: bool,
 }
 
 snapshot::snapshot!(LegacyState {
@@ -104,7 +104,7 @@ impl Snapshot for VirtioMmio {
             queues,
             replies,
             outstanding,
-            transferred,
+            transfer_end,
             poll_at,
             status,
             interrupt,
@@ -114,7 +114,7 @@ impl Snapshot for VirtioMmio {
             driver_features,
             legacy,
             latency: _,
-            told: _,
+            legacy_warned: _,
         } = self;
         archive.same("virtio device type", &backend.device_type().to_string())?;
         let version = if legacy.is_some() {
@@ -130,7 +130,7 @@ impl Snapshot for VirtioMmio {
         })?;
         replies.snapshot(archive)?;
         outstanding.snapshot(archive)?;
-        transferred.snapshot(archive)?;
+        transfer_end.snapshot(archive)?;
         poll_at.snapshot(archive)?;
         status.snapshot(archive)?;
         interrupt.snapshot(archive)?;
@@ -154,7 +154,7 @@ impl VirtioMmio {
             queues,
             replies: VecDeque::new(),
             outstanding: 0,
-            transferred: 0,
+            transfer_end: 0,
             poll_at: u64::MAX,
             status: 0,
             interrupt: 0,
@@ -163,7 +163,7 @@ impl VirtioMmio {
             driver_features_select: 0,
             driver_features: 0,
             legacy: None,
-            told: false,
+            legacy_warned: false,
         }
     }
 
@@ -263,7 +263,7 @@ impl VirtioMmio {
 
     fn write_legacy(&mut self, register: Register, value: u32, cx: &mut Cx<'_>) {
         let Some(legacy) = &mut self.legacy else {
-            if !std::mem::replace(&mut self.told, true) {
+            if !std::mem::replace(&mut self.legacy_warned, true) {
                 tracing::warn!(
                     device_type = self.backend.device_type(),
                     "virtio: expected a driver for version 2, found one that sets {register:?} of the legacy interface, \
@@ -324,7 +324,7 @@ impl VirtioMmio {
     }
 
     /// The driver broke a rule: the device stops until it is reset (section 2.1.2).
-    fn fail(&mut self, Broken(rule): Broken, _cx: &mut Cx<'_>) {
+    fn fail(&mut self, RuleViolation(rule): RuleViolation, _cx: &mut Cx<'_>) {
         tracing::warn!(
             device_type = self.backend.device_type(),
             "virtio device stops: {rule}"
@@ -346,7 +346,7 @@ impl VirtioMmio {
     }
 
     /// Carries out the requests that wait in a queue.
-    fn serve(&mut self, index: usize, cx: &mut Cx<'_>) -> Result<(), Broken> {
+    fn serve(&mut self, index: usize, cx: &mut Cx<'_>) -> Result<(), RuleViolation> {
         if !self.live() {
             return Ok(());
         }
@@ -359,7 +359,7 @@ impl VirtioMmio {
         {
             taken += 1;
             if taken > usize::from(queue.size) {
-                return Err(Broken(
+                return Err(RuleViolation(
                     "more requests are under way than the queue has descriptors",
                 ));
             }
@@ -377,10 +377,10 @@ impl VirtioMmio {
             queue.advance();
             bytes.truncate(room);
             let transfer = self.latency.transfer(request.len() + bytes.len());
-            self.transferred = self.transferred.max(cx.now).saturating_add(transfer);
+            self.transfer_end = self.transfer_end.max(cx.now).saturating_add(transfer);
             self.outstanding += bytes.len();
             let due = self
-                .transferred
+                .transfer_end
                 .saturating_add(self.latency.fixed)
                 .max(cx.now + 1);
             self.replies.push_back(Reply {
@@ -394,7 +394,7 @@ impl VirtioMmio {
     }
 
     /// Delivers the replies that are due.
-    fn deliver(&mut self, cx: &mut Cx<'_>) -> Result<(), Broken> {
+    fn deliver(&mut self, cx: &mut Cx<'_>) -> Result<(), RuleViolation> {
         while self.replies.front().is_some_and(|r| r.due <= cx.now) {
             let Some(reply) = self.replies.pop_front() else {
                 break;

@@ -17,7 +17,7 @@ const DESCRIPTOR: u64 = 16;
 
 /// The driver broke a rule; the text says which.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken(pub &'static str);
+pub(super) struct RuleViolation(pub &'static str);
 
 /// The registers of a queue, and the device's positions in its rings.
 #[derive(Default)]
@@ -77,16 +77,16 @@ impl Queue {
     }
 
     /// Makes the queue live. Its size must be a power of two up to [`QUEUE_MAX`].
-    pub fn enable(&mut self) -> Result<(), Broken> {
+    pub fn enable(&mut self) -> Result<(), RuleViolation> {
         if !self.has_size() {
-            return Err(Broken("queue size is not a power of two up to 256"));
+            return Err(RuleViolation("queue size is not a power of two up to 256"));
         }
         let areas = [(self.descriptors, 16), (self.driver, 2), (self.device, 4)];
         if areas
             .iter()
             .any(|&(at, alignment)| !at.is_multiple_of(alignment))
         {
-            return Err(Broken("queue area is misaligned"));
+            return Err(RuleViolation("queue area is misaligned"));
         }
         (self.next_available, self.next_used, self.ready) = (0, 0, true);
         Ok(())
@@ -94,9 +94,16 @@ impl Queue {
 
     /// Makes the queue live as the legacy interface lays it out (section 2.7.2): one area after the other from `page` on,
     /// the device's at the next multiple of `alignment`.
-    pub fn enable_at(&mut self, page: u32, page_size: u32, alignment: u32) -> Result<(), Broken> {
+    pub fn enable_at(
+        &mut self,
+        page: u32,
+        page_size: u32,
+        alignment: u32,
+    ) -> Result<(), RuleViolation> {
         if !page_size.is_power_of_two() || !alignment.is_power_of_two() {
-            return Err(Broken("page size or queue alignment is not a power of two"));
+            return Err(RuleViolation(
+                "page size or queue alignment is not a power of two",
+            ));
         }
         let size = u64::from(self.size);
         self.page = page;
@@ -108,15 +115,15 @@ impl Queue {
     }
 
     /// The next request of the driver, which stays in the queue until [`Self::advance`].
-    pub fn peek(&self, ram: &Ram) -> Result<Option<Chain>, Broken> {
-        const OUTSIDE: Broken = Broken("available ring is outside RAM");
+    pub fn peek(&self, ram: &Ram) -> Result<Option<Chain>, RuleViolation> {
+        const OUTSIDE: RuleViolation = RuleViolation("available ring is outside RAM");
         let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE)? as u16;
         let waiting = index.wrapping_sub(self.next_available);
         if waiting == 0 {
             return Ok(None);
         }
         if waiting > self.size {
-            return Err(Broken(
+            return Err(RuleViolation(
                 "more requests are available than the queue has descriptors",
             ));
         }
@@ -131,7 +138,12 @@ impl Queue {
     }
 
     /// Gives a request back to the driver with the number of bytes written to it.
-    pub fn complete(&mut self, ram: &mut Ram, head: u16, written: u32) -> Result<(), Broken> {
+    pub fn complete(
+        &mut self,
+        ram: &mut Ram,
+        head: u16,
+        written: u32,
+    ) -> Result<(), RuleViolation> {
         let slot = 4 + 8 * u64::from(self.next_used % self.size);
         let index = self.next_used.wrapping_add(1);
         let element = u64::from(written) << 32 | u64::from(head);
@@ -141,7 +153,7 @@ impl Queue {
         };
         put(slot, 8, element)
             .and_then(|()| put(2, 2, index.into()))
-            .ok_or(Broken("used ring is outside RAM"))?;
+            .ok_or(RuleViolation("used ring is outside RAM"))?;
         self.next_used = index;
         Ok(())
     }
@@ -156,7 +168,7 @@ impl Queue {
         ram.load(area.checked_add(offset)?, 2)
     }
 
-    fn chain(&self, ram: &Ram, head: u16) -> Result<Chain, Broken> {
+    fn chain(&self, ram: &Ram, head: u16) -> Result<Chain, RuleViolation> {
         let mut chain = Chain {
             head,
             readable: Vec::new(),
@@ -168,11 +180,11 @@ impl Queue {
             return Ok(chain);
         }
         if first.flags & NEXT != 0 {
-            return Err(Broken("indirect descriptor has a successor"));
+            return Err(RuleViolation("indirect descriptor has a successor"));
         }
         let entries = first.length / DESCRIPTOR;
         if !first.length.is_multiple_of(DESCRIPTOR) || !(1..=QUEUE_MAX.into()).contains(&entries) {
-            return Err(Broken("indirect table has a bad length"));
+            return Err(RuleViolation("indirect table has a bad length"));
         }
         chain.walk(ram, first.address, entries as u16, 0)?;
         Ok(chain)
@@ -181,24 +193,24 @@ impl Queue {
 
 impl Chain {
     /// Adds the pieces of a chain in a table of `size` descriptors.
-    fn walk(&mut self, ram: &Ram, table: u64, size: u16, head: u16) -> Result<(), Broken> {
+    fn walk(&mut self, ram: &Ram, table: u64, size: u16, head: u16) -> Result<(), RuleViolation> {
         let mut index = head;
         let mut totals = [0; 2];
         for _ in 0..size {
             let piece = descriptor(ram, table, index, size)?;
             if piece.flags & INDIRECT != 0 {
-                return Err(Broken("indirect descriptor inside a chain"));
+                return Err(RuleViolation("indirect descriptor inside a chain"));
             }
             if !ram.contains(piece.address, piece.length) {
-                return Err(Broken("buffer is outside RAM"));
+                return Err(RuleViolation("buffer is outside RAM"));
             }
             let write = piece.flags & WRITE != 0;
             if !write && !self.writable.is_empty() {
-                return Err(Broken("readable buffer after a writable one"));
+                return Err(RuleViolation("readable buffer after a writable one"));
             }
             totals[usize::from(write)] += piece.length;
             if totals[usize::from(write)] > REQUEST_MAX {
-                return Err(Broken("request is larger than 16 MiB"));
+                return Err(RuleViolation("request is larger than 16 MiB"));
             }
             let pieces = if write {
                 &mut self.writable
@@ -211,7 +223,7 @@ impl Chain {
             }
             index = piece.next;
         }
-        Err(Broken("chain of descriptors does not end"))
+        Err(RuleViolation("chain of descriptors does not end"))
     }
 
     /// Size of the writable part.
@@ -245,13 +257,13 @@ impl Chain {
     }
 }
 
-fn descriptor(ram: &Ram, table: u64, index: u16, size: u16) -> Result<Descriptor, Broken> {
+fn descriptor(ram: &Ram, table: u64, index: u16, size: u16) -> Result<Descriptor, RuleViolation> {
     if index >= size {
-        return Err(Broken("descriptor number is beyond the table"));
+        return Err(RuleViolation("descriptor number is beyond the table"));
     }
     let at = table.checked_add(DESCRIPTOR * u64::from(index));
     let words = at.and_then(|at| Some((ram.load(at, 8)?, ram.load(at.checked_add(8)?, 8)?)));
-    let (address, rest) = words.ok_or(Broken("descriptor table is outside RAM"))?;
+    let (address, rest) = words.ok_or(RuleViolation("descriptor table is outside RAM"))?;
     Ok(Descriptor {
         address,
         length: rest & 0xffff_ffff,

@@ -28,7 +28,7 @@ pub struct FolderError {
 }
 
 /// A file that the guest knows.
-struct Known {
+struct KnownNode {
     node: Rc<Node>,
     /// FUSE lookup count: how often replies named the file, less what the guest forgot.
     lookups: u64,
@@ -38,7 +38,7 @@ struct Known {
 pub struct Folder {
     root: Rc<Node>,
     numbers: HashMap<Inode, u64>,
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, KnownNode>,
     last_number: u64,
     /// Its reference count is the number of file descriptors in use.
     descriptors: Rc<()>,
@@ -98,9 +98,9 @@ impl Folder {
     }
 
     /// Adds one to a file's lookup count: a reply names it.
-    pub fn tell(&mut self, node: &Rc<Node>) {
+    pub fn add_lookup(&mut self, node: &Rc<Node>) {
         if node.number != ROOT {
-            let known = self.known.entry(node.number).or_insert_with(|| Known {
+            let known = self.known.entry(node.number).or_insert_with(|| KnownNode {
                 node: node.clone(),
                 lookups: 0,
             });

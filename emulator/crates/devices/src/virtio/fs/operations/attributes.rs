@@ -39,7 +39,7 @@ mod valid {
 }
 
 /// What the guest sees of a file.
-pub(super) struct Shown {
+pub(super) struct GuestStat {
     number: u64,
     mode: u32,
     links: u32,
@@ -53,7 +53,7 @@ pub(super) struct Shown {
 }
 
 impl Call<'_> {
-    pub(super) fn shown(&mut self, node: &Node) -> Result<Shown> {
+    pub(super) fn guest_stat(&mut self, node: &Node) -> Result<GuestStat> {
         let stat = node.stat()?;
         let folder = node.kind == FileType::Directory;
         let attribute = self.server.attributes.change(node.number);
@@ -70,7 +70,7 @@ impl Call<'_> {
         #[allow(clippy::unnecessary_cast, reason = "some hosts count links in 64 bits")]
         let links = stat.st_nlink as u32;
         let removed = links == 0;
-        Ok(Shown {
+        Ok(GuestStat {
             number: node.number,
             mode: mode | attribute.special,
             links: if folder && !removed {
@@ -90,14 +90,14 @@ impl Call<'_> {
 
     /// Writes a file's entry to the reply, and adds one to its lookup count.
     pub(super) fn entry(&mut self, node: &Rc<Node>, w: &mut Writer) -> Result {
-        let shown = self.shown(node)?;
+        let shown = self.guest_stat(node)?;
         w.u64(node.number);
         w.u64(0); // generation: no number is used twice
         w.u64(VALID_SECONDS);
         w.u64(VALID_SECONDS);
         w.u64(0); // and no nanoseconds of both
         shown.write(w);
-        self.server.folder.tell(node);
+        self.server.folder.add_lookup(node);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Call<'_> {
     }
 
     fn attributes_of(&mut self, node: &Node, w: &mut Writer) -> Result {
-        let shown = self.shown(node)?;
+        let shown = self.guest_stat(node)?;
         w.u64(VALID_SECONDS);
         w.u64(0);
         shown.write(w);
@@ -119,7 +119,7 @@ impl Call<'_> {
         const BASIC: u32 = 0x7ff;
         const BORN: u32 = 0x800;
         let node = self.node()?;
-        let shown = self.shown(&node)?;
+        let shown = self.guest_stat(&node)?;
         w.u64(VALID_SECONDS);
         [0; 6].into_iter().for_each(|n| w.u32(n));
         w.u32(BASIC | shown.born.map_or(0, |_| BORN));
@@ -240,7 +240,7 @@ impl Call<'_> {
     }
 }
 
-impl Shown {
+impl GuestStat {
     /// A `fuse_attr`.
     fn write(&self, w: &mut Writer) {
         w.u64(self.number);

@@ -21,7 +21,7 @@ impl Call<'_> {
             None if is_users(name)? => host_value(&node, name)?,
             None => return Err(Errno::NODATA),
         };
-        sized(size, &value, w)
+        value_or_size(size, &value, w)
     }
 
     pub(super) fn listxattr(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
@@ -47,7 +47,7 @@ impl Call<'_> {
                 name
             })
             .collect();
-        sized(size, &list, w)
+        value_or_size(size, &list, w)
     }
 
     pub(super) fn setxattr(&mut self, r: &mut Reader<'_>) -> Result {
@@ -122,7 +122,7 @@ fn host_value(node: &Node, name: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Replies with a value, or only its size if the guest's buffer size is 0.
-fn sized(size: u32, value: &[u8], w: &mut Writer) -> Result {
+fn value_or_size(size: u32, value: &[u8], w: &mut Writer) -> Result {
     if size == 0 {
         w.u32(value.len() as u32);
         w.u32(0);

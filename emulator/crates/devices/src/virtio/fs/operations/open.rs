@@ -28,7 +28,7 @@ impl Call<'_> {
         }
         self.refuse_device(&node)?;
         // Before it is truncated: was it the host that changed it last?
-        self.shown(&node)?;
+        self.guest_stat(&node)?;
         let open = self.server.folder.open_node(&node, flags)?;
         if truncates {
             self.touch(&node);
