@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// Moves the data that can be moved, in both directions. If one half fails, the other is reset.
-    pub fn pump(&mut self, socket: &mut Socket<'_>) {
+    pub fn transfer(&mut self, socket: &mut Socket<'_>) {
         let moved = self
             .guest_to_host(socket)
             .and_then(|()| self.host_to_guest(socket));
@@ -81,7 +81,7 @@ impl Connection {
                 Ok(count) => (count, Ok(count)),
                 Err(error) => (0, Err(error)),
             });
-            if !progressed(written.map_err(io::Error::other)?)? {
+            if !made_progress(written.map_err(io::Error::other)?)? {
                 return Ok(());
             }
         }
@@ -104,7 +104,7 @@ impl Connection {
                     socket.close();
                 }
                 result => {
-                    if !progressed(result)? {
+                    if !made_progress(result)? {
                         return Ok(());
                     }
                 }
@@ -115,7 +115,7 @@ impl Connection {
 }
 
 /// True if the call moved data or is to be repeated; false if the host's socket is not ready.
-fn progressed(result: io::Result<usize>) -> io::Result<bool> {
+fn made_progress(result: io::Result<usize>) -> io::Result<bool> {
     match result {
         Ok(count) => Ok(count > 0),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),

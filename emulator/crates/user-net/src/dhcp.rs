@@ -10,7 +10,7 @@ const SERVER: SocketAddrV4 = SocketAddrV4::new(GATEWAY, 67);
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::BROADCAST, 68);
 
 /// Number of the option that names the DNS servers (RFC 2132, section 3.8).
-const NAME_SERVERS: u8 = 6;
+const DNS_SERVERS_OPTION: u8 = 6;
 const LEASE_SECONDS: u32 = 86_400;
 /// Bytes that a message is padded to: some clients drop one that is shorter than a BOOTP message (RFC 951).
 const MESSAGE_MIN: usize = 300;
@@ -28,7 +28,7 @@ pub fn answer(message: &[u8]) -> Option<Vec<u8>> {
     };
     let grants = message_type != DhcpMessageType::Nak;
     let name_server = [DhcpOption {
-        kind: NAME_SERVERS,
+        kind: DNS_SERVERS_OPTION,
         data: &NAME_SERVER.octets(),
     }];
     let reply = DhcpRepr {

@@ -39,7 +39,7 @@ pub enum Segment {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received<'a> {
     /// An ARP request for the hardware address of one of the network's own addresses.
-    WhoHas(ArpRepr),
+    ArpRequest(ArpRepr),
     /// A message to the DHCP server.
     Dhcp(&'a [u8]),
     /// A UDP datagram.
@@ -63,20 +63,20 @@ pub fn parse(frame: &[u8]) -> Option<Received<'_>> {
     }
     let payload = &frame[ETHERNET_HEADER..];
     match ethernet.ethertype() {
-        EthernetProtocol::Arp => who_has(payload),
+        EthernetProtocol::Arp => arp_request(payload),
         EthernetProtocol::Ipv4 => ipv4(payload),
         _ => None,
     }
 }
 
-fn who_has(payload: &[u8]) -> Option<Received<'_>> {
+fn arp_request(payload: &[u8]) -> Option<Received<'_>> {
     let request = ArpRepr::parse(&ArpPacket::new_checked(payload).ok()?).ok()?;
     match request {
         ArpRepr::EthernetIpv4 {
             operation: ArpOperation::Request,
             target_protocol_addr: target,
             ..
-        } if is_ours(target) => Some(Received::WhoHas(request)),
+        } if is_ours(target) => Some(Received::ArpRequest(request)),
         _ => None,
     }
 }
@@ -153,8 +153,8 @@ fn ethernet_frame(ethertype: EthernetProtocol, to: EthernetAddress, length: usiz
     bytes
 }
 
-/// The ARP reply to a [`Received::WhoHas`], with the gateway's hardware address.
-pub fn it_is_me(question: ArpRepr) -> Option<Vec<u8>> {
+/// The ARP reply to a [`Received::ArpRequest`], with the gateway's hardware address.
+pub fn arp_reply(question: ArpRepr) -> Option<Vec<u8>> {
     let ArpRepr::EthernetIpv4 {
         source_hardware_addr,
         source_protocol_addr,

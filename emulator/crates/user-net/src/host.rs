@@ -21,12 +21,12 @@ pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<So
         return name_server.filter(|_| peer.port() == DNS);
     }
     // From 240.0.0.0 up all addresses are reserved; the last one is the broadcast address.
-    let nowhere = is_local(ip)
+    let unreachable = is_local(ip)
         || ip.is_unspecified()
         || ip.is_loopback()
         || ip.is_multicast()
         || ip.octets()[0] >= 240;
-    (!nowhere).then_some(peer.into())
+    (!unreachable).then_some(peer.into())
 }
 
 /// The first name server in the text of a `resolv.conf`.

@@ -81,14 +81,14 @@ impl UserNet {
 
     /// Takes an Ethernet frame from the guest, without its checksum (FCS). `nanos`: nanoseconds since the start.
     pub fn send(&mut self, frame: &[u8], nanos: u64) {
-        self.guarded(|net| net.take(frame, nanos));
+        self.catch_panics(|net| net.take(frame, nanos));
     }
 
     fn take(&mut self, frame: &[u8], nanos: u64) {
         let now = instant(nanos);
         match frame::parse(frame) {
-            Some(Received::WhoHas(question)) => {
-                let answer = frame::it_is_me(question);
+            Some(Received::ArpRequest(question)) => {
+                let answer = frame::arp_reply(question);
                 answer.into_iter().for_each(|frame| self.out.push(frame));
             }
             Some(Received::Dhcp(message)) => {
@@ -106,7 +106,7 @@ impl UserNet {
                     self.tcp.connect(flow, packet, host, now, &mut self.out);
                 }
                 Segment::Resets => {
-                    self.tcp.give_up(&flow);
+                    self.tcp.cancel_pending(&flow);
                     self.tcp.receive(packet.to_vec(), now, &mut self.out);
                 }
                 Segment::Other => self.tcp.receive(packet.to_vec(), now, &mut self.out),
@@ -125,7 +125,7 @@ impl UserNet {
 
     /// Polls the host's sockets and the timeouts. `nanos`: nanoseconds since the start.
     pub fn poll(&mut self, nanos: u64) {
-        self.guarded(|net| {
+        self.catch_panics(|net| {
             for listener in &net.listeners {
                 net.tcp.accept(listener);
             }
@@ -143,7 +143,7 @@ impl UserNet {
 
     /// Runs `work`; if it panics, resets the network. A hostile guest can violate an assertion of the stack, and must
     /// not end the simulator with it.
-    pub(crate) fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
+    pub(crate) fn catch_panics(&mut self, work: impl FnOnce(&mut Self)) {
         // Unwind-safe: the state that a panic leaves behind is dropped by the reset.
         if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
             self.failures += 1;

@@ -88,14 +88,14 @@ impl Tcp {
             && let Ok(stream) = host::start_to_connect(host)
         {
             self.connecting.insert(flow, Connecting { stream, packet });
-            self.connected(now, out);
+            self.finish_connecting(now, out);
         } else {
             self.receive(packet, now, out);
         }
     }
 
     /// The guest reset a connection that the host is still opening.
-    pub fn give_up(&mut self, flow: &Flow) {
+    pub fn cancel_pending(&mut self, flow: &Flow) {
         self.connecting.remove(flow);
     }
 
@@ -133,9 +133,9 @@ impl Tcp {
 
     /// Moves data between the two halves of every connection, and removes those that are done.
     pub fn poll(&mut self, now: Instant, out: &mut Outbox) {
-        self.connected(now, out);
+        self.finish_connecting(now, out);
         for connection in self.open.values_mut() {
-            connection.pump(self.sockets.get_mut(connection.handle));
+            connection.transfer(self.sockets.get_mut(connection.handle));
         }
         let mut wire = Wire { packet: None, out };
         self.interface.poll(now, &mut wire, &mut self.sockets);
@@ -148,7 +148,7 @@ impl Tcp {
     }
 
     /// Promotes the connections that the host has established, and has the stack refuse those that failed.
-    fn connected(&mut self, now: Instant, out: &mut Outbox) {
+    fn finish_connecting(&mut self, now: Instant, out: &mut Outbox) {
         let mut done = Vec::new();
         for (&flow, connecting) in &self.connecting {
             match host::is_connected(&connecting.stream) {

@@ -10,17 +10,17 @@ use crate::wire::Outbox;
 /// Most flows; a new one replaces the one that was idle longest.
 const FLOWS_MAX: usize = 256;
 /// Nanoseconds of idleness after which a flow is dropped (60 s).
-const REST_NANOS: u64 = 60_000_000_000;
+const IDLE_LIMIT_NANOS: u64 = 60_000_000_000;
 /// Most answers that one poll takes from a flow, so that one flow does not starve the others.
-const BURST: usize = 64;
+const ANSWERS_PER_POLL: usize = 64;
 /// Largest payload, in bytes, that fits a frame: 20 bytes of IP header and 8 of UDP header precede it.
 const PAYLOAD_MAX: usize = crate::wire::MTU - 28;
 
 /// The flows.
 #[derive(Default)]
-pub struct Udp(BTreeMap<Flow, Exchange>);
+pub struct Udp(BTreeMap<Flow, HostSocket>);
 
-struct Exchange {
+struct HostSocket {
     socket: UdpSocket,
     /// Time of the last datagram in either direction, in nanoseconds since the start.
     used: u64,
@@ -32,7 +32,7 @@ impl Udp {
         if !self.0.contains_key(&flow) {
             let Ok(socket) = open(host) else { return };
             self.make_room();
-            self.0.insert(flow, Exchange { socket, used: 0 });
+            self.0.insert(flow, HostSocket { socket, used: 0 });
         }
         if let Some(exchange) = self.0.get_mut(&flow) {
             exchange.used = nanos;
@@ -40,12 +40,12 @@ impl Udp {
         }
     }
 
-    /// Receives answers, and drops flows that were idle for [`REST_NANOS`].
+    /// Receives answers, and drops flows that were idle for [`IDLE_LIMIT_NANOS`].
     pub fn poll(&mut self, nanos: u64, out: &mut Outbox) {
         // One byte more, to recognise datagrams that are too long.
         let mut payload = [0; PAYLOAD_MAX + 1];
         for (flow, exchange) in &mut self.0 {
-            for _ in 0..BURST {
+            for _ in 0..ANSWERS_PER_POLL {
                 if out.is_full() {
                     break;
                 }
@@ -59,7 +59,7 @@ impl Udp {
             }
         }
         self.0
-            .retain(|_, exchange| nanos.saturating_sub(exchange.used) < REST_NANOS);
+            .retain(|_, exchange| nanos.saturating_sub(exchange.used) < IDLE_LIMIT_NANOS);
     }
 
     /// Flows that exist.

@@ -151,7 +151,7 @@ fn a_panic_in_the_stack_is_a_reset() {
     let mut net = UserNet::new(Config::default()).unwrap();
     net.send(&segment(1, port, |_| {}), 0);
     net.poll(0);
-    net.guarded(|_| panic!("as if"));
+    net.catch_panics(|_| panic!("as if"));
     assert_eq!((net.open(), net.receive()), ((0, 0), None));
     net.send(&segment(1, port, |_| {}), 0);
     assert_eq!(net.open(), (1, 0));
