@@ -57,7 +57,7 @@ impl Program {
             random: Rng::with_seed(seed),
             ops: ops(extensions),
             extensions,
-            wild: true,
+            wild_pointers: true,
         };
         let mut at = CODE;
         let mut all = Vec::new();
@@ -128,7 +128,7 @@ struct Generator {
     ops: Vec<Op>,
     extensions: Extensions,
     /// Instructions may overwrite pointer registers, or use others as addresses, so that accesses fault.
-    wild: bool,
+    wild_pointers: bool,
 }
 
 impl Generator {
@@ -141,7 +141,7 @@ impl Generator {
         let count = self.random.usize(20..300);
         let entry = self.entry(start);
         // QEMU before 8.1 lets data accesses under MPRV use what fetches brought into its TLB.
-        self.wild = entry.mstatus >> 17 & 1 == 0;
+        self.wild_pointers = entry.mstatus >> 17 & 1 == 0;
         let mut items = Vec::new();
         if self.percent(20) {
             items.extend(self.reservation());

@@ -9,7 +9,7 @@ use devices::{Bus, Clock, RAM_BASE};
 use machine::{Elf, Hart, Image, Limit, RunExit, Translate, run_timed_together, run_together};
 use timing::{Core, Preset, SharedMemory};
 
-use crate::machines::Nowhere;
+use crate::machines::IgnoredCommits;
 use fastrand::Rng;
 
 const MEMORY: u64 = 1 << 20;
@@ -29,13 +29,13 @@ pub struct Harts {
     preset: Preset,
 }
 
-/// A 4-byte instruction that changes `a0`, or two compressed ones (`Two`).
+/// A 4-byte instruction that changes `a0`, or two compressed ones (`CompressedPair`).
 #[derive(Clone, Copy)]
 enum Inst {
     Add(i32),
     Xor(i32),
     Shift(u32),
-    Two(i32, i32),
+    CompressedPair(i32, i32),
 }
 
 impl Inst {
@@ -44,7 +44,7 @@ impl Inst {
             0 => Self::Add(random.i32(-2048..2048)),
             1 => Self::Xor(random.i32(-2048..2048)),
             2 => Self::Shift(random.u32(1..4)),
-            _ => Self::Two(random.i32(1..32), random.i32(-32..0)),
+            _ => Self::CompressedPair(random.i32(1..32), random.i32(-32..0)),
         }
     }
 
@@ -60,7 +60,7 @@ impl Inst {
             Self::Xor(imm) => immediate(4, imm),
             // A rotation would need Zbb.
             Self::Shift(by) => immediate(1, by as i32),
-            Self::Two(first, second) => c_addi(first) | c_addi(second) << 16,
+            Self::CompressedPair(first, second) => c_addi(first) | c_addi(second) << 16,
         }
     }
 
@@ -69,7 +69,7 @@ impl Inst {
             Self::Add(imm) => a0.wrapping_add_signed(imm.into()),
             Self::Xor(imm) => a0 ^ i64::from(imm) as u64,
             Self::Shift(by) => a0 << by,
-            Self::Two(first, second) => a0.wrapping_add_signed((first + second).into()),
+            Self::CompressedPair(first, second) => a0.wrapping_add_signed((first + second).into()),
         }
     }
 }
@@ -241,7 +241,7 @@ impl Harts {
             Limit::cycle(cycle)
         };
         let memory = SharedMemory::new(&self.preset, program.harts);
-        let core = |n| Core::sharing(&memory, n, &self.preset, Nowhere);
+        let core = |n| Core::sharing(&memory, n, &self.preset, IgnoredCommits);
         let mut cores: Vec<_> = (0..program.harts).map(core).collect();
         loop {
             let limit = next();
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(text(Inst::Add(-5)), "addi a0,a0,-5");
         assert_eq!(text(Inst::Xor(7)), "xori a0,a0,7");
         assert_eq!(text(Inst::Shift(3)), "slli a0,a0,0x3");
-        assert_eq!(text(Inst::Two(9, -9)), "addi a0,a0,9");
-        assert_eq!(Inst::Two(9, -4).apply(1), 6);
+        assert_eq!(text(Inst::CompressedPair(9, -9)), "addi a0,a0,9");
+        assert_eq!(Inst::CompressedPair(9, -4).apply(1), 6);
     }
 }

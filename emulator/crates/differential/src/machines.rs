@@ -55,9 +55,9 @@ pub struct Machines {
 }
 
 /// A sink that ignores a timing core's commits.
-pub struct Nowhere;
+pub struct IgnoredCommits;
 
-impl CommitSink for Nowhere {
+impl CommitSink for IgnoredCommits {
     fn commit(&mut self, _: &Commit) {}
 }
 
@@ -92,7 +92,7 @@ impl Machines {
             String::from_utf8_lossy(&output.stderr)
         );
         // QEMU refuses to start with an unknown property; else the monitor's `quit` ends it.
-        let knows = |property: &str| -> std::io::Result<bool> {
+        let qemu_accepts = |property: &str| -> std::io::Result<bool> {
             let cpu = format!("rv64,{property}=true");
             let mut child = Command::new(qemu)
                 .args(["-M", "virt", "-display", "none", "-monitor", "stdio", "-S"])
@@ -113,7 +113,7 @@ impl Machines {
             // QEMU before 8.1 writes some as `Zfh`.
             let name = extension.name();
             for property in [name.to_owned(), name.replacen('z', "Z", 1)] {
-                let present = knows(&property)
+                let present = qemu_accepts(&property)
                     .with_context(|| format!("{}: cannot be run", qemu.display()))?;
                 if present && !extensions.has(*extension) {
                     extensions = extensions.with(*extension, true);
@@ -121,7 +121,7 @@ impl Machines {
                 }
             }
         }
-        let faults_on_clear_bits = knows("svadu=false,svade")
+        let faults_on_clear_bits = qemu_accepts("svadu=false,svade")
             .with_context(|| format!("{}: cannot be run", qemu.display()))?;
         if faults_on_clear_bits {
             cpu += ",svadu=false,svade=true";
@@ -212,9 +212,11 @@ impl Machines {
         let limit = Limit::instructions(10_000_000 + runs * 10_000);
         let exit = match mode {
             Mode::Functional | Mode::Translated => hart.run(&mut bus, &mut Untimed, limit),
-            Mode::Timing | Mode::TimingTranslated => {
-                hart.run(&mut bus, &mut Core::new(&self.preset, Nowhere), limit)
-            }
+            Mode::Timing | Mode::TimingTranslated => hart.run(
+                &mut bus,
+                &mut Core::new(&self.preset, IgnoredCommits),
+                limit,
+            ),
         };
         if exit != RunExit::Exit(Exit::Host(0)) {
             bail!("tipsim ({mode:?}) ended with {exit:?} at {:#x}", hart.pc());

@@ -22,7 +22,7 @@ use layout::{POINTERS, SAVED_CSRS, SAVED_INTERRUPTS, SAVED_LAST, SAVED_TRAPS};
 use machines::{Machines, Mode, Outcome};
 
 /// Seeds that once found a difference, one a line, with comments after `#`.
-const FOUND: &str = include_str!("seeds.txt");
+const FOUND_SEEDS: &str = include_str!("seeds.txt");
 
 /// Compare tipsim with QEMU on random programs
 #[derive(Parser)]
@@ -77,7 +77,9 @@ fn main() -> anyhow::Result<()> {
         names.join(" ")
     );
     let start = Instant::now();
-    let numbers = FOUND.lines().filter_map(|line| line.split('#').next());
+    let numbers = FOUND_SEEDS
+        .lines()
+        .filter_map(|line| line.split('#').next());
     let found: Vec<u64> = numbers
         .filter_map(|number| number.trim().parse().ok())
         .collect();

@@ -55,8 +55,8 @@ impl Generator {
     pub(super) fn item(&mut self) -> Item {
         let ahead = self.random.usize(1..6);
         match self.random.u32(0..100) {
-            0..55 => Item::Word(self.any()),
-            55..70 => Item::Word(self.memory()),
+            0..55 => Item::Word(self.any_instruction()),
+            55..70 => Item::Word(self.memory_access()),
             70..80 => Item::Word(self.compressed()),
             80..88 => Item::Branch(self.branch(), ahead),
             88..90 => Item::Jump(self.destination(), ahead),
@@ -108,7 +108,7 @@ impl Generator {
 
     /// A random destination register: seldom a pointer, since an overwritten pointer makes later accesses fault.
     fn destination(&mut self) -> u8 {
-        if self.wild && self.percent(3) {
+        if self.wild_pointers && self.percent(3) {
             self.register()
         } else if self.percent(3) {
             0
@@ -117,7 +117,7 @@ impl Generator {
         }
     }
 
-    fn with(&mut self, op: Op) -> u32 {
+    fn random_fields(&mut self, op: Op) -> u32 {
         let (value, mask) = op.encoding();
         let mut fields = self.random.u32(..);
         let inst = decode(fields & !mask | value);
@@ -132,23 +132,23 @@ impl Generator {
             fields = fields & !(31 << 7) | rd << 7;
         }
         let accesses = inst.class.accesses_memory() || inst.class.serialises();
-        if accesses && !(self.wild && self.percent(3)) {
+        if accesses && !(self.wild_pointers && self.percent(3)) {
             let pointer = POINTERS[self.random.usize(0..POINTERS.len())];
             fields = fields & !(31 << 15) | u32::from(pointer) << 15;
         }
         fields & !mask | value
     }
 
-    fn any(&mut self) -> u32 {
+    fn any_instruction(&mut self) -> u32 {
         let op = self.ops[self.random.usize(0..self.ops.len())];
-        self.with(op)
+        self.random_fields(op)
     }
 
-    fn memory(&mut self) -> u32 {
+    fn memory_access(&mut self) -> u32 {
         loop {
             let op = self.ops[self.random.usize(0..self.ops.len())];
             if op.class().accesses_memory() {
-                return self.with(op);
+                return self.random_fields(op);
             }
         }
     }
@@ -156,13 +156,13 @@ impl Generator {
     fn compressed(&mut self) -> u32 {
         loop {
             let raw = u32::from(self.random.u16(..));
-            if raw & 3 != 3 && self.fits(&decode(raw)) {
+            if raw & 3 != 3 && self.is_allowed(&decode(raw)) {
                 return raw;
             }
         }
     }
 
-    fn fits(&mut self, inst: &DecodedInst) -> bool {
+    fn is_allowed(&mut self, inst: &DecodedInst) -> bool {
         let control = inst.class.is_control_flow() || inst.class == InstClass::Ecall;
         let present = self.extensions.has_all(inst.extensions());
         let wild = inst.class.accesses_memory() && !POINTERS.contains(&inst.rs1);
@@ -171,7 +171,7 @@ impl Generator {
             && present
             && !control
             && !wild
-            && (!POINTERS.contains(&inst.rd) || self.wild && self.percent(3))
+            && (!POINTERS.contains(&inst.rd) || self.wild_pointers && self.percent(3))
     }
 
     fn branch(&mut self) -> u32 {
@@ -183,7 +183,7 @@ impl Generator {
 
     /// A CSR instruction that sets or clears pending interrupts; illegal in lower privilege modes. It has no destination
     /// register, since on QEMU MTIP is pending and would be read.
-    fn raise(&mut self) -> u32 {
+    fn interrupt_csr(&mut self) -> u32 {
         let csr = if self.percent(50) { SIP } else { MIP };
         let funct3 = [1, 2, 3, 5, 6, 7][self.random.usize(0..6)];
         csr << 20 | u32::from(self.register()) << 15 | funct3 << 12 | 0x73
@@ -191,7 +191,7 @@ impl Generator {
 
     fn csr(&mut self) -> u32 {
         if self.percent(20) {
-            return self.raise();
+            return self.interrupt_csr();
         }
         let csr = CSRS[self.random.usize(0..CSRS.len())];
         let funct3 = [1, 2, 3, 5, 6, 7][self.random.usize(0..6)];
