@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use symbols::BuildId;
 
 use super::Export;
-use super::model::{Series, Weighted};
+use super::model::{CycleSample, Series};
 use tables::{Builder, Tables};
 
 /// Version of the format, not of this program.
@@ -69,9 +69,9 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     let mut threads = Vec::new();
     let mut weights = Vec::new();
     for series in export.series() {
-        for (whose, samples) in by_thread(export, &series) {
+        for (key, samples) in by_thread(export, &series) {
             weights.push(samples.iter().map(|sample| sample.cycles).sum::<u64>());
-            threads.push(thread(export, &series, whose, &samples));
+            threads.push(thread(export, &series, key, &samples));
         }
     }
     // The thread with the most cycles is selected at first.
@@ -87,13 +87,16 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A process, and the name of its threads if that differs from the process's.
-type Whose<'a> = (ProcessId, Option<&'a str>);
+type ThreadKey<'a> = (ProcessId, Option<&'a str>);
 
-fn by_thread<'a>(export: &Export<'a>, series: &Series<'_>) -> BTreeMap<Whose<'a>, Vec<Weighted>> {
-    let mut threads: BTreeMap<Whose<'a>, Vec<Weighted>> = BTreeMap::new();
+fn by_thread<'a>(
+    export: &Export<'a>,
+    series: &Series<'_>,
+) -> BTreeMap<ThreadKey<'a>, Vec<CycleSample>> {
+    let mut threads: BTreeMap<ThreadKey<'a>, Vec<CycleSample>> = BTreeMap::new();
     for sample in export.samples(series) {
-        let whose = (export.rows[sample.row].process, export.own_name(sample.row));
-        threads.entry(whose).or_default().push(sample);
+        let key = (export.rows[sample.row].process, export.own_name(sample.row));
+        threads.entry(key).or_default().push(sample);
     }
     for samples in threads.values_mut() {
         samples.sort_by_key(|sample| sample.cycle);
@@ -104,8 +107,8 @@ fn by_thread<'a>(export: &Export<'a>, series: &Series<'_>) -> BTreeMap<Whose<'a>
 fn thread(
     export: &Export<'_>,
     series: &Series<'_>,
-    (id, own_name): Whose<'_>,
-    samples: &[Weighted],
+    (id, own_name): ThreadKey<'_>,
+    samples: &[CycleSample],
 ) -> Thread {
     let millis = |cycle: u64| export.nanos(cycle) as f64 / 1e6;
     let mut builder = Builder::new(export);
@@ -127,13 +130,13 @@ fn thread(
     let start = process.map_or(0.0, |process| millis(process.first_cycle));
     let end = process.and_then(|process| process.end_cycle).map(millis);
     let process_name = export.process_name(id);
-    let called = |name| format!("{name} ({})", series.name);
+    let with_profiler = |name| format!("{name} ({})", series.name);
     let pid = format!("{}.{}-{}", export.pid(id), id.0, series.name);
     Thread {
-        name: called(own_name.unwrap_or(process_name)),
+        name: with_profiler(own_name.unwrap_or(process_name)),
         is_main_thread: own_name.is_none(),
         process_type: "default",
-        process_name: called(process_name),
+        process_name: with_profiler(process_name),
         // Process ids are made unique per profiler and `execve`: the guest's pid stays the same over an `execve`.
         tid: match own_name {
             Some(name) => format!("{pid}-{name}"),

@@ -18,14 +18,14 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     let cycles = export.cycles(series);
     let total: u64 = cycles.iter().map(|(_, cycles)| cycles).sum();
     // With callers, most instructions are too narrow for a flame graph: those are charged to their functions.
-    let least = if export.has_call_stacks() {
+    let min_cycles = if export.has_call_stacks() {
         total / LEAST_PART
     } else {
         0
     };
     for (row, cycles) in cycles {
         *stacks
-            .entry(stack(export, row, cycles >= least))
+            .entry(stack(export, row, cycles >= min_cycles))
             .or_default() += cycles;
     }
     for (stack, cycles) in stacks {
@@ -35,33 +35,33 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn stack(export: &Export<'_>, row: usize, instruction: bool) -> String {
-    let mut stack = plain(export.process_name(export.rows[row].process));
+    let mut stack = sanitized(export.process_name(export.rows[row].process));
     if let Some(thread) = export.own_name(row) {
         stack.push(';');
-        stack.push_str(&plain(thread));
+        stack.push_str(&sanitized(thread));
     }
     let mut rows: Vec<usize> = export.stack(row).collect();
     rows.reverse();
     for row in rows {
         for frame in export.frames(row).iter().rev() {
-            let mark = match (frame.inlined, export.is_kernel(row)) {
+            let suffix = match (frame.inlined, export.is_kernel(row)) {
                 (true, _) => "_[i]",
                 (false, true) => "_[k]",
                 (false, false) => "",
             };
             stack.push(';');
-            stack.push_str(&plain(frame.name));
-            stack.push_str(mark);
+            stack.push_str(&sanitized(frame.name));
+            stack.push_str(suffix);
         }
     }
     if instruction {
         stack.push(';');
-        stack.push_str(&plain(&export.instruction(row)));
+        stack.push_str(&sanitized(&export.instruction(row)));
     }
     stack
 }
 
 /// Names come from the guest: nothing in them may end a frame or a line.
-fn plain(name: &str) -> String {
+fn sanitized(name: &str) -> String {
     name.replace(|c: char| c == ';' || c.is_control(), ":")
 }

@@ -57,7 +57,7 @@ pub(super) struct Series<'a> {
 
 /// A sample: cycles given to one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weighted {
+pub(super) struct CycleSample {
     /// Cycle in which the sample was taken.
     pub cycle: u64,
     /// Index into [`Export::rows`].
@@ -170,13 +170,13 @@ impl<'a> Export<'a> {
 
     /// The samples of a profiler in order of time. The Oracle has one per window and row, at the
     /// window's end.
-    pub(super) fn samples(&self, series: &Series<'_>) -> Vec<Weighted> {
+    pub(super) fn samples(&self, series: &Series<'_>) -> Vec<CycleSample> {
         let mut rounding = Rounding::new(series);
         let flat = self.evaluation.contexts.is_none();
         let mut weighted = |cycle, context: ContextId, inst, units| {
             let row = self.row(*self.shown.get(context.0 as usize)?, inst)?;
-            Some(Weighted {
-                cycle: self.within(&self.rows[row], cycle),
+            Some(CycleSample {
+                cycle: self.clamp_to_lifetime(&self.rows[row], cycle),
                 row,
                 cycles: rounding.next(units)?,
             })
@@ -212,7 +212,7 @@ impl<'a> Export<'a> {
 
     /// The cycle nearest to `cycle` in which the row's process and thread existed. They may not have existed in `cycle`: a
     /// window's cycle is its end, and a sample may name an instruction that commits after its trigger and an `execve`.
-    fn within(&self, row: &Row, cycle: u64) -> u64 {
+    fn clamp_to_lifetime(&self, row: &Row, cycle: u64) -> u64 {
         let Some(process) = self.evaluation.processes.get(row.process.0 as usize) else {
             return cycle;
         };
@@ -412,21 +412,21 @@ fn line(source: &Source) -> (&str, u32) {
 struct Rounding {
     per_cycle: u64,
     /// Units carried to the next call, less than a cycle.
-    rest: u64,
+    remainder: u64,
 }
 
 impl Rounding {
     fn new(series: &Series<'_>) -> Self {
         Self {
             per_cycle: series.units_per_cycle.max(1),
-            rest: 0,
+            remainder: 0,
         }
     }
 
     /// The whole cycles in `units` and the remainder so far; `None` if less than one.
     fn next(&mut self, units: u64) -> Option<u64> {
-        let units = units + self.rest;
-        self.rest = units % self.per_cycle;
+        let units = units + self.remainder;
+        self.remainder = units % self.per_cycle;
         Some(units / self.per_cycle).filter(|cycles| *cycles > 0)
     }
 }

@@ -16,7 +16,7 @@ use profile::{Process, Thread};
 use super::Export;
 use super::images::Image;
 use super::jit::JitFunctions;
-use super::model::{Series, Weighted};
+use super::model::{CycleSample, Series};
 use bytes::Bytes;
 use header::{Event, Header};
 
@@ -47,12 +47,12 @@ const CONTEXT_USER: u64 = -512i64 as u64;
 struct Record {
     cycle: u64,
     bytes: Bytes,
-    covers: Concerns,
+    content: RecordContent,
 }
 
 /// A record's content, as far as addresses are concerned.
 #[derive(Clone, Copy)]
-enum Concerns {
+enum RecordContent {
     Nothing,
     /// The addresses are mapped to a file from now on.
     Range {
@@ -197,11 +197,11 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
     body.padded(&path[..path.floor_char_boundary(MAX_PATH)]);
     let mut record = record(export, MMAP2, misc, cycle, (pid, 1), body);
     let (start, len) = (image.start, image.len);
-    record.covers = Concerns::Range { pid, start, len };
+    record.content = RecordContent::Range { pid, start, len };
     record
 }
 
-fn sample(export: &Export<'_>, id: u64, at: &Weighted) -> Record {
+fn sample(export: &Export<'_>, id: u64, at: &CycleSample) -> Record {
     let pid = export.pid(export.rows[at.row].process);
     let mut body = Bytes::default();
     let tid = export.tid(at.row);
@@ -216,7 +216,7 @@ fn sample(export: &Export<'_>, id: u64, at: &Weighted) -> Record {
     Record {
         cycle: at.cycle,
         bytes: body.record(SAMPLE, MISC_USER),
-        covers: Concerns::Sample(at.row),
+        content: RecordContent::Sample(at.row),
     }
 }
 
@@ -233,6 +233,6 @@ fn record(
     Record {
         cycle,
         bytes: body.record(kind, misc),
-        covers: Concerns::Nothing,
+        content: RecordContent::Nothing,
     }
 }

@@ -104,7 +104,7 @@ fn cycles_that_do_not_divide_keep_their_sum() {
 
 /// The example, in which the hottest instruction of the Oracle's first process calls all others of it, and those in turn
 /// one that takes next to no time, which calls one again.
-fn called() -> Evaluation {
+fn example_with_calls() -> Evaluation {
     let mut evaluation = evaluation();
     let mut contexts = Contexts::flat(evaluation.processes.len());
     let first = evaluation.oracle.iter().next().unwrap();
@@ -139,7 +139,7 @@ fn called() -> Evaluation {
 
 #[test]
 fn stacks_begin_with_their_callers() {
-    let evaluation = called();
+    let evaluation = example_with_calls();
     let options = Options {
         name: "",
         clock_hz: 1_000_000_000,

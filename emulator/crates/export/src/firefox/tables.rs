@@ -86,7 +86,7 @@ const LIBRARY: u32 = 1;
 
 /// A frame as the key of its interned number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct FrameKey {
     func: usize,
     address: i64,
     depth: u32,
@@ -102,7 +102,7 @@ pub(super) struct Builder<'a> {
     resources: HashMap<ModuleId, usize>,
     funcs: HashMap<(usize, usize, Option<usize>), usize>,
     symbols: HashMap<(ModuleId, u64), usize>,
-    frames: HashMap<Key, usize>,
+    frames: HashMap<FrameKey, usize>,
     stacks: HashMap<(Option<usize>, usize), usize>,
     rows: HashMap<usize, usize>,
     /// For each row the stack of its functions and its callers', and the number of the row's own functions.
@@ -172,11 +172,11 @@ impl<'a> Builder<'a> {
         known
     }
 
-    fn key(&mut self, row: usize, frame: &Frame<'_>, depth: u32) -> Key {
+    fn key(&mut self, row: usize, frame: &Frame<'_>, depth: u32) -> FrameKey {
         let at = self.export.location(row);
         let (file, line) = frame.source.unzip();
         let address = u32::try_from(at.offset).map_or(-1, i64::from);
-        Key {
+        FrameKey {
             func: self.func(at.module, frame.name, file),
             address,
             depth,
@@ -186,7 +186,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn push(&mut self, prefix: Option<usize>, key: Key) -> usize {
+    fn push(&mut self, prefix: Option<usize>, key: FrameKey) -> usize {
         let frame = *self.frames.entry(key).or_insert_with(|| {
             let table = &mut self.tables.frame_table;
             table.address.push(key.address);

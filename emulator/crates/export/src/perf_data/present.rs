@@ -5,7 +5,7 @@ use std::path::Path;
 
 use symbols::FunctionId;
 
-use super::{Concerns, Record, mmap};
+use super::{Record, RecordContent, mmap};
 use crate::Export;
 use crate::images::Image;
 use crate::jit::{JitFunctions, file_name};
@@ -23,15 +23,15 @@ pub(super) fn with_mappings(
     let mut mapped: HashMap<u32, FunctionRanges> = HashMap::new();
     let mut all = Vec::with_capacity(records.len());
     for record in records {
-        match record.covers {
-            Concerns::Range { pid, start, len } => {
+        match record.content {
+            RecordContent::Range { pid, start, len } => {
                 remove(
                     mapped.entry(pid).or_default(),
                     start,
                     start.saturating_add(len),
                 );
             }
-            Concerns::Sample(row) => {
+            RecordContent::Sample(row) => {
                 let pid = export.pid(export.rows[row].process);
                 let ranges = mapped.entry(pid).or_default();
                 for row in export.stack(row) {
@@ -58,7 +58,7 @@ pub(super) fn with_mappings(
                     all.push(mmap(export, &image, record.cycle, pid));
                 }
             }
-            Concerns::Nothing => {}
+            RecordContent::Nothing => {}
         }
         all.push(record);
     }
