@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, Op};
 
-use crate::discover::Placed;
+use crate::discover::PlacedInst;
 use crate::emitter::Emitter;
 use crate::float::{ResultCondition, is_single};
 use crate::frame::Frame;
@@ -22,7 +22,7 @@ mod mode {
 }
 
 impl Emitter<'_> {
-    pub(crate) fn conversion(&mut self, placed: Placed) {
+    pub(crate) fn conversion(&mut self, placed: PlacedInst) {
         use Op::*;
         let inst = placed.inst;
         let rounding = u32::from(inst.rounding_mode());
@@ -51,7 +51,7 @@ impl Emitter<'_> {
                     let narrow = e.b.ins().fdemote(types::F32, a);
                     let sure = e.is(ResultCondition::NotTiny, true, narrow);
                     e.require(sure, cold);
-                    e.single(narrow)
+                    e.boxed_single(narrow)
                 }
                 (Op::FcvtDS, _) => {
                     let single = e.unboxed(a, cold);
@@ -92,7 +92,11 @@ impl Emitter<'_> {
         } else {
             self.b.ins().fcvt_from_sint(ty, a)
         };
-        if single { self.single(value) } else { value }
+        if single {
+            self.boxed_single(value)
+        } else {
+            value
+        }
     }
 
     /// Truncates; goes to `cold` if the integer is out of range, or close to what 64 bits hold.
@@ -129,7 +133,7 @@ impl Emitter<'_> {
     }
 
     /// A single as registers hold it.
-    fn single(&mut self, value: Value) -> Value {
+    fn boxed_single(&mut self, value: Value) -> Value {
         let bits = self.b.ins().bitcast(types::I32, MemFlags::new(), value);
         self.boxed(bits)
     }

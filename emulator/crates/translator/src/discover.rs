@@ -10,16 +10,16 @@ use crate::CodeKind;
 /// Instructions of a region at most.
 const MAX_INSTRUCTIONS: usize = 256;
 /// The same in runs: those end anywhere, so that many regions have much in common.
-const MAX_IN_RUNS: usize = 64;
+const MAX_RUN_INSTRUCTIONS: usize = 64;
 
 /// An instruction and the slot where it stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedInst {
     pub index: usize,
     pub inst: DecodedInst,
 }
 
-impl Placed {
+impl PlacedInst {
     /// Slot of the instruction that follows.
     pub fn following(self) -> usize {
         self.index + usize::from(self.inst.len) / 2
@@ -34,9 +34,9 @@ impl Placed {
 /// How a block ends.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    Branch(Placed),
-    Jal(Placed),
-    Jalr(Placed),
+    Branch(PlacedInst),
+    Jal(PlacedInst),
+    Jalr(PlacedInst),
     /// It goes on with the block at this slot.
     Next(usize),
     /// What stands at this slot is for the interpreter.
@@ -46,7 +46,7 @@ pub(crate) enum End {
 /// Instructions that are executed one after the other.
 pub(crate) struct Block {
     pub start: usize,
-    pub body: Vec<Placed>,
+    pub body: Vec<PlacedInst>,
     pub end: End,
 }
 
@@ -58,7 +58,7 @@ impl Block {
     }
 
     /// The instructions in it, the jump at its end too.
-    pub fn instructions(&self) -> impl Iterator<Item = Placed> {
+    pub fn instructions(&self) -> impl Iterator<Item = PlacedInst> {
         let jump = match self.end {
             End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) => Some(placed),
             End::Next(_) | End::Leave(_) => None,
@@ -83,7 +83,7 @@ impl Block {
 pub(crate) fn discover(slots: &[Slot; SLOTS], entry: usize, kind: CodeKind) -> Vec<Block> {
     let most = match kind {
         CodeKind::Untimed => MAX_INSTRUCTIONS,
-        CodeKind::Runs => MAX_IN_RUNS,
+        CodeKind::Runs => MAX_RUN_INSTRUCTIONS,
     };
     let mut leaders = BTreeSet::from([entry]);
     let mut reached = HashSet::new();
@@ -156,7 +156,7 @@ fn block(
 
 /// The instruction at a slot, unless the interpreter has to execute it: it was not decoded, has effects beyond
 /// registers and memory, writes two registers, or cannot be part of a run.
-fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<Placed> {
+fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<PlacedInst> {
     let inst = slots.get(index)?.get();
     let atomic = matches!(
         inst.class,
@@ -165,7 +165,7 @@ fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<P
     let plain = !inst.class.serialises() && inst.op != Op::Illegal;
     let untimed = (atomic && inst.op != Op::AmocasQ) || inst.op == Op::Fence;
     let fits = inst.len != 0 && (plain || (untimed && kind == CodeKind::Untimed));
-    fits.then_some(Placed { index, inst })
+    fits.then_some(PlacedInst { index, inst })
 }
 
 /// True if an instruction writes the register.

@@ -9,7 +9,7 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use isa::{InstClass, Op, SLOTS};
 
-use crate::discover::{Block, End, Placed};
+use crate::discover::{Block, End, PlacedInst};
 use crate::emitter::{Emitter, Recording, signature};
 use crate::float;
 use crate::frame::{Fallback, STAYS};
@@ -63,12 +63,12 @@ pub(crate) fn region(
     let vpage = b.ins().iadd_imm(pc, -2 * blocks[0].start as i64);
     let region = b.import_signature(region_signature());
     let execute = b.import_signature(call_signature(false));
-    let execute_aside = b.import_signature(call_signature(true));
-    let back = b.create_block();
-    b.append_block_param(back, types::I64);
-    let places = loops::places(blocks);
-    let starts = blocks.iter().zip(places);
-    let starts = starts.map(|(block, place)| (block.start, (b.create_block(), place)));
+    let execute_preserving = b.import_signature(call_signature(true));
+    let return_block = b.create_block();
+    b.append_block_param(return_block, types::I64);
+    let block_loops = loops::block_loops(blocks);
+    let starts = blocks.iter().zip(block_loops);
+    let starts = starts.map(|(block, block_loop)| (block.start, (b.create_block(), block_loop)));
     let starts: HashMap<usize, (ir::Block, BlockInLoop)> = starts.collect();
     let fallbacks = blocks.iter().flat_map(Fallback::of).collect();
     let mut emitter = Emitter {
@@ -79,17 +79,17 @@ pub(crate) fn region(
         left: left_variable,
         region,
         execute,
-        execute_aside,
+        execute_preserving,
         preserving_call,
-        back,
+        return_block,
         starts,
-        place: BlockInLoop::default(),
+        block_loop: BlockInLoop::default(),
         length: blocks.iter().map(Block::len).sum(),
         registers: [None; 64],
         dirty: 0,
         fallbacks,
-        present: 0,
-        aside: false,
+        fallback_index: 0,
+        is_cold: false,
         fp_known: false,
         has_fma,
         recording: None,
@@ -103,7 +103,7 @@ pub(crate) fn region(
     for block in blocks {
         emitter.block(block);
     }
-    emitter.back();
+    emitter.emit_return();
     let Emitter {
         mut b, fallbacks, ..
     } = emitter;
@@ -118,7 +118,7 @@ impl Emitter<'_> {
         let mut needed = 0u64;
         for block in blocks {
             needed |= self.starts[&block.start].1.dirty;
-            for Placed { inst, .. } in block.instructions() {
+            for PlacedInst { inst, .. } in block.instructions() {
                 for reg in [inst.rs1, inst.rs2, inst.rs3] {
                     needed |= 1 << reg;
                 }
@@ -131,14 +131,14 @@ impl Emitter<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        let (start, place) = self.starts[&block.start];
+        let (start, block_loop) = self.starts[&block.start];
         self.b.switch_to_block(start);
-        self.place = place;
-        self.dirty = place.dirty;
+        self.block_loop = block_loop;
+        self.dirty = block_loop.dirty;
         let left = self.b.use_var(self.left);
         if self.recording.is_some() {
             self.begin_recording(block, left);
-        } else if place.is_head {
+        } else if block_loop.is_head {
             // To leave early is right: the interpreter goes on to where it is due. So this is for all blocks up to the
             // next check.
             let most = self.length as i64;
@@ -160,7 +160,7 @@ impl Emitter<'_> {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
                 let taken = self.b.ins().icmp(condition(placed.inst.op), a, b);
                 let indices = [placed.target(), placed.following() as isize];
-                if !indices.iter().any(|&index| self.stays(index)) {
+                if !indices.iter().any(|&index| self.in_same_loop(index)) {
                     self.write_back();
                 }
                 self.b.def_var(self.left, after);
@@ -170,14 +170,14 @@ impl Emitter<'_> {
                 for (index, (target, direct)) in targets {
                     if !direct {
                         self.switch_to(target);
-                        self.go_to_slot(index, after);
+                        self.jump_to_slot(index, after);
                     }
                 }
             }
             End::Jal(placed) => {
                 self.link(placed);
                 self.b.def_var(self.left, after);
-                self.go_to_slot(placed.target(), after);
+                self.jump_to_slot(placed.target(), after);
             }
             End::Jalr(placed) => {
                 let base = self.get(placed.inst.rs1);
@@ -192,7 +192,7 @@ impl Emitter<'_> {
             }
             End::Next(index) => {
                 self.b.def_var(self.left, after);
-                self.go_to_slot(index as isize, after);
+                self.jump_to_slot(index as isize, after);
             }
             End::Leave(index) => {
                 self.store_dirty();
@@ -219,18 +219,18 @@ impl Emitter<'_> {
         self.b.set_cold_block(slow);
         let holds = self.frame_flag(state);
         self.b.ins().brif(holds, fast, &[], slow, &[]);
-        let before = (self.present, self.dirty, self.recording);
+        let before = (self.fallback_index, self.dirty, self.recording);
         self.switch_to(fast);
         self.fp_known = true;
         self.instructions(block);
         self.fp_known = false;
         self.b.ins().jump(end, &[]);
         let dirty = self.dirty;
-        (self.present, self.dirty, self.recording) = before;
+        (self.fallback_index, self.dirty, self.recording) = before;
         self.switch_to(slow);
-        self.aside = true;
+        self.is_cold = true;
         self.instructions(block);
-        self.aside = false;
+        self.is_cold = false;
         self.b.ins().jump(end, &[]);
         self.dirty |= dirty;
         self.switch_to(end);
@@ -239,7 +239,7 @@ impl Emitter<'_> {
     fn instructions(&mut self, block: &Block) {
         for &placed in &block.body {
             self.instruction(placed);
-            self.present += 1;
+            self.fallback_index += 1;
         }
     }
 
@@ -250,22 +250,22 @@ impl Emitter<'_> {
     }
 
     /// True if a block that follows this one at a slot is in the same loop.
-    fn stays(&self, index: isize) -> bool {
+    fn in_same_loop(&self, index: isize) -> bool {
         self.known(index)
-            .is_some_and(|(_, place)| self.place.keeps(place))
+            .is_some_and(|(_, block_loop)| self.block_loop.keeps(block_loop))
     }
 
-    /// The block at a slot, or else a new one from which [`Self::go_to_slot`] has to go there.
+    /// The block at a slot, or else a new one from which [`Self::jump_to_slot`] has to go there.
     fn target(&mut self, index: isize) -> (ir::Block, bool) {
-        let ready = self.dirty == 0 || self.stays(index);
+        let ready = self.dirty == 0 || self.in_same_loop(index);
         match self.known(index).filter(|_| ready) {
             Some((block, _)) => (block, true),
             None => (self.b.create_block(), false),
         }
     }
 
-    fn go_to_slot(&mut self, index: isize, left: Value) {
-        if !self.stays(index) {
+    fn jump_to_slot(&mut self, index: isize, left: Value) {
+        if !self.in_same_loop(index) {
             self.store_dirty();
         }
         if let Some((block, _)) = self.known(index) {
@@ -281,12 +281,12 @@ impl Emitter<'_> {
     }
 
     /// Puts the return address into a jump's destination.
-    fn link(&mut self, placed: Placed) {
+    fn link(&mut self, placed: PlacedInst) {
         let address = self.pc(placed.following() as isize);
         self.put(placed.inst.rd, address);
     }
 
-    fn instruction(&mut self, placed: Placed) {
+    fn instruction(&mut self, placed: PlacedInst) {
         let inst = &placed.inst;
         match inst.class {
             InstClass::Load | InstClass::FpLoad => {

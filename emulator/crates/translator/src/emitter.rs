@@ -22,28 +22,28 @@ pub(crate) struct Emitter<'a> {
     pub left: Variable,
     pub region: ir::SigRef,
     pub execute: ir::SigRef,
-    pub execute_aside: ir::SigRef,
+    pub execute_preserving: ir::SigRef,
     pub preserving_call: *const u8,
     /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
-    pub back: ir::Block,
+    pub return_block: ir::Block,
     pub starts: HashMap<usize, (ir::Block, BlockInLoop)>,
-    /// Of the present block.
-    pub place: BlockInLoop,
-    /// Instructions of all blocks.
+    /// The loop of the present block.
+    pub block_loop: BlockInLoop,
+    /// Number of instructions of all blocks.
     pub length: usize,
     pub registers: [Option<Variable>; 64],
-    /// Registers that may not be in their places.
+    /// Bit mask of registers whose value may not be stored in the hart yet.
     pub dirty: u64,
     /// What the interpreter may be called for: all instructions of the blocks, in their order.
     pub fallbacks: Box<[Fallback]>,
     /// Index in `fallbacks` of the instruction that is being emitted.
-    pub present: usize,
-    /// Code that is emitted now is executed rarely: its blocks are marked cold.
-    pub aside: bool,
-    /// The FP state is what the instructions of this block need for their fast paths.
+    pub fallback_index: usize,
+    /// The code that is being emitted is rarely executed.
+    pub is_cold: bool,
+    /// The block has checked that the FP state allows the fast paths of its instructions.
     pub fp_known: bool,
     pub has_fma: bool,
-    /// What is executed is written down, as a run.
+    /// `Some` if the code records what it executes as a run.
     pub recording: Option<Recording>,
 }
 
@@ -65,13 +65,13 @@ impl Emitter<'_> {
     /// A block that is as rare as what is emitted now.
     pub fn new_block(&mut self) -> ir::Block {
         let block = self.b.create_block();
-        if self.aside {
+        if self.is_cold {
             self.b.set_cold_block(block);
         }
         block
     }
 
-    /// Goes on in a block that everything which leads to it is known of.
+    /// Continues in a block all of whose predecessors are emitted.
     pub fn switch_to(&mut self, block: ir::Block) {
         self.b.switch_to_block(block);
         self.b.seal_block(block);
@@ -107,13 +107,13 @@ impl Emitter<'_> {
     pub fn load_register(&mut self, reg: Reg) -> Value {
         self.b.ins().load(
             register_type(reg),
-            own(),
+            hart_memory(),
             self.hart,
             self.layout.register(reg),
         )
     }
 
-    /// Stores what is not in its place, and forgets that it was not.
+    /// Stores every dirty register in the hart and marks it clean.
     pub fn write_back(&mut self) {
         self.store_dirty();
         self.dirty = 0;
@@ -125,22 +125,28 @@ impl Emitter<'_> {
             let value = self.get(reg);
             self.b
                 .ins()
-                .store(own(), value, self.hart, self.layout.register(reg));
+                .store(hart_memory(), value, self.hart, self.layout.register(reg));
         }
     }
 
     /// A field of the frame that does not change while regions run.
     pub fn frame_constant(&mut self, offset: usize) -> Value {
-        self.b
-            .ins()
-            .load(types::I64, constant(), self.hart, self.layout.frame(offset))
+        self.b.ins().load(
+            types::I64,
+            hart_constant(),
+            self.hart,
+            self.layout.frame(offset),
+        )
     }
 
     /// A flag of the frame.
     pub fn frame_flag(&mut self, offset: usize) -> Value {
-        self.b
-            .ins()
-            .load(types::I8, own(), self.hart, self.layout.frame(offset))
+        self.b.ins().load(
+            types::I8,
+            hart_memory(),
+            self.hart,
+            self.layout.frame(offset),
+        )
     }
 }
 
@@ -151,13 +157,13 @@ pub(crate) fn signature(convention: CallConv, params: usize) -> Signature {
     signature
 }
 
-/// Accesses to what the hart owns.
-pub(crate) fn own() -> MemFlags {
+/// Memory flags of accesses to fields of the hart, which no access of the guest can alias.
+pub(crate) fn hart_memory() -> MemFlags {
     MemFlags::trusted().with_alias_region(Some(ir::AliasRegion::Vmctx))
 }
 
-/// What the hart owns and a region does not change.
-pub(crate) fn constant() -> MemFlags {
+/// Memory flags of loads from fields of the hart that do not change while a region executes.
+pub(crate) fn hart_constant() -> MemFlags {
     MemFlags::trusted().with_readonly().with_can_move()
 }
 

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::Op;
 
-use crate::discover::Placed;
+use crate::discover::PlacedInst;
 use crate::emitter::Emitter;
 use crate::float::is_single;
 use crate::frame::Frame;
@@ -23,7 +23,7 @@ pub(crate) fn is_exact(op: Op) -> bool {
 }
 
 impl Emitter<'_> {
-    pub(crate) fn exact(&mut self, placed: Placed) {
+    pub(crate) fn exact(&mut self, placed: PlacedInst) {
         use Op::*;
         let inst = placed.inst;
         let converts = matches!(inst.op, FcvtDW | FcvtDWu);
@@ -70,7 +70,7 @@ impl Emitter<'_> {
     }
 
     /// Both operands in their format; goes to `cold` if a single is not boxed.
-    fn operands(&mut self, placed: Placed, cold: ir::Block) -> [Value; 2] {
+    fn operands(&mut self, placed: PlacedInst, cold: ir::Block) -> [Value; 2] {
         let inst = placed.inst;
         [inst.rs1, inst.rs2].map(|reg| {
             let value = self.get(reg);

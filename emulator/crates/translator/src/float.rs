@@ -8,7 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{DecodedInst, InstClass, Op};
 
-use crate::discover::{Block, Placed};
+use crate::discover::{Block, PlacedInst};
 use crate::emitter::Emitter;
 use crate::exact::is_exact;
 use crate::frame::Frame;
@@ -23,7 +23,7 @@ pub(crate) enum ResultCondition {
 }
 
 impl Emitter<'_> {
-    pub(crate) fn floating(&mut self, placed: Placed) {
+    pub(crate) fn floating(&mut self, placed: PlacedInst) {
         let inst = placed.inst;
         match inst.op {
             Op::FaddD | Op::FsubD | Op::FaddS | Op::FsubS => {
@@ -44,7 +44,7 @@ impl Emitter<'_> {
     }
 
     /// Rounded to nearest, with the inexact flag set already.
-    fn arithmetic(&mut self, placed: Placed, needs: ResultCondition) {
+    fn arithmetic(&mut self, placed: PlacedInst, needs: ResultCondition) {
         let inst = placed.inst;
         if !matches!(inst.rounding_mode(), 0 | 7) {
             return self.interpreted(placed);
@@ -168,7 +168,7 @@ impl Emitter<'_> {
 
 /// The flag of the frame that the FP instructions of a block need for their fast paths; `None` if it has none.
 pub(crate) fn needs(block: &Block) -> Option<usize> {
-    let needs = |placed: &Placed| match placed.inst.class {
+    let needs = |placed: &PlacedInst| match placed.inst.class {
         InstClass::FpLoad | InstClass::FpStore => Some(offset_of!(Frame, fp_dirty)),
         InstClass::FpArith | InstClass::FpDivSqrt | InstClass::FpToInt | InstClass::IntToFp => {
             Some(if is_exact(placed.inst.op) {

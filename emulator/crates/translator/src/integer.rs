@@ -4,12 +4,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::Op;
 
-use crate::discover::Placed;
+use crate::discover::PlacedInst;
 use crate::emitter::Emitter;
 
 impl Emitter<'_> {
     /// The value for rd, or `None` if it is left to the interpreter.
-    pub(crate) fn integer(&mut self, placed: Placed) -> Option<Value> {
+    pub(crate) fn integer(&mut self, placed: PlacedInst) -> Option<Value> {
         let inst = placed.inst;
         let imm = i64::from(inst.imm);
         match inst.op {

@@ -11,14 +11,14 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::Layout;
-use crate::discover::{Placed, writes};
-use crate::emitter::{Emitter, constant, own, register_type, signature};
+use crate::discover::{PlacedInst, writes};
+use crate::emitter::{Emitter, hart_constant, hart_memory, register_type, signature};
 use crate::frame::Frame;
 
-/// Signature of [`Execute`](crate::Execute), or of the way aside to it: hart, virtual page, instruction, instructions
+/// Signature of [`Execute`](crate::Execute), or of the way preserving to it: hart, virtual page, instruction, instructions
 /// that may be executed from the start of its block on. The latter cannot give a value, and leaves it in the frame.
-pub(crate) fn call_signature(aside: bool) -> ir::Signature {
-    if aside {
+pub(crate) fn call_signature(preserving: bool) -> ir::Signature {
+    if preserving {
         let mut signature = signature(CallConv::PreserveAll, 4);
         signature.returns.clear();
         signature
@@ -41,11 +41,11 @@ pub(crate) fn preserving_call(
     let params = b.block_params(block).to_vec();
     let plain = b.import_signature(call_signature(false));
     let at = layout.frame(offset_of!(Frame, execute));
-    let execute = b.ins().load(types::I64, constant(), params[0], at);
+    let execute = b.ins().load(types::I64, hart_constant(), params[0], at);
     let call = b.ins().call_indirect(plain, execute, &params);
     let returned = b.inst_results(call)[0];
     let at = layout.frame(offset_of!(Frame, returned));
-    b.ins().store(own(), returned, params[0], at);
+    b.ins().store(hart_memory(), returned, params[0], at);
     b.ins().return_(&[]);
     b.seal_all_blocks();
     b.finalize();
@@ -53,10 +53,10 @@ pub(crate) fn preserving_call(
 
 impl Emitter<'_> {
     /// Lets the interpreter execute an instruction.
-    pub fn interpreted(&mut self, placed: Placed) {
+    pub fn interpreted(&mut self, placed: PlacedInst) {
         self.write_back();
-        let aside = self.aside;
-        let result = self.call_interpreter(placed, aside);
+        let is_cold = self.is_cold;
+        let result = self.call_interpreter(placed, is_cold);
         if let Some(value) = result {
             self.define(placed.inst.rd, value);
         }
@@ -66,7 +66,7 @@ impl Emitter<'_> {
     /// hold, before anything was changed: there the interpreter executes the instruction.
     pub fn guarded(
         &mut self,
-        placed: Placed,
+        placed: PlacedInst,
         fast: impl FnOnce(&mut Self, ir::Block) -> Option<Value>,
     ) {
         let (cold, done) = (self.new_block(), self.new_block());
@@ -100,32 +100,35 @@ impl Emitter<'_> {
 
     /// Calls the interpreter for one instruction, aside from the fast path or on it, and gives the new value of rd.
     /// All registers are in their places.
-    fn call_interpreter(&mut self, placed: Placed, aside: bool) -> Option<Value> {
+    fn call_interpreter(&mut self, placed: PlacedInst, is_cold: bool) -> Option<Value> {
         self.record_accesses();
-        let fallback = &raw const self.fallbacks[self.present] as i64;
+        let fallback = &raw const self.fallbacks[self.fallback_index] as i64;
         let fallback = self.b.ins().iconst(types::I64, fallback);
         let left = self.b.use_var(self.left);
         let arguments = [self.hart, self.vpage, fallback, left];
-        let returned = if aside {
+        let returned = if is_cold {
             let to = self.b.ins().iconst(types::I64, self.preserving_call as i64);
             self.b
                 .ins()
-                .call_indirect(self.execute_aside, to, &arguments);
+                .call_indirect(self.execute_preserving, to, &arguments);
             let at = self.layout.frame(offset_of!(Frame, returned));
-            self.b.ins().load(types::I64, own(), self.hart, at)
+            self.b.ins().load(types::I64, hart_memory(), self.hart, at)
         } else {
             let at = self.layout.frame(offset_of!(Frame, execute));
-            let to = self.b.ins().load(types::I64, constant(), self.hart, at);
+            let to = self
+                .b
+                .ins()
+                .load(types::I64, hart_constant(), self.hart, at);
             let call = self.b.ins().call_indirect(self.execute, to, &arguments);
             self.b.inst_results(call)[0]
         };
         let on = self.new_block();
-        if aside {
+        if is_cold {
             self.b.set_cold_block(on);
         }
         self.b
             .ins()
-            .brif(returned, self.back, &[returned.into()], on, &[]);
+            .brif(returned, self.return_block, &[returned.into()], on, &[]);
         self.switch_to(on);
         let rd = placed.inst.rd;
         writes(rd).then(|| self.load_register(rd))

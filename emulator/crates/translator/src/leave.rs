@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use crate::emitter::{Emitter, constant, own};
+use crate::emitter::{Emitter, hart_constant, hart_memory};
 use crate::frame::{self, ENTRIES, Entry, Frame};
 
 impl Emitter<'_> {
@@ -12,7 +12,7 @@ impl Emitter<'_> {
     pub fn go_to(&mut self, pc: Value, left: Value) {
         let hart = self.hart;
         let at = self.layout.frame(offset_of!(Frame, entries));
-        let entries = self.b.ins().load(types::I64, constant(), hart, at);
+        let entries = self.b.ins().load(types::I64, hart_constant(), hart, at);
         let shift = size_of::<Entry>().trailing_zeros() - 1;
         let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
         let offset = self
@@ -20,8 +20,10 @@ impl Emitter<'_> {
             .ins()
             .band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
         let entry = self.b.ins().iadd(entries, offset);
-        let entry_field =
-            |e: &mut Self, offset: usize| e.b.ins().load(types::I64, own(), entry, offset as i32);
+        let entry_field = |e: &mut Self, offset: usize| {
+            e.b.ins()
+                .load(types::I64, hart_memory(), entry, offset as i32)
+        };
         let entry_pc = entry_field(self, offset_of!(Entry, pc));
         let entry_key = entry_field(self, offset_of!(Entry, key));
         let key = self.frame_constant(offset_of!(Frame, key));
@@ -50,17 +52,17 @@ impl Emitter<'_> {
         let limit = self.frame_constant(offset_of!(Frame, limit));
         let count = self.b.ins().isub(limit, left);
         for (value, offset) in [(pc, self.layout.pc), (count, self.layout.count)] {
-            self.b.ins().store(own(), value, self.hart, offset);
+            self.b.ins().store(hart_memory(), value, self.hart, offset);
         }
         let result = self.b.ins().iconst(types::I64, result as i64);
         self.b.ins().return_(&[result]);
     }
 
     /// Emits the exit taken when [`Execute`](crate::Execute) stops inside a block; pc and count are already stored.
-    pub fn back(&mut self) {
-        self.b.set_cold_block(self.back);
-        self.b.switch_to_block(self.back);
-        let returned = self.b.block_params(self.back)[0];
+    pub fn emit_return(&mut self) {
+        self.b.set_cold_block(self.return_block);
+        self.b.switch_to_block(self.return_block);
+        let returned = self.b.block_params(self.return_block)[0];
         let result = self.b.ins().iadd_imm(returned, -1);
         self.b.ins().return_(&[result]);
     }

@@ -6,8 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlags, Value, types};
 use isa::{InstClass, MemKind, Op};
 
-use crate::discover::Placed;
-use crate::emitter::{Emitter, own};
+use crate::discover::PlacedInst;
+use crate::emitter::{Emitter, hart_memory};
 use crate::frame::Frame;
 
 const PAGE_BITS: u32 = 12;
@@ -20,7 +20,7 @@ fn guest() -> MemFlags {
 }
 
 impl Emitter<'_> {
-    pub(crate) fn load(&mut self, placed: Placed) {
+    pub(crate) fn load(&mut self, placed: PlacedInst) {
         let op = placed.inst.op;
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpLoad {
@@ -40,7 +40,7 @@ impl Emitter<'_> {
         });
     }
 
-    pub(crate) fn store(&mut self, placed: Placed) {
+    pub(crate) fn store(&mut self, placed: PlacedInst) {
         self.guarded(placed, |e, cold| {
             if placed.inst.class == InstClass::FpStore {
                 // Off is one of the reasons why it need not be dirty.
@@ -67,7 +67,7 @@ impl Emitter<'_> {
     /// the hart's own lookup.
     fn host_address(
         &mut self,
-        placed: Placed,
+        placed: PlacedInst,
         ty: ir::Type,
         base: usize,
         kind: MemKind,
@@ -84,13 +84,13 @@ impl Emitter<'_> {
             .ins()
             .band_imm(scaled, ((tlb.entries - 1) * tlb.entry_size) as i64);
         let entry = b.ins().iadd(base, offset);
-        let tag = b.ins().load(types::I64, own(), entry, tlb.tag);
+        let tag = b.ins().load(types::I64, hart_memory(), entry, tlb.tag);
         let last = b.ins().iadd_imm(va, i64::from(ty.bytes()) - 1);
         let page = b.ins().band_imm(last, -1 << PAGE_BITS);
         let hit = b.ins().icmp(IntCC::Equal, page, tag);
         self.require(hit, cold);
         let b = &mut self.b;
-        let host = b.ins().load(types::I64, own(), entry, tlb.host);
+        let host = b.ins().load(types::I64, hart_memory(), entry, tlb.host);
         let host = b.ins().iadd(host, va);
         self.record_access(va, host, kind, ty);
         host

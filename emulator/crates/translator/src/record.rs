@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::{MemAccess, MemKind, StaticId, Step};
 
 use crate::discover::Block;
-use crate::emitter::{Emitter, Recording, constant, own};
+use crate::emitter::{Emitter, Recording, hart_constant, hart_memory};
 use crate::frame::{Frame, STAYS};
 
 impl Emitter<'_> {
@@ -33,13 +33,15 @@ impl Emitter<'_> {
         let mut all = None;
         for (n, placed) in block.instructions().enumerate() {
             let at = (size_of::<u32>() * placed.index) as i32;
-            let id = self.b.ins().load(types::I32, own(), ids, at);
+            let id = self.b.ins().load(types::I32, hart_memory(), ids, at);
             let step = n * size_of::<Step>();
             let inst = &placed.inst;
             let written = Step::new(StaticId(0), 2 * placed.index as u16, inst.class, inst.len);
             let rest = self.b.ins().iconst(types::I32, i64::from(written.rest()));
             for (value, at) in [(id, offset_of!(Step, id)), (rest, Step::REST)] {
-                self.b.ins().store(own(), value, steps, (step + at) as i32);
+                self.b
+                    .ins()
+                    .store(hart_memory(), value, steps, (step + at) as i32);
             }
             all = Some(match all {
                 Some(all) => self.b.ins().bor(all, id),
@@ -68,7 +70,10 @@ impl Emitter<'_> {
     /// Accesses so far, and where the next one is written.
     fn next_access(&mut self) -> (Value, Value) {
         let kept = self.layout.access_count;
-        let kept = self.b.ins().load(types::I64, own(), self.hart, kept);
+        let kept = self
+            .b
+            .ins()
+            .load(types::I64, hart_memory(), self.hart, kept);
         let before = self.b.ins().imul_imm(kept, size_of::<MemAccess>() as i64);
         let place = self.b.ins().iadd(self.hart, before);
         (kept, place)
@@ -84,7 +89,10 @@ impl Emitter<'_> {
             return;
         };
         let to_pa = self.layout.host_to_pa;
-        let to_pa = self.b.ins().load(types::I64, constant(), self.hart, to_pa);
+        let to_pa = self
+            .b
+            .ins()
+            .load(types::I64, hart_constant(), self.hart, to_pa);
         let pa = self.b.ins().iadd(host, to_pa);
         let above = MemAccess::above(kind, ty.bytes() as u8, false);
         let packed = self.b.ins().bor_imm(pa, above as i64);
@@ -92,7 +100,7 @@ impl Emitter<'_> {
         for (value, offset) in [(va, offset_of!(MemAccess, va)), (packed, MemAccess::PACKED)] {
             self.b
                 .ins()
-                .store(own(), value, place, (at + offset) as i32);
+                .store(hart_memory(), value, place, (at + offset) as i32);
         }
     }
 
@@ -112,7 +120,7 @@ impl Emitter<'_> {
         {
             let kept = self.b.ins().iadd_imm(before, accesses);
             let at = self.layout.access_count;
-            self.b.ins().store(own(), kept, self.hart, at);
+            self.b.ins().store(hart_memory(), kept, self.hart, at);
         }
     }
 
