@@ -62,7 +62,7 @@ impl CodePage {
     }
 
     /// A page that the cache does not know, for addresses where nothing may be kept.
-    pub fn unlisted(pa: u64) -> Rc<Self> {
+    pub fn uncached(pa: u64) -> Rc<Self> {
         Self::new(pa)
     }
 
@@ -96,7 +96,7 @@ impl CodePage {
     }
 
     /// Nothing at this slot can be translated.
-    pub fn never(&self, slot: usize) {
+    pub fn set_never_hot(&self, slot: usize) {
         self.heat[slot].set(NEVER);
     }
 

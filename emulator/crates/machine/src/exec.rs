@@ -55,7 +55,7 @@ impl Hart {
         isa::for_each_op!(dispatch, hart, env, inst, at)
     }
 
-    /// A reserved encoding. Empty slots and region triggers come here, too: see `Hart::stumble`.
+    /// A reserved encoding. Empty slots and region triggers come here, too: see `Hart::execute_slowly`.
     pub(crate) fn illegal<T: TimingModel>(
         &mut self,
         _: &mut Env<'_, T>,

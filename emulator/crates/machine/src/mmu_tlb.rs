@@ -8,10 +8,10 @@ use crate::code_cache::{CodePage, IdPage};
 
 const PAGE_MASK: u64 = !0xfff;
 /// Entries for each set of access rights.
-pub(crate) const WAYS: usize = 256;
+pub(crate) const TLB_ENTRIES: usize = 256;
 
 /// Entries of the second level, for all rights together; a power of two.
-const SECOND: usize = 32768;
+const SECOND_LEVEL_ENTRIES: usize = 32768;
 
 /// Under which rights a data access is made. Each has its own entries, so that a trap or return
 /// flushes nothing.
@@ -24,10 +24,10 @@ pub(crate) enum Rights {
     SupervisorSum = 2,
     Machine = 3,
 }
-const RIGHTS: usize = 4;
+const RIGHTS_COUNT: usize = 4;
 
 impl Rights {
-    const ALL: [Self; RIGHTS] = [
+    const ALL: [Self; RIGHTS_COUNT] = [
         Self::User,
         Self::Supervisor,
         Self::SupervisorSum,
@@ -38,11 +38,11 @@ impl Rights {
 /// Slots that were filled since all were emptied, so that a flush, of which kernels make many, needs to look at
 /// no others.
 #[derive(Default)]
-struct Filled {
+struct FilledSlots {
     slots: Vec<u16>,
 }
 
-impl Filled {
+impl FilledSlots {
     /// Slots that are worth noting: with more, everything is emptied.
     const MOST: usize = 256;
 
@@ -95,11 +95,11 @@ const EMPTY: Entry = Entry {
     host: std::ptr::null_mut(),
 };
 /// In the second level: of generation 0.
-const NOTHING: Entry = Entry { tag: 0, ..EMPTY };
+const EMPTY_SECOND_LEVEL: Entry = Entry { tag: 0, ..EMPTY };
 
 /// An entry of the second level: one [`Entry`], small, so that many fit into the host's own caches. Below its tag's page
 /// number are the generation of the level that it belongs to, and the rights.
-type Behind = Entry;
+type SecondLevelEntry = Entry;
 
 /// Generations of the second level that are told apart; 0 is none.
 const GENERATIONS: u64 = 1 << 10;
@@ -107,9 +107,9 @@ const GENERATIONS: u64 = 1 << 10;
 /// Direct-mapped translations of one kind of data access, in two levels: the first is small, so that it stays
 /// in the host's own caches, the second is asked out of line, before the page tables are walked.
 pub(crate) struct DataTlb {
-    entries: Box<[Entry; WAYS * RIGHTS]>,
-    filled: Filled,
-    second: Box<[Behind]>,
+    entries: Box<[Entry; TLB_ENTRIES * RIGHTS_COUNT]>,
+    filled: FilledSlots,
+    second: Box<[SecondLevelEntry]>,
     /// Entries of the second level from before it changed are void.
     generation: u64,
     /// A host page that no entry maps to. Harts that fight for a lock hear of its page again and again.
@@ -119,9 +119,9 @@ pub(crate) struct DataTlb {
 impl DataTlb {
     pub fn new() -> Self {
         Self {
-            entries: Box::new([EMPTY; WAYS * RIGHTS]),
-            filled: Filled::default(),
-            second: vec![NOTHING; SECOND].into(),
+            entries: Box::new([EMPTY; TLB_ENTRIES * RIGHTS_COUNT]),
+            filled: FilledSlots::default(),
+            second: vec![EMPTY_SECOND_LEVEL; SECOND_LEVEL_ENTRIES].into(),
             generation: 1,
             absent: std::ptr::null_mut(),
         }
@@ -129,7 +129,7 @@ impl DataTlb {
 
     /// The first-level entries under some rights, for translated code: [`Self::lookup`] says what to do with them.
     pub fn base(&self, rights: Rights) -> *const u8 {
-        (&raw const self.entries[rights as usize * WAYS]).cast()
+        (&raw const self.entries[rights as usize * TLB_ENTRIES]).cast()
     }
 
     /// Host address of `size` bytes at `va`, if all of them lie in a page that is present.
@@ -151,14 +151,14 @@ impl DataTlb {
         let host = host.wrapping_sub(tag as usize);
         let entry = Entry { tag, host };
         self.fill(slot(va, rights), entry);
-        let tag = self.tag_behind(va, rights);
-        self.second[behind(va, rights)] = Behind { tag, host };
+        let tag = self.second_level_tag(va, rights);
+        self.second[second_level_slot(va, rights)] = SecondLevelEntry { tag, host };
     }
 
     /// As [`Self::lookup`], in the second level; what is found moves to the first.
-    pub fn lookup_behind(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
-        let Behind { tag, host } = self.second[behind(va, rights)];
-        if tag != self.tag_behind(va.wrapping_add(size - 1), rights) {
+    pub fn lookup_second_level(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
+        let SecondLevelEntry { tag, host } = self.second[second_level_slot(va, rights)];
+        if tag != self.second_level_tag(va.wrapping_add(size - 1), rights) {
             return None;
         }
         let tag = tag & PAGE_MASK;
@@ -166,7 +166,7 @@ impl DataTlb {
         Some(host.wrapping_add(va as usize))
     }
 
-    fn tag_behind(&self, va: u64, rights: Rights) -> u64 {
+    fn second_level_tag(&self, va: u64, rights: Rights) -> u64 {
         va & PAGE_MASK | self.generation << 2 | rights as u64
     }
 
@@ -177,14 +177,14 @@ impl DataTlb {
 
     pub fn flush(&mut self) {
         self.filled.empty(&mut self.entries[..], EMPTY);
-        self.flush_behind();
+        self.flush_second_level();
     }
 
-    fn flush_behind(&mut self) {
+    fn flush_second_level(&mut self) {
         self.generation += 1;
         if self.generation == GENERATIONS {
             // Entries of as many flushes ago would be valid again.
-            self.second.fill(NOTHING);
+            self.second.fill(EMPTY_SECOND_LEVEL);
             self.generation = 1;
         }
     }
@@ -192,17 +192,18 @@ impl DataTlb {
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
     pub fn flush_region(&mut self, va: u64, bits: u32) {
         if bits <= 12 {
-            for way in 0..RIGHTS {
-                let entry = &mut self.entries[way * WAYS + (va >> 12) as usize % WAYS];
+            for rights in 0..RIGHTS_COUNT {
+                let entry =
+                    &mut self.entries[rights * TLB_ENTRIES + (va >> 12) as usize % TLB_ENTRIES];
                 if entry.tag == va & PAGE_MASK {
                     *entry = EMPTY;
                 }
             }
             for rights in Rights::ALL {
-                self.second[behind(va, rights)] = NOTHING;
+                self.second[second_level_slot(va, rights)] = EMPTY_SECOND_LEVEL;
             }
         } else {
-            self.flush_behind();
+            self.flush_second_level();
             for entry in self
                 .entries
                 .iter_mut()
@@ -218,7 +219,7 @@ impl DataTlb {
         if host == self.absent {
             return;
         }
-        self.flush_behind();
+        self.flush_second_level();
         self.filled
             .empty_some(&mut self.entries[..], EMPTY, |entry| {
                 entry.host.wrapping_add(entry.tag as usize) == host
@@ -229,12 +230,12 @@ impl DataTlb {
 
 #[inline(always)]
 fn slot(va: u64, rights: Rights) -> usize {
-    ((va >> 12) as usize % WAYS) | (rights as usize * WAYS)
+    ((va >> 12) as usize % TLB_ENTRIES) | (rights as usize * TLB_ENTRIES)
 }
 
-fn behind(va: u64, rights: Rights) -> usize {
+fn second_level_slot(va: u64, rights: Rights) -> usize {
     // Different rights to one page lie apart.
-    ((va >> 12) as usize ^ (rights as usize) << 11) % SECOND
+    ((va >> 12) as usize ^ (rights as usize) << 11) % SECOND_LEVEL_ENTRIES
 }
 
 /// A page that instructions come from.
@@ -256,7 +257,7 @@ pub(crate) struct FetchPage {
 /// Direct-mapped pages for each privilege.
 pub(crate) struct FetchTlb {
     entries: Vec<Option<FetchPage>>,
-    filled: Filled,
+    filled: FilledSlots,
     /// Counts the times that something was dropped.
     generation: u64,
 }
@@ -266,8 +267,8 @@ const PRIVILEGES: usize = 4;
 impl FetchTlb {
     pub fn new() -> Self {
         Self {
-            entries: vec![None; WAYS * PRIVILEGES],
-            filled: Filled::default(),
+            entries: vec![None; TLB_ENTRIES * PRIVILEGES],
+            filled: FilledSlots::default(),
             generation: 0,
         }
     }
@@ -278,14 +279,14 @@ impl FetchTlb {
     }
 
     pub fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
-        let index = (va >> 12) as usize % WAYS + privilege as usize * WAYS;
+        let index = (va >> 12) as usize % TLB_ENTRIES + privilege as usize * TLB_ENTRIES;
         self.entries[index]
             .as_ref()
             .filter(|page| page.vpage == va & PAGE_MASK)
     }
 
     pub fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
-        let index = (page.vpage >> 12) as usize % WAYS + privilege as usize * WAYS;
+        let index = (page.vpage >> 12) as usize % TLB_ENTRIES + privilege as usize * TLB_ENTRIES;
         self.entries[index] = Some(page);
         self.filled.note(index);
     }
@@ -298,14 +299,14 @@ impl FetchTlb {
     /// Drops user pages only.
     pub fn flush_user(&mut self) {
         self.generation += 1;
-        self.entries[..WAYS].fill(None);
+        self.entries[..TLB_ENTRIES].fill(None);
     }
 
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
     pub fn flush_region(&mut self, va: u64, bits: u32) {
         self.generation += 1;
         let (first, step) = if bits <= 12 {
-            ((va >> 12) as usize % WAYS, WAYS)
+            ((va >> 12) as usize % TLB_ENTRIES, TLB_ENTRIES)
         } else {
             (0, 1)
         };
@@ -394,7 +395,7 @@ mod tests {
     fn a_flush_empties_many_slots_as_it_does_few() {
         let mut tlb = DataTlb::new();
         let pages = |count: u64| (0..count).map(|page| page << 12);
-        for count in [3, Filled::MOST as u64 + 100, 3] {
+        for count in [3, FilledSlots::MOST as u64 + 100, 3] {
             for rights in Rights::ALL {
                 pages(count).for_each(|va| tlb.insert(va, rights, 0x10_0000 as *mut u8));
                 assert!(tlb.lookup((count - 1) << 12, 8, rights).is_some());
@@ -426,7 +427,7 @@ mod tests {
             tlb.flush_host(host);
             tlb.flush_host(host);
             assert!(tlb.lookup(0x1000, 1, Rights::User).is_none());
-            assert!(tlb.lookup_behind(0x1000, 1, Rights::User).is_none());
+            assert!(tlb.lookup_second_level(0x1000, 1, Rights::User).is_none());
         }
     }
 
@@ -434,7 +435,7 @@ mod tests {
     fn the_second_level_remembers_and_forgets_with_the_first() {
         let mut tlb = DataTlb::new();
         let host = 0x10_0000 as *mut u8;
-        let (user, far) = (Rights::User, (WAYS as u64) << 12);
+        let (user, far) = (Rights::User, (TLB_ENTRIES as u64) << 12);
         let again = |tlb: &mut DataTlb| {
             tlb.insert(0x1000, user, host);
             // Takes the place of the first.
@@ -442,12 +443,15 @@ mod tests {
             assert!(tlb.lookup(0x1008, 8, user).is_none());
         };
         again(&mut tlb);
-        let found = tlb.lookup_behind(0x1008, 8, user);
+        let found = tlb.lookup_second_level(0x1008, 8, user);
         assert_eq!(found, Some(host.wrapping_add(8)));
         assert_eq!(tlb.lookup(0x1008, 8, user), found, "it moved up");
-        assert!(tlb.lookup_behind(0x1ffc, 8, user).is_none(), "crosses");
+        assert!(
+            tlb.lookup_second_level(0x1ffc, 8, user).is_none(),
+            "crosses"
+        );
         let supervisor = Rights::Supervisor;
-        assert!(tlb.lookup_behind(0x1008, 8, supervisor).is_none());
+        assert!(tlb.lookup_second_level(0x1008, 8, supervisor).is_none());
         let forget: [fn(&mut DataTlb); 4] = [
             |tlb| tlb.flush(),
             |tlb| tlb.flush_region(0x1000, 12),
@@ -457,7 +461,7 @@ mod tests {
         for forget in forget {
             again(&mut tlb);
             forget(&mut tlb);
-            assert!(tlb.lookup_behind(0x1008, 8, user).is_none());
+            assert!(tlb.lookup_second_level(0x1008, 8, user).is_none());
         }
     }
 

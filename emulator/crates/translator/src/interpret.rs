@@ -15,7 +15,7 @@ use crate::discover::{PlacedInst, writes};
 use crate::emitter::{Emitter, hart_constant, hart_memory, register_type, signature};
 use crate::frame::Frame;
 
-/// Signature of [`Execute`](crate::Execute), or of the way preserving to it: hart, virtual page, instruction, instructions
+/// Signature of [`Execute`](crate::Execute), or of the register-preserving way to it: hart, virtual page, instruction, instructions
 /// that may be executed from the start of its block on. The latter cannot give a value, and leaves it in the frame.
 pub(crate) fn call_signature(preserving: bool) -> ir::Signature {
     if preserving {

@@ -111,7 +111,7 @@ impl Hart {
         if env.bus.irq_at.get() <= now {
             env.bus.irq_at.set(u64::MAX);
         }
-        self.hear(&mut env.bus.ram);
+        self.read_news(&mut env.bus.ram);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
         if env.bus.exit.is_some() || env.bus.pause {
@@ -161,7 +161,7 @@ impl Hart {
             env.timing.flush_tlb();
         }
         if after & after::DEVICE != 0 {
-            self.hear(&mut env.bus.ram);
+            self.read_news(&mut env.bus.ram);
             self.adopt_guest_tag();
             self.stimer_at = self.stimer_cycle(env.bus);
             self.heed_device(env);
@@ -238,12 +238,12 @@ impl Hart {
     }
 
     /// Hears what others did: drops code that was overwritten, and has stores noticed that have to be.
-    pub(super) fn hear(&mut self, ram: &mut Ram) {
+    pub(super) fn read_news(&mut self, ram: &mut Ram) {
         let end = ram.news();
-        if self.heard == end {
+        if self.news_read == end {
             return;
         }
-        match ram.news_since(self.heard) {
+        match ram.news_since(self.news_read) {
             Some(news) => {
                 for news in news.iter().filter(|news| news.by != Some(self.id)) {
                     match news.event {
@@ -260,6 +260,6 @@ impl Hart {
                 self.store_tlb.flush();
             }
         }
-        self.heard = end;
+        self.news_read = end;
     }
 }

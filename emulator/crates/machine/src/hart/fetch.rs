@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use isa::{DecodedInst, Exception, Extension, NOWHERE, Privilege, StaticId, TimingModel, Trap};
 
-use super::run::mark_trigger;
+use super::run::decode_mark;
 use super::{Env, Hart};
 use crate::code_cache::CodePage;
 use crate::mmu::{Access, pte};
@@ -95,7 +95,7 @@ impl Hart {
         let strict = allowed.is_none() || self.has_breakpoint(vpage);
         let code = if strict {
             if self.strict_page.pa != pa {
-                self.strict_page = CodePage::unlisted(pa);
+                self.strict_page = CodePage::uncached(pa);
             }
             Rc::clone(&self.strict_page)
         } else {
@@ -151,7 +151,7 @@ impl Hart {
             raw |= high << 16;
         }
         let mut inst = self.decode(raw);
-        mark_trigger(&mut inst);
+        decode_mark(&mut inst);
         // Compare-and-swap reads the register too.
         if inst.rd == 0 && !inst.extensions().contains(&Extension::Zacas) {
             inst.rd = NOWHERE;

@@ -105,7 +105,7 @@ impl Hart {
     #[cold]
     #[inline(never)]
     fn load_behind(&mut self, va: u64, size: u64) -> Option<*mut u8> {
-        self.load_tlb.lookup_behind(va, size, self.rights)
+        self.load_tlb.lookup_second_level(va, size, self.rights)
     }
 
     /// A load that misses the TLB, crosses a page's end, or is for a device.
@@ -155,7 +155,9 @@ impl Hart {
         value: u64,
         count: u64,
     ) -> Result<(), Trap> {
-        if let Some(host) = { &mut self.store_tlb }.lookup_behind(va, size.into(), self.rights) {
+        if let Some(host) =
+            { &mut self.store_tlb }.lookup_second_level(va, size.into(), self.rights)
+        {
             let pa = (host as u64).wrapping_add(self.host_to_pa);
             if T::TIMED {
                 self.note(va, host, size.into(), MemKind::Store);

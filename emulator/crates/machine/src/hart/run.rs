@@ -91,7 +91,7 @@ impl Hart {
         self.stop_count = self.count.saturating_add(most);
         self.stop_cycle = limit.cycle;
         // The world may have changed since the last run.
-        self.hear(&mut env.bus.ram);
+        self.read_news(&mut env.bus.ram);
         self.afterwards(after::DEVICE | after::INTERRUPTS);
         if self.waiting {
             self.afterwards(after::WAIT);
@@ -203,7 +203,7 @@ impl Mark {
 
 /// The slot of a [`Mark`] holds an illegal operation of the ordinary class: its execution leads to the slow path, and no
 /// other `addi` has to look.
-pub(crate) fn mark_trigger(inst: &mut DecodedInst) {
+pub(crate) fn decode_mark(inst: &mut DecodedInst) {
     const ADDI: u32 = 0x13;
     const RS1: u32 = 15;
     if inst.raw & !(31 << RS1) == ADDI && Mark::of((inst.raw >> RS1) as u8).is_some() {
@@ -212,7 +212,7 @@ pub(crate) fn mark_trigger(inst: &mut DecodedInst) {
 }
 
 /// The mark that an instruction is.
-pub(crate) fn trigger(inst: &DecodedInst) -> Option<Mark> {
+pub(crate) fn mark_of(inst: &DecodedInst) -> Option<Mark> {
     let marked = inst.op == Op::Illegal && inst.class == InstClass::IntAlu;
     marked.then_some(Mark::of(inst.rs1)).flatten()
 }

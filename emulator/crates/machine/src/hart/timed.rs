@@ -7,7 +7,7 @@ use isa::{
     TimingModel, Trap,
 };
 
-use super::run::trigger;
+use super::run::mark_of;
 use super::{Env, Hart, InstPosition, RunExit};
 use crate::code_cache::NO_ID;
 use crate::mmu_tlb::FetchPage;
@@ -166,7 +166,7 @@ impl Hart {
                 };
                 isa::for_each_op!(dispatch, hart, env, slot, at, 'done, 'trapped)
             };
-            region = trigger(&hart.executed.inst);
+            region = mark_of(&hart.executed.inst);
             if region.is_some() {
                 break 'done pc.wrapping_add(4);
             }

@@ -7,10 +7,10 @@ use super::{Env, Hart, Limit, RunExit};
 
 /// Cycles of a slice. Harts are at most that far apart, and hear of each other's interrupts and changes to code so late;
 /// `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.
-const SLICE: u64 = 8192;
+const UNTIMED_TURN: u64 = 8192;
 
 /// The same under timing models, short enough that what harts write reaches the others about when it would.
-const TURN: u64 = 64;
+const TIMED_TURN: u64 = 64;
 
 /// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
 /// limit's instructions are counted by cycle: a hart executes at most one in each.
@@ -44,7 +44,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
         if now >= end {
             return RunExit::Limit;
         }
-        let until = Limit::cycle(end.min(now + SLICE));
+        let until = Limit::cycle(end.min(now + UNTIMED_TURN));
         let exit = hart.go_on(env, until);
         // What one hart has seen of the time is past for all.
         env.bus.now = env.bus.now.max(hart.cycle());
@@ -123,7 +123,7 @@ fn take_timed_turns<T: TimingModel>(
         }
         let (hart, timing) = &mut harts[next];
         timing.others_ran();
-        let until = Limit::cycle((now / TURN + 1) * TURN);
+        let until = Limit::cycle((now / TIMED_TURN + 1) * TIMED_TURN);
         let exit = hart.go_on(
             &mut Env {
                 bus,

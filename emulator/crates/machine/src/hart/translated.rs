@@ -39,13 +39,13 @@ const LAYOUT: Layout = Layout {
     accesses: (offset_of!(Hart, accesses) + offset_of!(Accesses, accesses)) as i32,
     host_to_pa: offset_of!(Hart, host_to_pa) as i32,
     tlb: TlbLayout {
-        entries: mmu_tlb::WAYS,
+        entries: mmu_tlb::TLB_ENTRIES,
         entry_size: size_of::<mmu_tlb::Entry>(),
         tag: offset_of!(mmu_tlb::Entry, tag) as i32,
         host: offset_of!(mmu_tlb::Entry, host) as i32,
     },
 };
-const _: () = assert!(mmu_tlb::WAYS.is_power_of_two());
+const _: () = assert!(mmu_tlb::TLB_ENTRIES.is_power_of_two());
 const _: () = assert!(size_of::<mmu_tlb::Entry>().is_power_of_two());
 
 /// Which code is translated.
@@ -205,7 +205,7 @@ impl Hart {
                 slots: &page.code.slots,
             };
             let Some(code) = translator.region(source, index) else {
-                page.code.never(index);
+                page.code.set_never_hot(index);
                 return None;
             };
             *entry = Entry { pc, key, code };

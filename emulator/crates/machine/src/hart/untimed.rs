@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use isa::{InstClass, Op, SLOTS, Slot, TimingModel, Trap};
 
-use super::run::trigger;
+use super::run::mark_of;
 use super::{Env, Hart, InstPosition, RunExit};
 use crate::mmu_tlb::FetchPage;
 
@@ -96,7 +96,7 @@ impl Hart {
                     }
                 }
             };
-            if let Some(next) = hart.stumble(env, &mut page, trap, at) {
+            if let Some(next) = hart.execute_slowly(env, &mut page, trap, at) {
                 pc = next;
                 count = at.count + 1;
             } else {
@@ -131,7 +131,7 @@ impl Hart {
     /// it trapped. Gives the next pc, or `None` to execute the slot again, now that it is filled.
     #[cold]
     #[inline(never)]
-    fn stumble<T: TimingModel>(
+    fn execute_slowly<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         page: &mut FetchPage,
@@ -153,7 +153,7 @@ impl Hart {
                 Err(trap) => (inst, Err(trap)),
             }
         };
-        let next = match (result, trigger(&inst)) {
+        let next = match (result, mark_of(&inst)) {
             (Ok(next), _) => next,
             (Err(_), Some(mark)) => {
                 self.region(mark);

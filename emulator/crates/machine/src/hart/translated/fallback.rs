@@ -41,7 +41,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     left: u64,
 ) -> u64 {
     // SAFETY: `Hart::run_translated` lent the hart and the environment to the region, which calls this one at a time. `T` is the
-    // type of the environment's model, since the hart's frame has this function, and it lends that environment, from the same call of it.
+    // type of the environment's model, since the hart's frame has this function, from the same call of it.
     let result = unsafe { execute_one::<T>(hart, vpage, inst, left, |_, _| ()) };
     result.unwrap_or_else(|(hart, trap)| {
         hart.fallback_context.trap = Some(trap);
