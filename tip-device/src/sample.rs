@@ -30,12 +30,12 @@ snapshot::snapshot!(Sample {
 
 /// The last commits, youngest last: enough to see one commit group, and the youngest is the OIR.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentCommits {
     ring: [Option<Commit>; Self::LEN],
     next: usize,
 }
 
-impl Recent {
+impl RecentCommits {
     const LEN: usize = 8;
 
     #[inline]
@@ -77,7 +77,7 @@ pub(crate) struct Selected {
 /// commit.
 pub(crate) fn select(
     cycle: u64,
-    recent: &Recent,
+    recent: &RecentCommits,
     head: Option<&Commit>,
     origin: &impl Fn(commit_trace::InstId) -> Origin,
 ) -> Option<Selected> {
@@ -85,21 +85,21 @@ pub(crate) fn select(
         cycle,
         ..Sample::default()
     };
-    let mut named = 0;
-    let mut name = |sample: &mut Sample, commit: &Commit| {
+    let mut addresses = 0;
+    let mut add_address = |sample: &mut Sample, commit: &Commit| {
         let from = origin(commit.inst);
-        if named == 0 {
+        if addresses == 0 {
             sample.flags |= u64::from(from.privilege) << flags::PRIV_SHIFT;
         }
-        if named < WIDTH {
-            sample.address[named] = from.pc;
-            sample.flags |= 1 << named;
-            named += 1;
+        if addresses < WIDTH {
+            sample.address[addresses] = from.pc;
+            sample.flags |= 1 << addresses;
+            addresses += 1;
         }
     };
     let computing = recent
         .committed_in(cycle)
-        .inspect(|c| name(&mut sample, c))
+        .inspect(|c| add_address(&mut sample, c))
         .count();
     if computing > 0 {
         return Some(Selected {
@@ -119,7 +119,7 @@ pub(crate) fn select(
         (_, Some(head), _) => (head, flags::FRONTEND, head.dispatch),
         (_, None, _) => return None,
     };
-    name(&mut sample, offender);
+    add_address(&mut sample, offender);
     sample.flags |= flag;
     Some(Selected { sample, complete })
 }

@@ -9,32 +9,32 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Timer {
     period: u64,
     /// Cycles left, while the timer stands still.
-    left: u64,
+    cycles_left: u64,
     /// Absolute cycle of the next trigger, while it runs; `NEVER` otherwise.
     next: u64,
     /// In RANDOM mode: cycles from the trigger to the end of its period.
-    rest: u64,
+    period_rest: u64,
     seed: u64,
     control: u64,
     privilege: u8,
     /// The unit's own interrupt is handled: nothing counts.
     frozen: bool,
     /// Cycles that would have counted but for `frozen`, up to the cycle `since`.
-    stood_still: u64,
+    frozen_cycles: u64,
     since: u64,
 }
 
 snapshot::snapshot!(Timer {
     period,
-    left,
+    cycles_left,
     next,
-    rest,
+    period_rest,
     seed,
     control,
     privilege,
     frozen,
-    stood_still,
-    since
+    frozen_cycles,
+    frozen_cycles_at
 });
 
 impl Timer {
@@ -42,15 +42,15 @@ impl Timer {
         let seed = 0x9e37_79b9_7f4a_7c15;
         Self {
             period: 1,
-            left: 1,
+            cycles_left: 1,
             next: NEVER,
-            rest: 0,
+            period_rest: 0,
             seed,
             control: 0,
             privilege: 3,
             frozen: false,
-            stood_still: 0,
-            since: 0,
+            frozen_cycles: 0,
+            frozen_cycles_at: 0,
         }
     }
 
@@ -72,19 +72,19 @@ impl Timer {
         self.seed
     }
 
-    pub(crate) fn left(&self, now: u64) -> u64 {
+    pub(crate) fn cycles_left(&self, now: u64) -> u64 {
         if self.next == NEVER {
-            self.left
+            self.cycles_left
         } else {
             self.next.saturating_sub(now).max(1)
         }
     }
 
     /// Cycles that would have counted, had the timer not been frozen.
-    pub(crate) fn stood_still(&self, now: u64) -> u64 {
-        self.stood_still
-            + if self.stands_still() {
-                now.saturating_sub(self.since)
+    pub(crate) fn frozen_cycles(&self, now: u64) -> u64 {
+        self.frozen_cycles
+            + if self.counts_frozen() {
+                now.saturating_sub(self.frozen_cycles_at)
             } else {
                 0
             }
@@ -101,10 +101,10 @@ impl Timer {
     }
 
     pub(crate) fn set_left(&mut self, cycles: u64, now: u64) {
-        self.left = cycles.clamp(1, 1 << 48);
-        self.rest = 0;
+        self.cycles_left = cycles.clamp(1, 1 << 48);
+        self.period_rest = 0;
         if self.next != NEVER {
-            self.next = now + self.left;
+            self.next = now + self.cycles_left;
         }
     }
 
@@ -128,7 +128,7 @@ impl Timer {
 
     /// The core slept: the trigger moves with it.
     pub(crate) fn slept(&mut self, cycles: u64) {
-        self.since += cycles;
+        self.frozen_cycles_at += cycles;
         if self.next != NEVER {
             self.next += cycles;
         }
@@ -144,8 +144,8 @@ impl Timer {
         } else {
             self.period
         };
-        let step = self.rest + offset;
-        self.rest = self.period - offset;
+        let step = self.period_rest + offset;
+        self.period_rest = self.period - offset;
         self.next = self.next.saturating_add(step);
         step
     }
@@ -160,22 +160,22 @@ impl Timer {
         self.control & control::ENABLE != 0 && self.control & bit != 0
     }
 
-    fn stands_still(&self) -> bool {
+    fn counts_frozen(&self) -> bool {
         self.frozen && self.counts()
     }
 
     fn stop(&mut self, now: u64) {
-        self.stood_still = self.stood_still(now);
+        self.frozen_cycles = self.frozen_cycles(now);
         if self.next != NEVER {
-            self.left = self.next.saturating_sub(now).max(1);
+            self.cycles_left = self.next.saturating_sub(now).max(1);
             self.next = NEVER;
         }
     }
 
     fn start(&mut self, now: u64) {
-        self.since = now;
+        self.frozen_cycles_at = now;
         if self.counts() && !self.frozen {
-            self.next = now + self.left;
+            self.next = now + self.cycles_left;
         }
     }
 }

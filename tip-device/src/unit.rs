@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use commit_trace::{Commit, InstId, Redirect};
 
 use crate::regs::MAGIC;
-use crate::sample::{Recent, WIDTH, select};
+use crate::sample::{RecentCommits, WIDTH, select};
 use crate::side_band::Assembler;
 use crate::timer::Timer;
 use crate::{Reg, Sample, SideBandRecord, control};
@@ -25,16 +25,16 @@ pub struct Origin {
 
 /// How far the handling of the unit's interrupt has come, as FREEZE needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standstill {
+enum FreezeState {
     /// It is not handled; the timer runs.
-    None,
+    Running,
     /// The hart has taken an interrupt while the line was high.
     Handling,
     /// The trap has returned: the timer runs again from the next instruction's dispatch on.
     Returned,
 }
 
-snapshot::snapshot_enum!(Standstill: None, Handling, Returned);
+snapshot::snapshot_enum!(FreezeState: Running, Handling, Returned);
 
 /// What a register write did beyond the unit itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +51,14 @@ pub struct TipUnit {
     width: usize,
     clock_hz: u64,
     timer: Timer,
-    recent: Recent,
+    recent: RecentCommits,
     fifo: VecDeque<Sample>,
     overruns: u64,
     /// Cycles from the last trigger that gave a sample up to the latest trigger: the weight of the next sample.
     weight: u64,
     /// Cycles from the last trigger to the next.
-    step: u64,
-    standstill: Standstill,
+    trigger_distance: u64,
+    freeze_state: FreezeState,
     side_band: Assembler,
 }
 
@@ -68,8 +68,8 @@ snapshot::snapshot!(TipUnit {
     fifo,
     overruns,
     weight,
-    step,
-    standstill,
+    trigger_distance,
+    freeze_state,
     side_band,
 } keeps {
     width,
@@ -85,12 +85,12 @@ impl TipUnit {
             width: commit_width.clamp(1, WIDTH),
             clock_hz,
             timer: Timer::new(),
-            recent: Recent::default(),
+            recent: RecentCommits::default(),
             fifo: VecDeque::with_capacity(FIFO_DEPTH),
             overruns: 0,
             weight: 0,
-            step: 1,
-            standstill: Standstill::None,
+            trigger_distance: 1,
+            freeze_state: FreezeState::Running,
             side_band: Assembler::default(),
         }
     }
@@ -108,10 +108,10 @@ impl TipUnit {
 
     /// Every commit concerns the unit: it waits for its interrupt to be taken, or for the return from it.
     pub fn waits_for_trap(&self) -> bool {
-        match self.standstill {
-            Standstill::None => self.freezes() && self.irq(),
-            Standstill::Handling => self.fifo.is_empty(),
-            Standstill::Returned => true,
+        match self.freeze_state {
+            FreezeState::Running => self.freezes() && self.irq(),
+            FreezeState::Handling => self.fifo.is_empty(),
+            FreezeState::Returned => true,
         }
     }
 
@@ -144,22 +144,22 @@ impl TipUnit {
     /// Takes the next step of a standstill if this instruction is what it waits for; true if it is the interrupt.
     #[cold]
     fn follow_trap(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> bool {
-        if self.standstill == Standstill::Returned {
-            self.standstill = Standstill::None;
+        if self.freeze_state == FreezeState::Returned {
+            self.freeze_state = FreezeState::Running;
             self.timer.set_frozen(false, commit.dispatch);
         }
-        match self.standstill {
+        match self.freeze_state {
             // Not modelled: which interrupt it was. Another one is only taken first if it goes to machine mode.
-            Standstill::None
+            FreezeState::Running
                 if self.freezes() && self.irq() && commit.redirect == Redirect::Interrupt =>
             {
-                self.standstill = Standstill::Handling;
+                self.freeze_state = FreezeState::Handling;
                 return true;
             }
-            Standstill::Handling
+            FreezeState::Handling
                 if !commit.redirect.is_trap() && origin(commit.inst).trap_return =>
             {
-                self.standstill = Standstill::Returned;
+                self.freeze_state = FreezeState::Returned;
             }
             _ => {}
         }
@@ -197,15 +197,15 @@ impl TipUnit {
         let mut risen = None;
         while self.timer.next() < until {
             let cycle = self.timer.next();
-            self.weight += self.step;
-            self.step = self.timer.reload();
+            self.weight += self.trigger_distance;
+            self.trigger_distance = self.timer.reload();
             let Some(mut selected) = select(cycle, &self.recent, head, origin) else {
                 continue;
             };
             // A trigger that comes while the sample waits for its instruction adds to it.
             while self.timer.next() <= selected.complete && selected.complete > cycle {
-                self.weight += self.step;
-                self.step = self.timer.reload();
+                self.weight += self.trigger_distance;
+                self.trigger_distance = self.timer.reload();
             }
             selected.sample.weight = std::mem::take(&mut self.weight);
             let low = !self.irq();
@@ -236,7 +236,7 @@ impl TipUnit {
             Reg::Id => MAGIC | 1 << 32 | (self.width as u64) << 40 | (FIFO_DEPTH as u64) << 48,
             Reg::Control => self.timer.control(),
             Reg::Period => self.timer.period(),
-            Reg::Count => self.timer.left(now),
+            Reg::Count => self.timer.cycles_left(now),
             // A trigger waits for its sample only between two commits, when no load can execute.
             Reg::Status => self.fifo.len() as u64,
             Reg::Overrun => self.overruns,
@@ -249,7 +249,7 @@ impl TipUnit {
             Reg::Address3 => oldest.address[3],
             Reg::Weight => oldest.weight,
             Reg::Seed => self.timer.seed(),
-            Reg::Frozen => self.timer.stood_still(now),
+            Reg::Frozen => self.timer.frozen_cycles(now),
             Reg::Pop | Reg::SbData | Reg::SbCommit => 0,
         }
     }
@@ -258,14 +258,14 @@ impl TipUnit {
     pub fn write(&mut self, reg: Reg, value: u64, now: u64) -> WriteEffect {
         match reg {
             Reg::Control => {
-                self.standstill = Standstill::None;
+                self.freeze_state = FreezeState::Running;
                 self.timer.set_control(value, now);
             }
             Reg::Period => self.timer.set_period(value),
             Reg::Count => {
                 self.timer.set_left(value, now);
                 // A count that a driver restores ends a period whose start was counted earlier.
-                self.step = self.timer.period();
+                self.trigger_distance = self.timer.period();
                 self.weight = 0;
             }
             Reg::Overrun => self.overruns = 0,
