@@ -92,7 +92,7 @@ impl<'a> Group<'a> {
 
 /// A block's masks and sums, made of its records.
 #[derive(Debug, PartialEq)]
-struct Marks {
+struct RecordMasks {
     /// As in [`Block`].
     starts: u64,
     gaps: u64,
@@ -102,7 +102,7 @@ struct Marks {
     trap: bool,
 }
 
-impl Marks {
+impl RecordMasks {
     fn of(records: &[CommitRecord]) -> Self {
         let (mut starts, mut gaps, mut events, mut cycles, mut trap) = (0, 0, 0, 0, false);
         for record in records.iter().rev() {
@@ -122,9 +122,9 @@ impl Marks {
     }
 }
 
-/// As [`Marks::of`], written such that several records are looked at together (compilers do not vectorise the other).
+/// As [`RecordMasks::of`], written such that several records are looked at together (compilers do not vectorise the other).
 #[multiversion(targets = "simd")]
-fn marks_of_whole(records: &[CommitRecord; BLOCK]) -> Marks {
+fn masks_of_whole(records: &[CommitRecord; BLOCK]) -> RecordMasks {
     // A byte for each record. Bit 0: it starts a group; 1: it follows a gap; 2: it trapped; 3: it met an event.
     let mut kinds = [0; BLOCK];
     let (mut cycles, mut deltas) = (0u32, 0);
@@ -154,7 +154,7 @@ fn marks_of_whole(records: &[CommitRecord; BLOCK]) -> Marks {
             .map(|record| u64::from(record.commit_delta))
             .sum()
     };
-    Marks {
+    RecordMasks {
         starts,
         gaps,
         events,
@@ -175,15 +175,15 @@ impl<'a> Block<'a> {
     #[inline(always)]
     pub(crate) fn find(ahead: &Ahead<'a>) -> Result<Self, usize> {
         let mut len = ahead.until.min(BLOCK);
-        let Marks {
+        let RecordMasks {
             mut starts,
             mut gaps,
             mut events,
             mut cycles,
             trap,
         } = match ahead.records[..len].first_chunk() {
-            Some(whole) => marks_of_whole(whole),
-            None => Marks::of(&ahead.records[..len]),
+            Some(whole) => masks_of_whole(whole),
+            None => RecordMasks::of(&ahead.records[..len]),
         };
         if starts & 1 == 0 || trap {
             return Err(len);
@@ -333,11 +333,11 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_those_of_records_one_by_one() {
+    fn masks_are_those_of_records_one_by_one() {
         for (seed, redirect) in (1..200).zip((0..5).cycle()) {
             for most in [1, 2, 3, 4, 1 << 27, 1 << 32] {
                 let records = records(seed, most, seed as usize % BLOCK, redirect);
-                assert_eq!(marks_of_whole(&records), Marks::of(&records));
+                assert_eq!(masks_of_whole(&records), RecordMasks::of(&records));
             }
         }
     }

@@ -3,7 +3,7 @@
 //! kernel and the firmware.
 //!
 //! The stream has no register values, but it has every instruction. A return is interpreted by how the stack pointer was
-//! written before it: a constant was added to it, a register was added to it, or it was loaded ([`leave`]).
+//! written before it: a constant was added to it, a register was added to it, or it was loaded ([`unwind`]).
 //! - A return goes to the nearest frame whose return address it is: the caller's call, or one further out.
 //! - If no frame has that return address, and the stack pointer was loaded, the return goes to a parked stack that waits
 //!   at that call; else to the frame that last called from there (`longjmp`); else to the frame of the function that
@@ -20,8 +20,8 @@
 //! longest is taken, until a return proves otherwise); the calls that a thread made before the stream began or on another
 //! hart, as each hart's stream is followed alone; and the function of an address in code that was never called.
 
-mod leave;
-mod step;
+mod effect;
+mod unwind;
 
 use commit_trace::{CommitRecord, InstFacts, InstId, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::paged::Paged;
 use crate::{ProcessId, ThreadId};
-use leave::{Code, EnteredBy, Frame, Stack};
-use step::{Pointer, Step, Trapped};
+use effect::{Pointer, StackEffect, Trapped};
+use unwind::{Code, EnteredBy, Frame, Stack};
 
 /// Depth up to which frames have contexts of their own. Deeper frames share the context of the last of these.
 const MAX_DEPTH: usize = 512;
@@ -142,7 +142,7 @@ pub(crate) struct Calls {
     /// Calls are not followed: every context is its thread's outermost one.
     flat: bool,
     /// What the last instruction did to the stack.
-    last: Step,
+    last: StackEffect,
     /// The address after the last instruction.
     end: u64,
     /// How the stack pointer was written since the last call, return or trap.
@@ -246,11 +246,11 @@ impl Calls {
         }
         // A load that is replayed enters no handler.
         self.last = match facts.get(record.inst.0 as usize) {
-            Some(facts) if !record.tea().contains(TeaEvents::FL_MO) => Step::Trap {
+            Some(facts) if !record.tea().contains(TeaEvents::FL_MO) => StackEffect::Trap {
                 inst: record.inst,
                 at: Trapped::of(facts),
             },
-            _ => Step::None,
+            _ => StackEffect::None,
         };
     }
 
@@ -277,19 +277,21 @@ impl Calls {
             return;
         };
         match self.last {
-            Step::None if self.stack.is_loose && facts.pc != self.end => self.settle(facts),
-            Step::None => {}
-            Step::Call { inst, back } => self.push(inst, EnteredBy::Return(back), facts),
-            Step::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), facts),
-            Step::Return => self.come_back(facts),
-            Step::Jump { from } => self.jump(from, facts),
-            Step::TrapReturn { machine } => self.leave_trap(machine, facts),
+            StackEffect::None if self.stack.is_loose && facts.pc != self.end => {
+                self.drop_left_frames(facts);
+            }
+            StackEffect::None => {}
+            StackEffect::Call { inst, back } => self.push(inst, EnteredBy::Return(back), facts),
+            StackEffect::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), facts),
+            StackEffect::Return => self.handle_return(facts),
+            StackEffect::Jump { from } => self.jump(from, facts),
+            StackEffect::TrapReturn { machine } => self.handle_trap_return(machine, facts),
         }
         self.pointer = match self.last {
-            Step::None => self.pointer.after(facts),
+            StackEffect::None => self.pointer.after(facts),
             _ => Pointer::Kept.after(facts),
         };
-        self.last = Step::of(facts);
+        self.last = StackEffect::of(facts);
         self.end = facts.pc.wrapping_add(u64::from(facts.len));
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;
     }

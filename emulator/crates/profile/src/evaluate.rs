@@ -23,7 +23,7 @@ use crate::{
     ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
-use anew::Asked;
+use anew::RequestedDetail;
 use details::{CallStacks, Details};
 use owners::owners;
 use parts::Parts;
@@ -67,9 +67,9 @@ impl Evaluator {
             by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
             by_mark: views.iter().any(|view| view.filter().marked),
             views,
-            asked: Asked::default(),
+            requested: RequestedDetail::default(),
             marked_before: None,
-            beginnings: 0,
+            region_restarts: 0,
             samplers: samplers.to_vec(),
             next_due: 0,
             next_look: 0,
@@ -96,7 +96,7 @@ impl Evaluator {
     /// Keeps every single sample from now on ([`SamplerResult::log`]), not only their sums.
     pub fn keep_samples(mut self) -> Self {
         self.run.views.iter_mut().for_each(View::keep_samples);
-        self.run.asked.samples = true;
+        self.run.requested.samples = true;
         self
     }
 
@@ -108,7 +108,7 @@ impl Evaluator {
         for view in &mut self.run.views {
             view.in_detail();
         }
-        self.run.asked.width = Some(width);
+        self.run.requested.width = Some(width);
         self
     }
 
@@ -211,8 +211,8 @@ impl Evaluator {
     }
 
     /// How often the region has begun anew. Cycles before the last time are not of the region.
-    pub(crate) fn beginnings(&self) -> u32 {
-        self.run.beginnings
+    pub(crate) fn region_restarts(&self) -> u32 {
+        self.run.region_restarts
     }
 
     /// Idle cycles so far.
@@ -328,11 +328,11 @@ struct Run {
     by_mark: bool,
     views: Vec<View>,
     samplers: Vec<Sampler>,
-    asked: Asked,
+    requested: RequestedDetail,
     /// The profile of marked cycles before the region began anew, if unmarked cycles are profiled too.
     marked_before: Option<Profile>,
     /// How often the region has begun anew.
-    beginnings: u32,
+    region_restarts: u32,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
     /// The same, except that 0 does not stand for samples that wait for records alone.
@@ -360,9 +360,9 @@ impl Run {
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
         let end = self.profiled + span.cycles;
-        let whose = whose(self.process, &self.stacks);
+        let execution = execution_context(self.process, &self.stacks);
         for view in self.views.iter_mut().filter(|view| view.next_due() <= end) {
-            view.span(span, self.profiled, self.last, whose);
+            view.span(span, self.profiled, self.last, execution);
         }
         self.schedule();
     }
@@ -402,10 +402,10 @@ impl Run {
             // The group in which the next trigger falls.
             let ahead = self.next_look.saturating_sub(self.profiled);
             let (found, before) = block.reach(at, cycle, ahead);
-            let whose = whose(self.process, &self.stacks);
+            let execution = execution_context(self.process, &self.stacks);
             if self.next_due < self.next_look {
                 for view in &mut self.views {
-                    view.records(cycle, &block.records[at..found], whose);
+                    view.records(cycle, &block.records[at..found], execution);
                 }
             }
             let last = match found.checked_sub(1) {
@@ -422,7 +422,7 @@ impl Run {
             };
             let profiled = self.profiled + (before - block.cycle);
             for view in &mut self.views {
-                view.trigger_in_group(&group, profiled, last, whose);
+                view.trigger_in_group(&group, profiled, last, execution);
             }
             self.schedule();
             (at, cycle) = (found, before);
@@ -482,7 +482,7 @@ impl Run {
     }
 }
 
-fn whose(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> ExecutionContext<'_> {
+fn execution_context(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> ExecutionContext<'_> {
     let calls = stacks.as_ref().map(|stacks| &stacks.calls);
     ExecutionContext { process, calls }
 }

@@ -193,7 +193,7 @@ type Place = (ProcessId, InstId, InstId, Component);
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
 /// Places of a process that are kept. A sampler has nearly as many places as samples, and nearly all weigh next to nothing.
-const KEPT: usize = 100;
+const MAX_KEPT_PLACES: usize = 100;
 
 /// The commit state of a cycle, and the records that the Oracle charges the cycle to.
 #[derive(Clone, Copy, Debug)]
@@ -225,11 +225,11 @@ impl Default for KeptTruth {
 pub(crate) struct MisplacedCounter {
     /// Of the cycle in which the pending sample was triggered.
     truth: KeptTruth,
-    /// By [`short`] place.
+    /// By place, as [`pack_place`] packs it.
     units: Tally,
     /// Of places that are too long.
     others: FxHashMap<Place, u64>,
-    /// Places of ended processes, cut to [`KEPT`].
+    /// Places of ended processes, cut to [`MAX_KEPT_PLACES`].
     ended: Vec<Misplaced>,
     /// Places that remained after the last search for those of ended processes.
     left: usize,
@@ -269,8 +269,8 @@ impl MisplacedCounter {
     }
 
     fn add(&mut self, place: Place, units: u64) {
-        match short(place) {
-            Some(short) => self.units.add(short, units),
+        match pack_place(place) {
+            Some(number) => self.units.add(number, units),
             None => *self.others.entry(place).or_default() += units,
         }
     }
@@ -286,30 +286,33 @@ impl MisplacedCounter {
             return;
         }
         let has_ended = |place: Place| has_ended(place.0);
-        let ended = self.units.take(|short| has_ended(long(short))).into_iter();
-        let ended = ended.map(|(short, units)| (long(short), units));
+        let ended = self
+            .units
+            .take(|number| has_ended(unpack_place(number)))
+            .into_iter();
+        let ended = ended.map(|(number, units)| (unpack_place(number), units));
         let others = self.others.extract_if(|place, _| has_ended(*place));
         self.ended.extend(heaviest(ended.chain(others)));
         self.left = self.len();
     }
 
-    /// The places with the most units first, up to [`KEPT`] of each process.
+    /// The places with the most units first, up to [`MAX_KEPT_PLACES`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
         // A process that ran after it ended, as the kernel frees its resources, is in both.
         for m in std::mem::take(&mut self.ended) {
             self.add((m.process, m.named, m.truth, m.component), m.units);
         }
         let units = self.units.into_sums();
-        let units = units.map(|(short, units)| (long(short), units));
+        let units = units.map(|(number, units)| (unpack_place(number), units));
         heaviest(units.chain(self.others))
     }
 }
 
-/// Bits of an instruction's number in a [`short`] place. The process has those that instructions and component leave.
+/// Bits of an instruction's number in what [`pack_place`] returns. The process has those that instructions and component leave.
 const INST_BITS: u32 = 23;
 
 /// A place packed into a number, if its parts fit. Neighbouring named instructions are neighbouring numbers.
-fn short((process, named, truth, component): Place) -> Option<u64> {
+fn pack_place((process, named, truth, component): Place) -> Option<u64> {
     let is_short = (named.0 | truth.0) >> INST_BITS == 0
         && process.0 >> (u64::BITS - 2 * INST_BITS - COMPONENT_BITS) == 0;
     let number = u64::from(process.0) << COMPONENT_BITS | component as u64;
@@ -317,16 +320,16 @@ fn short((process, named, truth, component): Place) -> Option<u64> {
     is_short.then_some(number)
 }
 
-/// The place that [`short`] packed.
-fn long(short: u64) -> Place {
+/// The place that [`pack_place`] packed.
+fn unpack_place(number: u64) -> Place {
     let inst = |number: u64| InstId(number as u32 & ((1 << INST_BITS) - 1));
-    let rest = short >> (2 * INST_BITS);
+    let rest = number >> (2 * INST_BITS);
     let component = Component::ALL[rest as usize & ((1 << COMPONENT_BITS) - 1)];
     let process = ProcessId((rest >> COMPONENT_BITS) as u32);
-    (process, inst(short), inst(short >> INST_BITS), component)
+    (process, inst(number), inst(number >> INST_BITS), component)
 }
 
-/// The places with the most units first, up to [`KEPT`] of each process.
+/// The places with the most units first, up to [`MAX_KEPT_PLACES`] of each process.
 fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     let misplaced = |((process, named, truth, component), units)| Misplaced {
         process,
@@ -350,9 +353,9 @@ fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     }
     let mut kept = Vec::new();
     for mut list in by_process.into_values() {
-        if list.len() > KEPT {
-            list.select_nth_unstable_by_key(KEPT, order);
-            list.truncate(KEPT);
+        if list.len() > MAX_KEPT_PLACES {
+            list.select_nth_unstable_by_key(MAX_KEPT_PLACES, order);
+            list.truncate(MAX_KEPT_PLACES);
         }
         kept.extend(list);
     }

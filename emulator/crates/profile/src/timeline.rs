@@ -29,7 +29,7 @@ pub struct Timeline {
     idle: u64,
     start: Option<u64>,
     /// How often the region had begun anew at the last batch: see [`commit_trace::Event::RegionAnew`].
-    beginnings: u32,
+    region_restarts: u32,
     windows: Vec<Window>,
 }
 
@@ -41,7 +41,7 @@ impl Timeline {
             width,
             idle: 0,
             start: None,
-            beginnings: 0,
+            region_restarts: 0,
             windows: Vec::new(),
         }
     }
@@ -65,8 +65,8 @@ impl Timeline {
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
         self.oracle.batch(batch)?;
         let start = *self.start.get_or_insert(batch.start_cycle);
-        if self.beginnings != self.oracle.beginnings() {
-            self.beginnings = self.oracle.beginnings();
+        if self.region_restarts != self.oracle.region_restarts() {
+            self.region_restarts = self.oracle.region_restarts();
             self.windows.clear();
             self.idle = 0;
         }

@@ -78,7 +78,7 @@ impl ClockGroup {
         span: &Span<'_>,
         start: u64,
         last: Option<CommitRecord>,
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         while self.clock.next() <= start + span.cycles {
             let time = self.clock.next();
@@ -87,7 +87,7 @@ impl ClockGroup {
             let at = Trigger { cycle, span, last };
             for (number, sampler) in self.samplers.iter_mut().enumerate() {
                 if self.pending >> number & 1 == 0 {
-                    let pending = sampler.trigger(&self.tick, &at, whose);
+                    let pending = sampler.trigger(&self.tick, &at, execution);
                     self.pending |= u64::from(pending) << number;
                 }
             }
@@ -101,7 +101,7 @@ impl ClockGroup {
         group: &Group<'_>,
         start: u64,
         last: &CommitRecord,
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         let mut first = None;
         while self.clock.next() <= start + group.cycles() {
@@ -133,7 +133,7 @@ impl ClockGroup {
                     (named.get(profiler), WAITS_FOR_COMMIT.get(profiler))
                 {
                     let truth = if *waits { first } else { truth };
-                    sampler.sample(&self.tick, records, Some(truth), whose);
+                    sampler.sample(&self.tick, records, Some(truth), execution);
                 }
             }
             for number in bits(self.by_record & !self.pending) {
@@ -305,7 +305,7 @@ impl View {
         span: &Span<'_>,
         profiled: u64,
         last: Option<CommitRecord>,
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         if !self.open {
             return;
@@ -317,7 +317,7 @@ impl View {
             for (number, group) in self.groups.iter_mut().enumerate() {
                 if group.clock.next() <= end {
                     let waited = group.pending != 0;
-                    group.trigger(span, start, last, whose);
+                    group.trigger(span, start, last, execution);
                     if !waited && group.pending != 0 {
                         self.waiting.push(number);
                     }
@@ -326,7 +326,7 @@ impl View {
             }
         }
         if !self.waiting.is_empty() {
-            self.show(|sampler, tick| sampler.span(tick, span, whose));
+            self.show(|sampler, tick| sampler.span(tick, span, execution));
         }
     }
 
@@ -337,7 +337,7 @@ impl View {
         group: &Group<'_>,
         profiled: u64,
         last: &CommitRecord,
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         let start = self.time(profiled);
         let end = start + group.cycles();
@@ -348,7 +348,7 @@ impl View {
         for (number, clock) in self.groups.iter_mut().enumerate() {
             if clock.clock.next() <= end {
                 let waited = clock.pending != 0;
-                clock.trigger_in_group(group, start, last, whose);
+                clock.trigger_in_group(group, start, last, execution);
                 if !waited && clock.pending != 0 {
                     self.waiting.push(number);
                 }
@@ -363,10 +363,10 @@ impl View {
         &mut self,
         before: u64,
         records: &[CommitRecord],
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         if !self.waiting.is_empty() {
-            self.show(|sampler, tick| sampler.records(tick, before, records, whose));
+            self.show(|sampler, tick| sampler.records(tick, before, records, execution));
         }
     }
 

@@ -70,18 +70,18 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
 
 #[test]
 fn calls_and_returns_are_told_by_their_registers() {
-    let step = |raw| Step::of(&facts(4, 0x100, raw));
-    let call = |back| Step::Call {
+    let step = |raw| StackEffect::of(&facts(4, 0x100, raw));
+    let call = |back| StackEffect::Call {
         inst: InstId(4),
         back,
     };
     assert_eq!([JAL, JALR].map(step), [call(0x104); 2]);
     assert_eq!(step(C_JALR), call(0x102));
-    assert_eq!([RET, C_RET].map(step), [Step::Return; 2]);
-    assert_eq!(step(SRET), Step::TrapReturn { machine: false });
-    assert_eq!([JR, C_JR].map(step), [Step::Jump { from: 0x100 }; 2]);
+    assert_eq!([RET, C_RET].map(step), [StackEffect::Return; 2]);
+    assert_eq!(step(SRET), StackEffect::TrapReturn { machine: false });
+    assert_eq!([JR, C_JR].map(step), [StackEffect::Jump { from: 0x100 }; 2]);
     // `ebreak` is where `jalr zero` would be.
-    assert_eq!([NOP, JUMP, ECALL, 0x9002].map(step), [Step::None; 4]);
+    assert_eq!([NOP, JUMP, ECALL, 0x9002].map(step), [StackEffect::None; 4]);
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn endless_recursion_is_bounded() {
     calls.select(ProcessId::BOOT, ThreadId(0), 0);
     (0..2 * MAX_FRAMES).for_each(|_| {
         // Its target is not what follows it.
-        calls.last = Step::Call {
+        calls.last = StackEffect::Call {
             inst: InstId(0),
             back: 0x104,
         };

@@ -10,7 +10,7 @@ use crate::{Profile, Sampler};
 
 /// What an evaluator counts beside profiles: new views are set up with it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedDetail {
     pub samples: bool,
     /// Commit width of the core, if [`super::Evaluator::in_detail`] was called.
     pub width: Option<u32>,
@@ -52,7 +52,7 @@ impl Run {
         for (view, fresh) in { self.views.iter_mut() }.zip(views(&self.samplers)) {
             if self.only_marked || view.filter().marked {
                 *view = fresh;
-                self.asked.of(view, self.stacks.is_some());
+                self.requested.of(view, self.stacks.is_some());
             }
         }
         if !self.only_marked {
@@ -63,13 +63,13 @@ impl Run {
             return;
         }
         self.profiling = true;
-        self.beginnings = self.beginnings.saturating_add(1);
+        self.region_restarts = self.region_restarts.saturating_add(1);
         (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
         self.counted = 0;
         self.context.forget_cycles();
         self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();
-        if let Some(width) = self.asked.width {
+        if let Some(width) = self.requested.width {
             self.oracle.count_commits();
             let mut details = Details::new(width);
             details.select(self.process);
@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-impl Asked {
+impl RequestedDetail {
     fn of(self, view: &mut View, call_stacks: bool) {
         if self.samples {
             view.keep_samples();

@@ -87,10 +87,10 @@ impl SpanSink for Run {
             details.slots.next(record, commit);
         }
         if self.next_due == 0 {
-            let whose = whose(self.process, &self.stacks);
+            let execution = execution_context(self.process, &self.stacks);
             let before = commit - u64::from(record.commit_delta);
             for view in &mut self.views {
-                view.records(before, std::slice::from_ref(record), whose);
+                view.records(before, std::slice::from_ref(record), execution);
             }
             self.schedule();
         }

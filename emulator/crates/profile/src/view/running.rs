@@ -86,13 +86,18 @@ impl Running {
 
     /// The clock triggers, and no sample is pending. True if one is from here on.
     #[inline(always)]
-    pub fn trigger(&mut self, tick: &Tick, at: &Trigger<'_>, whose: ExecutionContext<'_>) -> bool {
+    pub fn trigger(
+        &mut self,
+        tick: &Tick,
+        at: &Trigger<'_>,
+        execution: ExecutionContext<'_>,
+    ) -> bool {
         self.await_sample(Truth {
             state: at.span.state,
             records: at.span.records,
         });
         let outcome = self.rule.trigger(at);
-        self.settle(tick, outcome, at.span.records, whose)
+        self.settle(tick, outcome, at.span.records, execution)
     }
 
     /// The same in a group of a block, for a profiler that waits for records: its sample is pending from here on.
@@ -111,15 +116,15 @@ impl Running {
 
     /// A span passes while a sample is pending; true if it still is.
     #[inline(always)]
-    pub fn span(&mut self, tick: &Tick, span: &Span<'_>, whose: ExecutionContext<'_>) -> bool {
+    pub fn span(&mut self, tick: &Tick, span: &Span<'_>, execution: ExecutionContext<'_>) -> bool {
         if !self.sampler.profiler.waits_for_records() {
             let outcome = self.rule.span(span);
-            return self.settle(tick, outcome, span.records, whose);
+            return self.settle(tick, outcome, span.records, execution);
         }
         match (span.state, span.records) {
             (State::Computing, [first, ..]) => {
                 let before = span.commit - u64::from(first.commit_delta);
-                self.records(tick, before, span.records, whose)
+                self.records(tick, before, span.records, execution)
             }
             _ => true,
         }
@@ -132,10 +137,10 @@ impl Running {
         tick: &Tick,
         before: u64,
         records: &[CommitRecord],
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) -> bool {
         let outcome = self.rule.records(before, records);
-        self.settle(tick, outcome, &[], whose)
+        self.settle(tick, outcome, &[], execution)
     }
 
     /// Charges a sample as the rule's `outcome` says; true if it is still pending. [`Outcome::All`] splits it over `all`, the records
@@ -146,12 +151,12 @@ impl Running {
         tick: &Tick,
         outcome: Outcome,
         all: &[CommitRecord],
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) -> bool {
         match outcome {
             Outcome::Pending => return true,
-            Outcome::One(record) => self.sample(tick, &[record], None, whose),
-            Outcome::All => self.sample(tick, all, None, whose),
+            Outcome::One(record) => self.sample(tick, &[record], None, execution),
+            Outcome::All => self.sample(tick, all, None, execution),
             Outcome::Dropped => self.dropped += 1,
         }
         false
@@ -164,35 +169,41 @@ impl Running {
         tick: &Tick,
         records: &[CommitRecord],
         truth: Option<Truth<'_>>,
-        whose: ExecutionContext<'_>,
+        execution: ExecutionContext<'_>,
     ) {
         let share = (tick.time - self.accounted) * SHARE[records.len()];
         self.samples += 1;
         self.accounted = tick.time;
-        if self.process != whose.process || self.fresh.len() + records.len() > FRESH {
+        if self.process != execution.process || self.fresh.len() + records.len() > FRESH {
             self.note_fresh();
-            self.process = whose.process;
+            self.process = execution.process;
         }
         for record in records {
             self.fresh.push((record.inst, share));
             if let Some(signatures) = &mut self.signatures {
-                signatures.add(whose.process, record, share);
+                signatures.add(execution.process, record, share);
             }
             if let Some(misplaced) = &mut self.misplaced {
-                misplaced.named(truth, whose.process, record.inst, share);
+                misplaced.named(truth, execution.process, record.inst, share);
             }
             if self.by_context.is_some() || self.log.is_some() {
-                self.add_context(tick, whose, record.inst, share);
+                self.add_context(tick, execution, record.inst, share);
             }
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn add_context(&mut self, tick: &Tick, whose: ExecutionContext<'_>, inst: InstId, units: u64) {
-        let context = match (&mut self.by_context, whose.calls) {
+    fn add_context(
+        &mut self,
+        tick: &Tick,
+        execution: ExecutionContext<'_>,
+        inst: InstId,
+        units: u64,
+    ) {
+        let context = match (&mut self.by_context, execution.calls) {
             (Some(by_context), Some(calls)) => {
-                let context = calls.context(whose.process, inst);
+                let context = calls.context(execution.process, inst);
                 by_context.add(context, inst, units);
                 context
             }
@@ -201,7 +212,7 @@ impl Running {
         if let Some(log) = &mut self.log {
             log.push(Sample {
                 cycle: tick.cycle,
-                process: whose.process,
+                process: execution.process,
                 inst,
                 context,
                 units,

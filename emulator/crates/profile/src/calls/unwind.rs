@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use commit_trace::{InstFacts, InstId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::step::{Pointer, Trapped};
+use super::effect::{Pointer, Trapped};
 use super::{Calls, ContextId};
 
 /// Frames that every search may look at. Beyond these a search spends credit, of which each call adds 4, so that the time
@@ -129,7 +129,7 @@ impl Stack {
 
 impl Calls {
     /// A return to the instruction `to`.
-    pub(super) fn come_back(&mut self, to: &InstFacts) {
+    pub(super) fn handle_return(&mut self, to: &InstFacts) {
         let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
         if self.pointer == Pointer::Loaded && self.resume(to) {
             return;
@@ -137,7 +137,7 @@ impl Calls {
         match self.stack.nearest(waits) {
             Some(at) => self.stack.cut(at),
             None if self.pointer == Pointer::Kept && self.exchange(to) => {}
-            None => self.leave(to),
+            None => self.handle_unmatched_return(to),
         }
     }
 
@@ -146,14 +146,14 @@ impl Calls {
         let at = (to.space, to.pc);
         let is_elsewhere = || self.code.function(at) != self.code.function((to.space, from));
         if self.pointer == Pointer::Loaded && is_elsewhere() {
-            self.come_back(to);
+            self.handle_return(to);
         } else if self.stack.is_loose {
-            self.settle(to);
+            self.drop_left_frames(to);
         }
     }
 
     /// A return to an address that is no frame's return address in this stack.
-    fn leave(&mut self, to: &InstFacts) {
+    fn handle_unmatched_return(&mut self, to: &InstFacts) {
         let pointer = self.pointer;
         match pointer {
             // This is a jump, or a return to another address of the caller than the one after the call.
@@ -170,7 +170,7 @@ impl Calls {
             }
             Pointer::Added => {
                 self.stack.is_loose = true;
-                self.settle(to);
+                self.drop_left_frames(to);
             }
             Pointer::Loaded => {
                 let is_known =
@@ -221,7 +221,7 @@ impl Calls {
     }
 
     /// Removes the frames within that of the function jumped to, if that function has a frame.
-    pub(super) fn settle(&mut self, to: &InstFacts) {
+    pub(super) fn drop_left_frames(&mut self, to: &InstFacts) {
         self.back_to_function(to);
     }
 
@@ -289,7 +289,7 @@ impl Calls {
     }
 
     /// A return from the innermost trap to the instruction `to`. A stack without a trap, as of a new thread, has no frames left.
-    pub(super) fn leave_trap(&mut self, machine: bool, to: &InstFacts) {
+    pub(super) fn handle_trap_return(&mut self, machine: bool, to: &InstFacts) {
         let is_user = to.privilege == 0;
         let resumed = self.stack.resumed;
         self.stack.resumed &= !is_user;

@@ -4,7 +4,7 @@ use commit_trace::{InstFacts, InstId};
 
 /// What an instruction does to the stack when the next instruction is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Step {
+pub(super) enum StackEffect {
     #[default]
     None,
     Call {
@@ -48,7 +48,7 @@ impl Trapped {
     }
 }
 
-impl Step {
+impl StackEffect {
     /// Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1, table 3).
     pub fn of(facts: &InstFacts) -> Self {
         let link = |register: u32| matches!(register & 31, 1 | 5);
