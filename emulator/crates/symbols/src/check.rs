@@ -27,7 +27,7 @@ impl Code {
     }
 
     /// True if the instruction is the program's own: not a fetch that faulted, which has no encoding, and no breakpoint.
-    pub(super) fn is_programs(self) -> bool {
+    pub(super) fn is_program_code(self) -> bool {
         self.raw != 0 && !BREAKPOINTS.contains(&(self.raw, self.len))
     }
 }
@@ -88,7 +88,7 @@ impl Wanted<'_> {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
             bytes.get(offset..).unwrap_or(&[])
         };
-        let code = { self.code.iter() }.filter(|(_, code)| code.is_programs());
+        let code = { self.code.iter() }.filter(|(_, code)| code.is_program_code());
         let mut agree = 0;
         let mut differ = 0;
         let mut first = None;

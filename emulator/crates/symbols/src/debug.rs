@@ -15,7 +15,7 @@ use super::files::resolve_in;
 use super::{BuildId, Symbolizer};
 
 /// Looks for the parts of one module.
-pub(super) struct Parts<'a> {
+pub(super) struct DebugFiles<'a> {
     pub symbolizer: &'a Symbolizer,
     /// The module's path in the guest.
     pub guest: &'a str,
@@ -33,7 +33,7 @@ struct Supplementary<'data> {
     id: BuildId,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> DebugFiles<'a> {
     pub fn new(symbolizer: &'a Symbolizer, guest: &'a str, file: &'a Path) -> Self {
         Self {
             symbolizer,
@@ -59,7 +59,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the messages about missing debug files, then the other notes.
-    pub fn into_words(self) -> (Vec<String>, Vec<String>) {
+    pub fn into_messages(self) -> (Vec<String>, Vec<String>) {
         (self.missing.into_inner(), self.notes.into_inner())
     }
 
@@ -83,7 +83,7 @@ impl<'a> Parts<'a> {
         }
         let (name, crc) = elf.object.gnu_debuglink().ok().flatten()?;
         let mut refused = Vec::new();
-        for path in self.places(name) {
+        for path in self.candidate_paths(name) {
             let Ok(bytes) = elf::read(&path) else {
                 continue;
             };
@@ -114,7 +114,8 @@ impl<'a> Parts<'a> {
         let Supplementary { name, id } = supplementary(elf)?;
         let by_id = self.symbolizer.files.debug_files(&id);
         let scanned = || self.symbolizer.index().with_build_id(&id).cloned();
-        let elsewhere = std::iter::once_with(|| scanned().into_iter().chain(self.places(&name)));
+        let elsewhere =
+            std::iter::once_with(|| scanned().into_iter().chain(self.candidate_paths(&name)));
         let mut refused = Vec::new();
         for path in by_id.into_iter().chain(elsewhere.flatten()) {
             let Ok(bytes) = elf::read(&path) else {
@@ -139,8 +140,8 @@ impl<'a> Parts<'a> {
     pub fn split_files(&self, folder: &[u8], name: &[u8]) -> Vec<PathBuf> {
         let name = Path::new(OsStr::from_bytes(name));
         let compiled = Path::new(OsStr::from_bytes(folder)).join(name);
-        let mut found = self.places(compiled.as_os_str().as_bytes());
-        found.extend(self.places(name.as_os_str().as_bytes()));
+        let mut found = self.candidate_paths(compiled.as_os_str().as_bytes());
+        found.extend(self.candidate_paths(name.as_os_str().as_bytes()));
         found
     }
 
@@ -155,7 +156,7 @@ impl<'a> Parts<'a> {
         }
         let named = found.clone();
         for path in named {
-            found.extend(self.places(path.file_name().unwrap_or_default().as_bytes()));
+            found.extend(self.candidate_paths(path.file_name().unwrap_or_default().as_bytes()));
         }
         found.retain(|path| path.is_file());
         found.sort();
@@ -164,7 +165,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Where GDB looks for a file that another one names, and below the given folders by its name.
-    fn places(&self, name: &[u8]) -> Vec<PathBuf> {
+    fn candidate_paths(&self, name: &[u8]) -> Vec<PathBuf> {
         let path = Path::new(OsStr::from_bytes(name));
         let beside = self.file.parent().unwrap_or(Path::new("."));
         let mut found = vec![beside.join(path), beside.join(".debug").join(path)];

@@ -12,7 +12,7 @@ use gimli::{
 };
 use typed_arena::Arena;
 
-use super::debug::{Parts, missing, shown};
+use super::debug::{DebugFiles, missing, shown};
 use super::elf::{self, Elf};
 use super::interner::Interner;
 use super::lengths;
@@ -30,9 +30,9 @@ const MAX_FRAMES: usize = 64;
 
 /// Keeps files and decompressed sections for as long as lookups need them.
 #[derive(Default)]
-pub(super) struct Memory(Arena<Vec<u8>>);
+pub(super) struct FileArena(Arena<Vec<u8>>);
 
-impl Memory {
+impl FileArena {
     fn keep(&self, bytes: Vec<u8>) -> &[u8] {
         self.0.alloc(bytes)
     }
@@ -41,8 +41,8 @@ impl Memory {
 /// Looks up addresses in debug information.
 pub(super) struct Lines<'a> {
     context: addr2line::Context<Reader<'a>>,
-    parts: &'a Parts<'a>,
-    memory: &'a Memory,
+    parts: &'a DebugFiles<'a>,
+    memory: &'a FileArena,
     table: &'a Table<'a>,
     /// The program's skeleton units, whose debug information is in `.dwo` files, by the IDs of those.
     skeletons: OnceCell<HashMap<DwoId, gimli::Unit<Reader<'a>>>>,
@@ -59,8 +59,8 @@ impl<'a> Lines<'a> {
     pub fn new(
         elf: &Elf<'a>,
         debug: Option<PathBuf>,
-        parts: &'a Parts<'a>,
-        memory: &'a Memory,
+        parts: &'a DebugFiles<'a>,
+        memory: &'a FileArena,
         table: &'a Table<'a>,
     ) -> Result<Option<Self>, gimli::Error> {
         let mut dwarf = load(elf, memory, |id| Some(id.name()));
@@ -236,7 +236,7 @@ fn skeletons<'a>(main: &Dwarf<Reader<'a>>) -> HashMap<DwoId, gimli::Unit<Reader<
 /// The sections of a file, decompressed.
 fn load<'a>(
     elf: &Elf<'a>,
-    memory: &'a Memory,
+    memory: &'a FileArena,
     name: impl Fn(SectionId) -> Option<&'static str>,
 ) -> Dwarf<Reader<'a>> {
     let load = |id| Ok::<_, std::convert::Infallible>(section(elf, memory, name(id)));
@@ -244,7 +244,7 @@ fn load<'a>(
     dwarf
 }
 
-fn section<'a>(elf: &Elf<'a>, memory: &'a Memory, name: Option<&str>) -> Reader<'a> {
+fn section<'a>(elf: &Elf<'a>, memory: &'a FileArena, name: Option<&str>) -> Reader<'a> {
     let bytes = match name.map_or(Cow::Borrowed(&[][..]), |name| elf.section(name)) {
         Cow::Borrowed(bytes) => bytes,
         Cow::Owned(bytes) => memory.keep(bytes),

@@ -11,17 +11,17 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::check::Wanted;
-use super::debug::Parts;
-use super::dwarf::{Lines, Memory};
+use super::debug::DebugFiles;
+use super::dwarf::{FileArena, Lines};
 use super::elf::Elf;
 use super::go::GoTable;
 use super::interner::Interner;
 use super::search::Index;
 use super::symbols::{FunctionId, Location, Module, ModuleId, Symbols};
 use super::table::Table;
-use super::{Sources, SymbolFiles, inside};
-use functions::Key;
-use locate::View;
+use super::{Sources, SymbolFiles, embedded};
+use functions::FunctionKey;
+use locate::ModuleTables;
 use origin::Origin;
 pub use origin::Place;
 
@@ -58,7 +58,7 @@ impl Symbolizer {
     /// Names every place. Files that are missing, damaged or of another build leave their
     /// addresses as `module+offset` and a warning; nothing fails.
     pub fn resolve(&self, places: &[Place]) -> Symbols {
-        let mut work = Work {
+        let mut work = Resolution {
             symbolizer: self,
             names: Interner::default(),
             functions: HashMap::new(),
@@ -92,14 +92,14 @@ impl Symbolizer {
     }
 }
 
-struct Work<'a> {
+struct Resolution<'a> {
     symbolizer: &'a Symbolizer,
     names: Interner,
-    functions: HashMap<Key, FunctionId>,
+    functions: HashMap<FunctionKey, FunctionId>,
     out: Symbols,
 }
 
-impl Work<'_> {
+impl Resolution<'_> {
     fn module(
         &mut self,
         source: Origin,
@@ -137,7 +137,7 @@ impl Work<'_> {
             }
             return;
         };
-        let parts = Parts::new(self.symbolizer, &name, &file.path);
+        let parts = DebugFiles::new(self.symbolizer, &name, &file.path);
         let debug = if elf.is_stripped() {
             parts.debug_file(&elf)
         } else {
@@ -145,7 +145,7 @@ impl Work<'_> {
         };
         let debug_elf = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
         let mini = if elf.is_stripped() && debug_elf.is_none() {
-            inside::mini_debug_info(&elf)
+            embedded::mini_debug_info(&elf)
         } else {
             None
         };
@@ -161,14 +161,14 @@ impl Work<'_> {
             missing: Vec::new(),
             nameless: None,
         });
-        let memory = Memory::default();
+        let memory = FileArena::default();
         let of = debug_elf.as_ref().unwrap_or(&elf);
         let at = debug.as_ref().map(|file| file.path.clone());
         let lines = Lines::new(of, at, &parts, &memory, &table).unwrap_or_else(|error| {
             parts.missing(format!("debug information not used: {error}"));
             None
         });
-        let view = View {
+        let view = ModuleTables {
             module,
             elf: &elf,
             table: &table,
@@ -185,7 +185,7 @@ impl Work<'_> {
         if debug.is_none() && elf.has_no_symbols() && has_nameless {
             self.out.modules[module.0 as usize].nameless = Some(stripped(&elf));
         }
-        let (missing, notes) = parts.into_words();
+        let (missing, notes) = parts.into_messages();
         for note in notes {
             self.warn(format!("{name}: {note}"));
         }
@@ -218,7 +218,7 @@ impl Work<'_> {
     }
 
     fn unresolved(&mut self, module: ModuleId, offset: u64) -> Location {
-        let function = self.made_up(module, false);
+        let function = self.placeholder(module, false);
         Location {
             module,
             offset,

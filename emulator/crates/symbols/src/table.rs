@@ -40,7 +40,7 @@ struct Candidate<'data> {
 impl Candidate<'_> {
     /// Gives the symbol the size of its range in the unwind tables, if there is one. Otherwise a label of a stripped file would
     /// extend over all functions after it that have lost their names.
-    fn size_by(&mut self, ranges: &[(u64, u64)]) -> bool {
+    fn take_size_from(&mut self, ranges: &[(u64, u64)]) -> bool {
         let after = ranges.partition_point(|&(start, _)| start <= self.start);
         let range = ranges[..after].last();
         self.size = range.map_or(0, |(_, end)| end.saturating_sub(self.start));
@@ -68,7 +68,7 @@ impl<'data> Table<'data> {
         if stripped {
             frames = super::frames::functions(elf);
             found = candidates(elf.object.dynamic_symbols(), &sections);
-            found.retain_mut(|label| label.size != 0 || label.size_by(&frames));
+            found.retain_mut(|label| label.size != 0 || label.take_size_from(&frames));
             found.extend(go.into_iter().flat_map(|go| go_functions(go, &sections)));
         }
         // Best of each address first; names last so that the order never depends on the file's.

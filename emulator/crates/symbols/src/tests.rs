@@ -155,7 +155,7 @@ fn the_kernel_holds_the_vdso_between_two_symbols() {
     let symbols = |end| SmallElf::new(vec![("vdso_start", 0x11010, 0, 0), ("vdso_end", end, 0, 0)]);
     let mut bytes = symbols(0x11018).bytes();
     bytes[0x1010..0x1018].copy_from_slice(b"\x7fELF1234");
-    let vdso = |bytes: &[u8]| inside::vdso(&elf::Elf::parse(bytes).unwrap());
+    let vdso = |bytes: &[u8]| embedded::vdso(&elf::Elf::parse(bytes).unwrap());
     assert_eq!(vdso(&bytes).as_deref(), Some(&b"\x7fELF1234"[..]));
     assert_eq!(
         vdso(&symbols(0x11008).bytes()),

@@ -1,14 +1,14 @@
 //! Numbers functions: each gets one number, whether a symbol names it or not.
 
-use super::Work;
-use super::locate::View;
+use super::Resolution;
+use super::locate::ModuleTables;
 use crate::name::demangle;
 use crate::symbols::{Function, FunctionId, ModuleId};
 use crate::table::Entry;
 
 /// Identifies a function.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum FunctionKey {
     /// By its start address.
     At(ModuleId, u64),
     /// All code in a module's PLT.
@@ -19,10 +19,14 @@ pub(super) enum Key {
     Jit(ModuleId, usize),
 }
 
-impl Work<'_> {
+impl Resolution<'_> {
     /// The function of a table entry.
-    pub(super) fn known(&mut self, view: &View<'_, '_, '_>, entry: &Entry<'_>) -> FunctionId {
-        let key = Key::At(view.module, entry.start);
+    pub(super) fn function_of(
+        &mut self,
+        view: &ModuleTables<'_, '_, '_>,
+        entry: &Entry<'_>,
+    ) -> FunctionId {
+        let key = FunctionKey::At(view.module, entry.start);
         if let Some(&known) = self.functions.get(&key) {
             return known;
         }
@@ -45,11 +49,11 @@ impl Work<'_> {
     }
 
     /// The function that stands for a module's PLT, or for its code that no symbol covers.
-    pub(super) fn made_up(&mut self, module: ModuleId, plt: bool) -> FunctionId {
+    pub(super) fn placeholder(&mut self, module: ModuleId, plt: bool) -> FunctionId {
         let key = if plt {
-            Key::Plt(module)
+            FunctionKey::Plt(module)
         } else {
-            Key::Rest(module)
+            FunctionKey::Rest(module)
         };
         if let Some(&known) = self.functions.get(&key) {
             return known;
@@ -72,7 +76,7 @@ impl Work<'_> {
         )
     }
 
-    pub(super) fn add(&mut self, key: Key, function: Function) -> FunctionId {
+    pub(super) fn add(&mut self, key: FunctionKey, function: Function) -> FunctionId {
         let id = FunctionId(self.out.functions.len() as u32);
         self.out.functions.push(function);
         self.functions.insert(key, id);

@@ -1,6 +1,6 @@
 //! Functions and lines of the addresses of one module.
 
-use super::{Location, Origin, Work};
+use super::{Location, Origin, Resolution};
 use crate::dwarf::Lines;
 use crate::elf::Elf;
 use crate::go::GoTable;
@@ -10,8 +10,8 @@ use crate::table::Table;
 /// OpenSBI's load address on every RISC-V platform that starts from DRAM at 2 GiB.
 const FIRMWARE_BASE: u64 = 0x8000_0000;
 
-/// The tables of one module, as [`Work::locate`] reads them.
-pub(super) struct View<'a, 'data, 'lines> {
+/// The tables of one module, as [`Resolution::locate`] reads them.
+pub(super) struct ModuleTables<'a, 'data, 'lines> {
     pub(super) module: ModuleId,
     pub(super) elf: &'a Elf<'data>,
     pub(super) table: &'a Table<'data>,
@@ -19,11 +19,11 @@ pub(super) struct View<'a, 'data, 'lines> {
     pub(super) go: Option<&'a GoTable<'data>>,
 }
 
-impl Work<'_> {
+impl Resolution<'_> {
     pub(super) fn locate(
         &mut self,
         source: &Origin,
-        view: &View<'_, '_, '_>,
+        view: &ModuleTables<'_, '_, '_>,
         members: &[(usize, u64)],
         located: &mut [Option<Location>],
     ) {
@@ -41,13 +41,13 @@ impl Work<'_> {
                 continue;
             }
             let function = match view.table.find(address) {
-                Some(entry) => self.known(view, entry),
+                Some(entry) => self.function_of(view, entry),
                 None => {
                     let in_plt = plt
                         .iter()
                         .flatten()
                         .any(|(from, to)| (*from..*to).contains(&address));
-                    self.made_up(view.module, in_plt)
+                    self.placeholder(view.module, in_plt)
                 }
             };
             let (line, inlined) = match (view.lines, view.go) {

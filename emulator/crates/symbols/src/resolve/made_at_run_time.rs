@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use super::{Key, Location, Place, Work};
+use super::{FunctionKey, Location, Place, Resolution};
 use crate::check::Code;
 use crate::jit::{self, JitCode};
 use crate::name::demangle;
@@ -12,7 +12,7 @@ use crate::symbols::{Function, Module, ModuleId, Source};
 /// Processes whose files are searched for the code of a process without files.
 const MAX_OTHERS: usize = 16;
 
-impl Work<'_> {
+impl Resolution<'_> {
     /// Locates the places in code made at run time for which there are map or jitdump files.
     pub(super) fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
         let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
@@ -103,7 +103,7 @@ impl Work<'_> {
             file: file.clone(),
             line: *line,
         });
-        let key = Key::Jit(module, number);
+        let key = FunctionKey::Jit(module, number);
         let known = self.functions.get(&key).copied();
         let function = known.unwrap_or_else(|| {
             let name = match &*String::from_utf8_lossy(&function.name) {

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Origin, Work};
+use super::{Origin, Resolution};
 use crate::check::{Opened, Wanted};
 use crate::elf::{self, Elf};
-use crate::inside;
+use crate::embedded;
 
-impl Work<'_> {
+impl Resolution<'_> {
     /// Opens the file of a module: the first candidate that the guest ran. The error is a sentence on what to hand in.
     pub(super) fn open(
         &mut self,
@@ -73,5 +73,5 @@ impl Work<'_> {
 /// The vDSO within the kernel's file.
 fn vdso_in(kernel: &Path) -> Option<Vec<u8>> {
     let bytes = elf::read(kernel).ok()?;
-    inside::vdso(&Elf::parse(&bytes).ok()?)
+    embedded::vdso(&Elf::parse(&bytes).ok()?)
 }
