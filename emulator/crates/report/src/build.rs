@@ -40,7 +40,7 @@ impl Report {
             disassemble,
             units,
         };
-        let Parts {
+        let ProcessParts {
             names,
             focus,
             processes,
@@ -49,7 +49,7 @@ impl Report {
             tea,
             disagreements,
             module_units,
-        } = Parts::new(&selection, &gathered, &columns);
+        } = ProcessParts::new(&selection, &gathered, &columns);
         let listings = super::listing::listings(
             &selection,
             &gathered,
@@ -132,7 +132,7 @@ fn columns(
 }
 
 /// The parts of a report that are made process by process.
-struct Parts {
+struct ProcessParts {
     names: Vec<String>,
     focus: Vec<usize>,
     processes: Vec<ProcessReport>,
@@ -144,7 +144,7 @@ struct Parts {
     module_units: Vec<u64>,
 }
 
-impl Parts {
+impl ProcessParts {
     fn new(selection: &Selection<'_>, gathered: &Gathered<'_>, columns: &[Column]) -> Self {
         let &Selection {
             evaluation, units, ..
@@ -152,7 +152,7 @@ impl Parts {
         let summaries = &gathered.processes;
         let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
         let names = process_names(evaluation, &ids);
-        let mut all = Sum::new(summaries, columns.len());
+        let mut all = ProcessSums::new(summaries, columns.len());
         let whole = summaries.iter().map(|summary| summary.oracle_total);
         let whole = whole.sum::<u64>() as f64 / units;
         let share = |oracle_total: u64| oracle_total as f64 / units / whole.max(f64::MIN_POSITIVE);
@@ -165,13 +165,13 @@ impl Parts {
         let mut processes = Vec::new();
         let mut functions = rows::Functions::default();
         let mut instructions = rows::Instructions::default();
-        let mut tea = tea::Maker::new(evaluation, columns);
+        let mut tea = tea::TeaBuilder::new(evaluation, columns);
         let mut disagreements = Vec::new();
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
-        let mut maker = rows::Maker::new(selection);
+        let mut builder = rows::RowBuilder::new(selection);
         for (at, (summary, name)) in summaries.iter().zip(&names).enumerate() {
             let rows = gathered.rows(at);
-            let mut own = Sum::new(std::slice::from_ref(summary), columns.len());
+            let mut own = ProcessSums::new(std::slice::from_ref(summary), columns.len());
             own.add(&rows, &mut all);
             let id = summary.process.0 as usize;
             let pid = evaluation.processes.get(id).and_then(|p| p.pid);
@@ -180,10 +180,10 @@ impl Parts {
             let in_focus = focus.contains(&(at + 1));
             instructions.add(at, &rows, in_focus);
             if let Some(tea) = &mut tea {
-                tea.add(at, &rows, name, in_focus.then_some(&mut maker));
+                tea.add(at, &rows, name, in_focus.then_some(&mut builder));
             }
             if in_focus {
-                let own = words::disagreements(evaluation, at, &rows, columns, &mut maker);
+                let own = words::disagreements(evaluation, at, &rows, columns, &mut builder);
                 disagreements.extend(own);
             }
             for (place, weight) in rows.places.iter().zip(&rows.oracle) {
@@ -198,7 +198,7 @@ impl Parts {
             processes,
             functions: functions.finish(),
             instructions: instructions.finish(selection, gathered),
-            tea: tea.map(tea::Maker::finish),
+            tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
             module_units,
         }
@@ -206,7 +206,7 @@ impl Parts {
 }
 
 /// The sums that a [`ProcessReport`] is made from, over the rows of one or all processes.
-struct Sum {
+struct ProcessSums {
     oracle_total: u64,
     samples: Vec<f64>,
     /// Units by category.
@@ -216,7 +216,7 @@ struct Sum {
     errors: Vec<Option<(Whole, [Sums; 3])>>,
 }
 
-impl Sum {
+impl ProcessSums {
     /// The sums of these processes before any of their rows.
     fn new(summaries: &[Summary], columns: usize) -> Self {
         let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();

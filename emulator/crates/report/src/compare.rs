@@ -68,7 +68,7 @@ pub struct Comparison {
 }
 
 /// Share of their run's cycles from which on two processes of different names may be one that was renamed.
-const MUCH: f64 = 0.05;
+const RENAMED_SHARE: f64 = 0.05;
 type Key = (String, String, String);
 
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl Comparison {
         }
         let (totals_before, totals_after) = (Totals::of(before), Totals::of(after));
         let processes = processes.ranked();
-        let much = |cycles: f64, totals: &Totals| cycles > MUCH * totals.cycles as f64;
+        let much = |cycles: f64, totals: &Totals| cycles > RENAMED_SHARE * totals.cycles as f64;
         let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
         let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
         let renamed = gone.zip(new);

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub(crate) use rules::{ReportPath, Rule};
 
-use find::{Found, leaves, resolve, with_value};
+use find::{Found, numbers_below, resolve, with_value};
 
 /// Numbers that are explained at once. If a question has more, their paths are listed.
 const MAX_EXPLAINED: usize = 4;
@@ -67,7 +67,7 @@ pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
         .parse::<f64>()
     {
         Ok(_) => with_value(report, question),
-        Err(_) => leaves_at(report, question)?,
+        Err(_) => numbers_at(report, question)?,
     };
     if found.is_empty() {
         return Err(format!(
@@ -113,11 +113,11 @@ impl Answer {
 }
 
 /// The numbers at or below a path.
-fn leaves_at(report: &Value, path: &str) -> Result<Vec<Found>, String> {
+fn numbers_at(report: &Value, path: &str) -> Result<Vec<Found>, String> {
     let (at, value) = resolve(report, path)
         .map_err(|known| format!("{path}: not in the report; expected, where it fails: {known}"))?;
     let mut found = Vec::new();
-    leaves(report, value, &mut at.clone(), &mut found);
+    numbers_below(report, value, &mut at.clone(), &mut found);
     Ok(found)
 }
 

@@ -52,9 +52,9 @@ pub(super) struct Rows {
     pub oracle_total: u64,
     pub columns: Vec<Weights>,
     /// Symbol of each row per level; symbols are dense numbers of this process.
-    pub instruction: Keys,
-    pub block: Keys,
-    pub function: Keys,
+    pub instruction: SymbolMap,
+    pub block: SymbolMap,
+    pub function: SymbolMap,
     /// Address of the first instruction of each row's block.
     pub leaders: Vec<u64>,
     /// Units of each row per published category.
@@ -95,14 +95,14 @@ impl Sparse {
 
 /// Row to symbol.
 #[derive(Default)]
-pub(super) struct Keys {
+pub(super) struct SymbolMap {
     pub of_row: Vec<u32>,
     pub count: usize,
 }
 
 impl Rows {
     /// The symbols of a level.
-    pub fn keys(&self, level: Level) -> &Keys {
+    pub fn keys(&self, level: Level) -> &SymbolMap {
         match level {
             Level::Instruction => &self.instruction,
             Level::Block => &self.block,
@@ -111,7 +111,7 @@ impl Rows {
     }
 }
 
-impl Keys {
+impl SymbolMap {
     /// Numbers equal keys alike, in order of first appearance.
     fn new<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> Self {
         let mut known = FxHashMap::default();
@@ -233,14 +233,14 @@ impl<'a> Gathered<'a> {
             self.leaders[fact.id.0 as usize].max(start)
         };
         let leaders: Vec<u64> = all.clone().map(leader).collect();
-        let instruction = Keys::new(all.clone().map(|row| (fact(row).space, fact(row).pc)));
-        let block = Keys::new(
+        let instruction = SymbolMap::new(all.clone().map(|row| (fact(row).space, fact(row).pc)));
+        let block = SymbolMap::new(
             leaders
                 .iter()
                 .zip(all.clone())
                 .map(|(pc, row)| (fact(row).space, *pc)),
         );
-        let function = Keys::new(all.map(|row| locate(row).function.0));
+        let function = SymbolMap::new(all.map(|row| locate(row).function.0));
         let mut stacks = vec![[0; 7]; rows.insts.len()];
         let mut finder = Finder::new(&rows.insts);
         for (inst, stack) in self.evaluation.stacks.of(summary.process) {
@@ -313,9 +313,9 @@ impl<'a> Gathered<'a> {
             places: Vec::new(),
             leaders: Vec::new(),
             stacks: Vec::new(),
-            instruction: Keys::default(),
-            block: Keys::default(),
-            function: Keys::default(),
+            instruction: SymbolMap::default(),
+            block: SymbolMap::default(),
+            function: SymbolMap::default(),
             insts,
             oracle,
             columns,

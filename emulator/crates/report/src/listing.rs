@@ -18,7 +18,7 @@ pub(super) fn listings(
     focus: &[usize],
     mut sources: Sources<'_>,
 ) -> Vec<Listing> {
-    let mut maker = Maker::new(selection);
+    let mut builder = RowBuilder::new(selection);
     let mut lines = 0;
     let mut out = Vec::new();
     let in_focus = |index: &usize| focus.contains(&functions[*index].row.process);
@@ -56,7 +56,7 @@ pub(super) fn listings(
         let mut last_at = None;
         for &row in &members {
             let here = (fact(row).space, fact(row).pc);
-            let instruction = maker.instruction(rows, function.process, row);
+            let instruction = builder.instruction(rows, function.process, row);
             if let (true, true, Some(last)) = (faulted(row), last_at == Some(here), list.last_mut())
             {
                 add(&mut last.instruction, &instruction);

@@ -157,13 +157,13 @@ impl Instructions {
         // Process after process, since the rows of one are made at a time.
         let mut order: Vec<usize> = (0..picked.len()).collect();
         order.sort_by_key(|at| picked[*at].1);
-        let mut maker = Maker::new(selection);
+        let mut builder = RowBuilder::new(selection);
         let mut out: Vec<Option<InstructionRow>> = vec![None; picked.len()];
         for same in order.chunk_by(|one, next| picked[*one].1 == picked[*next].1) {
             let process = picked[same[0]].1;
             let rows = gathered.rows(process);
             for at in same {
-                out[*at] = Some(maker.instruction(&rows, process, picked[*at].2));
+                out[*at] = Some(builder.instruction(&rows, process, picked[*at].2));
             }
         }
         let mut out: Vec<InstructionRow> = out.into_iter().flatten().collect();
@@ -173,12 +173,12 @@ impl Instructions {
 }
 
 /// Makes instruction rows; remembers disassembly, which processes share.
-pub(super) struct Maker<'a> {
+pub(super) struct RowBuilder<'a> {
     selection: &'a Selection<'a>,
     texts: HashMap<(u32, u64), String>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> RowBuilder<'a> {
     pub fn new(selection: &'a Selection<'a>) -> Self {
         Self {
             selection,

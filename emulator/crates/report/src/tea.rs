@@ -14,7 +14,7 @@ use super::rows;
 /// Instructions per process with a stack, the most expensive first.
 const MAX_INSTRUCTIONS: usize = 100;
 /// Name of the signature of instructions that met no event.
-const NONE: &str = "none";
+const NO_EVENT: &str = "none";
 
 /// The report's part on events.
 #[derive(Clone, Debug, Serialize)]
@@ -106,13 +106,13 @@ fn sums(symbols: &[u32], weights: &Weights) -> Sums {
 }
 
 /// Makes a [`TeaReport`], one process after the other.
-pub(super) struct Maker<'a> {
+pub(super) struct TeaBuilder<'a> {
     evaluation: &'a Evaluation,
     columns: &'a [Column],
     report: TeaReport,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> TeaBuilder<'a> {
     /// None if time was not counted by event.
     pub fn new(evaluation: &'a Evaluation, columns: &'a [Column]) -> Option<Self> {
         evaluation.signatures.as_ref()?;
@@ -133,8 +133,14 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Adds the process at `at` among the gathered; with `maker`, its instructions too.
-    pub fn add(&mut self, at: usize, rows: &Rows, name: &str, maker: Option<&mut rows::Maker<'_>>) {
+    /// Adds the process at `at` among the gathered; with `builder`, its instructions too.
+    pub fn add(
+        &mut self,
+        at: usize,
+        rows: &Rows,
+        name: &str,
+        builder: Option<&mut rows::RowBuilder<'_>>,
+    ) {
         let weights = |signatures: &Option<Signatures>, profile: &Profile| {
             let mut weights = Weights::default();
             let signatures = signatures.iter();
@@ -159,8 +165,8 @@ impl<'a> Maker<'a> {
                 .processes
                 .push(process(at, rows, name, &truth, &sampled));
         }
-        if let Some(maker) = maker {
-            self.instructions(at, rows, &truth, &sampled, maker);
+        if let Some(builder) = builder {
+            self.instructions(at, rows, &truth, &sampled, builder);
         }
     }
 
@@ -170,7 +176,7 @@ impl<'a> Maker<'a> {
         rows: &Rows,
         truth: &Weights,
         sampled: &[(TeaColumn, Weights)],
-        maker: &mut rows::Maker<'_>,
+        builder: &mut rows::RowBuilder<'_>,
     ) {
         let mut order: Vec<usize> = (0..rows.insts.len())
             .filter(|row| rows.oracle[*row] > 0)
@@ -180,7 +186,7 @@ impl<'a> Maker<'a> {
         self.report
             .instructions
             .extend(order.into_iter().map(|row| {
-                let made = maker.instruction(rows, at, row);
+                let made = builder.instruction(rows, at, row);
                 let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
                 let first =
                     |(column, _): &&(TeaColumn, Weights)| self.columns[column.column].primary;
@@ -219,7 +225,7 @@ fn process(
     let stack = whole(truth);
     let mut events = EventStack::new();
     for (signature, share) in &stack {
-        for event in signature.split('|').filter(|event| *event != NONE) {
+        for event in signature.split('|').filter(|event| *event != NO_EVENT) {
             *events.entry(event.to_owned()).or_default() += share;
         }
     }
@@ -263,7 +269,7 @@ fn stack(weights: &[(u32, u16, u64)], total: u64) -> EventStack {
         *sums.entry(*events).or_default() += units;
     }
     let named = |events: u16| match events {
-        0 => NONE.to_owned(),
+        0 => NO_EVENT.to_owned(),
         _ => TeaEvents(events).to_string(),
     };
     sums.into_iter()

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::columns::Column;
 use super::gather::Rows;
-use super::rows::Maker;
+use super::rows::RowBuilder;
 
 /// Disagreements per process and profiler.
-const MAX: usize = 12;
+const MAX_DISAGREEMENTS: usize = 12;
 /// Share of the profiler's time in the process from which on a disagreement is reported.
 const NOTICEABLE: f64 = 0.001;
 
@@ -49,7 +49,7 @@ pub(super) fn disagreements(
     at: usize,
     rows: &Rows,
     columns: &[Column],
-    maker: &mut Maker<'_>,
+    builder: &mut RowBuilder<'_>,
 ) -> Vec<Disagreement> {
     let mut out = Vec::new();
     let samplers = evaluation.samplers.iter().enumerate();
@@ -57,10 +57,10 @@ pub(super) fn disagreements(
         let total = rows.columns[index].totals.total.max(1) as f64;
         let own = { result.misplaced.iter() }.filter(|m| m.process == rows.process);
         let noticeable = |m: &&Misplaced| m.units as f64 / total >= NOTICEABLE;
-        for misplaced in own.take(MAX).filter(noticeable) {
+        for misplaced in own.take(MAX_DISAGREEMENTS).filter(noticeable) {
             let mut find = |inst| {
                 let row = rows.insts.binary_search(&inst).ok()?;
-                let made = maker.instruction(rows, at, row);
+                let made = builder.instruction(rows, at, row);
                 Some(Named {
                     pc: made.pc,
                     label: made.label,

@@ -149,7 +149,12 @@ fn walk<'a>(
 }
 
 /// All numbers below a value.
-pub(super) fn leaves(report: &Value, value: &Value, steps: &mut Vec<Step>, out: &mut Vec<Found>) {
+pub(super) fn numbers_below(
+    report: &Value,
+    value: &Value,
+    steps: &mut Vec<Step>,
+    out: &mut Vec<Found>,
+) {
     if let Some(value) = value.as_f64() {
         out.push(Found {
             steps: steps.clone(),
@@ -158,7 +163,7 @@ pub(super) fn leaves(report: &Value, value: &Value, steps: &mut Vec<Step>, out: 
     }
     for (step, value) in entries(report, steps, value) {
         steps.push(step);
-        leaves(report, value, steps, out);
+        numbers_below(report, value, steps, out);
         steps.pop();
     }
 }
@@ -174,7 +179,7 @@ pub(super) fn with_value(report: &Value, shown: &str) -> Vec<Found> {
     let mut all = Vec::new();
     for (step, value) in entries(report, &[], report) {
         if step.key != "meta" {
-            leaves(report, value, &mut vec![step], &mut all);
+            numbers_below(report, value, &mut vec![step], &mut all);
         }
     }
     all.retain(|found| {

@@ -34,7 +34,7 @@ fn explained(report: &Value, question: &str) -> Vec<Explanation> {
 fn every_number_has_a_rule_and_a_path_that_leads_to_it() {
     let report = report();
     let mut all = Vec::new();
-    leaves(&report, &report, &mut Vec::new(), &mut all);
+    numbers_below(&report, &report, &mut Vec::new(), &mut all);
     assert!(all.len() > 5_000, "{}", all.len());
     for part in ["top_down", "tea", "disagreements", "sensitivity"] {
         assert!(all.iter().any(|found| found.steps[0].key == part), "{part}");

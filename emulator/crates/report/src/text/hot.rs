@@ -11,7 +11,7 @@ use crate::tables::InstructionRow;
 use crate::words::Disagreement;
 
 /// Columns of profilers that fit beside the Oracle's.
-const SHOWN: usize = 9;
+const MAX_COLUMNS: usize = 9;
 /// Differences below this show as zero.
 const NOTICEABLE: f64 = 0.0005;
 
@@ -24,7 +24,7 @@ pub(super) fn write(
     let everyone = process == 0;
     let columns: Vec<usize> = (0..report.columns.len())
         .filter(|c| report.columns[*c].primary)
-        .take(SHOWN)
+        .take(MAX_COLUMNS)
         .collect();
     functions(out, report, process, &columns, options.functions)?;
     // Shares of different processes cannot be ranked against each other.
@@ -56,7 +56,7 @@ fn functions(
         .iter()
         .filter(|row| process == 0 || row.process == process);
     // A file that is missing is named once in a table.
-    let mut said = Vec::new();
+    let mut listed = Vec::new();
     for row in rows.take(limit) {
         let name = match process {
             0 => format!("{}: {}", report.processes[row.process].name, row.name),
@@ -78,10 +78,10 @@ fn functions(
         }
         writeln!(out)?;
         for missing in &row.missing {
-            if said.contains(&missing) {
+            if listed.contains(&missing) {
                 continue;
             }
-            said.push(missing);
+            listed.push(missing);
             for line in wrap(missing, 112) {
                 writeln!(out, "      {line}")?;
             }
