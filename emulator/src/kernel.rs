@@ -9,7 +9,7 @@ use crate::failure::{BadInput, bad_input};
 pub fn unpack(path: &Path, bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, BadInput> {
     if let Some(payload) = efi_payload(&bytes) {
         let (name, payload) = payload.map_err(|e| bad_input(path, e))?;
-        return match plain(payload, most) {
+        return match decompress(payload, most) {
             Some(plain) => plain.map_err(|e| bad_input(path, e)),
             None => {
                 let found = String::from_utf8_lossy(name);
@@ -19,14 +19,14 @@ pub fn unpack(path: &Path, bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, BadInpu
             }
         };
     }
-    match plain(&bytes, most) {
+    match decompress(&bytes, most) {
         Some(plain) => plain.map_err(|e| bad_input(path, e)),
         None => Ok(bytes),
     }
 }
 
 /// Unpacks gzip and zstd; `None` for anything else. What has more than `most` bytes fits into no memory.
-fn plain(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
+fn decompress(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
     let read = |reader: &mut dyn Read, what: &str| {
         let mut plain = Vec::new();
         let read = reader.take(most + 1).read_to_end(&mut plain);
@@ -94,7 +94,7 @@ mod tests {
         bytes
     }
 
-    fn unpacked(bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, String> {
+    fn decompress(bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, String> {
         unpack(Path::new("file"), bytes, most).map_err(|e| e.to_string())
     }
 
@@ -103,7 +103,7 @@ mod tests {
         let zstd = zstd::encode_all(KERNEL, 1).unwrap();
         let efis = [efi(&gzip(), b"gzip"), efi(&zstd, b"zstd22")];
         for bytes in [KERNEL.to_vec(), gzip(), zstd].into_iter().chain(efis) {
-            assert_eq!(unpacked(bytes, 1000).as_deref(), Ok(KERNEL));
+            assert_eq!(decompress(bytes, 1000).as_deref(), Ok(KERNEL));
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
             (outside, "ends after the file"),
             (efi(b"what", b"lzma"), "found lzma"),
         ] {
-            let error = unpacked(bytes, 1000).unwrap_err();
+            let error = decompress(bytes, 1000).unwrap_err();
             assert!(
                 error.starts_with("file: kernel: ") || error.contains(words),
                 "{error}"
@@ -125,7 +125,7 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         assert!(
-            unpacked(gzip(), 10)
+            decompress(gzip(), 10)
                 .unwrap_err()
                 .contains("at most 10 bytes")
         );

@@ -312,7 +312,7 @@ fn simulate(
 }
 
 /// The cycle of the hart that is furthest, since others may sleep, and the instructions of all.
-fn now(system: &System) -> region::Now {
+fn now(system: &System) -> region::RunPosition {
     let cycle = system.each().map(|(_, cycle)| cycle).max();
     (cycle.unwrap_or(0), system.instructions())
 }

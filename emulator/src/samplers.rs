@@ -14,7 +14,7 @@ use crate::spec::{Region, parse_frequency};
 /// Default sampling period, in cycles: a prime, so that loops do not beat against it.
 const DENSE_PERIOD: u64 = 199;
 /// Most samplers of a run: each keeps a profile.
-const MOST: usize = 4096;
+const MAX_SAMPLERS: usize = 4096;
 
 /// Samplers. Every key takes one value or a list; lists stand for all combinations.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -72,8 +72,8 @@ pub fn samplers(specs: &[SamplerSpec], clock_hz: f64) -> Result<Vec<Sampler>, St
     for (n, spec) in specs.iter().enumerate() {
         let at = |(field, problem): (&str, String)| format!("sampler[{n}]{field}: {problem}");
         found.extend(spec.samplers(n as u64 + 1, clock_hz).map_err(at)?);
-        if found.len() > MOST {
-            let problem = format!("expected at most {MOST} samplers, found more");
+        if found.len() > MAX_SAMPLERS {
+            let problem = format!("expected at most {MAX_SAMPLERS} samplers, found more");
             return Err(at(("", problem)));
         }
     }
@@ -94,8 +94,8 @@ impl SamplerSpec {
         let schedules = self.schedules(seed, clock_hz)?;
         let filters = self.filters();
         let count = { profilers.len() * schedules.len() }.saturating_mul(filters.len());
-        if count > MOST {
-            let problem = format!("expected at most {MOST} samplers, found {count}");
+        if count > MAX_SAMPLERS {
+            let problem = format!("expected at most {MAX_SAMPLERS} samplers, found {count}");
             return Err(("", problem));
         }
         let mut all = Vec::with_capacity(count);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Processor time between samples: 2 ms less a bit, so that nothing beats against it.
 const PERIOD_NS: libc::c_long = 1_999_000;
 /// Samples kept; the rest of a run of more than half an hour is not sampled.
-const MOST: usize = 1 << 20;
+const MAX_SAMPLES: usize = 1 << 20;
 
 /// Parts of the simulator: name, and where its sources lie. The first that fits counts.
 const PARTS: [(&str, &[&str]); 7] = [
@@ -71,8 +71,8 @@ const EXECUTE: &str = "execute";
 /// What lies in no part, or in the system.
 const OTHER: &str = "other";
 
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-static SAMPLES: [AtomicU64; MOST] = [const { AtomicU64::new(0) }; MOST];
+static SAMPLES_TAKEN: AtomicUsize = AtomicUsize::new(0);
+static SAMPLES: [AtomicU64; MAX_SAMPLES] = [const { AtomicU64::new(0) }; MAX_SAMPLES];
 
 /// There is a [`SelfProfile`].
 static SAMPLING: AtomicBool = AtomicBool::new(false);
@@ -106,7 +106,7 @@ struct Timer(libc::timer_t);
 impl SelfProfile {
     /// Starts. There can be one at a time.
     pub fn start() -> anyhow::Result<Self> {
-        TAKEN.store(0, Ordering::Relaxed);
+        SAMPLES_TAKEN.store(0, Ordering::Relaxed);
         // SAFETY: all structures are plain data that zeroes are valid for; the handler has the signature that
         // SA_SIGINFO asks for and does only what a signal handler may; `timer` is written before it is read.
         unsafe {
@@ -148,7 +148,7 @@ impl Samples {
     /// of a second.
     pub fn parts(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
         let elapsed = self.elapsed.as_secs_f64();
-        let taken = TAKEN.load(Ordering::Relaxed).min(MOST);
+        let taken = SAMPLES_TAKEN.load(Ordering::Relaxed).min(MAX_SAMPLES);
         let mut addresses: BTreeMap<u64, u64> = BTreeMap::new();
         for sample in &SAMPLES[..taken] {
             *addresses.entry(sample.load(Ordering::Relaxed)).or_default() += 1;
@@ -229,7 +229,7 @@ extern "C" fn on_timer(_: libc::c_int, info: *mut libc::siginfo_t, context: *mut
     #[cfg(target_arch = "riscv64")]
     let pc = machine.__gregs[libc::REG_PC] as u64;
     let times = 1 + usize::try_from(overrun).unwrap_or(0);
-    let first = TAKEN.fetch_add(times, Ordering::Relaxed);
+    let first = SAMPLES_TAKEN.fetch_add(times, Ordering::Relaxed);
     for sample in SAMPLES.iter().skip(first).take(times) {
         sample.store(pc, Ordering::Relaxed);
     }

@@ -17,7 +17,7 @@ use crate::spec::Mode;
 use crate::system::{Engine, System};
 
 /// Checkpoints that are kept: tens of megabytes each.
-const KEPT: usize = 8;
+const MAX_CHECKPOINTS: usize = 8;
 
 /// The checkpoint of a run's boot.
 pub struct Boot {
@@ -116,7 +116,7 @@ fn prune(folder: &Path) -> anyhow::Result<()> {
         saved.push((entry.metadata()?.modified()?, entry.path()));
     }
     saved.sort();
-    for (_, path) in saved.iter().rev().skip(KEPT) {
+    for (_, path) in saved.iter().rev().skip(MAX_CHECKPOINTS) {
         std::fs::remove_file(path)?;
     }
     Ok(())

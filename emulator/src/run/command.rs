@@ -16,7 +16,7 @@ const SIGNALS: [&str; 31] = [
 
 /// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
 /// on standard error, after what the guest printed last: the command, from that byte of the console's file on.
-pub fn told(out: &Path, from: u64) -> u8 {
+pub fn report_status(out: &Path, from: u64) -> u8 {
     let status = std::fs::read_to_string(out.join(STATUS)).unwrap_or_default();
     let status = status.trim().parse::<u32>().unwrap_or(0);
     if status != 0 {

@@ -41,14 +41,14 @@ pub struct Laps {
     /// Functionally.
     pub functional: Lap,
     /// The last look: when, and what the hart had done.
-    looked: (Instant, u64, u64),
+    last_reading: (Instant, u64, u64),
 }
 
 impl Laps {
     /// A run that starts now, maybe where an earlier one had come to.
     pub fn new(system: &System) -> Self {
-        let looked = look(system);
-        let (_, cycles, instructions) = looked;
+        let last_reading = reading(system);
+        let (_, cycles, instructions) = last_reading;
         Self {
             timing: Lap::default(),
             functional: Lap {
@@ -58,7 +58,7 @@ impl Laps {
                 restored_instructions: instructions,
                 host: Duration::ZERO,
             },
-            looked,
+            last_reading,
         }
     }
 
@@ -69,10 +69,11 @@ impl Laps {
         } else {
             &mut self.functional
         };
-        let (then, cycle, instructions) = std::mem::replace(&mut self.looked, look(system));
-        lap.host += self.looked.0 - then;
-        lap.cycles += self.looked.1 - cycle;
-        lap.instructions += self.looked.2 - instructions;
+        let (then, cycle, instructions) =
+            std::mem::replace(&mut self.last_reading, reading(system));
+        lap.host += self.last_reading.0 - then;
+        lap.cycles += self.last_reading.1 - cycle;
+        lap.instructions += self.last_reading.2 - instructions;
     }
 
     /// The part that matters: under the timing core, if anything ran there.
@@ -85,6 +86,6 @@ impl Laps {
     }
 }
 
-fn look(system: &System) -> (Instant, u64, u64) {
+fn reading(system: &System) -> (Instant, u64, u64) {
     (Instant::now(), system.hart.cycle(), system.instructions())
 }

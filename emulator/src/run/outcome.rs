@@ -11,7 +11,7 @@ use timing::Stats;
 use super::Plan;
 use super::command;
 use super::laps::{Lap, Laps};
-use super::region::Seen;
+use super::region::RegionSummary;
 use crate::epoch::Epoch;
 use crate::failure::{cannot_write, write_whole};
 use crate::kept;
@@ -44,7 +44,7 @@ pub struct Outcome {
     /// Bytes that the console had printed when the command started.
     pub command_at: u64,
     /// What the region of interest was.
-    pub regions: Seen,
+    pub regions: RegionSummary,
     /// Simulated and host time, until the profilers had read everything.
     pub laps: Laps,
     /// Share of the hart's host time that each part of the simulator took.
@@ -238,7 +238,7 @@ impl Outcome {
             return Err(error);
         }
         match self.end {
-            End::Guest(Exit::PowerOff(0)) => Ok(command::told(out, self.command_at)),
+            End::Guest(Exit::PowerOff(0)) => Ok(command::report_status(out, self.command_at)),
             End::Guest(Exit::PowerOff(code)) => {
                 anyhow::bail!("the guest failed with status {code}")
             }

@@ -5,7 +5,7 @@ use machine::Mark;
 use serde::Serialize;
 
 /// Stretches that run.json lists one by one; their sums have all.
-const LISTED: usize = 1000;
+const MAX_LISTED: usize = 1000;
 
 /// Follows the marks of the machine, whichever hart or process executes them.
 ///
@@ -18,23 +18,23 @@ pub struct Regions {
     /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
     commands: u32,
     /// There has been one.
-    commanded: bool,
+    had_command: bool,
     /// Programs' starts that have not met their stop.
     depth: u32,
     /// A program has said where its region starts or stops.
-    own: bool,
+    programs_marked: bool,
     /// It said so by a stop first: starts and stops are of the command's own region.
     pauses: bool,
-    open: Option<Now>,
-    seen: Seen,
+    open: Option<RunPosition>,
+    summary: RegionSummary,
 }
 
 /// Where the run is: cycles, instructions of all harts.
-pub type Now = (u64, u64);
+pub type RunPosition = (u64, u64);
 
 /// What became of it, for run.json.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Seen {
+pub struct RegionSummary {
     /// Stretches that are in the region.
     pub count: u64,
     /// Their cycles.
@@ -62,52 +62,52 @@ pub struct Stretch {
 
 impl Regions {
     /// Takes a mark; what it changes, if anything.
-    pub fn take(&mut self, mark: Mark, now: Now) -> Option<Event> {
+    pub fn take(&mut self, mark: Mark, now: RunPosition) -> Option<Event> {
         match mark {
             Mark::CommandStart => {
                 self.commands = self.commands.saturating_add(1);
-                self.commanded = true;
+                self.had_command = true;
                 match self.commands {
-                    1 if self.own && !self.pauses => None,
+                    1 if self.programs_marked && !self.pauses => None,
                     1 => self.start(now),
-                    _ => self.own_start(now),
+                    _ => self.program_start(now),
                 }
             }
             Mark::CommandStop if self.commands == 1 => {
                 self.commands = 0;
-                self.seen.left_open = self.seen.left_open.saturating_add(self.depth);
+                self.summary.left_open = self.summary.left_open.saturating_add(self.depth);
                 self.depth = 0;
                 self.stop(now)
             }
             Mark::CommandStop if self.commands > 1 => {
                 self.commands -= 1;
-                self.own_stop(now)
+                self.program_stop(now)
             }
             Mark::CommandStop => None,
             // The command is over.
-            _ if self.commanded && self.commands == 0 => None,
-            Mark::Start => self.own_start(now),
-            Mark::Stop => self.own_stop(now),
+            _ if self.had_command && self.commands == 0 => None,
+            Mark::Start => self.program_start(now),
+            Mark::Stop => self.program_stop(now),
         }
     }
 
     /// The run ends.
-    pub fn end(mut self, now: Now) -> Seen {
-        self.seen.left_open = self.seen.left_open.saturating_add(self.depth);
+    pub fn end(mut self, now: RunPosition) -> RegionSummary {
+        self.summary.left_open = self.summary.left_open.saturating_add(self.depth);
         self.stop(now);
-        self.seen
+        self.summary
     }
 
-    fn own_start(&mut self, now: Now) -> Option<Event> {
-        let own = std::mem::replace(&mut self.own, true);
+    fn program_start(&mut self, now: RunPosition) -> Option<Event> {
+        let programs_marked = std::mem::replace(&mut self.programs_marked, true);
         if self.pauses && self.open.is_none() {
             return self.start(now);
         }
         self.depth = self.depth.saturating_add(1);
-        if !own && self.open.is_some() {
-            self.seen = Seen {
+        if !programs_marked && self.open.is_some() {
+            self.summary = RegionSummary {
                 narrowed: true,
-                ..Seen::default()
+                ..RegionSummary::default()
             };
             self.open = Some(now);
             return Some(Event::RegionAnew);
@@ -115,7 +115,7 @@ impl Regions {
         self.start(now)
     }
 
-    fn own_stop(&mut self, now: Now) -> Option<Event> {
+    fn program_stop(&mut self, now: RunPosition) -> Option<Event> {
         if self.depth > 0 {
             self.depth -= 1;
             return match self.depth > 0 || self.pauses {
@@ -124,14 +124,14 @@ impl Regions {
             };
         }
         if self.open.is_none() {
-            self.seen.stray_stops += 1;
+            self.summary.stray_stops += 1;
             return None;
         }
-        (self.own, self.pauses) = (true, true);
+        (self.programs_marked, self.pauses) = (true, true);
         self.stop(now)
     }
 
-    fn start(&mut self, now: Now) -> Option<Event> {
+    fn start(&mut self, now: RunPosition) -> Option<Event> {
         if self.open.is_some() {
             return None;
         }
@@ -139,23 +139,23 @@ impl Regions {
         Some(Event::Region(true))
     }
 
-    fn stop(&mut self, (cycles, instructions): Now) -> Option<Event> {
+    fn stop(&mut self, (cycles, instructions): RunPosition) -> Option<Event> {
         let (since, before) = self.open.take()?;
         let stretch = Stretch {
             cycles: cycles - since,
             instructions: instructions - before,
         };
-        self.seen.count += 1;
-        self.seen.cycles += stretch.cycles;
-        self.seen.instructions += stretch.instructions;
-        if self.seen.each.len() < LISTED {
-            self.seen.each.push(stretch);
+        self.summary.count += 1;
+        self.summary.cycles += stretch.cycles;
+        self.summary.instructions += stretch.instructions;
+        if self.summary.each.len() < MAX_LISTED {
+            self.summary.each.push(stretch);
         }
         Some(Event::Region(false))
     }
 }
 
-impl Seen {
+impl RegionSummary {
     /// What a user should know of marks that do not go together.
     pub fn warning(&self) -> Option<String> {
         let many = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
@@ -180,7 +180,7 @@ mod tests {
     use Mark::{CommandStart, CommandStop, Start, Stop};
 
     /// Marks a hundred cycles apart: the cycle numbers at which the region is open at last, and what is said of it.
-    fn open(marks: &[Mark]) -> (Vec<(u64, u64)>, Seen) {
+    fn open(marks: &[Mark]) -> (Vec<(u64, u64)>, RegionSummary) {
         let (mut regions, mut since, mut open) = (Regions::default(), None, Vec::new());
         let mut now = 0;
         for mark in marks {

@@ -18,8 +18,8 @@ impl Source<'_> {
         let error = error.to_string();
         // As a preset says that its parameters were set by someone.
         let error = error.strip_prefix("override: ").unwrap_or(&error);
-        let said = error.split([':', ' ']).next().unwrap_or_default();
-        let names = |key: &str| key == said || error.contains(&format!("`{key}`"));
+        let named_key = error.split([':', ' ']).next().unwrap_or_default();
+        let names = |key: &str| key == named_key || error.contains(&format!("`{key}`"));
         let set = self.set.iter().rev().find(|assignment| {
             let key = assignment.split('=').next().unwrap_or_default().trim();
             // Parameters of the core are named as in a preset.
