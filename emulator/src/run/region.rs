@@ -198,31 +198,31 @@ mod tests {
         }
         let end = now + 100;
         open.extend(since.map(|since| (since, end)));
-        let seen = regions.end((end, 2 * end));
+        let summary = regions.end((end, 2 * end));
         let cycles: u64 = open.iter().map(|(start, stop)| stop - start).sum();
-        assert_eq!((seen.count, seen.cycles), (open.len() as u64, cycles));
-        assert_eq!(seen.instructions, 2 * cycles);
-        let listed: Vec<u64> = seen.each.iter().map(|one| one.cycles).collect();
+        assert_eq!((summary.count, summary.cycles), (open.len() as u64, cycles));
+        assert_eq!(summary.instructions, 2 * cycles);
+        let listed: Vec<u64> = summary.each.iter().map(|one| one.cycles).collect();
         assert!(
             listed
                 .into_iter()
                 .eq(open.iter().map(|(start, stop)| stop - start))
         );
-        (open, seen)
+        (open, summary)
     }
 
     #[test]
     fn a_command_without_marks_is_the_region() {
-        let (open, seen) = open(&[CommandStart, CommandStop]);
+        let (open, summary) = open(&[CommandStart, CommandStop]);
         assert_eq!(open, [(100, 200)]);
-        assert!(!seen.narrowed && seen.warning().is_none());
+        assert!(!summary.narrowed && summary.warning().is_none());
     }
 
     #[test]
     fn a_programs_own_marks_narrow_the_command() {
-        let (open, seen) = open(&[CommandStart, Start, Stop, CommandStop]);
+        let (open, summary) = open(&[CommandStart, Start, Stop, CommandStop]);
         assert_eq!(open, [(200, 300)]);
-        assert!(seen.narrowed && seen.warning().is_none());
+        assert!(summary.narrowed && summary.warning().is_none());
     }
 
     #[test]
@@ -230,47 +230,57 @@ mod tests {
         let (repeated, _) = open(&[CommandStart, Start, Stop, Start, Stop, CommandStop]);
         assert_eq!(repeated, [(200, 300), (400, 500)]);
         // Of two processes or harts just the same: open as long as one of them is.
-        let (nested, seen) = open(&[CommandStart, Start, Start, Stop, Stop, Start, Stop]);
+        let (nested, summary) = open(&[CommandStart, Start, Start, Stop, Stop, Start, Stop]);
         assert_eq!(nested, [(200, 500), (600, 700)]);
-        assert_eq!(seen.warning(), None);
+        assert_eq!(summary.warning(), None);
     }
 
     #[test]
     fn a_stop_first_leaves_out_what_follows_until_a_start() {
-        let (open, seen) = open(&[CommandStart, Stop, Start, Stop, CommandStop]);
+        let (open, summary) = open(&[CommandStart, Stop, Start, Stop, CommandStop]);
         assert_eq!(open, [(100, 200), (300, 400)]);
-        assert!(!seen.narrowed && seen.warning().is_none());
+        assert!(!summary.narrowed && summary.warning().is_none());
     }
 
     #[test]
     fn a_command_that_was_paused_goes_on_to_its_end() {
-        let (paused, seen) = open(&[CommandStart, Stop, Start, CommandStop]);
+        let (paused, summary) = open(&[CommandStart, Stop, Start, CommandStop]);
         assert_eq!(paused, [(100, 200), (300, 400)]);
-        assert_eq!(seen.warning(), None);
-        let (nested, seen) = open(&[CommandStart, Stop, Start, Start, Stop, CommandStop, Start]);
+        assert_eq!(summary.warning(), None);
+        let (nested, summary) = open(&[CommandStart, Stop, Start, Start, Stop, CommandStop, Start]);
         assert_eq!(nested, [(100, 200), (300, 600)]);
-        assert_eq!(seen.warning(), None);
-        let (stray, seen) = open(&[CommandStart, Stop, Stop, CommandStop]);
+        assert_eq!(summary.warning(), None);
+        let (stray, summary) = open(&[CommandStart, Stop, Stop, CommandStop]);
         assert_eq!(stray, [(100, 200)]);
-        assert!(seen.warning().unwrap().contains("1 stop without a start"));
+        assert!(
+            summary
+                .warning()
+                .unwrap()
+                .contains("1 stop without a start")
+        );
     }
 
     #[test]
     fn unbalanced_marks_are_told() {
-        let (left, seen) = open(&[CommandStart, Start, Start, Stop, CommandStop]);
+        let (left, summary) = open(&[CommandStart, Start, Start, Stop, CommandStop]);
         assert_eq!(left, [(200, 500)]);
-        assert!(seen.warning().unwrap().contains("1 start without a stop"));
-        let (stray, seen) = open(&[CommandStart, Start, Stop, Stop, Stop, Start, CommandStop]);
+        assert!(
+            summary
+                .warning()
+                .unwrap()
+                .contains("1 start without a stop")
+        );
+        let (stray, summary) = open(&[CommandStart, Start, Stop, Stop, Stop, Start, CommandStop]);
         assert_eq!(stray, [(200, 300), (600, 700)]);
-        let warning = seen.warning().unwrap();
+        let warning = summary.warning().unwrap();
         assert!(warning.contains("2 stops without a start"), "{warning}");
     }
 
     #[test]
     fn marks_after_the_command_and_stray_ends_do_not_count() {
-        let (over, seen) = open(&[CommandStart, CommandStop, Start, Stop, Start, CommandStop]);
+        let (over, summary) = open(&[CommandStart, CommandStop, Start, Stop, Start, CommandStop]);
         assert_eq!(over, [(100, 200)]);
-        assert_eq!(seen.warning(), None);
+        assert_eq!(summary.warning(), None);
     }
 
     #[test]
