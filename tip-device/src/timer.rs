@@ -19,9 +19,10 @@ pub(crate) struct Timer {
     privilege: u8,
     /// The unit's own interrupt is handled: nothing counts.
     frozen: bool,
-    /// Cycles that would have counted but for `frozen`, up to the cycle `since`.
+    /// Cycles that would have counted but for `frozen`, up to `frozen_cycles_at`.
     frozen_cycles: u64,
-    since: u64,
+    /// Cycle in which `frozen_cycles` was last brought up to date.
+    frozen_cycles_at: u64,
 }
 
 snapshot::snapshot!(Timer {

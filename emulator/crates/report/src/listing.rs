@@ -3,7 +3,7 @@
 use symbols::Sources;
 
 use super::gather::{Gathered, Rows};
-use super::rows::{Function, Maker, Selection};
+use super::rows::{Function, RowBuilder, Selection};
 use super::tables::{InstructionRow, Listing, ListingRow};
 
 /// Functions with a listing.

@@ -1,6 +1,6 @@
 //! Events of instructions (TEA).
 
-use super::{EVENTS, NumberPath, ORACLE, ReportPath, Rule, TEA, TIP, rule};
+use super::{EVENTS, ORACLE, ReportPath, Rule, TEA, TIP, rule};
 
 impl ReportPath<'_> {
     pub(super) fn tea(&self) -> Rule {

@@ -1,6 +1,6 @@
 //! Processes, threads, functions and instructions: cycles, shares and cycle stacks.
 
-use super::{NumberPath, ORACLE, ReportPath, Rule, SAMPLERS, TIP, rule};
+use super::{ORACLE, ReportPath, Rule, SAMPLERS, TIP, rule};
 
 impl ReportPath<'_> {
     pub(super) fn process(&self) -> Rule {

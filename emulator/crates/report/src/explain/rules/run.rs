@@ -1,6 +1,6 @@
 //! What a run recorded of itself, and of its samplers.
 
-use super::{NumberPath, RUN, ReportPath, Rule, SAMPLERS, TIP, rule};
+use super::{RUN, ReportPath, Rule, SAMPLERS, TIP, rule};
 
 impl ReportPath<'_> {
     pub(super) fn meta(&self) -> Rule {
