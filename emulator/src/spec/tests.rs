@@ -121,3 +121,63 @@ fn errors_of_what_is_set_blame_the_option() {
     assert!(error.contains("base.toml: line 2: invalid type"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_spec_is_built_on_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    file(
+        "far/first.toml",
+        "[core]\npreset = \"own.toml\"\nrob.entries = 32\n[guest]\nmemory = \"1G\"\ndrive = [\"disk\"]\n[[sampler]]\nprofiler = \"tip\"\nperiod = 3\n",
+    );
+    file(
+        "second.toml",
+        "base = \"far/first.toml\"\n[run]\nfiles = [\"data\"]\nboot = \"functional\"\n[core]\nrob.entries = 64\n",
+    );
+    let path = file(
+        "sub/spec.toml",
+        "base = \"../second.toml\"\n[guest]\nharts = 2\n[run]\ncommand = \"true\"\n",
+    );
+    let spec = Spec::load(&path, &["guest.memory=2G".into()]).unwrap();
+    assert_eq!(spec.name, "spec");
+    assert_eq!((spec.guest.harts, spec.guest.memory.as_str()), (2, "2G"));
+    assert_eq!(spec.run.boot, Mode::Functional);
+    assert_eq!(spec.sampler.len(), 1);
+    assert_eq!(spec.core.set["rob"]["entries"].as_integer(), Some(64));
+    // Files are relative to the spec that names them.
+    let same = |found: &Path, expected: &str| {
+        let expected = folder.path().join(expected);
+        let parent = |path: &Path| path.parent().unwrap().canonicalize().unwrap();
+        assert_eq!(parent(found), parent(&expected), "{}", found.display());
+        assert_eq!(found.file_name(), expected.file_name());
+    };
+    same(&spec.guest.drive[0], "far/disk");
+    same(&spec.run.files[0], "data");
+    same(Path::new(&spec.core.preset), "far/own.toml");
+
+    let error = |text: &str| {
+        let path = file("bad.toml", text);
+        Spec::load(&path, &[]).unwrap_err().to_string()
+    };
+    let found = error("base = \"bad.toml\"\n");
+    assert!(
+        found.contains("expected at most 16 specs one upon another"),
+        "{found}"
+    );
+    let found = error("base = \"none.toml\"\n");
+    assert!(
+        found.contains("bad.toml: base: ") && found.contains("none.toml"),
+        "{found}"
+    );
+    file("wrong.toml", "[guest]\nhart = 2\n");
+    let found = error("base = \"wrong.toml\"\n");
+    assert!(
+        found.contains("wrong.toml: line 2: unknown field `hart`"),
+        "{found}"
+    );
+}
