@@ -1,4 +1,5 @@
 # Renders a cube, a monkey and a floor to /out/image.bmp: blender -b -P cube.py -- WIDTH HEIGHT SAMPLES
+import os
 import sys
 import bpy
 
@@ -18,4 +19,6 @@ scene.render.use_stamp = False
 scene.render.filepath = "/out/image.bmp"
 bpy.ops.mesh.primitive_monkey_add(location=(2, 0, 0))
 bpy.ops.mesh.primitive_plane_add(size=20, location=(0, 0, -1))
+os.system("tipsim-region start")   # what comes before is Blender's start
 bpy.ops.render.render(write_still=True)
+os.system("tipsim-region stop")
