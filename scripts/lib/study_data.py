@@ -109,8 +109,9 @@ def program(folder):
     named = set(run["spec"]["guest"]["packages"])
     packages = [line.split()[:2] for line in run.get("packages") or []]
     top_down = next((p["shares"] for p in report["top_down"]["processes"] if p["process"] == 0), {})
-    tea = next((p for p in report["tea"]["processes"] if p["process"] == 0), None)
     largest = max(report["processes"][1:], key=lambda p: p["cycles"], default=None)
+    # Events are counted by process.
+    tea = next((p for p in report["tea"]["processes"] if largest and p["name"] == largest["name"]), None)
     return {
         "name": run["name"],
         "about": run["spec"]["about"],

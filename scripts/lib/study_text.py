@@ -74,15 +74,16 @@ def mean_of_rate(study, who, rate, mode, key="error"):
 
 
 def dense_table(study):
-    lines = ["What chance has in it: error by instruction with a sample every 199 cycles, its extrapolation to infinitely many",
-             "(bias), and what as many random samples of the Oracle's own profile would leave, %",
-             header("Program", ["TIP", "bias", "chance", "random", "bias", "NCI", "bias", "random", "bias"])]
+    lines = ["Bias and chance, error by instruction, %: TIP with a sample every 199 cycles, periodic and random; what as many random",
+             "samples of the Oracle's own profile would leave (chance); then each profiler's bias: what is left of its error with",
+             "infinitely many samples, by its error with a sample every 199 and every 1009 cycles",
+             header("Program", ["TIP", "random", "chance"]) + "   bias:" + header("", [SHORT[p] for p in PROFILERS])[24:]]
     for p in study["programs"]:
-        tip, nci = (p["errors"][who]["instruction"] for who in ["tip", "nci"])
-        values = [tip["periodic"]["error"], tip["periodic"]["bias"], tip["periodic"]["noise"],
-                  tip["random"]["error"], tip["random"]["bias"],
-                  nci["periodic"]["error"], nci["periodic"]["bias"], nci["random"]["error"], nci["random"]["bias"]]
-        lines.append(f"{p['name']:24}" + "".join(f"{100 * value:7.2f}" for value in values))
+        errors = {who: p["errors"][who]["instruction"] for who in p["errors"]}
+        tip = errors["tip"]
+        values = [tip["periodic"]["error"], tip["random"]["error"], tip["periodic"]["noise"]]
+        biases = "".join(percent(errors[who]["periodic"]["bias"]) for who in PROFILERS)
+        lines.append(f"{p['name']:24}" + "".join(f"{100 * value:7.2f}" for value in values) + "        " + biases)
     return lines
 
 
@@ -106,7 +107,7 @@ def published(p, who):
 def analysis_table(study):
     keys = ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]
     titles = ["retiring", "bad spec.", "frontend", "backend", "memory", "core", "TEA", "nci-tea", "disp-tea"]
-    lines = ["Top-down, % of slots, and error of time by event (TEA) and instruction, %", header("Program", titles, 11)]
+    lines = ["Top-down, % of slots; error of time by event (TEA) and instruction in the largest process, sampled every 199 cycles, %", header("Program", titles, 11)]
     for p in study["programs"]:
         tea = p["tea"] or {}
         errors = [tea.get(name, {}).get("instruction") for name in ["tea", "nci-tea", "dispatch-tea"]]

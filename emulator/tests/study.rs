@@ -1,0 +1,93 @@
+//! `scripts/study`: killed at any time, it goes on, and its result is the same.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{guest, json, repo, scratch, stderr, succeed};
+use serde_json::Value;
+
+/// A small program of the study, by busybox.
+fn spec(name: &str, command: &str) -> String {
+    format!(
+        "base = \"common.toml\"\nname = \"{name}\"\n\
+         [about]\nstands_for = \"{name}\"\ngroup = \"integer\"\nfit = \"none\"\n\
+         [guest]\npackages = [\"mawk\"]\n\
+         [run]\ncommand = '''\n{command}\nsha256sum data > result.txt\n'''\n"
+    )
+}
+
+fn specs(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let common = repo().join("workloads/study/common.toml");
+    std::fs::copy(common, folder.join("common.toml")).unwrap();
+    for (name, step) in [("one", 7), ("two", 11), ("three", 13)] {
+        let loops = format!("for (i = 0; i < 9000; i++) print i * {step} % 977");
+        let text = spec(name, &format!("tipsim-run mawk 'BEGIN {{ {loops} }}' > data"));
+        std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+    }
+}
+
+fn study(specs: &Path, out: &Path) -> Command {
+    let mut command = Command::new(repo().join("scripts/study"));
+    command.arg("--specs").arg(specs).arg("--out").arg(out);
+    command.args(["--tipsim", env!("CARGO_BIN_EXE_tipsim")]);
+    command.arg("--guest-dir").arg(guest());
+    command
+}
+
+/// What does not depend on the host.
+fn result(out: &Path) -> Value {
+    let mut study = json(&out.join("study.json"));
+    for program in study["programs"].as_array_mut().unwrap() {
+        let program = program.as_object_mut().unwrap();
+        for key in ["mips", "host_seconds", "peak_memory_mb"] {
+            program.remove(key).unwrap();
+        }
+    }
+    study
+}
+
+#[test]
+fn a_study_that_is_killed_goes_on() {
+    let dir = scratch("study");
+    let of = dir.join("specs");
+    specs(&of);
+    let (whole, pieces) = (dir.join("whole"), dir.join("pieces"));
+    succeed(&mut study(&of, &whole));
+    for milliseconds in [1500, 4000, 2500] {
+        let mut command = study(&of, &pieces);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        // It may have been done.
+        let _ = running.kill();
+        running.wait().unwrap();
+    }
+    succeed(&mut study(&of, &pieces));
+    assert_eq!(result(&whole), result(&pieces));
+
+    let found = result(&whole);
+    let programs = found["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 3);
+    for program in programs {
+        let error = |who: &str| &program["errors"][who]["instruction"]["periodic"];
+        let bias = |who: &str| error(who)["bias"].as_f64().unwrap();
+        assert!(bias("tip") < 0.01, "TIP has no bias: {}", error("tip"));
+        assert!(bias("tip") < bias("nci") && bias("nci") < bias("lci"), "{program}");
+        // Twenty times the samples: a good fourth of the error, as chance has it.
+        let at = |rate: &str| error("tip")["rates"][rate]["error"].as_f64().unwrap();
+        assert!(at("20kHz") < at("1kHz"), "{}", error("tip"));
+    }
+    for file in ["study.txt", "study.html"] {
+        assert!(whole.join(file).metadata().unwrap().len() > 1000, "{file}");
+    }
+    // Without being asked to run, it is the same report; and what is no program is told.
+    succeed(study(&of, &whole).arg("--report"));
+    assert_eq!(result(&whole), found);
+    let output = study(&of, &whole).arg("nothing").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("nothing: no such program; expected one of one, three, two"));
+}
