@@ -1,6 +1,7 @@
 """Command line of scripts/fleet."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import fleet_collect
 import fleet_page
 from fleet_local import LocalEngine
 from fleet_matrix import prepare, size
+from fleet_progress import plural
 from fleet_slurm import SlurmEngine
 from fleet_squeue import SlurmError
 from fleet_state import Fleet, FleetError, process_start, write_json
@@ -58,8 +60,8 @@ def parser():
     how.add_argument("--memory", metavar="SIZE", help="of a task (default: as measured of the spec's first tasks; before, the guest's and 1G)")
     how.add_argument("--retries", type=int, default=1, metavar="N", help="further tries of a task that was lost: killed, or its host failed (default: 1)")
     how.add_argument("--resume", action="store_true", help="go on in a folder; the default if SPEC… and options are the same")
-    how.add_argument("--tipsim", type=pathlib.Path, metavar="FILE", help="with --guest-dir: build nothing")
-    how.add_argument("--guest-dir", type=pathlib.Path, metavar="DIR", default=os.environ.get("TIPSIM_GUEST"), help="a guest that guest-sw/build made [env: TIPSIM_GUEST]")
+    how.add_argument("--tipsim", type=pathlib.Path, metavar="FILE", help="this simulator: build nothing")
+    how.add_argument("--guest-dir", type=pathlib.Path, metavar="DIR", default=os.environ.get("TIPSIM_GUEST"), help="a guest that guest-sw/build made (default: the one of this clone; with --tipsim, the last) [env: TIPSIM_GUEST]")
     slurm = run.add_argument_group("with --engine slurm")
     slurm.add_argument("--partition", metavar="P")
     slurm.add_argument("--tasks-per-job", type=int, metavar="N", help="one after the other in an element of an array (default: about ten minutes' worth)")
@@ -85,16 +87,23 @@ def parser():
 def built(args):
     """The simulator and the guest."""
     if args.tipsim:
-        if not args.guest_dir:
-            raise FleetError("--tipsim: expected --guest-dir with it (or TIPSIM_GUEST)")
         if not os.access(args.tipsim, os.X_OK):
             raise FleetError(f"--tipsim {args.tipsim}: expected a program, found none")
-        return args.tipsim, args.guest_dir
+        return args.tipsim, args.guest_dir or built_last()
     done = subprocess.run([REPO / "scripts/fleet", "build"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise FleetError("the simulator or its guest cannot be built")
     guest, tipsim = done.stdout.splitlines()[-2:]
     return tipsim, args.guest_dir or guest
+
+
+def built_last():
+    """The guest that tipsim takes if it is told no other."""
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    latest = pathlib.Path(os.environ.get("TIPSIM_CACHE") or f"{user}/tipsim") / "guest/latest"
+    if not latest.exists():
+        raise FleetError(f"no guest ({latest} is not there): run guest-sw/build, or give --guest-dir DIR")
+    return latest
 
 
 def check(args):
@@ -150,11 +159,18 @@ def run(args):
 
 def status(args):
     fleet = Fleet(args.folder)
+    queued = {}
+    if (fleet.folder / "slurm").exists():
+        with contextlib.suppress(SlurmError):
+            engine = SlurmEngine(fleet, args)
+            queued, _ = engine.queue(engine.batches())
     rows = []
     for row in fleet_collect.rows(fleet):
         tries = fleet.tries(row["task"])
         if row["status"] == "missing" and tries and fleet.alive(row["task"], tries[-1]):
             row["status"] = "running"
+        elif row["status"] == "missing" and row["task"] in queued:
+            row |= {"status": "queued", "reason": queued[row["task"]][1]}
         elif row["status"] == "missing" and tries and tries[-1].get("outcome", "lost") == "lost":
             row |= {"status": "lost, to be tried again", "reason": tries[-1].get("reason", "its process vanished")}
         rows.append(row | {"tries": sum(attempt.get("outcome") != "again" for attempt in tries)})
@@ -197,7 +213,7 @@ def cancel(args):
     for pid in drivers:
         os.kill(pid, signal.SIGINT)
     elements = SlurmEngine(fleet, args).cancel() if (fleet.folder / "slurm").exists() else 0
-    print(f"fleet: stopped {len(drivers)} driver{'' if len(drivers) == 1 else 's'} here, cancelled {elements} element{'' if elements == 1 else 's'} of arrays")
+    print(f"fleet: stopped {plural(len(drivers), 'driver')} here, cancelled {plural(elements, 'element')} of arrays")
     return 0
 
 

@@ -4,6 +4,7 @@ import html
 import math
 import statistics
 
+from fleet_progress import plural
 from fleet_state import FleetError, write_text
 
 STYLE = """
@@ -128,7 +129,7 @@ def page(fleet, rows, base=None, samplers=("tip", "nci"), level="instruction"):
     done = sum(row["status"] == "done" for row in rows)
     write_text(fleet.folder / "fleet.html", f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Fleet: {html.escape(', '.join(programs))}</title><style>{STYLE}</style></head><body>
-<h1>{len(programs)} program{'s' if len(programs) > 1 else ''}, {len(columns)} column{'s' if len(columns) > 1 else ''}: {done} of {len(rows)} runs done</h1>
+<h1>{plural(len(programs), "program")}, {plural(len(columns), "column")}: {done} of {plural(len(rows), "run")} done</h1>
 <p>In each cell: instructions per cycle; the error of profilers, by {html.escape(level)}: share of the cycles that they give to the wrong one;
 where the cycles went. Means over seeds and repetitions, ± half of the range. Coloured: the difference to <b>{html.escape(base)}</b>, in percent of its
 IPC and in points of its errors. tipsim {html.escape(str(fleet.matrix['commit'] or fleet.matrix['asked']['tipsim'][:12]))}.</p>

@@ -12,6 +12,10 @@ def clock(seconds):
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
+def plural(count, noun):
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 class Progress:
     def __init__(self, fleet):
         self.fleet = fleet

@@ -15,7 +15,7 @@ import time
 
 import fleet_squeue
 from fleet_matrix import size
-from fleet_progress import Progress
+from fleet_progress import Progress, plural
 from fleet_squeue import SlurmError, slurm
 from fleet_state import FleetError, create_json, read_json, write_text
 
@@ -62,12 +62,12 @@ class SlurmEngine:
         return self.known_batches
 
     def queue(self, batches):
-        """Tasks that are in a job which waits or runs: task → (state, reason)."""
-        queued, held = {}, []
+        """Tasks that are in a job which waits or runs, as task → (state, reason), and jobs that Slurm holds."""
+        queued, held = {}, set()
         self.running_jobs = set()
         for name, index, state, job, reason in fleet_squeue.elements(list(batches)):
             if reason in HELD:
-                held.append(job)
+                held.add(job)
             if state in fleet_squeue.RUNNING:
                 self.running_jobs.add(job)
             for task in batches[name]["elements"][index]:
@@ -76,9 +76,7 @@ class SlurmEngine:
                 if tries and tries[-1].get("outcome") == "lost" and tries[-1]["owner"]["job"] == job:
                     continue
                 queued[task] = (state, reason)
-        for job in held:
-            slurm("scontrol", "release", job)
-        return queued
+        return queued, held
 
     def wanted(self, open_tasks, queued, batches):
         """Tasks that nobody has, with how often each was lost."""
@@ -151,14 +149,16 @@ class SlurmEngine:
         job = slurm(*command).strip()
         for task in tasks:
             self.missing.pop(task, None)
-        words = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} in {len(elements)}"
-        self.progress.say(f"job {job}: {words}, {math.ceil(megabytes)} MB{f', {minutes} min' if minutes else ''} each")
+        words = f"{plural(len(tasks), 'task')} in {plural(len(elements), 'element')}"
+        self.progress.say(f"job {job}: {words} of {math.ceil(megabytes)} MB{f' and {minutes} min' if minutes else ''}")
 
     def round(self):
         """One look at everything; False once all is done."""
         batches = self.batches()
         try:
-            queued = self.queue(batches)
+            queued, held = self.queue(batches)
+            for job in held:
+                slurm("scontrol", "release", job)
         except SlurmError as error:
             self.temporary(error)
             queued = None
