@@ -29,6 +29,8 @@ const PAGE: usize = 4096;
 const HEADER_MAX: u64 = 1 << 20;
 /// Fast: what takes the time is to read memory.
 const LEVEL: i32 = 1;
+/// What names of files that are being written end in.
+pub const PARTIAL: &str = "partial";
 
 /// What a machine has to be built with before its state can be loaded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -140,9 +142,6 @@ pub fn from_memory(
     let loaded = load(&mut reader, *timing != 0, system, mode, core);
     Ok(loaded.map_err(|e| BadInput(e.to_string()))?.0)
 }
-
-/// What names of files that are being written end in.
-pub const PARTIAL: &str = "partial";
 
 /// A name that nobody else uses. A process number would not do: several hosts may share the folder.
 fn beside(path: &Path) -> PathBuf {

@@ -227,6 +227,9 @@ def main():
     except (FleetError, SlurmError) as error:
         print(f"fleet: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"fleet: {error.filename or args.command}: {error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

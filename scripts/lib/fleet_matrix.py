@@ -147,10 +147,12 @@ def tasks(asked_specs, args):
     """All tasks: axes, settings, and the guest's memory."""
     axes = [[("spec", name, []) for name in asked_specs]]
     if args.preset:
-        presets = map(preset_name, args.preset)
+        presets = [preset_name(preset) for preset in args.preset]
+        if len({name for _, name in presets}) < len(presets):
+            raise FleetError(f"--preset {','.join(args.preset)}: expected presets of different names")
         axes.append([("preset", name, [f"core.preset={preset}"]) for preset, name in presets])
     for key, values in varied(args.vary).items():
-        axes.append([(axis_name(key), value, [f"{key}={value}"]) for value in values])
+        axes.append([(axis_name(key), value.strip("\"'"), [f"{key}={value}"]) for value in values])
     if args.seeds:
         axes.append([("seed", seed, None) for seed in seeds(args.seeds)])
     if args.repeat > 1:
@@ -174,9 +176,10 @@ def tasks(asked_specs, args):
     return found
 
 
-def check_cores(tipsim, found):
-    """Cores that do not exist are told of before anything is run."""
-    for core in {tuple(s for s in task["set"] if s.startswith("core.")) for task in found.values()}:
+def check_cores(tipsim, found, asked_specs):
+    """Cores that do not exist are told of before anything is run; not those of specs with parameters of their own."""
+    plain = [task for task in found.values() if asked_specs[task["spec"]]["content"].get("core", {}).keys() <= {"preset"}]
+    for core in {tuple(s for s in task["set"] if s.startswith("core.")) for task in plain}:
         preset = next((s.partition("=")[2] for s in core if s.startswith("core.preset=")), None)
         if preset is None:
             continue
@@ -219,7 +222,7 @@ def prepare(folder, args, tipsim, guest, repo):
     """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now."""
     asked_specs = specs(args.specs)
     found = tasks(asked_specs, args)
-    check_cores(tipsim, found)
+    check_cores(tipsim, found, asked_specs)
     manifest = pathlib.Path(guest) / "manifest.json"
     if not manifest.exists():
         raise FleetError(f"{guest}: expected a guest that guest-sw/build made, found no manifest.json in it")

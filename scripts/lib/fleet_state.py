@@ -36,19 +36,21 @@ class FleetError(Exception):
 
 def write_json(path, value):
     """Writes a file that is there when it is whole."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with open(partial, "x") as file:
-        json.dump(value, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(partial, path)
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_text(path, text):
+    """The same of a text."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    partial.write_text(text)
-    os.rename(partial, path)
+    try:
+        with open(partial, "x") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def create_json(path, value):
