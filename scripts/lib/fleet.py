@@ -173,7 +173,7 @@ def status(args):
             row |= {"status": "queued", "reason": queued[row["task"]][1]}
         elif row["status"] == "missing" and tries and tries[-1].get("outcome", "lost") == "lost":
             row |= {"status": "lost, to be tried again", "reason": tries[-1].get("reason", "its process vanished")}
-        rows.append(row | {"tries": sum(attempt.get("outcome") != "again" for attempt in tries)})
+        rows.append(row | {"tries": fleet.made(tries)})
     if args.format == "json":
         keys = ["task", "status", "tries", "host_seconds", "mips", "host", "job", "reason"]
         print(json.dumps({"counts": fleet_collect.counts(rows), "tasks": [{key: row.get(key) for key in keys} for row in rows]}, indent=2))

@@ -25,8 +25,8 @@ BESIDE_THE_GUEST_MB = 1024
 MEMORY_MARGIN, TIME_MARGIN = 1.5, 3
 # Seconds for which an element of an array should have work: Slurm takes some for each.
 WORTH_A_JOB = 600
-# Seconds before a time limit at which a task is told, to note why it ended.
-WARNING = 20
+# Seconds before a time limit at which a task is told, to note why it ended; Slurm may be a minute early. Not with limits below that of minutes.
+WARNING, WITH_WARNING = 20, 3
 # Polls in which a task is in no job and not at work until it is taken for lost: a file system may show a result late.
 PATIENCE = 2
 # Slurm holds a job whose start failed, for instance because its node went down just then.
@@ -135,15 +135,16 @@ class SlurmEngine:
         minutes = self.args.time
         if not minutes and measured:
             longest = max(len(element) for element in elements)
-            minutes = math.ceil((measured["seconds"] * TIME_MARGIN * longest * factor + WARNING) / 60) + 1
+            minutes = math.ceil((measured["seconds"] * TIME_MARGIN * longest * factor + WARNING) / 60) + 2
         number = len(self.batches()) + 1
         while not create_json(self.folder / f"batch-{number}.json", {"elements": elements}):
             number += 1
         array = f"0-{len(elements) - 1}" + (f"%{self.args.jobs}" if self.args.jobs else "")
         command = ["sbatch", "--parsable", f"--job-name={self.job_name(number)}", f"--array={array}", f"--mem={math.ceil(megabytes / 64) * 64}M",
-                   "--ntasks=1", "--cpus-per-task=1", "--requeue", f"--signal=B:TERM@{WARNING}", "--open-mode=append",
+                   "--ntasks=1", "--cpus-per-task=1", "--requeue", "--open-mode=append",
                    f"--output={self.folder}/log/batch-{number}.%a.txt", f"--chdir={self.fleet.folder}"]
         command += [f"--time={minutes}"] if minutes else []
+        command += [f"--signal=B:TERM@{WARNING}"] if not minutes or minutes >= WITH_WARNING else []
         command += [f"--partition={self.args.partition}"] if self.args.partition else []
         command += [*self.args.sbatch, str(self.script), str(self.folder / f"batch-{number}.json")]
         job = slurm(*command).strip()

@@ -196,6 +196,11 @@ class Fleet:
         return now - self.try_path(task, number).stat().st_mtime
 
     @staticmethod
+    def made(tries):
+        """How often tipsim was started."""
+        return sum(attempt.get("outcome") not in ["again", "given up", "not needed"] for attempt in tries)
+
+    @staticmethod
     def lost(tries):
         """The tries that were lost since somebody last asked for the task."""
         recent = []

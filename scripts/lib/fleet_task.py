@@ -128,7 +128,7 @@ class Attempt:
     def result(self, status, run, usage):
         asked = self.fleet.matrix["asked"]
         return {
-            "task": self.task, "status": status, "tries": self.number, "axes": self.fleet.tasks[self.task]["axes"],
+            "task": self.task, "status": status, "tries": self.fleet.made(self.fleet.tries(self.task)), "axes": self.fleet.tasks[self.task]["axes"],
             "started": self.started, "host_seconds": round(self.seconds, 3),
             "cpu_seconds": usage and round(usage.ru_utime + usage.ru_stime, 3),
             "peak_memory_mb": usage and round(usage.ru_maxrss / 1024, 1),
@@ -176,7 +176,7 @@ def begin(fleet, task):
     words = {key: lost[-1][key] for key in ["console", "printed"] if key in lost[-1]}
     if "console" in words:
         write_text(attempt.work / "console.log", "\n".join(words["console"]) + "\n")
-    result = attempt.result("lost", {}, None) | {"tries": len(tries), "reason": reasons[-1], "reasons": reasons} | words
+    result = attempt.result("lost", {}, None) | {"tries": fleet.made(tries), "host_seconds": None, "reason": reasons[-1], "reasons": reasons} | words
     fleet.publish(attempt.work, "failed", task, result)
     fleet.close(task, number, "given up")
     return None

@@ -14,8 +14,8 @@ def lines(*command):
 
 def hurry():
     """Slurm lets jobs that it begins again wait for two minutes: those that did, now."""
-    waiting = [line.split("|") for line in lines("squeue", "--noheader", "--states=PENDING", "--format=%i|%r")]
-    begun_again = [job for job, reason in waiting if reason == "BeginTime"]
+    waiting = [line.split() for line in lines("squeue", "--noheader", "--states=PENDING", "--Format=JobArrayID:30,RestartCnt:10")]
+    begun_again = [job for job, restarts in waiting if restarts != "0"]
     for job in begun_again:
         subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False)
     return begun_again
@@ -82,7 +82,8 @@ class SlurmTest:
         until(lambda: self.cluster.node_is("down", "down*"), "the node's failure", 60)
         self.cluster.start("slurmd")
         until(self.cluster.up, "slurmd again")
-        return f"killed the node; Slurm put {len(hurry())} of its jobs back into the queue"
+        until(hurry, "a job in the queue again")
+        return "killed the node; Slurm put its job back into the queue"
 
     def requeue(self):
         self.running()
