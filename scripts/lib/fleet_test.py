@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 
+from fleet_matrix import seeds, split_values, task_name
 from fleet_state import Fleet, write_json
-from fleet_test_drivers import REPO, Driver, kill, say, simulators, watch
+from fleet_test_drivers import REPO, Driver, end_all, kill, say, simulators, watch
 from fleet_test_slurm import SlurmTest
 from slurm_cluster import until
 
@@ -95,6 +96,30 @@ class Test:
             assert fleet.alive("task1", foreign) is expected, (silence, job, runs)
         say("8 processes claim 100 tasks: each once")
 
+    def matrices(self):
+        """Names of tasks, and what is refused before anything is run."""
+        assert split_values('a,"b,c",[1, 2],') == ["a", '"b,c"', "[1, 2]", ""]
+        assert seeds("3") == [1, 2, 3] and seeds("7,5") == [7, 5]
+        assert task_name({"spec": "a", "preset": "b", "rob.entries": "64", "seed": 1}, {}) == "a+b+rob.entries=64+seed=1"
+        alike = [{"spec": "a", "run.command": command} for command in ["ls /", "ls ."]]
+        first = task_name(alike[0], {})
+        assert first != task_name(alike[1], {first}), first
+        spec, plain = self.specs[0], self.out / "plain.toml"
+        plain.write_text("[run]\ncommand = 'true'\n")
+        for words, *arguments in [
+            ("none.toml: No such file", "none.toml"),
+            ("expected KEY=VALUE", spec, "--vary", "core.rob.entries"),
+            ("--seeds 0: expected", spec, "--seeds", "0"),
+            ("plain.toml: --seeds: expected a [[sampler]]", plain, "--seeds", "2"),
+            ("core.rob.entrys", spec, "--preset", "boom-4w", "--set", "core.rob.entrys=64"),
+            ("--partition: expected --engine slurm", spec, "--partition", "long"),
+            ("different names", spec, "--preset", "boom-4w,boom-4w"),
+            ("found none", spec, "--resume"),
+        ]:
+            self.fails(words, *arguments, "--out", self.out / "refused")
+        assert not (self.out / "refused").exists()
+        say("names and refusals")
+
     # On this machine
 
     def local(self):
@@ -171,11 +196,17 @@ def main():
     parser.add_argument("--guest-dir", required=True, type=pathlib.Path, help="the guest")
     parser.add_argument("--out", default=REPO / "out/fleet-test", type=pathlib.Path, help="where it runs")
     test = Test(parser.parse_args())
-    test.claims()
-    test.failures()
-    test.local()
-    SlurmTest(test, [*test.specs, *MATRIX], TASKS).run()
-    test.compare()
+    # Whoever ends the test ends all that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("fleet test: stopped"))
+    try:
+        test.claims()
+        test.matrices()
+        test.failures()
+        test.local()
+        SlurmTest(test, [*test.specs, *MATRIX], TASKS).run()
+        test.compare()
+    finally:
+        end_all()
 
 
 if __name__ == "__main__":

@@ -20,14 +20,17 @@ def say(words):
 class Driver:
     """scripts/fleet as a user starts it."""
 
+    started = []
+
     def __init__(self, test, folder, *arguments):
         self.folder = test.out / folder
         self.log = test.out / f"{folder}.log"
         command = [REPO / "scripts/fleet", *arguments, "--out", self.folder, "--tipsim", test.tipsim, "--guest-dir", test.guest]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, start_new_session=True)
+        self.started.append(self)
 
-    def end(self, status=0, seconds=240):
+    def end(self, status=0, seconds=600):
         found = self.process.wait(seconds)
         assert found == status, f"{self.log}: expected exit status {status}, found {found}:\n{self.log.read_text()}"
         return self
@@ -39,7 +42,7 @@ class Driver:
     def wait_for(self, done):
         """Until so many tasks are done."""
         fleet = self.fleet()
-        until(lambda: len(fleet.results()) >= done or self.process.poll() is not None, f"{done} tasks of {self.folder}", 240)
+        until(lambda: len(fleet.results()) >= done or self.process.poll() is not None, f"{done} tasks of {self.folder}", 600)
 
 
 def simulators(folder):
@@ -65,6 +68,17 @@ def kill(pid):
 
 def parent_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def end_all():
+    """After a failure: nothing is left running. A simulator ends with its parent, be it a driver or what an element of an array executes."""
+    for driver in Driver.started:
+        driver.process.kill()
+        driver.process.wait()
+        for pids in simulators(driver.folder).values():
+            for pid in pids:
+                with contextlib.suppress(FileNotFoundError):
+                    kill(parent_of(pid))
 
 
 def watch(drivers):

@@ -125,7 +125,7 @@ class Cluster:
         if {"slurmctld", "slurmd"} <= self.daemons.keys():
             subprocess.run(["scancel", f"--user={getpass.getuser()}"], check=False, capture_output=True)
             with contextlib.suppress(RuntimeError):
-                until(lambda: not subprocess.run(["squeue", "--noheader"], capture_output=True, check=False).stdout.strip(), "end of all jobs", 15)
+                until(lambda: not subprocess.run(["squeue", "--noheader"], capture_output=True, check=False).stdout.strip(), "end of all jobs", 60)
         for daemon in reversed(self.daemons.values()):
             daemon.send_signal(signal.SIGTERM)
             try:
