@@ -6,7 +6,7 @@ import pathlib
 import signal
 import time
 
-from fleet_matrix import size
+from fleet_matrix import size, threads
 from fleet_progress import Progress
 from fleet_task import begin
 
@@ -23,12 +23,6 @@ def memory_available():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) << 10
     return 0
-
-
-def threads(task):
-    """Processors that a task keeps busy."""
-    chosen = [setting.partition("=")[2].strip("\"'") for setting in task["set"] if setting.startswith("run.threads=")]
-    return 1 if chosen[-1:] == ["one"] else 2
 
 
 class LocalEngine:

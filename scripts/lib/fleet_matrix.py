@@ -176,6 +176,12 @@ def tasks(asked_specs, args):
     return found
 
 
+def threads(task):
+    """Processors that a task keeps busy."""
+    chosen = [setting.partition("=")[2].strip("\"'") for setting in task["set"] if setting.startswith("run.threads=")]
+    return 1 if chosen[-1:] == ["one"] else 2
+
+
 def check_cores(tipsim, found, asked_specs):
     """Cores that do not exist are told of before anything is run; not those of specs with parameters of their own."""
     plain = [task for task in found.values() if asked_specs[task["spec"]]["content"].get("core", {}).keys() <= {"preset"}]

@@ -14,7 +14,7 @@ import sys
 import time
 
 import fleet_squeue
-from fleet_matrix import size
+from fleet_matrix import size, threads
 from fleet_progress import Progress, plural
 from fleet_squeue import SlurmError, slurm
 from fleet_state import FleetError, create_json, read_json, write_text
@@ -132,6 +132,8 @@ class SlurmEngine:
             megabytes = measured["memory_mb"] * MEMORY_MARGIN * factor
         else:
             megabytes = max((self.fleet.tasks[task]["memory"] >> 20) + BESIDE_THE_GUEST_MB for task in tasks) * factor
+        megabytes = math.ceil(megabytes / 64) * 64
+        processors = max(threads(self.fleet.tasks[task]) for task in tasks)
         minutes = self.args.time
         if not minutes and measured:
             longest = max(len(element) for element in elements)
@@ -140,8 +142,8 @@ class SlurmEngine:
         while not create_json(self.folder / f"batch-{number}.json", {"elements": elements}):
             number += 1
         array = f"0-{len(elements) - 1}" + (f"%{self.args.jobs}" if self.args.jobs else "")
-        command = ["sbatch", "--parsable", f"--job-name={self.job_name(number)}", f"--array={array}", f"--mem={math.ceil(megabytes / 64) * 64}M",
-                   "--ntasks=1", "--cpus-per-task=1", "--requeue", "--open-mode=append",
+        command = ["sbatch", "--parsable", f"--job-name={self.job_name(number)}", f"--array={array}", f"--mem={megabytes}M",
+                   "--ntasks=1", f"--cpus-per-task={processors}", "--requeue", "--open-mode=append",
                    f"--output={self.folder}/log/batch-{number}.%a.txt", f"--chdir={self.fleet.folder}"]
         command += [f"--time={minutes}"] if minutes else []
         command += [f"--signal=B:TERM@{WARNING}"] if not minutes or minutes >= WITH_WARNING else []
@@ -151,7 +153,7 @@ class SlurmEngine:
         for task in tasks:
             self.missing.pop(task, None)
         words = f"{plural(len(tasks), 'task')} in {plural(len(elements), 'element')}"
-        self.progress.say(f"job {job}: {words} of {math.ceil(megabytes)} MB{f' and {minutes} min' if minutes else ''}")
+        self.progress.say(f"job {job}: {words} of {megabytes} MB{f' and {minutes} min' if minutes else ''}")
 
     def round(self):
         """One look at everything; False once all is done."""
