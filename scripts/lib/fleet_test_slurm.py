@@ -14,14 +14,17 @@ def lines(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def hurry():
-    """For a thread: Slurm lets jobs that it begins again wait for two minutes, which a test has not."""
+def administrator():
+    """For a thread. Slurm lets jobs that it begins again wait for two minutes, which a test has not; and it takes a node out of service if a
+    controller that was killed has forgotten which jobs run there."""
     while True:
         with contextlib.suppress(subprocess.SubprocessError):
             for line in lines("squeue", "--noheader", "--states=PENDING", "--format=%i|%r"):
                 job, reason = line.split("|")
                 if reason == "BeginTime":
                     subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False, capture_output=True)
+            for node in lines("sinfo", "--noheader", "--states=drain", "--format=%n"):
+                subprocess.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"], check=False, capture_output=True)
         time.sleep(2)
 
 
@@ -39,7 +42,7 @@ class SlurmTest:
         with Cluster(self.test.out / "cluster") as self.cluster:
             say(f"Slurm on this machine: {time.monotonic() - began:.0f} s")
             began = time.monotonic()
-            threading.Thread(target=hurry, daemon=True).start()
+            threading.Thread(target=administrator, daemon=True).start()
             self.drivers = [Driver(self.test, "slurm", *self.run_arguments)]
             for done, what in self.schedule:
                 self.drivers[-1].wait_for(done)
