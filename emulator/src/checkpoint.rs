@@ -8,6 +8,7 @@
 //! ```
 
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ const PAGE: usize = 4096;
 const HEADER_MAX: u64 = 1 << 20;
 /// Fast: what takes the time is to read memory.
 const LEVEL: i32 = 1;
+/// What names of files that are being written end in.
+pub const PARTIAL: &str = "partial";
 
 /// What a machine has to be built with before its state can be loaded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,7 +79,7 @@ pub fn save(
     let state = archive.into_bytes();
     let partial = beside(path);
     let write = || -> io::Result<()> {
-        let mut file = File::create(&partial)?;
+        let mut file = File::create_new(&partial)?;
         file.write_all(MAGIC)?;
         file.write_all(&VERSION.to_le_bytes())?;
         let mut encoder = Encoder::new(BufWriter::new(file), LEVEL)?;
@@ -90,7 +93,9 @@ pub fn save(
             encoder.write_all(page)?;
         }
         encoder.write_all(&0u64.to_le_bytes())?;
-        encoder.finish()?.flush()?;
+        let file = encoder.finish()?.into_inner().map_err(|e| e.into_error())?;
+        // Another host that shares the folder must not find the name before the content.
+        file.sync_all()?;
         std::fs::rename(&partial, path)
     };
     write().map_err(|e| {
@@ -138,10 +143,11 @@ pub fn from_memory(
     Ok(loaded.map_err(|e| BadInput(e.to_string()))?.0)
 }
 
-/// A name that no other process uses.
+/// A name that nobody else uses. A process number would not do: several hosts may share the folder.
 fn beside(path: &Path) -> PathBuf {
+    let random = RandomState::new().build_hasher().finish();
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
+    name.push(format!(".{random:016x}.{PARTIAL}"));
     name.into()
 }
 
@@ -156,8 +162,13 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Opens a checkpoint and reads its header.
     pub fn open(path: &Path) -> Result<Self, BadInput> {
+        let file = File::open(path).map_err(|e| bad_input(path, e))?;
+        Self::of(path, file)
+    }
+
+    /// The same of a file that is open; `path` is for messages.
+    pub fn of(path: &Path, mut file: File) -> Result<Self, BadInput> {
         let at = |e: Damage| e.of(path);
-        let mut file = File::open(path).map_err(|e| bad_input(path, e))?;
         let mut start = [0; 12];
         file.read_exact(&mut start)
             .map_err(|e| at(Damage::Read(e)))?;

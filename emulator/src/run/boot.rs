@@ -2,15 +2,16 @@
 //! for it, and later runs go on from there.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
 use super::Plan;
 use super::description::guest;
 use super::progress::Console;
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, PARTIAL};
 use crate::failure::{BadInput, bad_input};
 use crate::sha256::sha256;
 use crate::spec::Mode;
@@ -18,6 +19,8 @@ use crate::system::{Engine, System};
 
 /// Checkpoints that are kept: tens of megabytes each.
 const MAX_CHECKPOINTS: usize = 8;
+/// More are kept as long as another process, perhaps on another host, may be reading or writing them.
+const IN_USE: Duration = Duration::from_secs(600);
 
 /// The checkpoint of a run's boot.
 pub struct Boot {
@@ -41,18 +44,20 @@ impl Boot {
             return Ok(None);
         };
         let path = folder.join(format!("{}.ckpt", key(plan)?));
-        let restored = path.exists();
-        if restored {
+        let saved = existing(File::open(&path)).map_err(|e| bad_input(&path, e))?;
+        let restored = saved.is_some();
+        if let Some(file) = saved {
+            // The ones in use are kept.
+            let now = file.set_modified(SystemTime::now());
+            now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
+                .ok();
             let load = |saved: Checkpoint| saved.load(system, Mode::Functional, &plan.preset);
-            let (_, printed) = Checkpoint::open(&path).and_then(load).map_err(|error| {
+            let loaded = Checkpoint::of(&path, file).and_then(load);
+            let (_, printed) = loaded.map_err(|error| {
                 let _ = std::fs::remove_file(&path);
                 BadInput(format!("{error} (removed: the next run boots anew)"))
             })?;
             console.restore(&printed)?;
-            // The ones in use are kept.
-            let now = std::fs::File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
-            now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
-                .ok();
         } else {
             system.load_guest(&plan.files, &plan.bootargs)?;
         }
@@ -110,16 +115,75 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
     Ok(key)
 }
 
-/// Removes the checkpoints that were not used for longest.
+/// `None`: there is no such file, or another process has just removed it.
+fn existing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Removes the checkpoints that were not used for longest, and what writers left that were killed.
 fn prune(folder: &Path) -> anyhow::Result<()> {
     let mut saved = Vec::new();
+    let mut unwanted = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        saved.push((entry.metadata()?.modified()?, entry.path()));
+        let Some(metadata) = existing(entry.metadata())? else {
+            continue;
+        };
+        let file = (metadata.modified()?, entry.path());
+        match file.1.extension().is_some_and(|e| e == PARTIAL) {
+            true => unwanted.push(file),
+            false => saved.push(file),
+        }
     }
     saved.sort();
-    for (_, path) in saved.iter().rev().skip(MAX_CHECKPOINTS) {
-        std::fs::remove_file(path)?;
+    saved.truncate(saved.len().saturating_sub(MAX_CHECKPOINTS));
+    unwanted.append(&mut saved);
+    for (used, path) in unwanted {
+        // In the future: by another host's clock, just now.
+        if used.elapsed().is_ok_and(|age| age > IN_USE) {
+            existing(std::fs::remove_file(path))?;
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_in_use_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, minutes: u64| {
+            let file = File::create(folder.path().join(name)).unwrap();
+            let used = SystemTime::now() - Duration::from_secs(60 * minutes);
+            file.set_modified(used).unwrap();
+        };
+        for n in 0..12 {
+            file(&format!("old{n:02}.ckpt"), 100 - n);
+        }
+        file("new.ckpt", 1);
+        file("left.ckpt.0.partial", 100);
+        file("being-written.ckpt.1.partial", 0);
+        prune(folder.path()).unwrap();
+        let mut left: Vec<_> = { std::fs::read_dir(folder.path()).unwrap() }
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let old = (5..12).map(|n| format!("old{n:02}.ckpt"));
+        let expected = [
+            "being-written.ckpt.1.partial".to_owned(),
+            "new.ckpt".to_owned(),
+        ];
+        assert_eq!(left, expected.into_iter().chain(old).collect::<Vec<_>>());
+        for n in 12..24 {
+            file(&format!("used{n:02}.ckpt"), 1);
+        }
+        prune(folder.path()).unwrap();
+        let kept = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(kept, 14, "all but the old ones");
+    }
 }

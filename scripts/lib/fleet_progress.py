@@ -1,0 +1,66 @@
+"""How far a fleet is, on standard error: a line that changes on a terminal, else one now and then."""
+
+import sys
+import time
+
+# Seconds between two lines in a log.
+PERIOD = 15
+
+
+def clock(seconds):
+    hours, rest = divmod(int(seconds), 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def plural(count, noun):
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+class Progress:
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.began = time.monotonic()
+        self.terminal = sys.stderr.isatty()
+        self.last, self.looked, self.shown = None, 0, -PERIOD
+
+    def show(self, running, at_once, waiting="", force=False):
+        """`running` tasks by name with their seconds, of which `at_once` can run; `waiting`: a word of what waits for whom."""
+        now = time.monotonic()
+        if now - self.looked < 1 and not force:
+            return
+        self.looked = now
+        results = self.fleet.results()
+        done = sum(result["status"] == "done" for result in results.values())
+        left = self.left(results, running, at_once)
+        words = f"fleet: {done} of {len(self.fleet.tasks)} done, {len(results) - done} failed, {len(running)} running{waiting}, " \
+            f"{clock(time.monotonic() - self.began)} elapsed"
+        if left is not None and len(results) < len(self.fleet.tasks):
+            words += f", {clock(left)} left, ends about {time.strftime('%H:%M', time.localtime(time.time() + left))}"
+        if self.terminal and words != self.last:
+            print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+        elif not self.terminal and (force or now - self.shown >= PERIOD):
+            print(words, file=sys.stderr, flush=True)
+            self.shown = now
+        self.last = words
+
+    def left(self, results, running, at_once):
+        """Seconds to the end, by what tasks of the same spec took; None before the first."""
+        measured = self.fleet.measured()
+        if not measured:
+            return None
+        usual = sum(spec["mean"] for spec in measured.values()) / len(measured)
+        work = 0
+        for name, task in self.fleet.tasks.items():
+            if name not in results:
+                mean = measured.get(task["spec"], {"mean": usual})["mean"]
+                work += max(0, mean - running.get(name, 0))
+        return work / max(1, at_once)
+
+    def say(self, words):
+        """A line that stays."""
+        print(f"{chr(13) + chr(27) + '[K' if self.terminal else ''}fleet: {words}", file=sys.stderr, flush=True)
+        self.last = None
+
+    def end(self):
+        if self.terminal:
+            print(file=sys.stderr)

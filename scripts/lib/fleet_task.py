@@ -1,0 +1,204 @@
+"""One try of a task: tipsim in a folder of its own, which becomes the result. Also what an element of a Slurm array executes:
+
+  fleet_task.py FLEET BATCH    the tasks that the batch has for $SLURM_ARRAY_TASK_ID, one after the other
+"""
+
+import ctypes
+import datetime
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from fleet_collect import profile_of
+from fleet_state import SIGN_OF_LIFE, Fleet, read_json, write_text
+
+# Of what a task printed, what is kept with the reason why it failed.
+LAST_LINES = 12
+# Seconds that tipsim has to end by itself.
+GRACE = 5
+PR_SET_PDEATHSIG = 1
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def die_with(parent):
+    """For a child: it ends if its parent is killed, or it would go on unseen."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def last_lines(work):
+    """The guest's console, and what tipsim printed."""
+    lines = {}
+    for name, file in [("console", "console.log"), ("printed", "terminal.txt")]:
+        try:
+            with open(work / file, "rb") as opened:
+                opened.seek(max(0, os.path.getsize(work / file) - 8192))
+                text = opened.read().decode(errors="replace").replace("\r", "\n")
+        except OSError:
+            continue
+        lines[name] = [line for line in text.split("\n") if line.strip()][-LAST_LINES:]
+    return lines
+
+
+class Attempt:
+    """A try that was begun."""
+
+    def __init__(self, fleet, task, number):
+        self.fleet, self.task, self.number = fleet, task, number
+        self.work = fleet.folder / "work" / f"{task}.{number}"
+        self.began = self.last_sign = time.monotonic()
+        self.started = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        self.child = None
+        self.spec = fleet.matrix["asked"]["specs"][fleet.tasks[task]["spec"]]
+
+    def start(self):
+        """Starts tipsim."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        terminal = open(self.work / "terminal.txt", "wb")
+        try:
+            if sha256(self.spec["path"]) != self.spec["sha256"]:
+                raise OSError(f"{self.spec['path']}: is another spec now than when the fleet was begun")
+            command = [self.fleet.folder / "tipsim", "run", self.spec["path"], "--out", self.work,
+                       "--guest-dir", self.fleet.matrix["guest"]]
+            for assignment in self.fleet.tasks[self.task]["set"]:
+                command += ["--set", assignment]
+            parent = os.getpid()
+            self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
+                                          start_new_session=True, preexec_fn=lambda: die_with(parent))
+        except OSError as error:
+            terminal.write(f"fleet: {error}\n".encode())
+        finally:
+            terminal.close()
+        return self
+
+    @property
+    def seconds(self):
+        return time.monotonic() - self.began
+
+    def resident(self):
+        """Bytes of memory that it takes now."""
+        try:
+            pages = int(pathlib.Path(f"/proc/{self.child.pid}/statm").read_text().split()[1])
+        except (AttributeError, OSError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def poll(self):
+        """What became of it, once something did: done, failed, lost, not needed."""
+        if time.monotonic() - self.last_sign > SIGN_OF_LIFE:
+            self.last_sign = time.monotonic()
+            os.utime(self.fleet.try_path(self.task, self.number))
+        if self.child is None:
+            return self.ended(2 << 8, None)
+        pid, status, usage = os.wait4(self.child.pid, os.WNOHANG)
+        return self.ended(status, usage) if pid else None
+
+    def ended(self, status, usage):
+        if self.child:
+            self.child.returncode = os.waitstatus_to_exitcode(status)
+        run = read_json(self.work / "run.json") or {}
+        if os.WIFSIGNALED(status):
+            return self.give_up("lost", f"killed by signal {os.WTERMSIG(status)} ({signal.strsignal(os.WTERMSIG(status))})")
+        if run.get("end") == "Interrupted":
+            return self.give_up("lost", "stopped by a signal from elsewhere")
+        if len(self.fleet.tries(self.task)) > self.number:
+            return self.give_up("not needed", "taken for lost, and begun by another")
+        exit_status = os.WEXITSTATUS(status)
+        kind = "tasks" if exit_status == 0 else "failed"
+        result = self.result("done" if exit_status == 0 else "failed", run, usage) | {"exit_status": exit_status}
+        if exit_status != 0:
+            result |= last_lines(self.work)
+            result["reason"] = (result.get("printed") or [f"exit status {exit_status}"])[-1]
+        if not self.fleet.publish(self.work, kind, self.task, result):
+            return self.give_up("not needed", "another try came first")
+        self.fleet.close(self.task, self.number, result["status"])
+        return result["status"]
+
+    def result(self, status, run, usage):
+        asked = self.fleet.matrix["asked"]
+        return {
+            "task": self.task, "status": status, "tries": self.fleet.made(self.fleet.tries(self.task)), "axes": self.fleet.tasks[self.task]["axes"],
+            "started": self.started, "host_seconds": round(self.seconds, 3),
+            "cpu_seconds": usage and round(usage.ru_utime + usage.ru_stime, 3),
+            "peak_memory_mb": usage and round(usage.ru_maxrss / 1024, 1),
+            "instructions": run.get("instructions"), "cycles": run.get("cycles"), "ipc": run.get("ipc"), "mips": run.get("mips"),
+            "tipsim_sha256": asked["tipsim"], "commit": self.fleet.matrix["commit"], "guest_sha256": asked["guest"],
+            "spec_sha256": self.spec["sha256"], "host": self.fleet.me["host"], "job": self.fleet.me["job"],
+            **profile_of(self.work),
+        }
+
+    def give_up(self, outcome, reason):
+        """Notes why there is no result of this try; nothing of it stays."""
+        self.fleet.close(self.task, self.number, outcome, reason=reason, **last_lines(self.work))
+        shutil.rmtree(self.work, ignore_errors=True)
+        return outcome
+
+    def terminate(self):
+        """Asks tipsim to end."""
+        if self.child and self.child.poll() is None:
+            self.child.terminate()
+
+    def stop(self, outcome, reason):
+        """Ends it before its time."""
+        self.terminate()
+        if self.child:
+            try:
+                self.child.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        return self.give_up(outcome, reason)
+
+
+def begin(fleet, task):
+    """The next try of a task, running; None if it is none of ours. A task that was lost too often has failed."""
+    claimed = fleet.claim(task)
+    if claimed is None:
+        return None
+    number, tries = claimed
+    attempt = Attempt(fleet, task, number)
+    lost = fleet.lost(tries)
+    if len(lost) <= fleet.matrix["retries"]:
+        return attempt.start()
+    attempt.work.mkdir(parents=True, exist_ok=True)
+    reasons = [attempt.get("reason", "its process vanished: killed, or its host failed") for attempt in lost]
+    words = {key: lost[-1][key] for key in ["console", "printed"] if key in lost[-1]}
+    if "console" in words:
+        write_text(attempt.work / "console.log", "\n".join(words["console"]) + "\n")
+    result = attempt.result("lost", {}, None) | {"tries": fleet.made(tries), "host_seconds": None, "reason": reasons[-1], "reasons": reasons} | words
+    fleet.publish(attempt.work, "failed", task, result)
+    fleet.close(task, number, "given up")
+    return None
+
+
+def main():
+    fleet = Fleet(sys.argv[1])
+    batch = read_json(pathlib.Path(sys.argv[2]))
+    tasks = batch["elements"][int(os.environ["SLURM_ARRAY_TASK_ID"])]
+    stopped = []
+    for number in [signal.SIGTERM, signal.SIGINT]:
+        signal.signal(number, lambda *_: stopped.append(True))
+    for task in tasks:
+        attempt = None if stopped else begin(fleet, task)
+        if attempt is None:
+            continue
+        while (outcome := attempt.poll()) is None and not stopped:
+            time.sleep(0.1)
+        if outcome is None:
+            outcome = attempt.stop("lost", "Slurm stopped its job: time limit, or scancel")
+        print(f"{task}: {outcome}, {attempt.seconds:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
