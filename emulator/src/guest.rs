@@ -115,9 +115,12 @@ fn builder() -> PathBuf {
     installed("build").unwrap_or_else(|| "guest-sw/build".into())
 }
 
-/// A script of `guest-sw`: as installed beside this program, in the repository that built it, or in one of the folders
-/// around the present one.
+/// A script of `guest-sw`: in the folder `TIPSIM_GUEST_SW`, as installed beside this program, in the repository that built
+/// it, or in one of the folders around the present one.
 pub fn script(name: &str) -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("TIPSIM_GUEST_SW") {
+        return Some(PathBuf::from(folder).join(name)).filter(|script| script.is_file());
+    }
     let program = std::env::current_exe().unwrap_or_default();
     let here = std::env::current_dir().unwrap_or_default();
     let mut folders = program.ancestors().skip(1).chain(here.ancestors());

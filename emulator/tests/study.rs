@@ -25,7 +25,10 @@ fn specs(folder: &Path) {
     std::fs::copy(common, folder.join("common.toml")).unwrap();
     for (name, step) in [("one", 7), ("two", 11), ("three", 13)] {
         let loops = format!("for (i = 0; i < 9000; i++) print i * {step} % 977");
-        let text = spec(name, &format!("tipsim-run mawk 'BEGIN {{ {loops} }}' > data"));
+        let text = spec(
+            name,
+            &format!("tipsim-run mawk 'BEGIN {{ {loops} }}' > data"),
+        );
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
 }
@@ -76,7 +79,10 @@ fn a_study_that_is_killed_goes_on() {
         let error = |who: &str| &program["errors"][who]["instruction"]["periodic"];
         let bias = |who: &str| error(who)["bias"].as_f64().unwrap();
         assert!(bias("tip") < 0.01, "TIP has no bias: {}", error("tip"));
-        assert!(bias("tip") < bias("nci") && bias("nci") < bias("lci"), "{program}");
+        assert!(
+            bias("tip") < bias("nci") && bias("nci") < bias("lci"),
+            "{program}"
+        );
         // Twenty times the samples: a good fourth of the error, as chance has it.
         let at = |rate: &str| error("tip")["rates"][rate]["error"].as_f64().unwrap();
         assert!(at("20kHz") < at("1kHz"), "{}", error("tip"));

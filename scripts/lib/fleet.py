@@ -56,6 +56,7 @@ def parser():
     matrix.add_argument("--repeat", type=int, default=1, metavar="N", help="the same N times; collect says if the results differ")
     how = run.add_argument_group("how")
     how.add_argument("--engine", choices=["local", "slurm"], default="local", help="this machine (the default), or a cluster")
+    how.add_argument("--only", type=lambda text: text.split(","), metavar="A,B", help="these tasks of the matrix; the others stay for later")
     how.add_argument("--jobs", type=int, metavar="N", help="at once at most (default: local: processors; slurm: no limit)")
     how.add_argument("--memory", metavar="SIZE", help="of a task (default: as measured of the spec's first tasks; before, the guest's and 1G)")
     how.add_argument("--retries", type=int, default=1, metavar="N", help="further tries of a task that was lost: killed, or its host failed (default: 1)")
@@ -139,22 +140,26 @@ def opened(args):
 
 def run(args):
     fleet = opened(args)
+    unknown = [task for task in args.only or [] if task not in fleet.tasks]
+    if unknown:
+        raise FleetError(f"--only {unknown[0]}: expected tasks of the matrix, such as {next(iter(fleet.tasks))}")
+    fleet.only = args.only
     (fleet.folder / "cancelled").unlink(missing_ok=True)
     again = fleet.ask_again()
-    left = len(fleet.unfinished())
-    if left < len(fleet.tasks) or again:
-        print(f"fleet: {len(fleet.tasks) - left} of {len(fleet.tasks)} are done, {again} that failed are run again", file=sys.stderr)
+    done = len(fleet.results())
+    if done or again:
+        print(f"fleet: {done} of {len(fleet.tasks)} are done, {again} that failed are run again", file=sys.stderr)
     engine = (SlurmEngine if args.engine == "slurm" else LocalEngine)(fleet, args)
     if not engine.run():
         jobs = " Its jobs go on." if args.engine == "slurm" and not (fleet.folder / "cancelled").exists() else ""
         go_on = f"scripts/fleet run --resume --out {args.out}{' --engine slurm' if args.engine == 'slurm' else ''}"
-        print(f"fleet: stopped, {len(fleet.tasks) - len(fleet.unfinished())} of {len(fleet.tasks)} are done.{jobs} To go on: {go_on}", file=sys.stderr)
+        print(f"fleet: stopped, {len(fleet.results())} of {len(fleet.tasks)} are done.{jobs} To go on: {go_on}", file=sys.stderr)
         return 130
     rows = fleet_collect.collect(fleet)
     fleet_page.page(fleet, rows, samplers=[name for name in ["tip", "nci"] if any(name in row.get("errors", {}) for row in rows)])
     print(fleet_collect.text(rows), *(f"{line}\n" for line in fleet_collect.problems(rows)), sep="", end="")
     print(f"results: {args.out}/fleet.html, fleet.txt, fleet.json, tasks/")
-    return 0 if all(row["status"] == "done" for row in rows) else 1
+    return 0 if all(row["status"] == "done" for row in rows if fleet.is_asked(row["task"])) else 1
 
 
 def status(args):

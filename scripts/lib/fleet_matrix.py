@@ -9,10 +9,9 @@ import re
 import secrets
 import shutil
 import subprocess
-import tomllib
 
 from fleet_state import Fleet, FleetError, create_json, read_json, write_json
-from fleet_task import sha256
+from fleet_spec import sha256, with_bases
 
 LONGEST_NAME = 120
 UNITS = {"": 0, "K": 10, "KiB": 10, "M": 20, "MiB": 20, "G": 30, "GiB": 30}
@@ -81,17 +80,12 @@ def specs(paths):
     paths = [pathlib.Path(path) for path in paths]
     found = {}
     for path in paths:
-        try:
-            content = tomllib.loads(path.read_text())
-        except OSError as error:
-            raise FleetError(f"{path}: {error.strerror}") from None
-        except ValueError as error:
-            raise FleetError(f"{path}: expected TOML, found an error: {error}") from None
+        content, checksum = with_bases(path)
         alike = sum(other.stem == path.stem for other in paths) > 1
         name = f"{path.resolve().parent.name}-{path.stem}" if alike else path.stem
         if name in found:
             raise FleetError(f"{path}: expected specs of different names, found {path.stem} twice")
-        found[name] = {"path": str(path.resolve()), "sha256": sha256(path), "content": content}
+        found[name] = {"path": str(path.resolve()), "sha256": checksum, "content": content}
     return found
 
 

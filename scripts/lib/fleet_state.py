@@ -106,6 +106,8 @@ class Fleet:
             raise FleetError(f"{folder}: expected the folder of a fleet, found no matrix.json in it")
         self.tasks = self.matrix["tasks"]
         self.jobs = jobs
+        # Tasks that are to be run now; None: all.
+        self.only = None
         self.me = this_process()
         self._results = {}
 
@@ -138,7 +140,11 @@ class Fleet:
 
     def unfinished(self):
         results = self.results()
-        return [task for task in self.tasks if task not in results]
+        return [task for task in self.tasks if task not in results and self.is_asked(task)]
+
+    def is_asked(self, task):
+        """It is to be run now (--only)."""
+        return self.only is None or task in self.only
 
     def publish(self, work, kind, task, result):
         """Moves a folder into place with its result, as the last act. False: there is one."""
@@ -240,7 +246,7 @@ class Fleet:
         for task, result in self.results().items():
             number = len(self.tries(task)) + 1
             asked = {"owner": self.me, "outcome": "again", "started": time.time()}
-            if result["status"] == "done" or not create_json(self.try_path(task, number), asked):
+            if result["status"] == "done" or not self.is_asked(task) or not create_json(self.try_path(task, number), asked):
                 continue
             old = self.folder / "work" / f"{task}.again{number}"
             old.parent.mkdir(exist_ok=True)

@@ -5,7 +5,6 @@
 
 import ctypes
 import datetime
-import hashlib
 import os
 import pathlib
 import shutil
@@ -15,18 +14,15 @@ import sys
 import time
 
 from fleet_collect import profile_of
-from fleet_state import SIGN_OF_LIFE, Fleet, read_json, write_text
+from fleet_spec import with_bases
+from fleet_state import SIGN_OF_LIFE, Fleet, FleetError, read_json, write_text
 
+REPO = pathlib.Path(__file__).resolve().parents[2]
 # Of what a task printed, what is kept with the reason why it failed.
 LAST_LINES = 12
 # Seconds that tipsim has to end by itself.
 GRACE = 5
 PR_SET_PDEATHSIG = 1
-
-
-def sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def die_with(parent):
@@ -67,16 +63,18 @@ class Attempt:
         self.work.mkdir(parents=True)
         terminal = open(self.work / "terminal.txt", "wb")
         try:
-            if sha256(self.spec["path"]) != self.spec["sha256"]:
+            if with_bases(pathlib.Path(self.spec["path"]))[1] != self.spec["sha256"]:
                 raise OSError(f"{self.spec['path']}: is another spec now than when the fleet was begun")
             command = [self.fleet.folder / "tipsim", "run", self.spec["path"], "--out", self.work,
                        "--guest-dir", self.fleet.matrix["guest"]]
             for assignment in self.fleet.tasks[self.task]["set"]:
                 command += ["--set", assignment]
             parent = os.getpid()
+            # For guest.packages: the simulator is not in the repository.
+            os.environ.setdefault("TIPSIM_GUEST_SW", str(REPO / "guest-sw"))
             self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
                                           start_new_session=True, preexec_fn=lambda: die_with(parent))
-        except OSError as error:
+        except (OSError, FleetError) as error:
             terminal.write(f"fleet: {error}\n".encode())
         finally:
             terminal.close()
