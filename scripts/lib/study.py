@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import study_data
+import study_overhead
 import study_page
 import study_qemu
 import study_results
@@ -42,6 +43,7 @@ def parser():
     top.add_argument("--list", action="store_true", help="the programs; nothing is run")
     top.add_argument("--report", action="store_true", help="run nothing: the report of what is there")
     top.add_argument("--qemu", action="store_true", help="run each program by QEMU user mode, too, and compare its results")
+    top.add_argument("--overhead", action="store_true", help="run each program under perf record -e tip, too, and say what that costs")
     top.add_argument("--compare", action="store_true", help="also say what moved since the kept results")
     top.add_argument("--keep", action="store_true", help="write these results to workloads/study/results")
     top.add_argument("--engine", choices=["local", "slurm"], default="local", help="this machine (the default), or a cluster")
@@ -68,9 +70,9 @@ def print_list(found, as_json):
         print(f"{row['name']:14}{row['stands_for']:18}{row['group']:16}{row['fit']:20}{' '.join(row['packages'])}")
 
 
-def run(args, found):
+def run(args, specs, out):
     """Runs what is asked for and is not there yet; true if all went well."""
-    command = [REPO / "scripts/fleet", "run", *found.values(), "--out", args.out, "--engine", args.engine]
+    command = [REPO / "scripts/fleet", "run", *specs, "--out", out, "--engine", args.engine]
     if args.names:
         command += ["--only", ",".join(args.names)]
     for option in ["jobs", "tipsim", "guest_dir"]:
@@ -122,10 +124,12 @@ def main():
     if args.list:
         print_list({name: found[name] for name in args.names or found}, args.format == "json")
         return 0
-    good = args.report or run(args, found)
+    good = args.report or run(args, found.values(), args.out)
     study = gather(args, found)
     if args.qemu:
         good &= study_qemu.compare(args.out, found, study["programs"])
+    if args.overhead:
+        good &= study_overhead.measure(args.out, found, study["programs"], lambda specs, out: run(args, specs, out))
     (args.out / "study.json").write_text(json.dumps(study, indent=1) + "\n")
     (args.out / "study.txt").write_text(study_text.text(study))
     (args.out / "study.html").write_text(study_page.page(study))

@@ -123,6 +123,7 @@ def program(folder):
         "instructions": totals["instructions"],
         "ipc": totals["ipc"],
         "region_instructions": regions["instructions"],
+        "region_cycles": regions["cycles"],
         "largest_process": largest and {"name": largest["name"], "share": largest["share"]},
         "class": everything["class"],
         "stack": dict(zip(CATEGORIES, everything["stack"])),

@@ -17,9 +17,8 @@
 	{ \
 		double size = __builtin_fabs(x), rounded; \
 		long whole; \
-	\
 		if (!(size < 0x1p52)) \
-			return x;         /* an integer, infinite, or no number */ \
+			return x; /* an integer, infinite, or no number */ \
 		__asm__("fcvt.l.d %0, %1, " mode : "=r"(whole) : "f"(x)); \
 		__asm__("fcvt.d.l %0, %1" : "=f"(rounded) : "r"(whole)); \
 		return __builtin_copysign(rounded, x); \
