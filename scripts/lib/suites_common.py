@@ -1,0 +1,86 @@
+"""What both suites need: the table of programs, errors, commands with a log, files of the host for the guest."""
+
+import csv
+import dataclasses
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+LOG_LINES = 20
+
+
+class BadTree(Exception):
+    """Something is missing or wrong in what the user gave. `status` is the exit status."""
+
+    def __init__(self, message, status=2):
+        super().__init__(message)
+        self.status = status
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A program that is ready to run."""
+
+    title: str
+    # Given to the guest as it is; commands run in it.
+    folder: pathlib.Path
+    commands: list
+    # Run after the commands, outside the region: programs of the suite that make output comparable.
+    afterwards: list
+    environment: dict
+    # Commands of the host that compare the output, in the folder that the guest left: [command, file that it writes].
+    checks: list
+    # The program narrows the region itself; otherwise each command is one.
+    marks_itself: bool = False
+
+
+def say(text):
+    print(f"run-spec: {text}", file=sys.stderr, flush=True)
+
+
+def read_table(folder):
+    with open(folder / "programs.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def expect(path, what):
+    """`what` must be at `path`."""
+    if not path.exists():
+        raise BadTree(f"{path}: expected {what}, found nothing")
+    return path
+
+
+def key_of(*parts):
+    """A short name for what something is made of."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+
+
+def need_compiler(*names):
+    for name in names:
+        if shutil.which(name) is None:
+            raise BadTree(f"{name}: expected Debian's cross compiler on the path, found nothing")
+
+
+def last_lines(text):
+    return "\n".join(f"  | {line}" for line in text.splitlines()[-LOG_LINES:])
+
+
+def logged(what, script, folder, log, environment=None):
+    """Runs a bash script of the suite's commands; its output is in `log`. A failure shows the last lines."""
+    say(f"{what} (log: {log})")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "w") as file:
+        done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+    text = log.read_text(errors="replace")
+    if done.returncode:
+        raise BadTree(f"{what} failed: expected exit status 0, found {done.returncode}. The end of {log}:\n{last_lines(text)}")
+    return text
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

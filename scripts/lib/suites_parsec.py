@@ -1,0 +1,143 @@
+"""PARSEC 3.0: parsecmgmt builds a program in a copy of the user's tree, with our build configuration.
+
+The copy is in the cache; its folders of inputs lead into the user's tree, which is only read.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_compiler, say
+
+TITLE = "PARSEC 3.0"
+SIZES = ["test", "simdev", "simsmall", "simmedium", "simlarge", "native"]
+WORKLOADS = REPO / "workloads/parsec"
+CONFIG = WORKLOADS / "gcc-tipsim.bldconf"
+HOOKS = [WORKLOADS / "hooks.h", REPO / "guest-sw/tools/region.h"]
+VERSION = "3.0"
+# Of the user's tree: what is copied, and what is not, of each package.
+COPIED = [".parsec_uniquefile", "bin", "config", "env.sh", "version"]
+GROUPS = ["apps", "kernels", "libs", "tools"]
+NOT_COPIED = {"inputs", "inst", "obj", "outputs", "run"}
+# Debian's, which know this architecture; the suite's are older than it.
+NEW_SCRIPTS = pathlib.Path("/usr/share/misc")
+
+
+def memory(_row):
+    return "2G"
+
+
+def find_tree(arguments):
+    given = arguments.parsec_dir or os.environ.get("PARSEC_DIR")
+    if not given:
+        raise BadTree("expected the folder of your PARSEC 3.0, by --parsec-dir DIR or PARSEC_DIR, found neither")
+    tree = pathlib.Path(given).absolute()
+    for name in (".parsec_uniquefile", "bin/parsecmgmt", "config", "pkgs"):
+        expect(tree / name, f"PARSEC 3.0, which has {name}")
+    file = expect(tree / "version", "the version of PARSEC")
+    found = file.read_text(errors="replace").strip()
+    if not found.startswith(VERSION):
+        raise BadTree(f"{file}: expected version {VERSION}, found {found!r}")
+    return tree
+
+
+def packages(tree):
+    return [package for group in GROUPS for package in sorted((tree / "pkgs" / group).glob("*/")) if (package / "parsec").is_dir()]
+
+
+def build_configuration(tree, package, base):
+    """A package's own configuration for our build: what it has for GCC, cross-compiled."""
+    names = [base, "gcc-pthreads", "gcc"]
+    found = next((name for name in names if (package / "parsec" / f"{name}.bldconf").is_file()), None)
+    if found is None:
+        raise BadTree(f"{package / 'parsec'}: expected {' or '.join(f'{name}.bldconf' for name in names)}, found neither")
+    return "\n".join([
+        "# Written by scripts/run-spec.",
+        f'source "${{PARSECDIR}}/{package.relative_to(tree)}/parsec/{found}.bldconf"',
+        f'tipsim_package {package.name}',
+    ]) + "\n"
+
+
+def copy_tree(tree, copy, bases):
+    """The copy of the suite with our configuration in it; made once."""
+    if (copy / "complete").exists():
+        return
+    say(f"copying {tree} to {copy} (without inputs)")
+    fresh(copy)
+    for name in COPIED:
+        if (tree / name).is_dir():
+            shutil.copytree(tree / name, copy / name, symlinks=True)
+        elif (tree / name).exists():
+            shutil.copy2(tree / name, copy / name)
+    for package in packages(tree):
+        to = copy / package.relative_to(tree)
+        shutil.copytree(package, to, symlinks=True, ignore=lambda folder, names, top=package: NOT_COPIED & set(names) if pathlib.Path(folder) == top else ())
+        (to / "parsec" / "gcc-tipsim.bldconf").write_text(build_configuration(tree, package, bases.get(package.name, "gcc-pthreads")))
+    for old in copy.glob("pkgs/**/config.*"):
+        if old.name in ("config.sub", "config.guess") and (NEW_SCRIPTS / old.name).is_file():
+            shutil.copy(NEW_SCRIPTS / old.name, old)
+    shutil.copy(CONFIG, copy / "config")
+    (copy / "tipsim").mkdir()
+    for header in HOOKS:
+        shutil.copy(header, copy / "tipsim")
+    (copy / "complete").touch()
+
+
+def run_configuration(package, size, threads):
+    """run_exec and run_args of an input."""
+    file = package / "parsec" / f"{size}.runconf"
+    if not file.is_file():
+        found = sorted(path.stem for path in file.parent.glob("*.runconf"))
+        raise BadTree(f"{file}: expected the run configuration of the input {size}, found {', '.join(found) or 'none'}")
+    script = f'. {shlex.quote(str(file))} && printf "%s\\n%s\\n" "$run_exec" "$run_args"'
+    done = subprocess.run(["bash", "-c", script], env=dict(os.environ, NTHREADS=str(threads)), capture_output=True, text=True)
+    lines = done.stdout.split("\n")
+    if done.returncode or len(lines) < 3 or not lines[0]:
+        raise BadTree(f"{file}: expected run_exec and run_args, found {(done.stdout + done.stderr).strip()!r}")
+    return lines[0], " ".join(lines[1:]).strip()
+
+
+def find_archive(package, row, size):
+    """The archive of an input; None if the program needs none."""
+    if row["without_input"] in ("all", size):
+        return None
+    archive = package / "inputs" / f"input_{size}.tar"
+    if not archive.is_file():
+        found = sorted(path.name for path in archive.parent.glob("*")) if archive.parent.is_dir() else []
+        raise BadTree(f"{archive}: expected the input {size} (PARSEC has them in archives of their own), found {', '.join(found) or 'nothing'}")
+    return archive
+
+
+def prepare(tree, row, size, threads, cache):
+    name = row["name"]
+    need_compiler("riscv64-linux-gnu-gcc", "riscv64-linux-gnu-g++")
+    package = expect(tree / "pkgs" / row["kind"] / name, f"the program {name}")
+    executable, arguments = run_configuration(package, size, threads)
+    archive = find_archive(package, row, size)
+
+    root = cache / "parsec" / key_of(tree, CONFIG.read_text(), *(header.read_text() for header in HOOKS))
+    copy = root / "tree"
+    copy_tree(tree, copy, {name: row["base"]})
+    command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PARSEC")}
+    log = root / "logs" / f"{name}.log"
+    logged(f"{name}: build", f"PARSECDIR=$PWD {command}", copy, log, kept)
+    built = list((copy / package.relative_to(tree) / "inst").glob(f"*gcc-tipsim/{executable}"))
+    if not built:
+        raise BadTree(f"{copy / package.relative_to(tree)}/inst: expected {executable} from {command} (log: {log}), found nothing")
+
+    folder = fresh(root / "runs" / f"{name}-{size}-{threads}") / f"{name}-{size}"
+    to = folder / executable
+    to.parent.mkdir(parents=True)
+    if archive:
+        logged(f"{name}: input {size}", f"tar -xf {shlex.quote(str(archive))}", folder, root / "logs" / f"{name}-input.log")
+    shutil.copy2(built[0], to)
+    return Prepared(f"{TITLE} {name}, {size}", folder, [f"./{executable} {arguments}".strip()], [], {}, [], marks_itself=True)
+
+
+def check(prepared, _results):
+    """The suite has no outputs to compare with."""
+    say(f"{prepared['title']}: output not compared: PARSEC has nothing to compare it with")
