@@ -58,10 +58,19 @@ def key_of(*parts):
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
-def need_compiler(*names):
-    for name in names:
-        if shutil.which(name) is None:
-            raise BadTree(f"{name}: expected Debian's cross compiler on the path, found nothing")
+def need_commands(packages):
+    """Commands of the host; Debian's packages of those that are missing are installed."""
+    missing = [package for command, package in packages.items() if shutil.which(command) is None]
+    if missing:
+        toolchain = REPO / "scripts/lib/toolchain.sh"
+        subprocess.run(["bash", "-c", 'set -euo pipefail; . "$0"; install_packages "$@"', toolchain, *missing], stdin=subprocess.DEVNULL)
+    for command, package in packages.items():
+        if shutil.which(command) is None:
+            raise BadTree(f"{command}: expected on the path, found nothing; Debian's package is {package}")
+
+
+def need_cross_compilers(*kinds):
+    need_commands({f"riscv64-linux-gnu-{kind}": f"{kind}-riscv64-linux-gnu" for kind in kinds})
 
 
 def last_lines(text):
@@ -76,7 +85,8 @@ def logged(what, script, folder, log, environment=None):
         done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
     text = log.read_text(errors="replace")
     if done.returncode:
-        raise BadTree(f"{what} failed: expected exit status 0, found {done.returncode}. The end of {log}:\n{last_lines(text)}")
+        end = f". The end of {log}:\n{last_lines(text)}" if text.strip() else ""
+        raise BadTree(f"{what} failed: expected exit status 0, found {done.returncode}{end}")
     return text
 
 

@@ -10,19 +10,26 @@ import shlex
 import shutil
 import subprocess
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_compiler, say
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands, need_cross_compilers, say
 
 TITLE = "PARSEC 3.0"
 SIZES = ["test", "simdev", "simsmall", "simmedium", "simlarge", "native"]
 WORKLOADS = REPO / "workloads/parsec"
 CONFIG = WORKLOADS / "gcc-tipsim.bldconf"
-HOOKS = [WORKLOADS / "hooks.h", REPO / "guest-sw/tools/region.h"]
+# What the copy gets besides: files of ours, and where they go.
+ADDED = {
+    CONFIG: "config",
+    WORKLOADS / "hooks.h": "tipsim",
+    REPO / "guest-sw/tools/region.h": "tipsim",
+    WORKLOADS / "canneal_atomic.h": "pkgs/kernels/canneal/src/atomic/atomic.h",
+}
 VERSION = "3.0"
 # Of the user's tree: what is copied, and what is not, of each package.
 COPIED = [".parsec_uniquefile", "bin", "config", "env.sh", "version"]
 GROUPS = ["apps", "kernels", "libs", "tools"]
 NOT_COPIED = {"inputs", "inst", "obj", "outputs", "run"}
-# Debian's, which know this architecture; the suite's are older than it.
+SCRIPTS = {"config.guess", "config.sub", "configure", "depcomp", "install-sh", "missing", "mkinstalldirs"}
+# Debian's config.guess and config.sub, which know this architecture; the suite's are older than it.
 NEW_SCRIPTS = pathlib.Path("/usr/share/misc")
 
 
@@ -76,13 +83,16 @@ def copy_tree(tree, copy, bases):
         to = copy / package.relative_to(tree)
         shutil.copytree(package, to, symlinks=True, ignore=lambda folder, names, top=package: NOT_COPIED & set(names) if pathlib.Path(folder) == top else ())
         (to / "parsec" / "gcc-tipsim.bldconf").write_text(build_configuration(tree, package, bases.get(package.name, "gcc-pthreads")))
-    for old in copy.glob("pkgs/**/config.*"):
-        if old.name in ("config.sub", "config.guess") and (NEW_SCRIPTS / old.name).is_file():
-            shutil.copy(NEW_SCRIPTS / old.name, old)
-    shutil.copy(CONFIG, copy / "config")
+    for script in copy.glob("pkgs/**/[cdim]*"):
+        if script.name in ("config.sub", "config.guess"):
+            shutil.copy(NEW_SCRIPTS / script.name, script)
+        # Some mirrors of the suite have lost these permissions.
+        if script.name in SCRIPTS:
+            script.chmod(0o755)
     (copy / "tipsim").mkdir()
-    for header in HOOKS:
-        shutil.copy(header, copy / "tipsim")
+    for file, to in ADDED.items():
+        if (copy / to).exists():
+            shutil.copy(file, copy / to)
     (copy / "complete").touch()
 
 
@@ -113,12 +123,13 @@ def find_archive(package, row, size):
 
 def prepare(tree, row, size, threads, cache):
     name = row["name"]
-    need_compiler("riscv64-linux-gnu-gcc", "riscv64-linux-gnu-g++")
     package = expect(tree / "pkgs" / row["kind"] / name, f"the program {name}")
     executable, arguments = run_configuration(package, size, threads)
     archive = find_archive(package, row, size)
 
-    root = cache / "parsec" / key_of(tree, CONFIG.read_text(), *(header.read_text() for header in HOOKS))
+    need_cross_compilers("gcc", "g++")
+    need_commands({"gcc": "gcc", "make": "make", "m4": "m4", str(NEW_SCRIPTS / "config.sub"): "autotools-dev"})
+    root = cache / "parsec" / key_of(tree, *(file.read_text() for file in ADDED))
     copy = root / "tree"
     copy_tree(tree, copy, {name: row["base"]})
     command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"

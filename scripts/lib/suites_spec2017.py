@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_compiler, say
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_cross_compilers, say
 
 TITLE = "SPEC CPU2017"
 SIZES = ["test", "train", "ref"]
@@ -60,22 +60,36 @@ class Tools:
         (self.root / "config").mkdir(parents=True, exist_ok=True)
         self.config = pathlib.Path(shutil.copy(CONFIG, self.root / "config"))
         self.logs = self.root / "logs" / row["name"]
+        self.programs = self.root / "benchspec/CPU" / row["name"]
 
     def script(self, folder, command):
         """A command where the suite's tools are on the path."""
         return f"cd {shlex.quote(str(self.tree))} && . ./shrc > /dev/null && cd {folder} && {command}"
 
     def runcpu(self, what, action, *options):
-        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}", f"--define=jobs={os.cpu_count()}", f"--action={action}",
+        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}", "--define", f"jobs={os.cpu_count()}", f"--action={action}",
                  "--tune=base", f"--size={self.size}", "--copies=1", f"--threads={self.threads}", "--iterations=1", "--noreportable",
                  *options, self.row["name"]]
         script = self.script(shlex.quote(str(self.tree)), " ".join(map(shlex.quote, words)))
         return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0]}.log")
 
+    def build(self):
+        """Cross-builds the program. What the compilers said is in files of the build folder, not in runcpu's own log."""
+        try:
+            self.runcpu("build", "build")
+            failure = ""
+        except BadTree as error:
+            failure = str(error)
+        if not failure and any(self.programs.glob(f"exe/*_base.{LABEL}")):
+            return
+        failure = failure or f"{self.programs / 'exe'}: expected an executable *_base.{LABEL} from runcpu --action=build, found nothing"
+        files = sorted(self.programs.glob(f"build/build_base_{LABEL}.*/make*.*"), key=lambda path: path.stat().st_mtime_ns)
+        told = [f"The end of {file}:\n{last_lines(file.read_text(errors='replace'))}" for file in files[-2:] if file.stat().st_size]
+        raise BadTree("\n".join([failure, *told]))
+
     def run_folder(self, label):
         """The newest run folder of a label and this size, or None."""
-        pattern = f"benchspec/CPU/{self.row['name']}/run/run_base_{self.size}*_{label}.*"
-        found = [path for path in self.root.glob(pattern) if path.is_dir()]
+        found = [path for path in self.programs.glob(f"run/run_base_{self.size}*_{label}.*") if path.is_dir()]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def commands(self, folder, file):
@@ -129,18 +143,17 @@ def compare_commands(tools, label, options):
 
 
 def prepare(tree, row, size, threads, cache):
-    need_compiler(*(f"riscv64-linux-gnu-{COMPILERS[language]}" for language in row["language"].split()))
     find_input(tree, row, size)
+    need_cross_compilers(*(COMPILERS[language] for language in row["language"].split()))
     tools = Tools(tree, row, size, threads, cache)
-    programs = tools.root / "benchspec/CPU" / row["name"]
+    tools.build()
     # Run folders of before: runcpu numbers new ones after them.
-    shutil.rmtree(programs / "run", ignore_errors=True)
-    tools.runcpu("build", "build")
-    label, options = (HOST_LABEL, ["--define=host=1"]) if row["setup"] == "host" else (LABEL, [])
+    shutil.rmtree(tools.programs / "run", ignore_errors=True)
+    label, options = (HOST_LABEL, ["--define", "host=1"]) if row["setup"] == "host" else (LABEL, [])
     tools.runcpu("setup of the run", "runsetup", *options)
     run = tools.run_folder(label)
     if run is None or not (run / "speccmds.cmd").is_file():
-        raise BadTree(f"{run or programs / 'run'}: expected speccmds.cmd of a run folder from runcpu --action=runsetup, found nothing")
+        raise BadTree(f"{run or tools.programs / 'run'}: expected speccmds.cmd of a run folder from runcpu --action=runsetup, found nothing")
 
     target = run.name.replace(HOST_LABEL, LABEL)
     folder = fresh(tools.root / "runs" / f"{row['name']}-{size}-{threads}") / target
@@ -148,7 +161,7 @@ def prepare(tree, row, size, threads, cache):
     if label == HOST_LABEL:
         for path in folder.glob(f"*.{HOST_LABEL}"):
             path.unlink()
-        for path in (programs / "exe").glob(f"*_base.{LABEL}"):
+        for path in tools.programs.glob(f"exe/*_base.{LABEL}"):
             shutil.copy2(path, folder)
 
     def for_guest(command, source):
