@@ -19,10 +19,12 @@ import sys
 
 import suites_parsec
 import suites_spec2017
-from suites_common import REPO, BadTree, read_table, say
+from suites_common import REPO, BadTree, locked, read_table, say
 
 SUITES = {"spec2017": suites_spec2017, "parsec": suites_parsec}
 SCRIPT = "tipsim-commands.sh"
+# What the guest's clock shows at reset (2026-01-01 00:00 UTC).
+GUEST_CLOCK = 1767225600
 # What the guest leaves of the program's folder, in the run's output folder.
 RESULTS = "results"
 
@@ -113,8 +115,12 @@ def prepare(arguments, further):
     if size not in suite.SIZES:
         raise BadTree(f"--size: expected {', '.join(suite.SIZES)}, found {size}")
     tree = suite.find_tree(arguments)
-    prepared = suite.prepare(tree, row, size, arguments.threads, cache_folder())
-    (prepared.folder / SCRIPT).write_text(guest_script(prepared))
+    with locked(cache_folder() / name):
+        prepared = suite.prepare(tree, row, size, arguments.threads, cache_folder() / name)
+        (prepared.folder / SCRIPT).write_text(guest_script(prepared))
+        # What the guest sees does not depend on when the program was built.
+        for path in [prepared.folder, *prepared.folder.rglob("*")]:
+            os.utime(path, (GUEST_CLOCK, GUEST_CLOCK), follow_symlinks=False)
 
     program = prepared.folder.name
     # Renamed, the folder is left in the output when tipsim takes run.files back.
@@ -137,7 +143,10 @@ def run(arguments):
     """Gives the exit status of tipsim run, if it is not 0, else that of the comparison."""
     prepared = json.loads((arguments.folder / "prepared.json").read_text())
     out = pathlib.Path(prepared["out"])
-    shutil.rmtree(out / RESULTS, ignore_errors=True)
+    old = out / RESULTS
+    if old.exists() and not (old / SCRIPT).is_file():
+        raise BadTree(f"{old}: expected nothing, or the folder of an earlier run, found something else; choose another --out")
+    shutil.rmtree(old, ignore_errors=True)
     words = [arguments.tipsim, "run", prepared["spec"], "--guest-dir", arguments.guest_dir, "--out", out, *prepared["arguments"]]
     status = subprocess.run(words).returncode
     if status == 0:

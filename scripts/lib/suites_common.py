@@ -1,7 +1,9 @@
 """What both suites need: the table of programs, errors, commands with a log, files of the host for the guest."""
 
+import contextlib
 import csv
 import dataclasses
+import fcntl
 import hashlib
 import pathlib
 import shutil
@@ -94,3 +96,16 @@ def fresh(folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """While it lasts, no other run-spec builds in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another build in {folder}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

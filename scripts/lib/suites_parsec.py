@@ -129,7 +129,7 @@ def prepare(tree, row, size, threads, cache):
 
     need_cross_compilers("gcc", "g++")
     need_commands({"gcc": "gcc", "make": "make", "m4": "m4", str(NEW_SCRIPTS / "config.sub"): "autotools-dev"})
-    root = cache / "parsec" / key_of(tree, *(file.read_text() for file in ADDED))
+    root = cache / key_of(tree, *(file.read_text() for file in ADDED))
     copy = root / "tree"
     copy_tree(tree, copy, {name: row["base"]})
     command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"

@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_cross_compilers, say
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands, need_cross_compilers, say
 
 TITLE = "SPEC CPU2017"
 SIZES = ["test", "train", "ref"]
@@ -56,7 +56,7 @@ class Tools:
 
     def __init__(self, tree, row, size, threads, cache):
         self.tree, self.row, self.size, self.threads = tree, row, size, threads
-        self.root = cache / "spec2017" / key_of(tree, CONFIG.read_text())
+        self.root = cache / key_of(tree, CONFIG.read_text())
         (self.root / "config").mkdir(parents=True, exist_ok=True)
         self.config = pathlib.Path(shutil.copy(CONFIG, self.root / "config"))
         self.logs = self.root / "logs" / row["name"]
@@ -104,7 +104,7 @@ class Tools:
 def environment(folder, row, threads):
     """Variables that the run is to have: what the suite says in its command file, and OpenMP's."""
     found = dict(re.findall(r"^-E (\w+) (.*)$", (folder / "speccmds.cmd").read_text(errors="replace"), flags=re.M))
-    found = {name: value for name, value in found.items() if name not in ("PATH", "HOME", "LD_LIBRARY_PATH")}
+    found = {name: value.strip("'\"") for name, value in found.items() if name not in ("PATH", "HOME", "LD_LIBRARY_PATH")}
     if row["kind"].endswith("speed"):
         found |= {"OMP_NUM_THREADS": str(threads)}
     if row["kind"] == "fpspeed":
@@ -145,6 +145,8 @@ def compare_commands(tools, label, options):
 def prepare(tree, row, size, threads, cache):
     find_input(tree, row, size)
     need_cross_compilers(*(COMPILERS[language] for language in row["language"].split()))
+    if row["setup"] == "host":
+        need_commands({COMPILERS[language]: COMPILERS[language] for language in row["language"].split()})
     tools = Tools(tree, row, size, threads, cache)
     tools.build()
     # Run folders of before: runcpu numbers new ones after them.
