@@ -8,10 +8,13 @@ import hashlib
 import pathlib
 import shutil
 import subprocess
+import struct
 import sys
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 LOG_LINES = 20
+# Of an ELF file: the architecture, and the segment that names a dynamic linker.
+EM_RISCV, PT_INTERP = 243, 3
 
 
 class BadTree(Exception):
@@ -90,6 +93,21 @@ def logged(what, script, folder, log, environment=None):
         end = f". The end of {log}:\n{last_lines(text)}" if text.strip() else ""
         raise BadTree(f"{what} failed: expected exit status 0, found {done.returncode}{end}")
     return text
+
+
+def static_executable(path):
+    """The path, if the guest can run what is there: it has no libraries of the suite's languages."""
+    data = path.read_bytes()
+    found = "another file"
+    if data[:5] == b"\x7fELF\x02":
+        machine, = struct.unpack_from("<H", data, 18)
+        headers, = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<HH", data, 54)
+        kinds = {struct.unpack_from("<I", data, headers + number * size)[0] for number in range(count)}
+        if machine == EM_RISCV and PT_INTERP not in kinds:
+            return path
+        found = f"an ELF file of machine {machine}, {'dynamic' if PT_INTERP in kinds else 'static'}"
+    raise BadTree(f"{path}: expected a static RISC-V executable (ELF, machine {EM_RISCV}), found {found}")
 
 
 def fresh(folder):

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands, need_cross_compilers, say
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands, need_cross_compilers, say, static_executable
 
 TITLE = "PARSEC 3.0"
 SIZES = ["test", "simdev", "simsmall", "simmedium", "simlarge", "native"]
@@ -81,7 +81,10 @@ def copy_tree(tree, copy, bases):
             shutil.copy2(tree / name, copy / name)
     for package in packages(tree):
         to = copy / package.relative_to(tree)
-        shutil.copytree(package, to, symlinks=True, ignore=lambda folder, names, top=package: NOT_COPIED & set(names) if pathlib.Path(folder) == top else ())
+        to.mkdir(parents=True)
+        for part in sorted(package.iterdir()):
+            if part.is_dir() and part.name not in NOT_COPIED:
+                shutil.copytree(part, to / part.name, symlinks=True)
         (to / "parsec" / "gcc-tipsim.bldconf").write_text(build_configuration(tree, package, bases.get(package.name, "gcc-pthreads")))
     for script in copy.glob("pkgs/**/[cdim]*"):
         if script.name in ("config.sub", "config.guess"):
@@ -90,6 +93,10 @@ def copy_tree(tree, copy, bases):
         if script.name in SCRIPTS:
             script.chmod(0o755)
     (copy / "tipsim").mkdir()
+    for compiler in ("riscv64-linux-gnu-gcc", "riscv64-linux-gnu-g++"):
+        script = copy / "tipsim" / compiler
+        script.write_text(f'#!/bin/sh\nexec {compiler} -static "$@"\n')
+        script.chmod(0o755)
     for file, to in ADDED.items():
         if (copy / to).exists():
             shutil.copy(file, copy / to)
@@ -129,7 +136,7 @@ def prepare(tree, row, size, threads, cache):
 
     need_cross_compilers("gcc", "g++")
     need_commands({"gcc": "gcc", "make": "make", "m4": "m4", str(NEW_SCRIPTS / "config.sub"): "autotools-dev"})
-    root = cache / key_of(tree, *(file.read_text() for file in ADDED))
+    root = cache / key_of(tree, pathlib.Path(__file__).read_text(), *(file.read_text() for file in ADDED))
     copy = root / "tree"
     copy_tree(tree, copy, {name: row["base"]})
     command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"
@@ -145,7 +152,7 @@ def prepare(tree, row, size, threads, cache):
     to.parent.mkdir(parents=True)
     if archive:
         logged(f"{name}: input {size}", f"tar -xf {shlex.quote(str(archive))}", folder, root / "logs" / f"{name}-input.log")
-    shutil.copy2(built[0], to)
+    shutil.copy2(static_executable(built[0]), to)
     return Prepared(f"{TITLE} {name}, {size}", folder, [f"./{executable} {arguments}".strip()], [], {}, [], marks_itself=True)
 
 

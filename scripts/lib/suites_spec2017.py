@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands, need_cross_compilers, say
+from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands, need_cross_compilers, say, static_executable
 
 TITLE = "SPEC CPU2017"
 SIZES = ["test", "train", "ref"]
@@ -74,14 +74,15 @@ class Tools:
         return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0]}.log")
 
     def build(self):
-        """Cross-builds the program. What the compilers said is in files of the build folder, not in runcpu's own log."""
+        """Cross-builds the program. Gives its executables. What the compilers said is in files of the build folder, not in runcpu's own log."""
         try:
             self.runcpu("build", "build")
             failure = ""
         except BadTree as error:
             failure = str(error)
-        if not failure and any(self.programs.glob(f"exe/*_base.{LABEL}")):
-            return
+        executables = list(self.programs.glob(f"exe/*_base.{LABEL}"))
+        if executables and not failure:
+            return [static_executable(path) for path in executables]
         failure = failure or f"{self.programs / 'exe'}: expected an executable *_base.{LABEL} from runcpu --action=build, found nothing"
         files = sorted(self.programs.glob(f"build/build_base_{LABEL}.*/make*.*"), key=lambda path: path.stat().st_mtime_ns)
         told = [f"The end of {file}:\n{last_lines(file.read_text(errors='replace'))}" for file in files[-2:] if file.stat().st_size]
@@ -148,7 +149,7 @@ def prepare(tree, row, size, threads, cache):
     if row["setup"] == "host":
         need_commands({COMPILERS[language]: COMPILERS[language] for language in row["language"].split()})
     tools = Tools(tree, row, size, threads, cache)
-    tools.build()
+    executables = tools.build()
     # Run folders of before: runcpu numbers new ones after them.
     shutil.rmtree(tools.programs / "run", ignore_errors=True)
     label, options = (HOST_LABEL, ["--define", "host=1"]) if row["setup"] == "host" else (LABEL, [])
@@ -163,7 +164,7 @@ def prepare(tree, row, size, threads, cache):
     if label == HOST_LABEL:
         for path in folder.glob(f"*.{HOST_LABEL}"):
             path.unlink()
-        for path in tools.programs.glob(f"exe/*_base.{LABEL}"):
+        for path in executables:
             shutil.copy2(path, folder)
 
     def for_guest(command, source):

@@ -68,9 +68,10 @@ def set_up():
 def write_comparison():
     own, output = f"../{run.name}/{executable}", source / "data" / options["size"] / "output"
     copy = output / "in.txt" if (output / "in.txt").exists() else source / "data" / options["size"] / "input/in.txt"
-    (run / "compare.cmd").write_text(
-        f"-o same.out -e same.err {own} in.txt {copy} > same.out 2>> same.err\n"
-        + "".join(f"-o {name}.cmp -e {name}.err {tree}/bin/harness/specdiff -m {output}/{name} {name} > {name}.cmp\n" for name in ("same.out", "tiny.out")))
+    lines = [f"-o same.out -e same.err {own} in.txt {copy} > same.out 2>> same.err"]
+    for name in ("same.out", "tiny.out"):
+        lines.append(f"-o {name}.cmp -e {name}.err {tree}/bin/harness/specdiff -m {output}/{name} {name} > {name}.cmp")
+    (run / "compare.cmd").write_text("\n".join(lines) + "\n")
 
 
 actions = {"build": build, "runsetup": set_up, "validate": write_comparison}

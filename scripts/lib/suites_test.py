@@ -81,7 +81,8 @@ class Test:
         """Whatever is missing is named: the file, what was expected, what was found."""
         tiny, tree = "spec2017/999.tiny_r.toml", self.folder / "cpu2017"
         self.refused("by --spec-dir DIR or SPEC_DIR, found neither", self.prepare(tiny, SPEC_DIR=""))
-        self.refused("nowhere/shrc: expected an installed SPEC CPU2017 (made by its install.sh), which has shrc, found nothing", self.prepare(tiny, "--spec-dir", "nowhere"))
+        self.refused("nowhere/shrc: expected an installed SPEC CPU2017 (made by its install.sh), which has shrc, found nothing",
+                     self.prepare(tiny, "--spec-dir", "nowhere"))
         self.refused("--size: expected test, train, ref, found huge", self.prepare(tiny, "--size", "huge"))
         self.refused("999.tiny_r/data: expected the input refrate or refspeed, found test", self.prepare(tiny, "--size", "ref"))
         (tree / "version.txt").write_text("1.0.5\n")
@@ -99,9 +100,12 @@ class Test:
         self.refused("expected the name of a program of ", self.prepare("spec2017/505.mcf_q.toml"))
         tiny, tree = "parsec/tiny.toml", self.folder / "parsec-3.0"
         self.refused("by --parsec-dir DIR or PARSEC_DIR, found neither", self.prepare(tiny))
-        self.refused("cpu2017/.parsec_uniquefile: expected PARSEC 3.0, which has .parsec_uniquefile, found nothing", self.prepare(tiny, "--parsec-dir", "cpu2017"))
-        self.refused("native.runconf: expected the run configuration of the input native, found simdev, test", self.prepare(tiny, "--size", "native", PARSEC_DIR=str(tree)))
-        self.refused("input_simdev.tar: expected the input simdev", self.prepare(tiny, "--size", "simdev", PARSEC_DIR=str(tree)))
+        self.refused("cpu2017/.parsec_uniquefile: expected PARSEC 3.0, which has .parsec_uniquefile, found nothing",
+                     self.prepare(tiny, "--parsec-dir", "cpu2017"))
+        given = {"PARSEC_DIR": str(tree)}
+        self.refused("native.runconf: expected the run configuration of the input native, found simdev, test",
+                     self.prepare(tiny, "--size", "native", **given))
+        self.refused("input_simdev.tar: expected the input simdev", self.prepare(tiny, "--size", "simdev", **given))
         assert not (tree / "pkgs/kernels/tiny/inst").exists() and not (self.folder / "cpu2017/result").exists(), "the user's tree was written to"
 
 
