@@ -10,7 +10,10 @@ import shlex
 import shutil
 import subprocess
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands, need_cross_compilers, say, static_executable
+from suites_common import (
+    REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands,
+    need_cross_compilers, read_table, say, static_executable,
+)
 
 TITLE = "PARSEC 3.0"
 SIZES = ["test", "simdev", "simsmall", "simmedium", "simlarge", "native"]
@@ -68,12 +71,13 @@ def build_configuration(tree, package, base):
     ]) + "\n"
 
 
-def copy_tree(tree, copy, bases):
+def copy_tree(tree, copy):
     """The copy of the suite with our configuration in it; made once."""
     if (copy / "complete").exists():
         return
     say(f"copying {tree} to {copy} (without inputs)")
     fresh(copy)
+    bases = {row["name"]: row["base"] for row in read_table(WORKLOADS)}
     for name in COPIED:
         if (tree / name).is_dir():
             shutil.copytree(tree / name, copy / name, symlinks=True)
@@ -86,6 +90,10 @@ def copy_tree(tree, copy, bases):
             if part.is_dir() and part.name not in NOT_COPIED:
                 shutil.copytree(part, to / part.name, symlinks=True)
         (to / "parsec" / "gcc-tipsim.bldconf").write_text(build_configuration(tree, package, bases.get(package.name, "gcc-pthreads")))
+    # OpenSSL's, which some mirrors lack under this name.
+    openssl = copy / "pkgs/libs/ssl/src"
+    if (openssl / "config").is_file() and not (openssl / "configure").exists():
+        shutil.copy(openssl / "config", openssl / "configure")
     for script in copy.glob("pkgs/**/[cdim]*"):
         if script.name in ("config.sub", "config.guess"):
             shutil.copy(NEW_SCRIPTS / script.name, script)
@@ -95,7 +103,7 @@ def copy_tree(tree, copy, bases):
     (copy / "tipsim").mkdir()
     for compiler in ("riscv64-linux-gnu-gcc", "riscv64-linux-gnu-g++"):
         script = copy / "tipsim" / compiler
-        script.write_text(f'#!/bin/sh\nexec {compiler} -static "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {compiler} -static "$@" -g -fno-omit-frame-pointer\n')
         script.chmod(0o755)
     for file, to in ADDED.items():
         if (copy / to).exists():
@@ -138,7 +146,7 @@ def prepare(tree, row, size, threads, cache):
     need_commands({"gcc": "gcc", "make": "make", "m4": "m4", str(NEW_SCRIPTS / "config.sub"): "autotools-dev"})
     root = cache / key_of(tree, pathlib.Path(__file__).read_text(), *(file.read_text() for file in ADDED))
     copy = root / "tree"
-    copy_tree(tree, copy, {name: row["base"]})
+    copy_tree(tree, copy)
     command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PARSEC")}
     log = root / "logs" / f"{name}.log"
@@ -153,7 +161,9 @@ def prepare(tree, row, size, threads, cache):
     if archive:
         logged(f"{name}: input {size}", f"tar -xf {shlex.quote(str(archive))}", folder, root / "logs" / f"{name}-input.log")
     shutil.copy2(static_executable(built[0]), to)
-    return Prepared(f"{TITLE} {name}, {size}", folder, [f"./{executable} {arguments}".strip()], [], {}, [], marks_itself=True)
+    command = f"./{executable} {arguments}".strip()
+    variables = {"OMP_NUM_THREADS": str(threads)} if row["base"] == "gcc-openmp" else {}
+    return Prepared(f"{TITLE} {name}, {size}", folder, [command], [], variables, [], marks_itself=True)
 
 
 def check(prepared, _results):

@@ -9,7 +9,10 @@ import re
 import shlex
 import shutil
 
-from suites_common import REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands, need_cross_compilers, say, static_executable
+from suites_common import (
+    REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands,
+    need_cross_compilers, say, static_executable,
+)
 
 TITLE = "SPEC CPU2017"
 SIZES = ["test", "train", "ref"]
@@ -74,7 +77,7 @@ class Tools:
         return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0]}.log")
 
     def build(self):
-        """Cross-builds the program. Gives its executables. What the compilers said is in files of the build folder, not in runcpu's own log."""
+        """Cross-builds the program, gives its executables. What compilers say is in the build folder, not in runcpu's own log."""
         try:
             self.runcpu("build", "build")
             failure = ""
@@ -122,7 +125,10 @@ def without_host_paths(command, tools, run, folder):
         expect(path, f"a file that is used by: {command}")
         data = folder / "tipsim-data" / key_of(path.parent)
         data.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(path, data / path.name, dirs_exist_ok=True) if path.is_dir() else shutil.copy2(path, data)
+        if path.is_dir():
+            shutil.copytree(path, data / path.name, dirs_exist_ok=True)
+        else:
+            shutil.copy2(path, data)
         return str((data / path.name).relative_to(folder))
     roots = "|".join(re.escape(str(root)) for root in (tools.root, tools.tree))
     return re.sub(rf"(?:{roots})/[^\s'\"<>;]+", local, command)
