@@ -71,6 +71,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         translator: args.translator,
         epoch: args.clock.seconds(),
         share: args.share.as_deref(),
+        packages: None,
         net: net::of(args.net, &args.hostfwd)?,
         virtio_legacy: args.virtio_legacy,
         live: true,

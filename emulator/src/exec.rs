@@ -39,6 +39,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         translator: args.translator,
         epoch: Epoch::Fixed.seconds(),
         share: None,
+        packages: None,
         net: None,
         virtio_legacy: false,
         live: false,

@@ -112,14 +112,27 @@ fn no_guest() -> BadInput {
 
 /// What builds a guest: as installed beside this program (`bin/tipsim`, `share/tipsim`), else in the repository.
 fn builder() -> PathBuf {
-    let installed = std::env::current_exe().ok().and_then(|program| {
-        let build = program
-            .parent()?
-            .parent()?
-            .join("share/tipsim/guest-sw/build");
-        build.exists().then_some(build)
-    });
-    installed.unwrap_or_else(|| "guest-sw/build".into())
+    installed("build").unwrap_or_else(|| "guest-sw/build".into())
+}
+
+/// A script of `guest-sw`: as installed beside this program, in the repository that built it, or in one of the folders
+/// around the present one.
+pub fn script(name: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut folders = program.ancestors().skip(1).chain(here.ancestors());
+    installed(name).or_else(|| {
+        folders.find_map(|folder| {
+            let script = folder.join("guest-sw").join(name);
+            script.is_file().then_some(script)
+        })
+    })
+}
+
+fn installed(name: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let shared = program.parent()?.parent()?.join("share/tipsim/guest-sw");
+    Some(shared.join(name)).filter(|script| script.is_file())
 }
 
 #[cfg(test)]

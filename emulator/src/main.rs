@@ -26,6 +26,7 @@ mod manual;
 mod names;
 mod net;
 mod pace;
+mod packages;
 mod percent;
 mod report_cmd;
 mod run;

@@ -29,6 +29,7 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
+use crate::packages::{self, Packages};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, Mode, Net, Spec};
@@ -61,6 +62,8 @@ struct Plan {
     preset: Preset,
     files: GuestFiles,
     samplers: Vec<Sampler>,
+    /// Those of `guest.packages`, if there are any.
+    packages: Option<Packages>,
     bootargs: String,
     memory: u64,
     /// Unix time at reset, in seconds.
@@ -144,11 +147,17 @@ impl Plan {
             .map_err(at)?;
         host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let epoch = spec.guest.clock.seconds();
+        // Last: it may take minutes.
+        let packages = match &spec.guest.packages[..] {
+            [] => None,
+            names => Some(Packages::find(names).map_err(at)?),
+        };
         Ok(Self {
             spec,
             preset,
             files,
             samplers,
+            packages,
             bootargs,
             memory,
             epoch,
@@ -177,6 +186,7 @@ fn simulate(
         threads: plan.spec.run.threads,
         epoch: plan.epoch,
         share: Some(share),
+        packages: packages::root(plan.packages.as_ref()),
         net,
         virtio_legacy: false,
         live: plan.spec.guest.net != Net::None,

@@ -1,5 +1,6 @@
 //! Run specs: what boots, on which core, what is run and recorded, and which profilers judge it.
 
+mod base;
 mod guest;
 mod quantity;
 mod run;
@@ -15,6 +16,7 @@ use user_net::{BadForward, Forward};
 
 use crate::epoch::Epoch;
 use crate::failure::bad_input;
+use crate::packages::check_names;
 use crate::samplers::SamplerSpec;
 
 pub use guest::{Guest, MAX_HARTS, Net};
@@ -27,8 +29,13 @@ use set::{apply, unfit};
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spec {
+    /// Another spec, whose keys hold where this one has none.
+    #[serde(skip_serializing)]
+    pub base: Option<PathBuf>,
     /// Name of the run.
     pub name: String,
+    /// What the author says of the run, for who reads its results. Any keys.
+    pub about: toml::Table,
     /// What boots.
     pub guest: Guest,
     /// The core: a preset and single parameters, e.g. `rob.entries = 128`.
@@ -93,11 +100,15 @@ impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
     pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
-        let mut table: toml::Table =
-            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
         // With the text, so that messages carry the offending line.
         let mut spec: Spec =
             toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+        let mut table: toml::Table =
+            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+        if spec.base.is_some() {
+            table = base::with_bases(path, table)?;
+            spec = Spec::deserialize(table.clone()).map_err(|e| bad_input(path, e))?;
+        }
         for assignment in set {
             apply(&mut table, assignment)?;
             let set = Spec::deserialize(table.clone());
@@ -154,6 +165,7 @@ impl Spec {
                 self.guest.harts
             ));
         }
+        check_names(&self.guest.packages)?;
         if self.guest.image != "minimal" {
             return Err(format!(
                 "guest.image: expected \"minimal\", found \"{}\"",

@@ -57,6 +57,8 @@ pub struct Setup<'a> {
     pub epoch: u64,
     /// Host folder for the guest, virtio-fs tag `out`.
     pub share: Option<&'a Path>,
+    /// Host folder with packages for the guest, virtio-fs tag `packages`, which the guest cannot write.
+    pub packages: Option<&'a Path>,
     /// The network of the guest's card.
     pub net: Option<UserNet>,
     /// All virtio devices have the legacy interface.
@@ -202,7 +204,12 @@ impl System {
             Box::new(VirtioConsole::new(sink, None, (80, 25))),
             Latency::BUFFER,
         )?;
-        // Last, so that the other devices are where they are without it.
+        // Last, so that the other devices are where they are without them.
+        if let Some(packages) = setup.packages {
+            let folder = Fs::new(packages, "packages", true, setup.epoch)
+                .map_err(|e| bad_input(packages, e))?;
+            board.add_virtio(Box::new(folder), Latency::STORAGE)?;
+        }
         if let Some(net) = setup.net {
             let net = Net::new(user_net::GUEST_MAC, Box::new(Cable(net)));
             board.add_virtio(Box::new(net), Latency::BUFFER)?;

@@ -94,6 +94,8 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
     let described = json!({
         "simulator": sha256(simulator)?,
         "guest": guest(plan)?,
+        // Which they are the boot does not see.
+        "packages": plan.packages.is_some(),
         "drives": drives.collect::<Result<Vec<_>, _>>()?,
         "bootargs": plan.bootargs,
         "memory": plan.memory,

@@ -25,6 +25,7 @@ pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
         "bootargs": plan.bootargs,
         "spec": without_folders(&plan.spec),
         "guest": guest(plan)?,
+        "packages": plan.packages.as_ref().map(|packages| &packages.list),
     });
     Ok(described.to_string())
 }

@@ -1,7 +1,7 @@
 //! What a run leaves: run.json, the report's files, and the last lines on the terminal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use devices::Exit;
 use profile::Evaluation;
@@ -185,6 +185,7 @@ impl Outcome {
             "oracle_cycles": first.map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
             "idle_cycles": first.map(|e| e.idle),
             "guest": manifest,
+            "packages": plan.packages.as_ref().map(|packages| &packages.list),
         })
     }
 
@@ -257,7 +258,11 @@ impl Outcome {
 }
 
 fn symbols(plan: &Plan) -> SymbolPaths {
-    SymbolPaths::new(&plan.files, &plan.spec.guest.symbols, &plan.spec.run.files)
+    let packages = plan.packages.iter().map(|packages| packages.root.clone());
+    let roots: Vec<PathBuf> = { plan.spec.guest.symbols.iter().cloned() }
+        .chain(packages)
+        .collect();
+    SymbolPaths::new(&plan.files, &roots, &plan.spec.run.files)
 }
 
 /// The most memory that this process ever had in use, as Linux counts it.

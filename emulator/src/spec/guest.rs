@@ -32,6 +32,8 @@ pub struct Guest {
     pub hostfwd: Vec<String>,
     /// Number of harts.
     pub harts: u32,
+    /// Debian packages whose files the command finds at their paths, with all that they depend on.
+    pub packages: Vec<String>,
     /// Folders searched for the guest's ELF files, at their guest paths.
     pub symbols: Vec<PathBuf>,
 }
@@ -50,6 +52,7 @@ impl Default for Guest {
             net: Net::None,
             hostfwd: Vec::new(),
             harts: 1,
+            packages: Vec::new(),
             symbols: Vec::new(),
         }
     }

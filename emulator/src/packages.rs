@@ -1,0 +1,138 @@
+//! Debian's packages for the guest: the folder that they are unpacked in, which `guest-sw/debian` makes once.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::{BadInput, bad_input};
+use crate::guest;
+use crate::sha256::sha256;
+
+/// The script that downloads and unpacks packages.
+const SCRIPT: &str = "debian";
+
+/// Debian's `/bin/sh`, which is always there: the guest's own would run its own tools instead of the packages'.
+const SHELL: &str = "dash";
+
+/// Packages with all that they depend on, unpacked.
+#[derive(Clone, Debug)]
+pub struct Packages {
+    /// The folder, a root of its own: files are at their paths in Debian.
+    pub root: PathBuf,
+    /// Name, version and SHA-256 of each package.
+    pub list: Vec<String>,
+}
+
+impl Packages {
+    /// The packages of these names from the cache, where [`SCRIPT`] puts them if they are not there yet.
+    pub fn find(names: &[String]) -> Result<Self, BadInput> {
+        let shell = std::iter::once(SHELL.to_owned());
+        let names: Vec<String> = names.iter().cloned().chain(shell).collect();
+        let link = link(&names)?;
+        if !link.exists() {
+            unpack(&names)?;
+        }
+        // The link may lead to newer versions before the run is over.
+        let folder = link.canonicalize().map_err(|e| bad_input(&link, e))?;
+        let list = folder.join("packages.lock");
+        let list = std::fs::read_to_string(&list).map_err(|e| bad_input(&list, e))?;
+        Ok(Self {
+            root: folder.join("root"),
+            list: list.lines().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Where the script notes which folder has the packages: a link named by a hash of their sorted names.
+fn link(names: &[String]) -> Result<PathBuf, BadInput> {
+    let cache = guest::cache().ok_or_else(|| {
+        BadInput("guest.packages: no cache: neither TIPSIM_CACHE nor HOME is set".into())
+    })?;
+    Ok(cache.join("guest/packages").join(link_name(names)?))
+}
+
+fn link_name(names: &[String]) -> Result<String, BadInput> {
+    let mut names = names.to_vec();
+    names.sort();
+    names.dedup();
+    let mut name = sha256((names.join("\n") + "\n").as_bytes())
+        .map_err(|e| BadInput(format!("guest.packages: {e}")))?;
+    name.truncate(16);
+    Ok(name)
+}
+
+/// Runs the script; it shows its progress on standard error.
+fn unpack(names: &[String]) -> Result<(), BadInput> {
+    let script = guest::script(SCRIPT).ok_or_else(|| {
+        BadInput(format!(
+            "guest.packages: not unpacked yet: run guest-sw/{SCRIPT} {}",
+            names.join(" ")
+        ))
+    })?;
+    let failed = |why: String| BadInput(format!("guest.packages: {}: {why}", script.display()));
+    let status = Command::new(&script)
+        .args(names)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|e| failed(e.to_string()))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(failed(format!("{status} (its messages are above)"))),
+    }
+}
+
+/// Checks that each is the name of a package (Debian Policy, section 5.6.1), and no option of a script.
+pub fn check_names(names: &[String]) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    let is_name = |name: &str| {
+        name.len() >= 2
+            && name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && name.chars().all(allowed)
+    };
+    match names.iter().find(|name| !is_name(name)) {
+        Some(name) => Err(format!(
+            "guest.packages: expected names of Debian packages, found {name:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The folder that the guest is to see, if there are packages.
+pub fn root(packages: Option<&Packages>) -> Option<&Path> {
+    packages.map(|packages| packages.root.as_path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn the_link_does_not_depend_on_order_or_repetition() {
+        let name = link_name(&names(&["perl", "xz-utils"])).unwrap();
+        // printf '%s\n' perl xz-utils | sha256sum | cut -c 1-16
+        assert_eq!(name, "acd9735e9c33b91b");
+        assert_eq!(
+            link_name(&names(&["xz-utils", "perl", "perl"])).unwrap(),
+            name
+        );
+    }
+
+    #[test]
+    fn what_is_no_package_is_told() {
+        check_names(&names(&[
+            "g++",
+            "libc6",
+            "cpp-14-riscv64-linux-gnu",
+            "7zip",
+        ]))
+        .unwrap();
+        for bad in ["--update", "xz utils", "", "x", "Perl", "a/b"] {
+            let error = check_names(&names(&["perl", bad])).unwrap_err();
+            assert!(error.contains(&format!("found {bad:?}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+"""Command line of scripts/study."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import study_data
+import study_page
+import study_qemu
+import study_results
+import study_text
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+SPECS = REPO / "workloads/study"
+DESCRIPTION = """Runs the programs of workloads/study, judges every profiler by the Oracle on each, and puts the figures of the
+published evaluation (TIP, MICRO 2021) beside what is found: study.txt, study.html, study.json.
+
+It goes on where it stopped: a program whose results are whole is not run again. What is run at once is what the
+machine has processors and memory for.
+"""
+EXAMPLES = """Examples:
+  scripts/study                            all programs, to out/study
+  scripts/study xz povray                  these two
+  scripts/study --list                     what there is, and what it stands for
+  scripts/study --set core.preset=mega-boom --out out/study-mega
+  scripts/study --qemu                     also compare what the programs write with QEMU user mode
+  scripts/study --compare                  what moved since the results that the repository keeps
+  scripts/study --keep                     keep these results in the repository
+  scripts/study --engine slurm             on a cluster; scripts/fleet --help has the options
+"""
+
+
+def parser():
+    raw = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(prog="scripts/study", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=raw)
+    top.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
+    top.add_argument("--out", type=pathlib.Path, default=REPO / "out/study", metavar="DIR", help="default: out/study")
+    top.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of all specs, as of tipsim run")
+    top.add_argument("--format", choices=["text", "json"], default="text", help="of what is printed at the end")
+    top.add_argument("--list", action="store_true", help="the programs; nothing is run")
+    top.add_argument("--report", action="store_true", help="run nothing: the report of what is there")
+    top.add_argument("--qemu", action="store_true", help="run each program by QEMU user mode, too, and compare its results")
+    top.add_argument("--compare", action="store_true", help="also say what moved since the kept results")
+    top.add_argument("--keep", action="store_true", help="write these results to workloads/study/results")
+    top.add_argument("--engine", choices=["local", "slurm"], default="local", help="this machine (the default), or a cluster")
+    top.add_argument("--jobs", type=int, metavar="N", help="programs at once at most")
+    top.add_argument("--tipsim", type=pathlib.Path, metavar="FILE", help="this simulator: build nothing")
+    top.add_argument("--guest-dir", type=pathlib.Path, metavar="DIR", help="this guest, with --tipsim")
+    top.add_argument("--specs", type=pathlib.Path, default=SPECS, metavar="DIR", help=argparse.SUPPRESS)
+    return top
+
+
+def specs(folder):
+    """The programs' specs by name; what they are all built on is no program."""
+    return {path.stem: path for path in sorted(folder.glob("*.toml")) if path.stem != "common"}
+
+
+def print_list(found, as_json):
+    rows = [study_qemu.read(path) | {"name": name} for name, path in found.items()]
+    rows = [{"name": row["name"], **row["about"], "packages": row["guest"]["packages"]} for row in rows]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    print(f"{'program':14}{'stands for':18}{'group':16}{'fit':20}packages")
+    for row in rows:
+        print(f"{row['name']:14}{row['stands_for']:18}{row['group']:16}{row['fit']:20}{' '.join(row['packages'])}")
+
+
+def run(args, found):
+    """Runs what is asked for and is not there yet; true if all went well."""
+    command = [REPO / "scripts/fleet", "run", *found.values(), "--out", args.out, "--engine", args.engine]
+    if args.names:
+        command += ["--only", ",".join(args.names)]
+    for option in ["jobs", "tipsim", "guest_dir"]:
+        value = getattr(args, option)
+        if value is not None:
+            command += [f"--{option.replace('_', '-')}", str(value)]
+    for assignment in args.set:
+        command += ["--set", assignment]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode in [2, 130]:
+        sys.exit(done.returncode)
+    return done.returncode == 0
+
+
+def gather(args, found):
+    """The study of what has been run."""
+    programs, missing = [], {}
+    for name in args.names or found:
+        folder = args.out / "tasks" / name
+        if (folder / "report.json").exists():
+            programs.append(study_data.program(folder))
+        else:
+            missing[name] = "not run, or its run failed (scripts/fleet status has the reason)"
+    if not programs:
+        sys.exit(f"study: nothing in {args.out}: no program's run is whole")
+    for program in programs:
+        wanted = study_results.kept(args.specs, program["name"]).get("result")
+        if wanted is not None and program["result"] is not None:
+            program["output"] = "as kept" if program["result"] == wanted else "DIFFERS from the kept one"
+    commit = subprocess.run(["git", "-C", REPO, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "commit": commit.stdout.strip() or None,
+        "core": ", ".join(sorted({p["core"] for p in programs})),
+        "published_samples": study_data.PUBLISHED_SAMPLES,
+        "programs": programs,
+        "missing": missing,
+        "summary": study_data.summary(programs),
+        "exceptions": study_data.exceptions(programs),
+    }
+
+
+def main():
+    args = parser().parse_args()
+    found = specs(args.specs)
+    unknown = [name for name in args.names if name not in found]
+    if unknown:
+        print(f"study: {unknown[0]}: no such program; expected one of {', '.join(found)}", file=sys.stderr)
+        return 2
+    if args.list:
+        print_list({name: found[name] for name in args.names or found}, args.format == "json")
+        return 0
+    good = args.report or run(args, found)
+    study = gather(args, found)
+    if args.qemu:
+        good &= study_qemu.compare(args.out, found, study["programs"])
+    (args.out / "study.json").write_text(json.dumps(study, indent=1) + "\n")
+    (args.out / "study.txt").write_text(study_text.text(study))
+    (args.out / "study.html").write_text(study_page.page(study))
+    if args.keep:
+        study_results.keep(args.specs, study)
+    print(json.dumps(study, indent=1) if args.format == "json" else study_text.text(study), end="")
+    if args.compare:
+        print(study_results.moved(args.specs, study), end="")
+    print(f"results: {args.out}/study.html, study.txt, study.json, tasks/", file=sys.stderr)
+    differs = any(p.get("output", "").startswith("DIFFERS") for p in study["programs"])
+    return 0 if good and not differs and not study["missing"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

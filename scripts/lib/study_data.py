@@ -1,0 +1,179 @@
+"""The study's numbers: what of a program's run is kept, and what all programs together say."""
+
+import json
+import math
+import re
+import statistics
+
+PROFILERS = ["software", "dispatch", "dispatch-op", "lci", "nci", "nci-ilp", "tip-ilp", "tip"]
+LEVELS = ["instruction", "block", "function"]
+CATEGORIES = ["execute", "ALU", "load", "store", "frontend", "mispredict", "flush"]
+RATES = ["100Hz", "1kHz", "4kHz", "20kHz"]
+GROUPS = ["integer", "floating-point", "parallel"]
+CLASSES = ["compute", "flush", "stall"]
+
+# TIP, MICRO 2021, figures 8 to 10 and section 5: mean errors of its 27 programs at 4 kHz; `None`: not given.
+PUBLISHED = {
+    "instruction": {"software": 0.618, "dispatch": 0.531, "lci": 0.554, "nci": 0.093, "nci-ilp": 0.193,
+                    "tip-ilp": 0.072, "tip": 0.016},
+    "block": {"lci": 0.119, "nci": 0.023, "tip-ilp": 0.012, "tip": 0.007},
+    "function": {"software": 0.091, "dispatch": 0.058},
+}
+PUBLISHED_MAX = {"instruction": {"nci": 0.21, "tip": 0.05}, "block": {"lci": 0.561}}
+# What a sample of TIP and of a PEBS-like unit is at 4 kHz (section 3.2): bytes with perf's metadata.
+SAMPLE_BYTES = {"tip": 88, "nci": 56}
+# One record of the published Oracle's stream: bytes per cycle.
+ORACLE_BYTES = 64
+
+
+# Samples of a published run: 4 kHz for five minutes, about what SPEC CPU2017's reference inputs take at 3.2 GHz.
+PUBLISHED_SAMPLES = 1_200_000
+
+
+def split(points):
+    """Bias and chance of (samples, error) at several rates: error² = bias² + chance/samples, through the two densest."""
+    (n2, e2), (n1, e1) = sorted(points)[-2:]
+    chance = max(0.0, (e2 * e2 - e1 * e1) / (1 / n2 - 1 / n1))
+    return math.sqrt(max(0.0, e1 * e1 - chance / n1)), chance
+
+
+def interval(values):
+    """Mean and the half-width of its 95 % confidence interval (Student's t)."""
+    t = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, None
+    return mean, t.get(len(values), 2.2) * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def columns(report):
+    """Indices of the report's samplers by profiler, mode and period."""
+    found = {}
+    for index, column in enumerate(report["columns"]):
+        schedule = column["schedule"]
+        mode = "periodic" if schedule["random"] is None else "random"
+        found.setdefault((column["profiler"], mode, schedule["period"]), []).append(index)
+    return found
+
+
+def rate_periods(clock_hz):
+    """Cycles between samples at each rate."""
+    units = {"Hz": 1, "kHz": 1000}
+    number = lambda rate: [int(n) * units[u] for n, u in re.findall(r"(\d+)(k?Hz)", rate)][0]
+    return {rate: round(clock_hz / number(rate)) for rate in RATES}
+
+
+def errors_of(process, found, periods):
+    """By profiler and level: the densest error, bias and chance by mode, and what each rate and mode leaves."""
+    result = {}
+    at_rates = set(periods.values())
+    for profiler in PROFILERS:
+        of_profiler = {}
+        for level in LEVELS:
+            read = lambda index, level=level: process["errors"][index][level]
+            entry = {}
+            for mode in ["periodic", "random"]:
+                dense = sorted(p for who, m, p in found if (who, m) == (profiler, mode) and p not in at_rates)
+                if len(dense) < 2:
+                    continue
+                first = [found[profiler, mode, period][0] for period in dense]
+                left, chance = split([(process["samples"][index], read(index)["error"]) for index in first])
+                entry[mode] = {"error": read(first[0])["error"], "noise": read(first[0])["sampling"], "bias": left,
+                               "published_length": math.sqrt(left * left + chance / PUBLISHED_SAMPLES),
+                               "rates": {}}
+                for rate, period in periods.items():
+                    indices = found.get((profiler, mode, period), [])
+                    if not indices:
+                        continue
+                    mean, half = interval([read(index)["error"] for index in indices])
+                    entry[mode]["rates"][rate] = {
+                        "error": mean, "half_width": half, "repeats": len(indices),
+                        "noise": statistics.fmean(read(index)["sampling"] for index in indices),
+                        "samples": statistics.fmean(process["samples"][index] for index in indices)}
+            if entry:
+                of_profiler[level] = entry
+        if of_profiler:
+            result[profiler] = of_profiler
+    return result
+
+
+def program(folder):
+    """What is kept of a program's run in `folder` (with run.json and report.json)."""
+    run = json.loads((folder / "run.json").read_text())
+    report = json.loads((folder / "report.json").read_text())
+    everything = report["processes"][0]
+    clock_hz = run["core"]["clock"]["mhz"] * 1e6
+    found = columns(report)
+    regions = run["regions"]
+    totals = report["totals"]
+    named = set(run["spec"]["guest"]["packages"])
+    packages = [line.split()[:2] for line in run.get("packages") or []]
+    top_down = next((p["shares"] for p in report["top_down"]["processes"] if p["process"] == 0), {})
+    tea = next((p for p in report["tea"]["processes"] if p["process"] == 0), None)
+    largest = max(report["processes"][1:], key=lambda p: p["cycles"], default=None)
+    return {
+        "name": run["name"],
+        "about": run["spec"]["about"],
+        "packages": {name: version for name, version in packages if name in named},
+        "core": run["core"]["name"],
+        "clock_hz": clock_hz,
+        "cycles": totals["cycles"],
+        "idle_cycles": totals["idle"],
+        "instructions": totals["instructions"],
+        "ipc": totals["ipc"],
+        "region_instructions": regions["instructions"],
+        "largest_process": largest and {"name": largest["name"], "share": largest["share"]},
+        "class": everything["class"],
+        "stack": dict(zip(CATEGORIES, everything["stack"])),
+        "errors": errors_of(everything, found, rate_periods(clock_hz)),
+        "top_down": {key: top_down.get(key, 0.0) for key in
+                     ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]},
+        "tea": tea and {name: error for name, error in tea["errors"].items()},
+        "mips": run["mips"],
+        "host_seconds": run["host_seconds"],
+        "peak_memory_mb": run["peak_memory_mb"],
+        "trace_bytes": run["trace"] and run["trace"]["bytes"],
+        "result": result_text(folder),
+    }
+
+
+def result_text(folder):
+    """What the program printed for comparison with another machine."""
+    path = folder / "result.txt"
+    return path.read_text(errors="replace") if path.exists() else None
+
+
+def summary(programs):
+    """Mean and largest error of a run of published length by level and profiler: of all programs, by group, by class."""
+    sets = {"all": programs}
+    sets |= {group: [p for p in programs if p["about"].get("group") == group] for group in GROUPS}
+    sets |= {name: [p for p in programs if p["class"] == name] for name in CLASSES}
+    result = {}
+    for name, members in sets.items():
+        result[name] = {"programs": len(members)}
+        for level in LEVELS if members else []:
+            rows = {}
+            for profiler in PROFILERS:
+                values = [(p["errors"][profiler][level]["periodic"]["published_length"], p["name"])
+                          for p in members if profiler in p["errors"]]
+                if values:
+                    largest = max(values)
+                    rows[profiler] = {"mean": statistics.fmean(v for v, _ in values), "max": largest[0],
+                                      "max_program": largest[1],
+                                      "published": PUBLISHED[level].get(profiler),
+                                      "published_max": PUBLISHED_MAX.get(level, {}).get(profiler)}
+            result[name][level] = rows
+    return result
+
+
+def exceptions(programs):
+    """Programs in which the published order of profilers does not hold, each as a sentence."""
+    found = []
+    for p in programs:
+        error = {who: p["errors"][who]["instruction"]["periodic"]["published_length"] for who in p["errors"]}
+        pairs = [("tip", "tip-ilp"), ("tip-ilp", "nci"), ("nci", "lci"), ("nci", "dispatch"), ("nci", "software")]
+        for better, worse in pairs:
+            if error[better] >= error[worse]:
+                found.append({"program": p["name"], "expected": f"{better} < {worse}",
+                              "found": [error[better], error[worse]]})
+    return found

@@ -1,0 +1,59 @@
+"""The results that the repository keeps, one small JSON per program, and what moved since."""
+
+import json
+
+from study_data import PROFILERS
+
+# A change below this is not told: points of error, and shares of cycles and instructions.
+POINTS, SHARE = 0.002, 0.002
+
+
+def path(specs, name):
+    return specs / "results" / f"{name}.json"
+
+
+def kept(specs, name):
+    file = path(specs, name)
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def keep(specs, study):
+    (specs / "results").mkdir(exist_ok=True)
+    for program in study["programs"]:
+        errors = {who: {level: {mode: {key: entry[key] for key in ["error", "noise", "bias", "published_length"]}
+                                for mode, entry in modes.items()}
+                        for level, modes in levels.items()} for who, levels in program["errors"].items()}
+        facts = {key: program[key] for key in ["name", "core", "packages", "cycles", "instructions", "ipc", "class",
+                                               "stack", "top_down", "tea", "result"]}
+        text = json.dumps(rounded({"commit": study["commit"], **facts, "errors": errors}), indent=1)
+        path(specs, program["name"]).write_text(text + "\n")
+
+
+def moved(specs, study):
+    """A line for each number of each program that moved."""
+    lines = []
+    for program in study["programs"]:
+        before = kept(specs, program["name"])
+        if not before:
+            lines.append(f"{program['name']}: no kept results")
+            continue
+        for key in ["cycles", "instructions"]:
+            ratio = program[key] / before[key] - 1
+            if abs(ratio) >= SHARE:
+                lines.append(f"{program['name']}: {key} {before[key]:,} -> {program[key]:,} ({100 * ratio:+.1f} %)")
+        for key in ["core", "class", "packages"]:
+            if program[key] != before[key]:
+                lines.append(f"{program['name']}: {key} {before[key]} -> {program[key]}")
+        for who in PROFILERS:
+            for level, modes in before["errors"].get(who, {}).items():
+                old = modes["periodic"]["error"]
+                new = program["errors"][who][level]["periodic"]["error"]
+                if abs(new - old) >= POINTS:
+                    lines.append(f"{program['name']}: error of {who} by {level} {100 * old:.2f} -> {100 * new:.2f} %")
+    return "".join(f"{line}\n" for line in lines) or "nothing moved since the kept results\n"

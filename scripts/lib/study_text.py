@@ -1,0 +1,156 @@
+"""The study as text: one table per figure of the published evaluation."""
+
+from study_data import CATEGORIES, CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES
+
+SHORT = {"software": "SW", "dispatch": "Disp", "dispatch-op": "DispOp", "lci": "LCI", "nci": "NCI",
+         "nci-ilp": "N+ILP", "tip-ilp": "T-ILP", "tip": "TIP"}
+LEVEL_NAMES = {"instruction": "instruction", "block": "basic block", "function": "function"}
+FIGURES = {"instruction": "figures 1 and 10", "block": "figure 9", "function": "figure 8"}
+
+
+def percent(value, width=7):
+    return f"{'–':>{width}}" if value is None else f"{100 * value:{width}.1f}"
+
+
+def bytes_per_second(value):
+    for unit in ["B", "kB", "MB", "GB"]:
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}/s"
+        value /= 1000
+
+
+def header(first, titles, width=7):
+    return f"{first:24}" + "".join(f"{title:>{width}}" for title in titles)
+
+
+def error_table(study, level):
+    programs, summary = study["programs"], study["summary"]
+    lines = [f"Error by {LEVEL_NAMES[level]}, % of all cycles, a run of published length ({FIGURES[level]})",
+             header("Program", [SHORT[p] for p in PROFILERS])]
+    of = lambda p, who: p["errors"][who][level]["periodic"]["published_length"] if who in p["errors"] else None
+    lines += [f"{p['name']:24}" + "".join(percent(of(p, who)) for who in PROFILERS) for p in programs]
+    for name in ["all", *GROUPS, *CLASSES]:
+        rows = summary[name].get(level)
+        if rows:
+            title = f"mean of {name}" if name == "all" else f"  {name} ({summary[name]['programs']})"
+            lines.append(f"{title:24}" + "".join(percent(rows[who]["mean"]) for who in PROFILERS))
+    rows = summary["all"][level]
+    lines.append(f"{'published mean':24}" + "".join(percent(rows[who]["published"]) for who in PROFILERS))
+    lines.append(f"{'largest':24}" + "".join(percent(rows[who]["max"]) for who in PROFILERS))
+    lines.append(f"{'published largest':24}" + "".join(percent(rows[who]["published_max"]) for who in PROFILERS))
+    return lines
+
+
+def stack_table(study):
+    lines = ["Cycle stacks, % of cycles (figure 7)",
+             header("Program", ["IPC", *CATEGORIES], 11) + "  class"]
+    for p in study["programs"]:
+        shares = "".join(percent(p["stack"][c], 11) for c in CATEGORIES)
+        lines.append(f"{p['name']:24}{p['ipc']:11.2f}{shares}  {p['class']}")
+    return lines
+
+
+def rate_table(study):
+    """Means over the programs."""
+    lines = ["Error by instruction at perf's rates, %, mean of the programs: periodic / random; the run's own length",
+             header("Profiler", RATES, 16)]
+    for who in PROFILERS:
+        cells = ""
+        for rate in RATES:
+            parts = [mean_of_rate(study, who, rate, mode) for mode in ["periodic", "random"]]
+            cells += f"{' / '.join('–' if v is None else f'{100 * v:.1f}' for v in parts):>16}"
+        lines.append(f"{SHORT[who]:24}" + cells)
+    samples = [mean_of_rate(study, "tip", rate, "periodic", "samples") for rate in RATES]
+    lines.append(f"{'samples':24}" + "".join(f"{value or 0:16,.0f}" for value in samples))
+    noise = [mean_of_rate(study, "tip", rate, "random", "noise") for rate in RATES]
+    lines.append(f"{'chance alone (TIP)':24}" + "".join(percent(value, 16) for value in noise))
+    return lines
+
+
+def mean_of_rate(study, who, rate, mode, key="error"):
+    values = [p["errors"][who]["instruction"][mode]["rates"][rate][key] for p in study["programs"]
+              if rate in p["errors"].get(who, {}).get("instruction", {}).get(mode, {}).get("rates", {})]
+    return sum(values) / len(values) if values else None
+
+
+def dense_table(study):
+    lines = ["What chance has in it: error by instruction with a sample every 199 cycles, its extrapolation to infinitely many",
+             "(bias), and what as many random samples of the Oracle's own profile would leave, %",
+             header("Program", ["TIP", "bias", "chance", "random", "bias", "NCI", "bias", "random", "bias"])]
+    for p in study["programs"]:
+        tip, nci = (p["errors"][who]["instruction"] for who in ["tip", "nci"])
+        values = [tip["periodic"]["error"], tip["periodic"]["bias"], tip["periodic"]["noise"],
+                  tip["random"]["error"], tip["random"]["bias"],
+                  nci["periodic"]["error"], nci["periodic"]["bias"], nci["random"]["error"], nci["random"]["bias"]]
+        lines.append(f"{p['name']:24}" + "".join(f"{100 * value:7.2f}" for value in values))
+    return lines
+
+
+def ilp_table(study):
+    lines = ["Is it worth it to split a sample among all that commit together? Error by instruction, % (figure 11)",
+             header("", ["NCI", "N+ILP", "T-ILP", "TIP"])]
+    for name in ["all", *CLASSES, *GROUPS]:
+        rows = study["summary"][name].get("instruction")
+        if rows:
+            title = f"{name} ({study['summary'][name]['programs']})"
+            lines.append(f"{title:24}" + "".join(percent(rows[w]["mean"]) for w in ["nci", "nci-ilp", "tip-ilp", "tip"]))
+    better = [p["name"] for p in study["programs"] if published(p, "nci-ilp") < published(p, "nci")]
+    lines.append(f"NCI+ILP is better than NCI in {len(better)} of {len(study['programs'])}: {', '.join(better) or 'none'}")
+    return lines
+
+
+def published(p, who):
+    return p["errors"][who]["instruction"]["periodic"]["published_length"]
+
+
+def analysis_table(study):
+    keys = ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]
+    titles = ["retiring", "bad spec.", "frontend", "backend", "memory", "core", "TEA", "nci-tea", "disp-tea"]
+    lines = ["Top-down, % of slots, and error of time by event (TEA) and instruction, %", header("Program", titles, 11)]
+    for p in study["programs"]:
+        tea = p["tea"] or {}
+        errors = [tea.get(name, {}).get("instruction") for name in ["tea", "nci-tea", "dispatch-tea"]]
+        lines.append(f"{p['name']:24}" + "".join(percent(p["top_down"][key], 11) for key in keys)
+                     + "".join(percent(value, 11) for value in errors))
+    return lines
+
+
+def data_lines(study):
+    clock = study["programs"][0]["clock_hz"]
+    lines = ["Data rates",
+             f"  Oracle, one record of {ORACLE_BYTES} bytes per cycle: {bytes_per_second(ORACLE_BYTES * clock)}"]
+    traces = [p["trace_bytes"] / (p["cycles"] / p["clock_hz"]) for p in study["programs"] if p["trace_bytes"]]
+    if traces:
+        mean = sum(traces) / len(traces)
+        lines.append(f"  Oracle, tipsim's compressed trace, mean of the programs: {bytes_per_second(mean)}")
+    lines += [f"  {SHORT[who]} at 4 kHz, {size} bytes per sample: {bytes_per_second(4000 * size)}"
+              for who, size in SAMPLE_BYTES.items()]
+    return lines
+
+
+def program_table(study):
+    lines = ["Programs", f"{'Program':24}{'stands for':18}{'group':16}{'M instr.':>9}{'M cycles':>9}{'MIPS':>7}  output"]
+    for p in study["programs"]:
+        about = p["about"]
+        lines.append(f"{p['name']:24}{about.get('stands_for', ''):18}{about.get('group', ''):16}"
+                     f"{p['instructions'] / 1e6:9,.0f}{p['cycles'] / 1e6:9,.0f}{p['mips']:7.1f}  "
+                     f"{p.get('output', 'not compared')}")
+    return lines
+
+
+def order_lines(study):
+    if not study["exceptions"]:
+        return ["The published order (TIP < TIP-ILP < NCI < LCI, Dispatch, Software) holds for every program."]
+    lines = ["The published order (TIP < TIP-ILP < NCI < LCI, Dispatch, Software) does not hold in:"]
+    for row in study["exceptions"]:
+        found = " and ".join(f"{100 * value:.2f}" for value in row["found"])
+        lines.append(f"  {row['program']:22} {row['expected']}: found {found} %")
+    return lines
+
+
+def text(study):
+    tables = [program_table(study), *(error_table(study, level) for level in LEVELS), order_lines(study),
+              stack_table(study), dense_table(study), rate_table(study), ilp_table(study), analysis_table(study),
+              data_lines(study)]
+    missing = [f"missing: {name}: {why}" for name, why in study["missing"].items()]
+    return "\n\n".join("\n".join(lines) for lines in [*tables, missing] if lines) + "\n"
