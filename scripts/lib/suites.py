@@ -22,6 +22,11 @@ import suites_spec2017
 from suites_common import REPO, BadTree, locked, read_table, say
 
 SUITES = {"spec2017": suites_spec2017, "parsec": suites_parsec}
+# What the study of the profilers (scripts/study) calls the tables' kinds.
+GROUPS = {
+    "intrate": "integer", "intspeed": "integer", "fprate": "floating-point", "fpspeed": "floating-point",
+    "apps": "parallel", "kernels": "parallel",
+}
 SCRIPT = "tipsim-commands.sh"
 # What the guest's clock shows at reset (2026-01-01 00:00 UTC).
 GUEST_CLOCK = 1767225600
@@ -35,6 +40,11 @@ def spec_text(suite, row):
 # {suite.TITLE}, {row["name"]}: {row["notes"]} ({row["language"]}).
 # Written by scripts/lib/suites.py from programs.csv. scripts/run-spec builds the program from your own copy of the suite.
 name = "{row["name"]}"
+
+[about]
+suite = "{suite.TITLE}"
+stands_for = "{row["name"]}"
+group = "{GROUPS[row["kind"]]}"
 
 [guest]
 memory = "{suite.memory(row)}"

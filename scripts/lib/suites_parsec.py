@@ -32,6 +32,15 @@ COPIED = [".parsec_uniquefile", "bin", "config", "env.sh", "version"]
 GROUPS = ["apps", "kernels", "libs", "tools"]
 NOT_COPIED = {"inputs", "inst", "obj", "outputs", "run"}
 SCRIPTS = {"config.guess", "config.sub", "configure", "depcomp", "install-sh", "missing", "mkinstalldirs"}
+# Links statically, and leaves symbols and frame pointers to packages with flags of their own.
+WRAPPER = """\
+#!/bin/sh
+for word; do
+    shift
+    [ "$word" = -s ] || set -- "$@" "$word"
+done
+exec {} -static "$@" -g -fno-omit-frame-pointer
+"""
 # Debian's config.guess and config.sub, which know this architecture; the suite's are older than it.
 NEW_SCRIPTS = pathlib.Path("/usr/share/misc")
 
@@ -72,8 +81,10 @@ def build_configuration(tree, package, base):
 
 
 def copy_tree(tree, copy):
-    """The copy of the suite with our configuration in it; made once."""
-    if (copy / "complete").exists():
+    """The copy of the suite with our configuration in it; made once, and anew when what is of ours in it changes."""
+    ours = key_of(pathlib.Path(__file__).read_text(), *(file.read_text() for file in ADDED))
+    made_with = copy / "tipsim" / "made-with"
+    if made_with.is_file() and made_with.read_text() == ours:
         return
     say(f"copying {tree} to {copy} (without inputs)")
     fresh(copy)
@@ -103,12 +114,12 @@ def copy_tree(tree, copy):
     (copy / "tipsim").mkdir()
     for compiler in ("riscv64-linux-gnu-gcc", "riscv64-linux-gnu-g++"):
         script = copy / "tipsim" / compiler
-        script.write_text(f'#!/bin/sh\nexec {compiler} -static "$@" -g -fno-omit-frame-pointer\n')
+        script.write_text(WRAPPER.format(compiler))
         script.chmod(0o755)
     for file, to in ADDED.items():
         if (copy / to).exists():
             shutil.copy(file, copy / to)
-    (copy / "complete").touch()
+    made_with.write_text(ours)
 
 
 def run_configuration(package, size, threads):
@@ -144,7 +155,7 @@ def prepare(tree, row, size, threads, cache):
 
     need_cross_compilers("gcc", "g++")
     need_commands({"gcc": "gcc", "make": "make", "m4": "m4", str(NEW_SCRIPTS / "config.sub"): "autotools-dev"})
-    root = cache / key_of(tree, pathlib.Path(__file__).read_text(), *(file.read_text() for file in ADDED))
+    root = cache / key_of(tree)
     copy = root / "tree"
     copy_tree(tree, copy)
     command = f"bin/parsecmgmt -a build -p {name} -c gcc-tipsim"

@@ -59,7 +59,7 @@ class Tools:
 
     def __init__(self, tree, row, size, threads, cache):
         self.tree, self.row, self.size, self.threads = tree, row, size, threads
-        self.root = cache / key_of(tree, CONFIG.read_text())
+        self.root = cache / key_of(tree)
         (self.root / "config").mkdir(parents=True, exist_ok=True)
         self.config = pathlib.Path(shutil.copy(CONFIG, self.root / "config"))
         self.logs = self.root / "logs" / row["name"]
