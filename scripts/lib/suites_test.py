@@ -40,30 +40,39 @@ class Test:
     def prepare(self, spec, *words, **environment):
         return self.suites("prepare", self.folder / spec, "--out", self.folder / "out", *words, **environment)
 
-    def run(self, spec, *words):
-        """Prepares and runs a program. Gives its folder, and what was said."""
+    def ready(self, spec, *words):
+        """Prepares a program. Gives its folder."""
         # The checkpoint of the functional boot is shared by all runs of this memory and these harts.
-        prepared = self.prepare(spec, "--set", 'guest.memory="256M"', "--set", "record.profilers=false", *words)
+        prepared = self.prepare(spec, "--set", 'guest.memory="256M"', *words)
         assert prepared.returncode == 0, prepared.stderr
-        folder = pathlib.Path(prepared.stdout.strip().splitlines()[-1])
+        return pathlib.Path(prepared.stdout.strip().splitlines()[-1])
+
+    def run(self, folder):
+        """Runs what is ready: its region is the program's, and the program's function is in the report. Gives what was said."""
         done = self.suites("run", folder, "--tipsim", self.tipsim, "--guest-dir", self.guest)
         assert done.returncode == 0, done.stdout + done.stderr
-        return folder, done
+        regions = json.loads((self.folder / "out/run.json").read_text())["regions"]
+        assert regions["narrowed"] and regions["count"] == 1, regions
+        assert "\nsum  " in (self.folder / "out/report.txt").read_text(), done.stdout
+        return done.stderr
 
     def refused(self, expected, prepared):
         assert prepared.returncode == 2, (prepared.returncode, prepared.stderr)
         assert expected in prepared.stderr, f"expected: {expected}\nfound: {prepared.stderr}"
 
     def runs(self):
-        for program in ("999.tiny_r", "998.made_r"):
-            folder, done = self.run(f"spec2017/{program}.toml")
-            assert "output as the suite expects it (2 comparisons)" in done.stderr, done.stderr
-            report = json.loads((self.folder / "out/run.json").read_text())
-            assert report["regions"]["narrowed"] and report["regions"]["count"] == 1, report["regions"]
+        folder = self.ready("spec2017/999.tiny_r.toml")
+        script = (folder / "run_base_test_tipsim.0000/tipsim-commands.sh").read_text()
+        own = "../run_base_test_tipsim.0000/tiny_r_base.tipsim in.txt"
+        assert "export TINY_SCALE=3\n" in script and f"\ntipsim-run {own} > tiny.out 2>> tiny.err || failed " in script, script
+        assert f"\n{own} tipsim-data/" in script, script
+
+        folder = self.ready("spec2017/998.made_r.toml")
+        said = self.run(folder)
+        assert "output as the suite expects it (2 comparisons)" in said, said
         self.differs(folder)
-        self.run("parsec/tiny.toml", "--parsec-dir", "parsec-3.0", "--threads", "2")
+        self.run(self.ready("parsec/tiny.toml", "--parsec-dir", "parsec-3.0", "--threads", "2"))
         assert "2 threads, " in (self.folder / "out/console.log").read_text()
-        assert json.loads((self.folder / "out/run.json").read_text())["regions"]["narrowed"]
 
     def differs(self, folder):
         """Another output than the suite's, in what the last run of 998.made_r left."""
