@@ -1,0 +1,205 @@
+"""Programs of SPEC CPU2017 and PARSEC 3.0, from the user's own copy: what `scripts/run-spec` does with their run specs.
+
+  suites.py prepare SPEC [options] [options of tipsim run]
+        builds the program and sets up its input; the last line is a folder with both, and with prepared.json
+  suites.py run FOLDER --tipsim BINARY --guest-dir DIR
+        runs it in the guest, and compares its output with the suite's, where the suite can
+  suites.py specs [--check]
+        writes the run specs of all programs anew; --check: says whether they differ
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+
+import suites_parsec
+import suites_spec2017
+from suites_common import REPO, BadTree, locked, read_table, say
+
+SUITES = {"spec2017": suites_spec2017, "parsec": suites_parsec}
+# What the study of the profilers (scripts/study) calls the tables' kinds.
+GROUPS = {
+    "intrate": "integer", "intspeed": "integer", "fprate": "floating-point", "fpspeed": "floating-point",
+    "apps": "parallel", "kernels": "parallel",
+}
+SCRIPT = "tipsim-commands.sh"
+# What the guest's clock shows at reset (2026-01-01 00:00 UTC).
+GUEST_CLOCK = 1767225600
+# What the guest leaves of the program's folder, in the run's output folder.
+RESULTS = "results"
+
+
+def spec_text(suite, row):
+    """The run spec of a program, as it is in the repository."""
+    return f"""\
+# {suite.TITLE}, {row["name"]}: {row["notes"]} ({row["language"]}).
+# Written by scripts/lib/suites.py from programs.csv. scripts/run-spec builds the program from your own copy of the suite.
+name = "{row["name"]}"
+
+[about]
+suite = "{suite.TITLE}"
+stands_for = "{row["name"]}"
+group = "{GROUPS[row["kind"]]}"
+
+[guest]
+memory = "{suite.memory(row)}"
+
+[run]
+boot = "functional"
+region = "command"
+# Replaced by scripts/run-spec.
+command = "echo 'This program is built from your own copy of {suite.TITLE}: scripts/run-spec does that.' >&2; exit 2"
+
+[record]
+trace = false
+"""
+
+
+def write_specs(check):
+    wrong = []
+    for name, suite in SUITES.items():
+        folder = REPO / "workloads" / name
+        wanted = {f"{row['name']}.toml": spec_text(suite, row) for row in read_table(folder)}
+        wrong += [old for old in folder.glob("*.toml") if old.name not in wanted]
+        for file, text in wanted.items():
+            path = folder / file
+            if not check:
+                path.write_text(text)
+            elif not path.is_file() or path.read_text() != text:
+                wrong.append(path)
+    if wrong:
+        names = ", ".join(str(path.relative_to(REPO)) for path in wrong)
+        raise BadTree(f"{names}: expected what scripts/lib/suites.py specs writes from programs.csv, found something else", status=1)
+
+
+def guest_script(prepared):
+    """What runs in the guest, in the program's folder: its commands one by one, then what makes its output comparable."""
+    lines = ["#!/bin/sh", f"# {prepared.title}", "ulimit -s unlimited 2> /dev/null"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in prepared.environment.items()]
+    lines += [
+        "failed() {",
+        "    status=$?",
+        '    echo "failed with $status: $1" >&2',
+        '    for file in *.err; do [ ! -s "$file" ] || { echo "== $file" >&2; tail -n 20 "$file" >&2; }; done',
+        "    exit $status",
+        "}",
+    ]
+    region = "" if prepared.marks_itself else "tipsim-run "
+    lines += [f"{region}{command} || failed {shlex.quote(command)}" for command in prepared.commands]
+    lines += [f"{command} || failed {shlex.quote(command)}" for command in prepared.afterwards]
+    return "\n".join(lines) + "\n"
+
+
+def find_program(path):
+    """The suite's name and module, and the program's row of the table."""
+    name = path.resolve().parent.name
+    suite = SUITES.get(name)
+    if suite is None:
+        raise BadTree(f"{path}: expected a run spec in a folder {' or '.join(SUITES)}, found {name}")
+    folder = path.resolve().parent
+    if not (folder / "programs.csv").is_file():
+        folder = REPO / "workloads" / name
+    row = next((row for row in read_table(folder) if row["name"] == path.stem), None)
+    if row is None:
+        raise BadTree(f"{path}: expected the name of a program of {folder / 'programs.csv'}, found {path.stem}")
+    return name, suite, row
+
+
+def cache_folder():
+    cache = os.environ.get("TIPSIM_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tipsim"
+    return pathlib.Path(cache).absolute() / "suites"
+
+
+def toml_string(text):
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def prepare(arguments, further):
+    name, suite, row = find_program(arguments.spec)
+    size = arguments.size or suite.SIZES[0]
+    if size not in suite.SIZES:
+        raise BadTree(f"--size: expected {', '.join(suite.SIZES)}, found {size}")
+    tree = suite.find_tree(arguments)
+    with locked(cache_folder() / name):
+        prepared = suite.prepare(tree, row, size, arguments.threads, cache_folder() / name)
+        (prepared.folder / SCRIPT).write_text(guest_script(prepared))
+        # What the guest sees does not depend on when the program was built.
+        for path in [prepared.folder, *prepared.folder.rglob("*")]:
+            os.utime(path, (GUEST_CLOCK, GUEST_CLOCK), follow_symlinks=False)
+
+    program = prepared.folder.name
+    # Renamed, the folder is left in the output when tipsim takes run.files back.
+    command = f"(cd {program} && sh {SCRIPT}); status=$?; mv {program} {RESULTS}; exit $status"
+    settings = [f"run.files=[{toml_string(prepared.folder)}]", f"run.command={toml_string(command)}", f"guest.harts={arguments.threads}"]
+    folder = prepared.folder.parent
+    (folder / "prepared.json").write_text(json.dumps({
+        "suite": name,
+        "title": prepared.title,
+        "spec": str(arguments.spec.absolute()),
+        "out": str((arguments.out or REPO / "out" / row["name"]).absolute()),
+        "arguments": [word for setting in settings for word in ("--set", setting)] + further,
+        "checks": prepared.checks,
+    }, indent=1))
+    say(f"{prepared.title} is ready: {len(prepared.commands)} commands in {prepared.folder}")
+    print(folder)
+
+
+def run(arguments):
+    """Gives the exit status of tipsim run, if it is not 0, else that of the comparison."""
+    prepared = json.loads((arguments.folder / "prepared.json").read_text())
+    out = pathlib.Path(prepared["out"])
+    old = out / RESULTS
+    if old.exists() and not (old / SCRIPT).is_file():
+        raise BadTree(f"{old}: expected nothing, or the folder of an earlier run, found something else; choose another --out")
+    shutil.rmtree(old, ignore_errors=True)
+    words = [arguments.tipsim, "run", prepared["spec"], "--guest-dir", arguments.guest_dir, "--out", out, *prepared["arguments"]]
+    status = subprocess.run(words).returncode
+    if status == 0:
+        SUITES[prepared["suite"]].check(prepared, out / RESULTS)
+    return status
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="action", required=True)
+    one = commands.add_parser("prepare", allow_abbrev=False, add_help=False)
+    one.add_argument("spec", type=pathlib.Path)
+    one.add_argument("--spec-dir", type=pathlib.Path)
+    one.add_argument("--parsec-dir", type=pathlib.Path)
+    one.add_argument("--size")
+    one.add_argument("--threads", type=int, default=1, choices=range(1, 9))
+    one.add_argument("--out", type=pathlib.Path)
+    two = commands.add_parser("run")
+    two.add_argument("folder", type=pathlib.Path)
+    two.add_argument("--tipsim", type=pathlib.Path, required=True)
+    two.add_argument("--guest-dir", type=pathlib.Path, required=True)
+    three = commands.add_parser("specs")
+    three.add_argument("--check", action="store_true")
+    arguments, further = parser.parse_known_args()
+    if further and arguments.action != "prepare":
+        parser.error(f"unknown arguments: {' '.join(further)}")
+    return arguments, further
+
+
+def main():
+    arguments, further = parse()
+    try:
+        if arguments.action == "run":
+            return run(arguments)
+        if arguments.action == "specs":
+            write_specs(arguments.check)
+        else:
+            prepare(arguments, further)
+    except BadTree as error:
+        print(f"run-spec: {error}", file=sys.stderr)
+        return error.status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
