@@ -110,6 +110,7 @@ def gather(args, found):
         "programs": programs,
         "missing": missing,
         "summary": study_data.summary(programs),
+        "correlation_with_execute": study_data.correlations(programs),
         "exceptions": study_data.exceptions(programs),
     }
 

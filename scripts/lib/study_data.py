@@ -171,6 +171,15 @@ def summary(programs):
     return result
 
 
+def correlations(programs):
+    """Of each profiler's bias by instruction with the share of cycles that commit; of three programs and more."""
+    if len(programs) < 3:
+        return {}
+    shares = [p["stack"]["execute"] for p in programs]
+    biases = {who: [p["errors"][who]["instruction"]["periodic"]["bias"] for p in programs] for who in PROFILERS}
+    return {who: statistics.correlation(shares, values) for who, values in biases.items() if len(set(values)) > 1}
+
+
 def exceptions(programs):
     """Programs in which the published order of profilers does not hold, each as a sentence."""
     found = []

@@ -97,6 +97,10 @@ def ilp_table(study):
             lines.append(f"{title:24}" + "".join(percent(rows[w]["mean"]) for w in ["nci", "nci-ilp", "tip-ilp", "tip"]))
     better = [p["name"] for p in study["programs"] if published(p, "nci-ilp") < published(p, "nci")]
     lines.append(f"NCI+ILP is better than NCI in {len(better)} of {len(study['programs'])}: {', '.join(better) or 'none'}")
+    found = study["correlation_with_execute"]
+    if "nci" in found and "nci-ilp" in found:
+        lines.append("Correlation of the bias with the share of cycles that commit, over the programs: "
+                     + ", ".join(f"{SHORT[who]} {found[who]:+.2f}" for who in ["nci", "nci-ilp", "tip-ilp"]))
     return lines
 
 
