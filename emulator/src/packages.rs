@@ -1,6 +1,6 @@
 //! Debian's packages for the guest: the folder that they are unpacked in, which `guest-sw/debian` makes once.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::failure::{BadInput, bad_input};
@@ -95,11 +95,6 @@ pub fn check_names(names: &[String]) -> Result<(), String> {
         )),
         None => Ok(()),
     }
-}
-
-/// The folder that the guest is to see, if there are packages.
-pub fn root(packages: Option<&Packages>) -> Option<&Path> {
-    packages.map(|packages| packages.root.as_path())
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
-use crate::packages::{self, Packages};
+use crate::packages::Packages;
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, Mode, Net, Spec};
@@ -186,7 +186,10 @@ fn simulate(
         threads: plan.spec.run.threads,
         epoch: plan.epoch,
         share: Some(share),
-        packages: packages::root(plan.packages.as_ref()),
+        packages: plan
+            .packages
+            .as_ref()
+            .map(|packages| packages.root.as_path()),
         net,
         virtio_legacy: false,
         live: plan.spec.guest.net != Net::None,

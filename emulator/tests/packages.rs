@@ -64,10 +64,10 @@ fn packages_lie_over_the_guests_own_files() {
     let report = json(&out.join("report.json"));
     let functions = report["functions"].as_array().unwrap();
     let named = |name: &str| functions.iter().any(|f| f["name"] == name);
-    assert!(named("BZ2_compressBlock"), "{}", stdout_of(functions));
+    assert!(named("BZ2_compressBlock"), "{}", first_names(functions));
 }
 
-fn stdout_of(functions: &[serde_json::Value]) -> String {
+fn first_names(functions: &[serde_json::Value]) -> String {
     let names = functions.iter().take(20).map(|f| f["name"].to_string());
     names.collect::<Vec<_>>().join(" ")
 }
