@@ -5,7 +5,7 @@ mod host;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Event, InstFacts, InstId, RecordError, Recorder, Stages,
+    Commit, CommitRecord, CommitSink, Event, InstId, RecordError, Recorder, Stages, StaticInfo,
 };
 use isa::SharedCycle;
 use snapshot::{Archive, Snapshot};
@@ -224,14 +224,14 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.recorder.stages(stages);
     }
 
-    fn define(&mut self, facts: &InstFacts) {
-        debug_assert_eq!(facts.id.0 as usize, self.origins.len());
+    fn define(&mut self, static_info: &StaticInfo) {
+        debug_assert_eq!(static_info.id.0 as usize, self.origins.len());
         self.origins.push(Origin {
-            pc: facts.pc,
-            privilege: facts.privilege,
-            trap_return: matches!(facts.raw, SRET | MRET),
+            pc: static_info.pc,
+            privilege: static_info.privilege,
+            trap_return: matches!(static_info.raw, SRET | MRET),
         });
-        self.recorder.define(facts);
+        self.recorder.define(static_info);
     }
 
     fn event(&mut self, cycle: u64, event: Event) {

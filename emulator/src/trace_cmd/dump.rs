@@ -50,7 +50,7 @@ struct Lines<W: Write> {
 
 impl<W: Write> RecordSink for Lines<W> {
     fn record(&mut self, retired: &Retired<'_>) -> io::Result<()> {
-        let (seq, commit, facts) = (retired.seq.0, &retired.commit, retired.facts);
+        let (seq, commit, static_info) = (retired.seq.0, &retired.commit, retired.static_info);
         let redirect = match commit.redirect {
             Redirect::None => String::new(),
             redirect => format!("  <{redirect:?}>"),
@@ -62,8 +62,8 @@ impl<W: Write> RecordSink for Lines<W> {
             commit.decode,
             commit.dispatch,
             commit.commit,
-            facts.pc,
-            disassemble(facts.raw, facts.pc)
+            static_info.pc,
+            disassemble(static_info.raw, static_info.pc)
         )
     }
 

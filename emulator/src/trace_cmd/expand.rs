@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand as expand_records};
-use commit_trace::{InstFacts, WalkError};
+use commit_trace::{StaticInfo, WalkError};
 use serde_json::Value;
 
 use super::{Part, Reader, ended, metadata, open};
@@ -43,7 +43,7 @@ fn write(
     shape: Option<RobShape>,
     out: impl Write,
 ) -> Result<ControlFlow<()>, WalkError> {
-    let text = |facts: &InstFacts| disassemble(facts.raw, facts.pc);
+    let text = |static_info: &StaticInfo| disassemble(static_info.raw, static_info.pc);
     match format {
         ExpandFormat::Token512 => match shape {
             Some(shape) => Token512::new(out, shape, range).expand(reader, hart),

@@ -4,13 +4,13 @@
 
 use std::{collections::HashMap, error::Error, path::Path};
 
-use commit_trace::{Batch, InstFacts, Span, SpanBuilder, SpanSink, TraceReader};
+use commit_trace::{Batch, Span, SpanBuilder, SpanSink, StaticInfo, TraceReader};
 
 /// Samples by instruction, and what the instructions are.
 #[derive(Default)]
 struct Hottest {
     samples: HashMap<u32, u64>,
-    facts: Vec<InstFacts>,
+    static_info: Vec<StaticInfo>,
 }
 
 impl SpanSink for Hottest {
@@ -22,8 +22,8 @@ impl SpanSink for Hottest {
         }
     }
 
-    fn facts(&mut self, _cycle: u64, facts: &InstFacts) {
-        self.facts.push(*facts);
+    fn static_info(&mut self, _cycle: u64, static_info: &StaticInfo) {
+        self.static_info.push(*static_info);
     }
 }
 
@@ -34,7 +34,7 @@ pub fn profile(trace: &Path) -> Result<Vec<(u64, u64)>, Box<dyn Error>> {
     while reader.next_batch(&mut batch)? {
         spans.batch(&batch, &mut found)?;
     }
-    let pc = |inst: u32| found.facts[inst as usize].pc;
+    let pc = |inst: u32| found.static_info[inst as usize].pc;
     let mut rows: Vec<_> = found.samples.iter().map(|(i, n)| (*n, pc(*i))).collect();
     rows.sort_by(|a, b| b.cmp(a));
     Ok(rows)

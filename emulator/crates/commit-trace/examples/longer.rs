@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 | Event::RegionAnew => first,
             });
             if !first {
-                batch.facts.clear();
+                batch.static_info.clear();
             }
             (batch.first_seq, batch.start_cycle) = (Seq(seq), cycle);
             writer.batch(&batch)?;

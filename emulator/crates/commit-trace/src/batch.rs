@@ -1,6 +1,6 @@
 //! How records travel: in owned batches, with the events between them.
 
-use crate::{CommitRecord, HartId, InstFacts, Seq, Stages};
+use crate::{CommitRecord, HartId, Seq, Stages, StaticInfo};
 
 /// Things that happen between records. An event takes effect before the record that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ pub struct Batch {
     /// Last cycle of the stream before this batch. The first record's `commit_delta` counts from
     /// it, or from the end of the [`Event::Idle`] between them.
     pub start_cycle: u64,
-    /// Facts of the instructions first used in this batch, in order of number.
-    pub facts: Vec<InstFacts>,
+    /// Static info of the instructions first used in this batch, in order of number.
+    pub static_info: Vec<StaticInfo>,
     /// Records in program order.
     pub records: Vec<CommitRecord>,
     /// The other stages of each record; empty if the run does not record them.
@@ -62,7 +62,7 @@ pub struct Batch {
 impl Batch {
     /// Empties the batch and keeps its memory.
     pub fn clear(&mut self) {
-        self.facts.clear();
+        self.static_info.clear();
         self.records.clear();
         self.stages.clear();
         self.events.clear();
@@ -70,7 +70,7 @@ impl Batch {
 
     /// True if it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.facts.is_empty() && self.records.is_empty() && self.events.is_empty()
+        self.static_info.is_empty() && self.records.is_empty() && self.events.is_empty()
     }
 
     /// Last cycle of the stream after this batch; `None` if that does not fit into 64 bits.

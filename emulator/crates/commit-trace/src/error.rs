@@ -39,15 +39,15 @@ pub enum StreamError {
         /// The batch's first record.
         seq: Seq,
     },
-    /// Facts of static instructions must come in the order of their numbers.
-    #[error("expected the facts of static instruction {expected}, found those of {found}")]
-    FactsOutOfOrder {
+    /// Static info of instructions must come in the order of their numbers.
+    #[error("expected the static info of instruction {expected}, found those of {found}")]
+    StaticInfoOutOfOrder {
         /// The next number.
         expected: u32,
         /// The number found.
         found: u32,
     },
-    /// A record names a static instruction whose facts never came.
+    /// A record names a static instruction whose static info never came.
     #[error("static instruction {inst} is undefined in the batch that starts with record {}", .seq.0)]
     UndefinedInst {
         /// The instruction's number.

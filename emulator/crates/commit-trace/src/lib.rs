@@ -51,7 +51,7 @@ mod walk;
 
 pub use batch::{Batch, Event};
 pub use error::StreamError;
-pub use inst::{Class, InstFacts};
+pub use inst::{Class, StaticInfo};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
 pub use recorder::{
     BATCH_RECORDS, Backlog, BatchStream, RECENT, RecordError, Recorder, StreamEnded, recording,

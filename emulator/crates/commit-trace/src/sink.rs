@@ -1,6 +1,6 @@
 //! Where the timing core pushes what commits.
 
-use crate::{CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, Stages, TeaEvents};
+use crate::{CommitRecord, CycleClass, Event, InstId, Redirect, Stages, StaticInfo, TeaEvents};
 
 /// One dynamic instruction with absolute cycles, as the timing core computes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +52,7 @@ pub trait CommitSink {
     /// The stages of the instructions that commit next, one for each, in order; if [`CommitSink::STAGES`].
     fn stages(&mut self, _stages: &[Stages]) {}
     /// A static instruction is used for the first time.
-    fn define(&mut self, _facts: &InstFacts) {}
+    fn define(&mut self, _static_info: &StaticInfo) {}
     /// Something happened after the last commit, at `cycle`.
     fn event(&mut self, _cycle: u64, _event: Event) {}
 }

@@ -1,6 +1,6 @@
 //! Maximal runs of cycles in one commit state.
 
-use crate::{Batch, CommitRecord, Event, HartId, InstFacts, Redirect, Seq, StreamError};
+use crate::{Batch, CommitRecord, Event, HartId, Redirect, Seq, StaticInfo, StreamError};
 
 /// Most instructions that may commit in one cycle.
 pub const MAX_COMMIT_WIDTH: usize = 8;
@@ -90,8 +90,8 @@ pub trait SpanSink {
     }
     /// An instruction left the ROB by a trap in cycle `commit`, without committing. Its spans follow.
     fn trap(&mut self, _commit: u64, _record: &CommitRecord) {}
-    /// Static facts, before their first use; `cycle` is that of the batch's start.
-    fn facts(&mut self, _cycle: u64, _facts: &InstFacts) {}
+    /// Static info, before their first use; `cycle` is that of the batch's start.
+    fn static_info(&mut self, _cycle: u64, _static_info: &StaticInfo) {}
     /// An event after `cycle`. One within a commit group is delivered after the group's cycle.
     /// [`Event::Idle`] comes as a span instead.
     fn event(&mut self, _cycle: u64, _event: &Event) {}
@@ -156,7 +156,7 @@ impl SpanBuilder {
         Ok(())
     }
 
-    /// The same in parts, for whoever has little time at once: the facts, and then [`Self::go_on`] until that is true.
+    /// The same in parts, for whoever has little time at once: the static info, and then [`Self::go_on`] until that is true.
     ///
     /// # Errors
     /// If the batch does not continue the previous one.
@@ -166,8 +166,8 @@ impl SpanBuilder {
         sink: &mut impl SpanSink,
     ) -> Result<BatchProgress, StreamError> {
         self.admit(batch)?;
-        for facts in &batch.facts {
-            sink.facts(batch.start_cycle, facts);
+        for static_info in &batch.static_info {
+            sink.static_info(batch.start_cycle, static_info);
         }
         Ok(BatchProgress {
             records: 0,
@@ -272,11 +272,11 @@ impl SpanBuilder {
         if !ends_early(batch) || seq.0 >= MAX_CYCLE {
             return Err(StreamError::CycleOverflow { seq });
         }
-        for facts in &batch.facts {
-            if facts.id.0 != self.defined {
-                return Err(StreamError::FactsOutOfOrder {
+        for static_info in &batch.static_info {
+            if static_info.id.0 != self.defined {
+                return Err(StreamError::StaticInfoOutOfOrder {
                     expected: self.defined,
-                    found: facts.id.0,
+                    found: static_info.id.0,
                 });
             }
             self.defined += 1;

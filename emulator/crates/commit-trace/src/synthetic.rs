@@ -2,8 +2,8 @@
 //! benchmarks of whatever reads streams. Feature `synthetic`.
 
 use crate::{
-    Batch, Class, Commit, CommitSink, CycleClass, Event, HartId, InstFacts, InstId, Recorder,
-    Redirect, TeaEvents, recording,
+    Batch, Class, Commit, CommitSink, CycleClass, Event, HartId, InstId, Recorder, Redirect,
+    StaticInfo, TeaEvents, recording,
 };
 
 /// A core in caricature: each word of input decides about one instruction. Words near 0 make
@@ -72,7 +72,7 @@ impl SyntheticCore {
             self.inst = if self.defined < 4096 { self.defined } else { 0 };
         }
         if self.inst == self.defined {
-            sink.define(&facts(self.inst));
+            sink.define(&static_info(self.inst));
             self.defined += 1;
         }
 
@@ -153,9 +153,9 @@ impl SyntheticCore {
     }
 }
 
-fn facts(inst: u32) -> InstFacts {
+fn static_info(inst: u32) -> StaticInfo {
     let pc = 0x8000_0000 + 4 * u64::from(inst);
-    InstFacts {
+    StaticInfo {
         id: InstId(inst),
         space: inst % 4,
         pc,
@@ -207,7 +207,7 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32
     };
-    (0..STATIC).for_each(|inst| recorder.define(&facts(inst)));
+    (0..STATIC).for_each(|inst| recorder.define(&static_info(inst)));
     let mut commits = [0u64; ROB];
     let (mut dispatch, mut slot, mut commit, mut width) = (4u64, 0, 0u64, 0);
     let (mut start, mut len, mut trips) = (0u32, 16, 10);

@@ -1,10 +1,11 @@
-//! A trace record by record, with absolute cycles and the facts of each instruction.
+//! A trace record by record, with absolute cycles and the static info of each instruction.
 
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 
 use crate::{
-    Batch, Commit, Event, HartId, InstFacts, Seq, StageCycles, StreamError, TraceError, TraceReader,
+    Batch, Commit, Event, HartId, Seq, StageCycles, StaticInfo, StreamError, TraceError,
+    TraceReader,
 };
 
 /// A place in a hart's stream.
@@ -60,7 +61,7 @@ pub struct Retired<'a> {
     /// The residence is longer than a record can say: it entered the ROB in `commit.dispatch` or earlier.
     pub saturated: bool,
     /// What the instruction is.
-    pub facts: &'a InstFacts,
+    pub static_info: &'a StaticInfo,
 }
 
 impl Retired<'_> {
@@ -121,7 +122,7 @@ pub fn walk<R: Read + Seek>(
         Position::Cycle(cycle) => reader.seek_cycle(hart, cycle)?,
     }
     let mut batch = Batch::default();
-    let mut facts: Vec<InstFacts> = Vec::new();
+    let mut static_info: Vec<StaticInfo> = Vec::new();
     let mut expected: Option<(Seq, u64)> = None;
     while reader.next_batch(&mut batch)? {
         if batch.hart != hart {
@@ -144,8 +145,8 @@ pub fn walk<R: Read + Seek>(
                 .into());
             }
         }
-        facts.extend_from_slice(&batch.facts);
-        if one_batch(&batch, &facts, &mut visit)?.is_break() {
+        static_info.extend_from_slice(&batch.static_info);
+        if one_batch(&batch, &static_info, &mut visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let overflow = StreamError::CycleOverflow {
@@ -159,7 +160,7 @@ pub fn walk<R: Read + Seek>(
 
 fn one_batch(
     batch: &Batch,
-    facts: &[InstFacts],
+    static_info: &[StaticInfo],
     visit: &mut impl FnMut(Item<'_>) -> Result<ControlFlow<()>, WalkError>,
 ) -> Result<ControlFlow<()>, WalkError> {
     let mut cycle = batch.start_cycle;
@@ -177,7 +178,7 @@ fn one_batch(
         let seq = Seq(batch.first_seq.0.saturating_add(n as u64));
         cycle = cycle.saturating_add(u64::from(record.commit_delta));
         let inst = record.inst.0;
-        let facts = facts
+        let static_info = static_info
             .get(inst as usize)
             .ok_or(StreamError::UndefinedInst { inst, seq })?;
         let retired = Retired {
@@ -186,7 +187,7 @@ fn one_batch(
             commit: record.at(cycle),
             stages: batch.stages.get(n).map(|stages| stages.at(cycle)),
             saturated: record.residence() == crate::CommitRecord::MAX_RESIDENCE,
-            facts,
+            static_info,
         };
         if visit(Item::Record(retired))?.is_break() {
             return Ok(ControlFlow::Break(()));

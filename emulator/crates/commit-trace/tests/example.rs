@@ -5,7 +5,7 @@
 mod hottest;
 
 use commit_trace::{
-    Class, Commit, CommitSink, CycleClass, Event, HartId, InstFacts, InstId, Redirect, TeaEvents,
+    Class, Commit, CommitSink, CycleClass, Event, HartId, InstId, Redirect, StaticInfo, TeaEvents,
     TraceWriter, recording,
 };
 
@@ -13,7 +13,7 @@ use commit_trace::{
 fn finds_the_hottest_instruction() {
     let (mut recorder, stream) = recording(HartId(0), 0, 64);
     for id in 0..2 {
-        recorder.define(&InstFacts {
+        recorder.define(&StaticInfo {
             id: InstId(id),
             space: 0,
             pc: 0x1000 + 4 * u64::from(id),

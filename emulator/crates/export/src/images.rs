@@ -50,12 +50,12 @@ impl Export<'_> {
 
     /// The image that holds a row, of those that its process mapped or of the `shared` ones.
     pub(super) fn image_of(&self, row: usize, shared: &[Image]) -> Option<Image> {
-        let facts = self.facts(row);
+        let static_info = self.static_info(row);
         if self.is_kernel(row) {
-            let image = shared.iter().find(|image| image.contains(facts.pc));
+            let image = shared.iter().find(|image| image.contains(static_info.pc));
             return image.cloned();
         }
-        let mapping = place::mapping(self.evaluation, self.rows[row].process, facts);
+        let mapping = place::mapping(self.evaluation, self.rows[row].process, static_info);
         mapping.map(|mapping| self.image(mapping))
     }
 
@@ -65,9 +65,9 @@ impl Export<'_> {
         // Pairs of a module and the distance between its run-time and its link-time addresses, from any of its rows.
         let mut places: BTreeSet<(ModuleId, u64)> = BTreeSet::new();
         for row in 0..self.rows.len() {
-            if place::is_shared(self.facts(row)) && self.module(row).file.is_some() {
+            if place::is_shared(self.static_info(row)) && self.module(row).file.is_some() {
                 let at = self.location(row);
-                let bias = self.facts(row).pc.wrapping_sub(at.offset);
+                let bias = self.static_info(row).pc.wrapping_sub(at.offset);
                 places.insert((at.module, bias));
             }
         }

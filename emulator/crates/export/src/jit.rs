@@ -45,8 +45,11 @@ impl JitFunctions {
             if !is_jit(export, row) {
                 continue;
             }
-            let facts = export.facts(row);
-            let (first, end) = (facts.pc, facts.pc.saturating_add(u64::from(facts.len)));
+            let static_info = export.static_info(row);
+            let (first, end) = (
+                static_info.pc,
+                static_info.pc.saturating_add(u64::from(static_info.len)),
+            );
             let range = { executed.entry(export.location(row).function) }.or_insert((first, end));
             *range = (range.0.min(first), range.1.max(end));
         }
@@ -108,17 +111,17 @@ impl JitFunctions {
         let end = functions.iter().map(|(_, at)| at.offset + at.size).max();
         let mut text = vec![0; (end.unwrap_or(TEXT_OFFSET) - TEXT_OFFSET) as usize];
         for row in 0..export.rows.len() {
-            let facts = export.facts(row);
+            let static_info = export.static_info(row);
             let placed = self.functions.get(&export.location(row).function);
             let Some(at) = placed.filter(|at| at.module == module) else {
                 continue;
             };
-            let from = facts
+            let from = static_info
                 .pc
                 .wrapping_sub(at.start)
                 .wrapping_add(at.offset - TEXT_OFFSET);
-            let bytes = facts.raw.to_le_bytes();
-            let len = usize::from(facts.len).min(bytes.len());
+            let bytes = static_info.raw.to_le_bytes();
+            let len = usize::from(static_info.len).min(bytes.len());
             let to = usize::try_from(from).ok();
             if let Some(to) = to.and_then(|from| text.get_mut(from..from.checked_add(len)?)) {
                 to.copy_from_slice(&bytes[..len]);

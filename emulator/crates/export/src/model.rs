@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use commit_trace::{InstFacts, InstId};
+use commit_trace::{InstId, StaticInfo};
 use profile::{
     Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread,
     ThreadId, Window, process_names,
@@ -102,8 +102,8 @@ impl<'a> Export<'a> {
                 caller,
             } = contexts.get(context);
             let location = *locations.entry((process, inst)).or_insert_with(|| {
-                let facts = &evaluation.facts[inst.0 as usize];
-                places.push(place::place(evaluation, process, facts));
+                let static_info = &evaluation.static_info[inst.0 as usize];
+                places.push(place::place(evaluation, process, static_info));
                 places.len() as u32 - 1
             });
             Row {
@@ -259,8 +259,8 @@ impl<'a> Export<'a> {
         std::iter::successors(Some(row), |row| self.rows[*row].caller)
     }
 
-    pub(super) fn facts(&self, row: usize) -> &InstFacts {
-        &self.evaluation.facts[self.rows[row].inst.0 as usize]
+    pub(super) fn static_info(&self, row: usize) -> &StaticInfo {
+        &self.evaluation.static_info[self.rows[row].inst.0 as usize]
     }
 
     pub(super) fn location(&self, row: usize) -> &Location {
@@ -272,7 +272,7 @@ impl<'a> Export<'a> {
     }
 
     pub(super) fn is_kernel(&self, row: usize) -> bool {
-        self.facts(row).privilege != 0
+        self.static_info(row).privilege != 0
     }
 
     pub(super) fn process_name(&self, process: ProcessId) -> &str {
@@ -308,10 +308,10 @@ impl<'a> Export<'a> {
 
     /// Address and assembly of a row: `0x10152 lw a5,0(a0)`.
     pub(super) fn instruction(&self, row: usize) -> String {
-        let facts = self.facts(row);
-        let text = (self.options.disassemble)(facts.raw, facts.pc);
+        let static_info = self.static_info(row);
+        let text = (self.options.disassemble)(static_info.raw, static_info.pc);
         let words: Vec<&str> = text.split_whitespace().collect();
-        format!("{:#x} {}", facts.pc, words.join(" "))
+        format!("{:#x} {}", static_info.pc, words.join(" "))
     }
 
     /// Nanoseconds from the stream's cycle 0.
@@ -394,8 +394,8 @@ fn keys(
             }
         }
     }
-    // A damaged trace may lack the facts of an instruction, which the export then leaves out.
-    let known = evaluation.facts.len();
+    // A damaged trace may lack the static info of an instruction, which the export then leaves out.
+    let known = evaluation.static_info.len();
     let mut keys: Vec<_> = keys
         .into_iter()
         .filter(|(_, inst)| (inst.0 as usize) < known)

@@ -205,11 +205,14 @@ fn sample(export: &Export<'_>, id: u64, at: &CycleSample) -> Record {
     let pid = export.pid(export.rows[at.row].process);
     let mut body = Bytes::default();
     let tid = export.tid(at.row);
-    body.u64(id).u64(export.facts(at.row).pc).u32(pid).u32(tid);
+    body.u64(id)
+        .u64(export.static_info(at.row).pc)
+        .u32(pid)
+        .u32(tid);
     body.u64(export.nanos(at.cycle)).u64(at.cycles);
     if export.has_call_stacks() {
         let rows = export.stack(at.row).take(MAX_CHAIN);
-        let addresses: Vec<u64> = rows.map(|row| export.facts(row).pc).collect();
+        let addresses: Vec<u64> = rows.map(|row| export.static_info(row).pc).collect();
         body.u64(addresses.len() as u64 + 1).u64(CONTEXT_USER);
         addresses.iter().for_each(|pc| _ = body.u64(*pc));
     }

@@ -115,8 +115,8 @@ impl Builder<'_> {
 
     fn location(&mut self, row: usize) -> u64 {
         let mapping_id = self.mapping(row);
-        let facts = self.export.facts(row);
-        let key = (mapping_id, facts.pc, facts.raw);
+        let static_info = self.export.static_info(row);
+        let key = (mapping_id, static_info.pc, static_info.raw);
         if let Some(&known) = self.locations.get(&key) {
             return known;
         }
@@ -130,7 +130,7 @@ impl Builder<'_> {
         self.profile.location.push(Location {
             id,
             mapping_id,
-            address: facts.pc,
+            address: static_info.pc,
             line,
             is_folded: false,
         });

@@ -27,7 +27,7 @@ fn example() -> (Evaluation, Vec<Window>) {
     let halves = [0, 1].map(|half| {
         let mut stacks: Vec<(_, [u64; 7])> = Vec::new();
         for (process, inst, stack) in evaluation.stacks.iter() {
-            let units = stack.categories(evaluation.facts[inst.0 as usize].class);
+            let units = stack.categories(evaluation.static_info[inst.0 as usize].class);
             match stacks.last_mut().filter(|(last, _)| *last == process) {
                 Some((_, sums)) => sums
                     .iter_mut()

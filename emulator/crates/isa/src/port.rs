@@ -9,7 +9,7 @@ use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Trap};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct StaticId(pub u32);
 
-/// The static facts of an instruction, announced once through [`TimingModel::define`].
+/// The static info of an instruction, announced once through [`TimingModel::define`].
 #[derive(Clone, Copy, Debug)]
 pub struct StaticInst {
     /// Its number.
@@ -136,7 +136,7 @@ pub struct Executed {
     pub next_pc: u64,
     /// Its data access.
     pub mem: MemAccess,
-    /// Operand facts.
+    /// Operand static info.
     pub operand: Operand,
     /// Privilege in which it executed.
     pub privilege: Privilege,

@@ -23,7 +23,7 @@
 mod effect;
 mod unwind;
 
-use commit_trace::{CommitRecord, InstFacts, InstId, Span, State, TeaEvents};
+use commit_trace::{CommitRecord, InstId, Span, State, StaticInfo, TeaEvents};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -215,7 +215,7 @@ impl Calls {
     }
 
     /// Sees a span before anything is charged for it.
-    pub(crate) fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+    pub(crate) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         if self.flat {
             return;
         }
@@ -223,32 +223,32 @@ impl Calls {
             State::Computing => {
                 let entered = usize::from(self.entered.take() == Some(span.commit));
                 for record in &span.records[entered..] {
-                    self.enter(record.inst, facts);
+                    self.enter(record.inst, static_info);
                 }
             }
             State::Stalled | State::Drained if self.entered != Some(span.commit) => {
                 self.entered = Some(span.commit);
                 span.records
                     .iter()
-                    .for_each(|record| self.enter(record.inst, facts));
+                    .for_each(|record| self.enter(record.inst, static_info));
             }
             State::Stalled | State::Drained | State::Flushed | State::Idle => {}
         }
     }
 
     /// Sees an instruction that left the ROB without committing.
-    pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, facts: &[InstFacts]) {
+    pub(crate) fn trap(&mut self, commit: u64, record: &CommitRecord, static_info: &[StaticInfo]) {
         if self.flat {
             return;
         }
         if self.entered.take() != Some(commit) {
-            self.enter(record.inst, facts);
+            self.enter(record.inst, static_info);
         }
         // A load that is replayed enters no handler.
-        self.last = match facts.get(record.inst.0 as usize) {
-            Some(facts) if !record.tea().contains(TeaEvents::FL_MO) => StackEffect::Trap {
+        self.last = match static_info.get(record.inst.0 as usize) {
+            Some(static_info) if !record.tea().contains(TeaEvents::FL_MO) => StackEffect::Trap {
                 inst: record.inst,
-                at: Trapped::of(facts),
+                at: Trapped::of(static_info),
             },
             _ => StackEffect::None,
         };
@@ -272,31 +272,33 @@ impl Calls {
         self.contexts
     }
 
-    fn enter(&mut self, inst: InstId, facts: &[InstFacts]) {
-        let Some(facts) = facts.get(inst.0 as usize) else {
+    fn enter(&mut self, inst: InstId, static_info: &[StaticInfo]) {
+        let Some(static_info) = static_info.get(inst.0 as usize) else {
             return;
         };
         match self.last {
-            StackEffect::None if self.stack.is_loose && facts.pc != self.end => {
-                self.drop_left_frames(facts);
+            StackEffect::None if self.stack.is_loose && static_info.pc != self.end => {
+                self.drop_left_frames(static_info);
             }
             StackEffect::None => {}
-            StackEffect::Call { inst, back } => self.push(inst, EnteredBy::Return(back), facts),
-            StackEffect::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), facts),
-            StackEffect::Return => self.handle_return(facts),
-            StackEffect::Jump { from } => self.jump(from, facts),
-            StackEffect::TrapReturn { machine } => self.handle_trap_return(machine, facts),
+            StackEffect::Call { inst, back } => {
+                self.push(inst, EnteredBy::Return(back), static_info)
+            }
+            StackEffect::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), static_info),
+            StackEffect::Return => self.handle_return(static_info),
+            StackEffect::Jump { from } => self.jump(from, static_info),
+            StackEffect::TrapReturn { machine } => self.handle_trap_return(machine, static_info),
         }
         self.pointer = match self.last {
-            StackEffect::None => self.pointer.after(facts),
-            _ => Pointer::Kept.after(facts),
+            StackEffect::None => self.pointer.after(static_info),
+            _ => Pointer::Kept.after(static_info),
         };
-        self.last = StackEffect::of(facts);
-        self.end = facts.pc.wrapping_add(u64::from(facts.len));
+        self.last = StackEffect::of(static_info);
+        self.end = static_info.pc.wrapping_add(u64::from(static_info.len));
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;
     }
 
-    fn push(&mut self, inst: InstId, entered_by: EnteredBy, entry: &InstFacts) {
+    fn push(&mut self, inst: InstId, entered_by: EnteredBy, entry: &StaticInfo) {
         let depth = self.stack.frames.len();
         if depth >= MAX_FRAMES {
             return;

@@ -10,8 +10,8 @@ use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
 
 use commit_trace::{
-    Ahead, Batch, BatchProgress, CommitRecord, Event, InstFacts, Span, SpanBuilder, SpanSink,
-    State, StreamError, Take, TeaEvents,
+    Ahead, Batch, BatchProgress, CommitRecord, Event, Span, SpanBuilder, SpanSink, State,
+    StaticInfo, StreamError, Take, TeaEvents,
 };
 
 use crate::block::Block;
@@ -79,7 +79,7 @@ impl Evaluator {
             instructions: 0,
             traps: 0,
             last: None,
-            facts: Vec::new(),
+            static_info: Vec::new(),
             privileges: Vec::new(),
             first_use: Vec::new(),
             details: None,
@@ -221,8 +221,8 @@ impl Evaluator {
     }
 
     /// Static instructions so far, by number.
-    pub(crate) fn facts(&self) -> &[InstFacts] {
-        &self.run.facts
+    pub(crate) fn static_info(&self) -> &[StaticInfo] {
+        &self.run.static_info
     }
 
     /// Ends the pass.
@@ -250,7 +250,7 @@ impl Evaluator {
             let (top_down, signatures, spaces) = thread::scope(|scope| {
                 let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
                 let signatures = signatures.map(|signatures| signatures.finish(stalls));
-                let spaces = owners(&charged.profile, &run.facts);
+                let spaces = owners(&charged.profile, &run.static_info);
                 (join(top_down), signatures, spaces)
             });
             (charged, top_down, signatures, spaces)
@@ -273,7 +273,7 @@ impl Evaluator {
             by_context,
             marked: { run.by_mark }.then(|| anew::since(marked, run.marked_before)),
             samplers: results,
-            facts: run.facts,
+            static_info: run.static_info,
             first_use: run.first_use,
             spaces,
             kernel_text,
@@ -346,8 +346,8 @@ struct Run {
     traps: u64,
     /// The youngest instruction of the last committing cycle.
     last: Option<CommitRecord>,
-    facts: Vec<InstFacts>,
-    /// The privileges in `facts`, in an array of their own for the host's caches.
+    static_info: Vec<StaticInfo>,
+    /// The privileges in `static_info`, in an array of their own for the host's caches.
     privileges: Vec<u8>,
     first_use: Vec<u64>,
     details: Option<Box<Details>>,

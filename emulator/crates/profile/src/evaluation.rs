@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use commit_trace::{InstFacts, InstId};
+use commit_trace::{InstId, StaticInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -42,10 +42,10 @@ pub struct Evaluation {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_thread: BTreeMap<String, ThreadPart>,
     /// Static instructions by number ([`InstId`]).
-    pub facts: Vec<InstFacts>,
+    pub static_info: Vec<StaticInfo>,
     /// Per static instruction, a cycle shortly before its first use (that of its batch's start).
     pub first_use: Vec<u64>,
-    /// The process that each user address space (`InstFacts::space`, 2 and up) belongs to.
+    /// The process that each user address space (`StaticInfo::space`, 2 and up) belongs to.
     pub spaces: BTreeMap<u32, ProcessId>,
     /// Where the kernel said that its text lies.
     pub kernel_text: Option<Range<u64>>,
@@ -119,9 +119,9 @@ impl Evaluation {
         let processes = result.processes.as_ref();
         let is_in = processes.is_none_or(|some| some.contains(&process));
         let of = move |(inst, _): &(InstId, u64)| {
-            let facts = self.facts.get(inst.0 as usize);
+            let static_info = self.static_info.get(inst.0 as usize);
             filter.privilege.is_none_or(|privilege| {
-                facts.is_some_and(|facts| facts.privilege == privilege.encoding())
+                static_info.is_some_and(|static_info| static_info.privilege == privilege.encoding())
             })
         };
         let whole = is_in.then(|| whole.of(process));

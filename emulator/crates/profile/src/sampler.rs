@@ -65,7 +65,7 @@ impl Privilege {
         }
     }
 
-    /// The architectural encoding, as in [`commit_trace::InstFacts::privilege`].
+    /// The architectural encoding, as in [`commit_trace::StaticInfo::privilege`].
     pub const fn encoding(self) -> u8 {
         match self {
             Self::User => 0,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use commit_trace::{Class, InstFacts, InstId};
+use commit_trace::{Class, InstId, StaticInfo};
 
 use crate::stacks::number;
 use crate::{
@@ -39,9 +39,9 @@ fn process(id: ProcessId, pid: Option<u32>, name: &str) -> Process {
     }
 }
 
-fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>) -> InstFacts {
+fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>) -> StaticInfo {
     let privilege = if space == 1 { 1 } else { 0 };
-    InstFacts {
+    StaticInfo {
         id: InstId(id),
         space,
         pc,
@@ -53,7 +53,7 @@ fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>
     }
 }
 
-fn facts() -> Vec<InstFacts> {
+fn static_info() -> Vec<StaticInfo> {
     vec![
         fact(0, 2, 0x10150, 2, Class::Load, None),
         fact(1, 2, 0x10152, 2, Class::Int, None),
@@ -163,7 +163,7 @@ pub fn evaluation() -> Evaluation {
         (QUICKSTART, 9, 2000),
         (SHELL, 9, 2000),
     ];
-    let facts = facts();
+    let static_info = static_info();
     Evaluation {
         oracle: profile(&TRUTH),
         stacks: packed,
@@ -187,8 +187,8 @@ pub fn evaluation() -> Evaluation {
             process(QUICKSTART, Some(42), "quickstart"),
             process(SHELL, Some(43), "sh"),
         ],
-        first_use: vec![0; facts.len()],
-        facts,
+        first_use: vec![0; static_info.len()],
+        static_info,
         spaces: BTreeMap::from([(2, QUICKSTART), (3, SHELL)]),
         kernel_text: None,
         cycles: 21_000,

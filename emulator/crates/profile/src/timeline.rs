@@ -89,15 +89,16 @@ impl Timeline {
         };
         let idle = self.oracle.idle() - std::mem::replace(&mut self.idle, self.oracle.idle());
         let (profile, cycle_stacks, by_context) = self.oracle.take_oracle();
-        let facts = self.oracle.facts();
+        let static_info = self.oracle.static_info();
         let mut stacks: Vec<(ProcessId, [u64; 7])> = Vec::new();
         for (process, inst, stack) in cycle_stacks.iter() {
             if stacks.last().is_none_or(|(last, _)| *last != process) {
                 stacks.push((process, [0; 7]));
             }
-            if let (Some((_, sums)), Some(facts)) = (stacks.last_mut(), facts.get(inst.0 as usize))
+            if let (Some((_, sums)), Some(static_info)) =
+                (stacks.last_mut(), static_info.get(inst.0 as usize))
             {
-                let units = stack.categories(facts.class);
+                let units = stack.categories(static_info.class);
                 sums.iter_mut()
                     .zip(units)
                     .for_each(|(sum, part)| *sum += part);

@@ -29,7 +29,7 @@ fn oracle(batches: &[Batch]) -> Counts {
     for (_, inst, units) in evaluation.oracle.iter().filter(|(.., units)| *units > 0) {
         *counts
             .units
-            .entry(evaluation.facts[inst.0 as usize].pc)
+            .entry(evaluation.static_info[inst.0 as usize].pc)
             .or_default() += units;
     }
     counts

@@ -200,7 +200,7 @@ fn main() {
             "report, 16 samplers",
             time.as_secs_f64(),
             evaluation.instructions,
-            evaluation.facts.len()
+            evaluation.static_info.len()
         );
     }
 

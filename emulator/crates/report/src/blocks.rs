@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use commit_trace::{Class, InstFacts};
+use commit_trace::{Class, StaticInfo};
 
 /// For every static instruction the address of the first one of its block, by instruction number.
 ///
 /// A block begins at a direct branch's target, after a control transfer, and wherever the executed code is not
 /// contiguous. Not modelled: the targets of indirect jumps into the middle of straight-line code (the stream's
-/// instruction facts do not have them), and code that was never executed. Functions' starts are added by the caller,
+/// static info do not have them), and code that was never executed. Functions' starts are added by the caller,
 /// who has the symbols.
-pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
+pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
     let mut spaces: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (index, fact) in facts.iter().enumerate() {
+    for (index, fact) in static_info.iter().enumerate() {
         spaces.entry(fact.space).or_default().push(index);
     }
-    let mut leaders = vec![0; facts.len()];
+    let mut leaders = vec![0; static_info.len()];
     for mut members in spaces.into_values() {
-        members.sort_by_key(|&index| facts[index].pc);
+        members.sort_by_key(|&index| static_info[index].pc);
         let mut targets: Vec<u64> = members
             .iter()
-            .filter_map(|&index| facts[index].target)
+            .filter_map(|&index| static_info[index].target)
             .collect();
         targets.sort_unstable();
         // The address after the instruction before, if that does not end its block; and the block's first address.
@@ -28,7 +28,7 @@ pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
         let mut leader = 0;
         let mut before: Option<u64> = None;
         for index in members {
-            let fact = &facts[index];
+            let fact = &static_info[index];
             // Different instructions that were at one address over time are in one block.
             let again = before == Some(fact.pc);
             if !again && (next != Some(fact.pc) || targets.binary_search(&fact.pc).is_ok()) {
@@ -44,7 +44,7 @@ pub(super) fn leaders(facts: &[InstFacts]) -> Vec<u64> {
 
 /// True if the next instruction begins a block: after branches, jumps, and instructions that change the privilege
 /// (`ecall`, `ebreak`, `sret`, `mret`).
-fn ends_block(fact: &InstFacts) -> bool {
+fn ends_block(fact: &StaticInfo) -> bool {
     match fact.class {
         Class::Branch | Class::Jump | Class::IndirectJump => true,
         Class::System => {
@@ -62,8 +62,15 @@ mod tests {
     use super::*;
     use commit_trace::InstId;
 
-    fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>) -> InstFacts {
-        InstFacts {
+    fn fact(
+        id: u32,
+        space: u32,
+        pc: u64,
+        len: u8,
+        class: Class,
+        target: Option<u64>,
+    ) -> StaticInfo {
+        StaticInfo {
             id: InstId(id),
             space,
             pc,
@@ -77,7 +84,7 @@ mod tests {
 
     #[test]
     fn blocks_begin_at_targets_after_branches_and_after_gaps() {
-        let mut facts = vec![
+        let mut static_info = vec![
             fact(0, 2, 0x100, 4, Class::Int, None),
             fact(1, 2, 0x104, 2, Class::Load, None),
             fact(2, 2, 0x106, 4, Class::Branch, Some(0x104)),
@@ -88,20 +95,20 @@ mod tests {
             fact(7, 3, 0x104, 4, Class::Int, None),
             fact(8, 3, 0x108, 4, Class::Int, None),
         ];
-        facts[5].raw = 0x73; // ecall
+        static_info[5].raw = 0x73; // ecall
         let expected = [
             0x100, 0x104, 0x104, 0x10a, 0x200, 0x200, 0x208, 0x104, 0x104,
         ];
-        assert_eq!(leaders(&facts), expected);
+        assert_eq!(leaders(&static_info), expected);
     }
 
     #[test]
     fn an_address_with_two_encodings_is_one_block() {
-        let facts = [
+        let static_info = [
             fact(0, 1, 0x10, 4, Class::Int, None),
             fact(1, 1, 0x14, 4, Class::Jump, Some(0x40)),
             fact(2, 1, 0x14, 4, Class::Int, None),
         ];
-        assert_eq!(leaders(&facts), [0x10, 0x10, 0x10]);
+        assert_eq!(leaders(&static_info), [0x10, 0x10, 0x10]);
     }
 }

@@ -207,17 +207,17 @@ impl<'a> Gathered<'a> {
             .processes
             .sort_by_key(|summary| (std::cmp::Reverse(summary.oracle_total), summary.process));
         gathered.symbols = symbolizer.resolve(&places.list);
-        gathered.leaders = super::blocks::leaders(&evaluation.facts);
+        gathered.leaders = super::blocks::leaders(&evaluation.static_info);
         gathered
     }
 
     /// The rows of one of [`Self::processes`].
     pub fn rows(&self, at: usize) -> Rows {
         let summary = &self.processes[at];
-        let facts = &self.evaluation.facts;
+        let static_info = &self.evaluation.static_info;
         let mut rows = self.weights(summary.process);
         rows.places.clone_from(&summary.places);
-        let fact = |row: usize| &facts[rows.insts[row].0 as usize];
+        let fact = |row: usize| &static_info[rows.insts[row].0 as usize];
         let locate = |row: usize| &self.symbols.locations[summary.places[row] as usize];
         let all = 0..rows.insts.len();
         let leader = |row: usize| {
@@ -245,7 +245,7 @@ impl<'a> Gathered<'a> {
         let mut finder = Finder::new(&rows.insts);
         for (inst, stack) in self.evaluation.stacks.of(summary.process) {
             if let Some(row) = finder.find(inst) {
-                stacks[row] = stack.categories(facts[inst.0 as usize].class);
+                stacks[row] = stack.categories(static_info[inst.0 as usize].class);
             }
         }
         Rows {
@@ -289,7 +289,7 @@ impl<'a> Gathered<'a> {
             let unmatched = matched.unmatched.get(&process).copied().unwrap_or(0);
             let total = by_row.iter().map(|(_, units)| units).sum::<u64>();
             let covered = |inst: &InstId| {
-                let privilege = evaluation.facts[inst.0 as usize].privilege;
+                let privilege = evaluation.static_info[inst.0 as usize].privilege;
                 matched.covers[usize::from(privilege & 3)]
             };
             let covered = |(inst, units): (&InstId, &u64)| if covered(inst) { *units } else { 0 };
@@ -324,8 +324,8 @@ impl<'a> Gathered<'a> {
 
     /// What anything gave weight to.
     fn insts(&self, process: ProcessId) -> Vec<InstId> {
-        // A trace that lost its facts must not take the report with it.
-        let known = |inst: &InstId| (inst.0 as usize) < self.evaluation.facts.len();
+        // A trace that lost its static info must not take the report with it.
+        let known = |inst: &InstId| (inst.0 as usize) < self.evaluation.static_info.len();
         let inst = |(inst, _)| inst;
         let mut insts: Vec<InstId> = { self.evaluation.oracle.of(process) }
             .map(inst)
@@ -372,7 +372,7 @@ impl Places {
         if let Some(number) = self.shared.get(&inst) {
             return *number;
         }
-        let fact = &evaluation.facts[inst.0 as usize];
+        let fact = &evaluation.static_info[inst.0 as usize];
         let place = place::place(evaluation, process, fact);
         let list = &mut self.list;
         let number = *self.known.entry(place).or_insert_with_key(|place| {

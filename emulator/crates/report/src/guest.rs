@@ -38,7 +38,7 @@ pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched 
     let mut index = Index::new();
     let sampled = guest.samples.iter().flat_map(|sample| &sample.addresses);
     let sampled: HashSet<u64> = sampled.copied().collect();
-    for fact in { evaluation.facts.iter() }.filter(|fact| sampled.contains(&fact.pc)) {
+    for fact in { evaluation.static_info.iter() }.filter(|fact| sampled.contains(&fact.pc)) {
         index.entry((fact.space, fact.pc)).or_insert(fact.id);
     }
     let covers = [0, 1, 2, 3].map(|privilege| guest.covers(privilege));

@@ -36,7 +36,7 @@ pub(super) fn listings(
         let known = known.unwrap_or_else(|| (function.process, gathered.rows(function.process)));
         let (_, rows) = last.insert(known);
         let rows = &*rows;
-        let fact = |row: usize| &selection.evaluation.facts[rows.insts[row].0 as usize];
+        let fact = |row: usize| &selection.evaluation.static_info[rows.insts[row].0 as usize];
         let mut members: Vec<usize> = (0..rows.insts.len())
             .filter(|row| {
                 let at = &selection.symbols.locations[rows.places[*row] as usize];

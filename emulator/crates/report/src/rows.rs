@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use commit_trace::InstFacts;
+use commit_trace::StaticInfo;
 use profile::Evaluation;
 use profile::topdown::Slots;
 use symbols::{FunctionId, Location, Symbols};
@@ -195,7 +195,7 @@ impl<'a> RowBuilder<'a> {
         } = self.selection;
         let place = rows.places[row] as usize;
         let at = &symbols.locations[place];
-        let InstFacts { raw, pc, .. } = evaluation.facts[rows.insts[row].0 as usize];
+        let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
         let text = self
             .texts
             .entry((raw, pc))

@@ -1,25 +1,25 @@
 //! From an instruction's address and the guest's mappings to a [`Place`].
 
-use commit_trace::InstFacts;
+use commit_trace::StaticInfo;
 use profile::{Evaluation, Mapping, Process, ProcessId};
 
 use crate::{BuildId, Code, Place, is_jit_file};
 
-/// `InstFacts::space` of untranslated addresses.
+/// `StaticInfo::space` of untranslated addresses.
 pub const BARE: u32 = 0;
-/// `InstFacts::space` of global addresses, the kernel's.
+/// `StaticInfo::space` of global addresses, the kernel's.
 pub const KERNEL: u32 = 1;
 const SUPERVISOR: u8 = 1;
 /// Addresses from here up are the kernel's (Sv39, Sv48 and Sv57 alike).
 const KERNEL_HALF: u64 = 1 << 63;
 
 /// True if the place is the same for every process.
-pub fn is_shared(fact: &InstFacts) -> bool {
+pub fn is_shared(fact: &StaticInfo) -> bool {
     fact.space == BARE || fact.space == KERNEL
 }
 
 /// The place of an instruction as `process` executed it.
-pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &InstFacts) -> Place {
+pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> Place {
     let pc = fact.pc;
     if fact.space == BARE {
         return if fact.privilege == SUPERVISOR {
@@ -81,7 +81,7 @@ fn is_memory(path: &str) -> bool {
 pub fn mapping<'a>(
     evaluation: &'a Evaluation,
     process: ProcessId,
-    fact: &InstFacts,
+    fact: &StaticInfo,
 ) -> Option<&'a Mapping> {
     let cycle = evaluation
         .first_use

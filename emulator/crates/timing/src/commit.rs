@@ -3,19 +3,19 @@
 use commit_trace::{CommitRecord, CommitSink, StageCycles, Stages};
 use isa::StaticId;
 
-use crate::facts::Fact;
+use crate::micro_op::MicroOp;
 use crate::pipeline::{Pipeline, stream_id};
 use crate::records::{FIRST_OF_ROW, Records, Retired};
 
 impl<S: CommitSink> Pipeline<S> {
     /// Commits the instruction decoded last; returns the cycle.
     #[inline(always)]
-    pub(crate) fn commit(&mut self, fact: &Fact, id: StaticId, retired: &Retired) -> u64 {
+    pub(crate) fn commit(&mut self, micro_op: &MicroOp, id: StaticId, retired: &Retired) -> u64 {
         let before = self.window.committed;
         let new_row = self.mark & FIRST_OF_ROW != 0;
         let cycle = self
             .window
-            .commit(retired.done, fact, new_row, &mut self.stats);
+            .commit(retired.done, micro_op, new_row, &mut self.stats);
         self.push(id, retired, before, cycle);
         cycle
     }

@@ -3,8 +3,8 @@
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
 
-use crate::facts::{ALU_BEHIND_MUL, ALU_DONE, Fact, Kind};
 use crate::lsu::Access;
+use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp};
 use crate::pipeline::Pipeline;
 use crate::predict::Forecast;
 use crate::records::Retired;
@@ -36,25 +36,25 @@ impl<S: CommitSink> Pipeline<S> {
     /// Dispatches the instruction decoded last; returns the cycle. Its load- or store-queue entry, if it needs one, is free
     /// from cycle `entry` on.
     #[inline(always)]
-    pub(crate) fn dispatch(&mut self, fact: &Fact, entry: u64) -> u64 {
+    pub(crate) fn dispatch(&mut self, micro_op: &MicroOp, entry: u64) -> u64 {
         let after_slot = self.front.buffer.after_slot();
         self.window
-            .dispatch(fact, after_slot, entry, &mut self.stats.dispatch_stalls)
+            .dispatch(micro_op, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
     /// Executes an integer operation of one cycle on any integer port.
     #[inline(always)]
-    pub(crate) fn alu(&mut self, fact: &Fact, id: StaticId) {
-        let dispatch = self.dispatch(fact, 0);
-        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r)]);
+    pub(crate) fn alu(&mut self, micro_op: &MicroOp, id: StaticId) {
+        let dispatch = self.dispatch(micro_op, 0);
+        let [a, b, _] = micro_op.src.map(|r| self.registers[usize::from(r)]);
         let ready = (dispatch + 1).max(a).max(b);
-        let (issue, port) = self.window.schedule.book(ready, fact.ports, lane::INT);
-        self.write_register(fact, issue + 1);
+        let (issue, port) = self.window.schedule.book(ready, micro_op.ports, lane::INT);
+        self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
         self.commit(
-            fact,
+            micro_op,
             id,
             &Retired {
                 dispatch,
@@ -69,22 +69,25 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes an instruction of fixed latency.
     #[inline(never)]
-    pub(crate) fn simple(&mut self, fact: &Fact, id: StaticId) {
-        let dispatch = self.dispatch(fact, 0);
-        let ready = self.sources(fact, dispatch);
-        let (issue, _) = self.window.schedule.book(ready, fact.ports, fact.lanes);
-        let done = issue + u64::from(fact.done);
-        self.write_register(fact, issue + u64::from(fact.wake));
+    pub(crate) fn simple(&mut self, micro_op: &MicroOp, id: StaticId) {
+        let dispatch = self.dispatch(micro_op, 0);
+        let ready = self.sources(micro_op, dispatch);
+        let (issue, _) = self
+            .window
+            .schedule
+            .book(ready, micro_op.ports, micro_op.lanes);
+        let done = issue + u64::from(micro_op.done);
+        self.write_register(micro_op, issue + u64::from(micro_op.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
         self.commit(
-            fact,
+            micro_op,
             id,
             &Retired {
                 dispatch,
                 issue,
                 done,
                 redirect,
-                class: fact.waits,
+                class: micro_op.waits,
                 tea,
             },
         );
@@ -92,34 +95,34 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes an integer or FP division or a square root.
     #[inline(never)]
-    pub(crate) fn divide(&mut self, fact: &Fact, id: StaticId, operand: &Operand) {
-        let dispatch = self.dispatch(fact, 0);
-        let ready = self.sources(fact, dispatch);
-        let (free, cycles, overlap) = if fact.kind == Kind::Divide {
+    pub(crate) fn divide(&mut self, micro_op: &MicroOp, id: StaticId, operand: &Operand) {
+        let dispatch = self.dispatch(micro_op, 0);
+        let ready = self.sources(micro_op, dispatch);
+        let (free, cycles, overlap) = if micro_op.kind == Kind::Divide {
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
             (&mut self.units.divider_free, cycles, 0)
         } else {
             (
                 &mut self.units.fp_divider_free,
-                u64::from(fact.done),
+                u64::from(micro_op.done),
                 FDIV_OVERLAP,
             )
         };
         let schedule = &mut self.window.schedule;
-        let (issue, _) = schedule.book(ready.max(*free), fact.ports, fact.lanes);
+        let (issue, _) = schedule.book(ready.max(*free), micro_op.ports, micro_op.lanes);
         *free = issue + cycles - overlap;
         let done = issue + cycles;
-        self.write_register(fact, done);
+        self.write_register(micro_op, done);
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
         self.commit(
-            fact,
+            micro_op,
             id,
             &Retired {
                 dispatch,
                 issue,
                 done,
                 redirect,
-                class: fact.waits,
+                class: micro_op.waits,
                 tea,
             },
         );
@@ -127,44 +130,44 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Dispatches and issues a branch or jump; returns the cycles of its dispatch, its issue, and its earliest commit.
     #[inline(always)]
-    fn issue_control(&mut self, fact: &Fact) -> (u64, u64, u64) {
-        let dispatch = self.dispatch(fact, 0);
-        let [a, b, _] = fact.src.map(|r| self.registers[usize::from(r)]);
+    fn issue_control(&mut self, micro_op: &MicroOp) -> (u64, u64, u64) {
+        let dispatch = self.dispatch(micro_op, 0);
+        let [a, b, _] = micro_op.src.map(|r| self.registers[usize::from(r)]);
         let ready = (dispatch + 1).max(a).max(b);
         let schedule = &mut self.window.schedule;
-        let (issue, port) = schedule.book(ready, fact.ports, lane::INT);
-        schedule.release(issue + RESOLVE + 1, fact.lanes & lane::TAG);
-        self.write_register(fact, issue + 1);
+        let (issue, port) = schedule.book(ready, micro_op.ports, lane::INT);
+        schedule.release(issue + RESOLVE + 1, micro_op.lanes & lane::TAG);
+        self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         (dispatch, issue, issue + u64::from(ALU_DONE) + behind)
     }
 
     /// Executes a conditional branch, up to its commit.
     #[inline(never)]
-    pub(crate) fn branch(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
-        let (dispatch, issue, done) = self.issue_control(fact);
+    pub(crate) fn branch(&mut self, micro_op: &MicroOp, id: StaticId, forecast: &Forecast) {
+        let (dispatch, issue, done) = self.issue_control(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.branch(forecast, issue + RESOLVE, commits);
         self.stats.branches += 1;
         self.stats.branch_misses += u64::from(missed);
-        self.commit_control(fact, id, (dispatch, issue, done), missed);
+        self.commit_control(micro_op, id, (dispatch, issue, done), missed);
     }
 
     /// Executes a jump, up to its commit.
     #[inline(never)]
-    pub(crate) fn jump(&mut self, fact: &Fact, id: StaticId, forecast: &Forecast) {
-        let (dispatch, issue, done) = self.issue_control(fact);
+    pub(crate) fn jump(&mut self, micro_op: &MicroOp, id: StaticId, forecast: &Forecast) {
+        let (dispatch, issue, done) = self.issue_control(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
-        self.commit_control(fact, id, (dispatch, issue, done), missed);
+        self.commit_control(micro_op, id, (dispatch, issue, done), missed);
     }
 
     #[inline(always)]
     fn commit_control(
         &mut self,
-        fact: &Fact,
+        micro_op: &MicroOp,
         id: StaticId,
         (dispatch, issue, done): (u64, u64, u64),
         missed: bool,
@@ -176,7 +179,7 @@ impl<S: CommitSink> Pipeline<S> {
         };
         let class = CycleClass::Alu;
         self.commit(
-            fact,
+            micro_op,
             id,
             &Retired {
                 dispatch,
@@ -194,38 +197,42 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes a load, up to its commit.
     #[inline(never)]
-    pub(crate) fn load(&mut self, fact: &Fact, load: &Access<'_>) {
-        let dispatch = self.dispatch(fact, self.window.loads.available());
-        let ready = self.sources(fact, dispatch);
+    pub(crate) fn load(&mut self, micro_op: &MicroOp, load: &Access<'_>) {
+        let dispatch = self.dispatch(micro_op, self.window.loads.available());
+        let ready = self.sources(micro_op, dispatch);
         let head = self.window.empty();
-        let issued = self.lsu.issue_load(fact, ready, &mut self.window.schedule);
+        let issued = self
+            .lsu
+            .issue_load(micro_op, ready, &mut self.window.schedule);
         let issue = issued.cycle;
         let schedule = &mut self.window.schedule;
-        let answer = self.lsu.load(fact, load, issued, head, schedule);
+        let answer = self.lsu.load(micro_op, load, issued, head, schedule);
         if let Some(known) = answer.failed {
-            return self.order_failure(fact, load, (issue, known));
+            return self.order_failure(micro_op, load, (issue, known));
         }
-        self.write_register(fact, answer.wake);
-        let commit = self.commit(fact, load.id, &Retired::of(&answer, dispatch, issue));
+        self.write_register(micro_op, answer.wake);
+        let commit = self.commit(micro_op, load.id, &Retired::of(&answer, dispatch, issue));
         self.window.loads.take(commit + 1);
     }
 
     /// Executes a store, up to its write to the cache.
     #[inline(never)]
-    pub(crate) fn store(&mut self, fact: &Fact, store: &Access<'_>) {
+    pub(crate) fn store(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
-        let dispatch = self.dispatch(fact, entry);
+        let dispatch = self.dispatch(micro_op, entry);
         let enters = dispatch + 1;
-        let [base, data, _] = fact.src.map(|r| enters.max(self.registers[usize::from(r)]));
-        let fp = (fact.class == InstClass::FpStore).then_some(self.units.fp_data);
+        let [base, data, _] = micro_op
+            .src
+            .map(|r| enters.max(self.registers[usize::from(r)]));
+        let fp = (micro_op.class == InstClass::FpStore).then_some(self.units.fp_data);
         let schedule = &mut self.window.schedule;
-        let times = self.lsu.store(fact, store, (base, data), fp, schedule);
+        let times = self.lsu.store(micro_op, store, (base, data), fp, schedule);
         let mut retired = Retired::of(&times.answer, dispatch, times.issue);
         if full {
             retired.tea |= TeaEvents::DR_SQ;
         }
-        let commit = self.commit(fact, store.id, &retired);
+        let commit = self.commit(micro_op, store.id, &retired);
         let free = self
             .lsu
             .write(store, &times, commit, &mut self.window.schedule);

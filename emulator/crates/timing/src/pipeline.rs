@@ -4,10 +4,10 @@ use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect
 use isa::{Executed, Operand, PerfEvent, Privilege, StaticId, StaticInst};
 
 use crate::Preset;
-use crate::facts::{self, Fact, Kind, NO_REG, PortMap};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
+use crate::micro_op::{self, Kind, MicroOp, NO_REG, PortMap};
 use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
 use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
@@ -26,7 +26,7 @@ pub(crate) struct Pipeline<S> {
     pub sink: S,
     preset: Preset,
     port_map: PortMap,
-    facts: Vec<Fact>,
+    micro_ops: Vec<MicroOp>,
     pub front: FrontEnd,
     /// Flags that the record of the instruction decoded last will have: whether it starts a ROB row, and why the front end
     /// delivered it late.
@@ -49,7 +49,7 @@ impl<S> Pipeline<S> {
         Self {
             sink,
             preset: preset.clone(),
-            facts: Vec::new(),
+            micro_ops: Vec::new(),
             front: FrontEnd::new(preset),
             mark: 0,
             records: Records::new(),
@@ -119,13 +119,13 @@ impl<S> Pipeline<S> {
 
     /// Leaves room for instructions that were announced to another core.
     pub fn skip_ids(&mut self, count: usize) {
-        self.facts.resize(count, Fact::UNKNOWN);
+        self.micro_ops.resize(count, MicroOp::UNKNOWN);
     }
 
-    /// The facts of an instruction. One that was not announced is the caller's bug, not the guest's.
+    /// The static info of an instruction. One that was not announced is the caller's bug, not the guest's.
     #[inline(always)]
-    pub(crate) fn fact(&self, id: StaticId) -> Fact {
-        self.facts[id.0 as usize]
+    pub(crate) fn micro_op(&self, id: StaticId) -> MicroOp {
+        self.micro_ops[id.0 as usize]
     }
 
     /// Decodes the next instruction; the cycle. It starts a packet, if there is one.
@@ -171,18 +171,18 @@ impl<S> Pipeline<S> {
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
     #[inline(always)]
-    pub(crate) fn sources(&self, fact: &Fact, dispatch: u64) -> u64 {
-        let [a, b, c] = fact.src.map(|r| self.registers[usize::from(r)]);
+    pub(crate) fn sources(&self, micro_op: &MicroOp, dispatch: u64) -> u64 {
+        let [a, b, c] = micro_op.src.map(|r| self.registers[usize::from(r)]);
         (dispatch + 1).max(a).max(b).max(c)
     }
 
     #[inline(always)]
-    pub(crate) fn write_register(&mut self, fact: &Fact, wake: u64) {
-        self.registers[usize::from(fact.dst)] = wake;
+    pub(crate) fn write_register(&mut self, micro_op: &MicroOp, wake: u64) {
+        self.registers[usize::from(micro_op.dst)] = wake;
     }
 }
 
-// Between runs. Facts of instructions are not state: they are announced again.
+// Between runs. Static info of instructions are not state: they are announced again.
 snapshot::snapshot!(Pipeline<S> {
     front,
     mark,
@@ -197,18 +197,18 @@ snapshot::snapshot!(Pipeline<S> {
     sink,
     preset,
     port_map,
-    facts,
+    micro_ops,
 });
 
 impl<S: CommitSink> Pipeline<S> {
     pub fn define(&mut self, inst: &StaticInst) {
-        let fact = Fact::new(inst, &self.preset, &self.port_map);
+        let micro_op = MicroOp::new(inst, &self.preset, &self.port_map);
         let index = inst.id.0 as usize;
-        if index >= self.facts.len() {
-            self.facts.resize(index + 1, Fact::UNKNOWN);
+        if index >= self.micro_ops.len() {
+            self.micro_ops.resize(index + 1, MicroOp::UNKNOWN);
         }
-        self.facts[index] = fact;
-        self.sink.define(&facts::for_stream(inst));
+        self.micro_ops[index] = micro_op;
+        self.sink.define(&micro_op::for_stream(inst));
     }
 
     /// Fetches one instruction by itself, up to its decoding; the cycle of that.
@@ -219,7 +219,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the one that was fetched last.
     pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
-        let fact = &self.fact(executed.id);
+        let micro_op = &self.micro_op(executed.id);
         let id = executed.id;
         let access = Access {
             id,
@@ -230,16 +230,16 @@ impl<S: CommitSink> Pipeline<S> {
         };
         // An exception takes it back.
         self.stats.instructions += 1;
-        match fact.kind {
+        match micro_op.kind {
             _ if executed.trap.is_some() => self.retire_alone(executed, access.walk),
             Kind::Unique | Kind::Trap => self.retire_alone(executed, access.walk),
-            Kind::Alu => self.alu(fact, id),
-            Kind::Branch => self.branch(fact, id, &passed.forecast),
-            Kind::Jump => self.jump(fact, id, &passed.forecast),
-            Kind::Load => self.load(fact, &access),
-            Kind::Store => self.store(fact, &access),
-            Kind::Divide | Kind::FpDivide => self.divide(fact, id, &executed.operand),
-            Kind::Simple => self.simple(fact, id),
+            Kind::Alu => self.alu(micro_op, id),
+            Kind::Branch => self.branch(micro_op, id, &passed.forecast),
+            Kind::Jump => self.jump(micro_op, id, &passed.forecast),
+            Kind::Load => self.load(micro_op, &access),
+            Kind::Store => self.store(micro_op, &access),
+            Kind::Divide | Kind::FpDivide => self.divide(micro_op, id, &executed.operand),
+            Kind::Simple => self.simple(micro_op, id),
         }
         self.send();
     }
@@ -248,12 +248,12 @@ impl<S: CommitSink> Pipeline<S> {
     #[inline(never)]
     pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
         // Aside, so that one can be referred to while the core changes.
-        let facts = std::mem::take(&mut self.facts);
+        let static_info = std::mem::take(&mut self.micro_ops);
         let mut steps = output.run(extent);
         let mut instructions = 0;
         while let Some(step) = steps.next() {
             let id = step.id();
-            let fact = &facts[id.0 as usize];
+            let micro_op = &static_info[id.0 as usize];
             instructions += 1;
             let mut packet = None;
             let mut walk = None;
@@ -263,11 +263,11 @@ impl<S: CommitSink> Pipeline<S> {
                 walk = output.packet_walk(starts);
             }
             self.decode(packet, walk);
-            let kind = fact.kind;
+            let kind = micro_op.kind;
             if kind.is(Kind::Alu) {
-                self.alu(fact, id);
+                self.alu(micro_op, id);
             } else if kind.is(Kind::Branch) {
-                self.branch(fact, id, &steps.forecast());
+                self.branch(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Load) | kind.is(Kind::Store) {
                 let found = steps.found();
                 let access = &Access {
@@ -278,22 +278,22 @@ impl<S: CommitSink> Pipeline<S> {
                     walk: output.data_walk(found),
                 };
                 match kind.is(Kind::Load) {
-                    true => self.load(fact, access),
-                    false => self.store(fact, access),
+                    true => self.load(micro_op, access),
+                    false => self.store(micro_op, access),
                 }
             } else if kind.is(Kind::Jump) {
-                self.jump(fact, id, &steps.forecast());
+                self.jump(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Divide) | kind.is(Kind::FpDivide) {
                 let operand = match kind.is(Kind::Divide) {
                     true => output.operand(),
                     false => Operand::default(),
                 };
-                self.divide(fact, id, &operand);
+                self.divide(micro_op, id, &operand);
             } else {
-                self.simple(fact, id);
+                self.simple(micro_op, id);
             }
         }
-        self.facts = facts;
+        self.micro_ops = static_info;
         self.stats.instructions += instructions;
         self.send();
         self.front.buffer.cycle()

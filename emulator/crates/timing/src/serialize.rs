@@ -26,17 +26,17 @@ impl<S: CommitSink> Pipeline<S> {
     #[cold]
     #[inline(never)]
     pub(crate) fn retire_alone(&mut self, executed: &Executed, walk: Option<&WalkReads>) {
-        let fact = &self.fact(executed.id);
-        if executed.trap.is_some() || fact.class == InstClass::Illegal {
-            return self.raise(fact, executed);
+        let micro_op = &self.micro_op(executed.id);
+        if executed.trap.is_some() || micro_op.class == InstClass::Illegal {
+            return self.raise(micro_op, executed);
         }
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
-        let (issue, done) = match fact.class {
+        let (issue, done) = match micro_op.class {
             InstClass::Fence | InstClass::FenceI => (0, dispatch + FENCE_DONE),
             InstClass::SfenceVma => (dispatch + 1, dispatch + SFENCE_DONE),
             InstClass::LoadReserved | InstClass::Amo | InstClass::StoreConditional => {
-                let load = fact.class == InstClass::LoadReserved;
+                let load = micro_op.class == InstClass::LoadReserved;
                 let s0 = dispatch + if load { LOAD_S0 } else { ATOMIC_S0 };
                 let answer = match executed.mem.kind() {
                     // A store-conditional that failed: the cache answers as fast.
@@ -48,7 +48,7 @@ impl<S: CommitSink> Pipeline<S> {
             }
             _ => (dispatch + 1, dispatch + CSR_DONE),
         };
-        if fact.class == InstClass::FenceI {
+        if micro_op.class == InstClass::FenceI {
             self.front.clear_l1i();
         }
         let redirect = Redirect::Flush;
@@ -60,8 +60,8 @@ impl<S: CommitSink> Pipeline<S> {
             class: CycleClass::Serialize,
             tea,
         };
-        let cycle = self.commit(fact, executed.id, &retired);
-        self.write_register(fact, cycle);
+        let cycle = self.commit(micro_op, executed.id, &retired);
+        self.write_register(micro_op, cycle);
         self.stats.flushes += 1;
         self.window.redirected();
         self.front.redirect(cycle + 1);

@@ -4,8 +4,8 @@
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{Executed, InstClass, StaticId};
 
-use crate::facts::{Fact, Kind};
 use crate::lsu::Access;
+use crate::micro_op::{Kind, MicroOp};
 use crate::path::Packet;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
@@ -21,30 +21,30 @@ const ROLLBACK: u64 = 5;
 
 impl<S: CommitSink> Pipeline<S> {
     /// The instruction decoded last raises an exception.
-    pub(crate) fn raise(&mut self, fact: &Fact, executed: &Executed) {
-        let (dispatch, issue, ready) = match fact.kind {
+    pub(crate) fn raise(&mut self, micro_op: &MicroOp, executed: &Executed) {
+        let (dispatch, issue, ready) = match micro_op.kind {
             Kind::Unique => {
                 let dispatch = self.dispatch_alone();
-                let (issue, ready) = match fact.class {
+                let (issue, ready) = match micro_op.class {
                     InstClass::Ecall => (dispatch + 1, dispatch + ECALL_DONE),
                     InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => self
                         .lsu
-                        .fault(fact, dispatch + 1, &mut self.window.schedule),
+                        .fault(micro_op, dispatch + 1, &mut self.window.schedule),
                     _ => (0, dispatch + DECODED_BAD),
                 };
                 (dispatch, issue, ready)
             }
             Kind::Load | Kind::Store => {
                 // It takes its entries like any other; the window forgets them at the trap.
-                let dispatch = self.dispatch(fact, 0);
-                let ready = self.sources(fact, dispatch);
-                let (issue, fault) = self.lsu.fault(fact, ready, &mut self.window.schedule);
-                self.window.leave_queue(fact.queue);
+                let dispatch = self.dispatch(micro_op, 0);
+                let ready = self.sources(micro_op, dispatch);
+                let (issue, fault) = self.lsu.fault(micro_op, ready, &mut self.window.schedule);
+                self.window.leave_queue(micro_op.queue);
                 (dispatch, issue, fault)
             }
             _ => {
-                let dispatch = self.dispatch(fact, 0);
-                self.window.schedule.release(dispatch + 1, fact.lanes);
+                let dispatch = self.dispatch(micro_op, 0);
+                self.window.schedule.release(dispatch + 1, micro_op.lanes);
                 (dispatch, 0, dispatch + DECODED_BAD)
             }
         };
@@ -53,12 +53,12 @@ impl<S: CommitSink> Pipeline<S> {
             issue,
             done: ready,
             redirect: Redirect::Exception,
-            class: fact.waits,
+            class: micro_op.waits,
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
         self.stats.instructions -= 1;
-        let rows = if fact.kind == Kind::Unique {
+        let rows = if micro_op.kind == Kind::Unique {
             1
         } else {
             self.window.rows_behind
@@ -68,10 +68,10 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// The instruction decoded last was tagged with an interrupt.
     pub(crate) fn take_interrupt(&mut self, id: StaticId) {
-        let fact = self.fact(id);
-        let dispatch = self.dispatch(&fact, 0);
-        self.window.schedule.release(dispatch + 1, fact.lanes);
-        self.window.leave_queue(fact.queue);
+        let micro_op = self.micro_op(id);
+        let dispatch = self.dispatch(&micro_op, 0);
+        self.window.schedule.release(dispatch + 1, micro_op.lanes);
+        self.window.leave_queue(micro_op.queue);
         let retired = Retired {
             dispatch,
             issue: 0,
@@ -91,7 +91,7 @@ impl<S: CommitSink> Pipeline<S> {
     #[inline(never)]
     pub(crate) fn order_failure(
         &mut self,
-        fact: &Fact,
+        micro_op: &MicroOp,
         load: &Access<'_>,
         (issue, known): (u64, u64),
     ) {
@@ -105,7 +105,7 @@ impl<S: CommitSink> Pipeline<S> {
         };
         self.stats.order_failures += 1;
         self.trap(load.id, &retired, self.window.rows_behind);
-        self.window.leave_queue(fact.queue);
+        self.window.leave_queue(micro_op.queue);
         // Again, from fetch. Not modelled: that this clears the predictor's history, and moves the ends of packets
         // up to the next jump.
         let again = Packet::redirected(self.front.line());
@@ -113,7 +113,7 @@ impl<S: CommitSink> Pipeline<S> {
         // The stores are all older than the head, and the second try finds their addresses known, and the page in
         // the TLB.
         self.load(
-            fact,
+            micro_op,
             &Access {
                 walk: None,
                 ..*load

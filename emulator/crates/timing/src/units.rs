@@ -1,7 +1,7 @@
 //! The state of execution units that the issue schedule does not have.
 
 use crate::Preset;
-use crate::facts::PortMap;
+use crate::micro_op::PortMap;
 
 /// The unpipelined units.
 pub(crate) struct Units {

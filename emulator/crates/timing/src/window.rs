@@ -3,7 +3,7 @@
 use commit_trace::CommitRecord;
 
 use crate::Preset;
-use crate::facts::{Fact, ring};
+use crate::micro_op::{MicroOp, ring};
 use crate::ring::{MAX, Ring};
 use crate::schedule::Schedule;
 use crate::stats::{Stalls, Stats};
@@ -94,18 +94,18 @@ impl Window {
     #[inline(always)]
     pub fn dispatch(
         &mut self,
-        fact: &Fact,
+        micro_op: &MicroOp,
         after_slot: u32,
         entry: u64,
         stalls: &mut Stalls,
     ) -> u64 {
-        if self.schedule.full(after_slot, fact.stops) | (entry > self.dispatched) {
-            let Fact {
+        if self.schedule.full(after_slot, micro_op.stops) | (entry > self.dispatched) {
+            let MicroOp {
                 file, queue, stops, ..
-            } = *fact;
+            } = *micro_op;
             self.stall(file, queue, stops, after_slot, entry, stalls);
         }
-        self.schedule.take(fact.lanes);
+        self.schedule.take(micro_op.lanes);
         self.dispatched
     }
 
@@ -147,14 +147,20 @@ impl Window {
 
     /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order.
     #[inline(always)]
-    pub fn commit(&mut self, done: u64, fact: &Fact, new_row: bool, stats: &mut Stats) -> u64 {
+    pub fn commit(
+        &mut self,
+        done: u64,
+        micro_op: &MicroOp,
+        new_row: bool,
+        stats: &mut Stats,
+    ) -> u64 {
         let cycle = done.max(self.committed + u64::from(new_row));
         if cycle > self.committed + 1 {
             self.account(cycle, stats);
         }
         self.committed = cycle;
         if self.scarce {
-            match fact.file {
+            match micro_op.file {
                 ring::INT => self.files[0].take(cycle + FREE_LIST),
                 ring::FP => self.files[1].take(cycle + FREE_LIST),
                 _ => {}

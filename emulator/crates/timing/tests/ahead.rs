@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use commit_trace::{Commit, CommitSink, Event, InstFacts};
+use commit_trace::{Commit, CommitSink, Event, StaticInfo};
 use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit};
@@ -24,8 +24,8 @@ impl CommitSink for Records {
         assert_ne!(Some(self.commits.len()), self.fails_at, "the sink fails");
     }
 
-    fn define(&mut self, facts: &InstFacts) {
-        self.defined.push((facts.pc, facts.raw));
+    fn define(&mut self, static_info: &StaticInfo) {
+        self.defined.push((static_info.pc, static_info.raw));
     }
 
     fn event(&mut self, cycle: u64, event: Event) {

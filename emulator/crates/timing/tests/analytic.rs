@@ -550,6 +550,6 @@ fn cycles_are_all_accounted_for() {
     assert_eq!(
         InstClass::ALL.len(),
         25,
-        "a new class needs a kind in facts.rs"
+        "a new class needs a kind in micro_op.rs"
     );
 }

@@ -51,7 +51,7 @@ impl<W: io::Write> RecordSink for Csv<'_, W> {
             seq,
             commit,
             stages,
-            facts,
+            static_info,
             ..
         } = retired;
         self.out
@@ -63,16 +63,16 @@ impl<W: io::Write> RecordSink for Csv<'_, W> {
                 issue: stages.and_then(|s| s.issue),
                 complete: stages.map(|s| s.complete),
                 commit: commit.commit,
-                space: facts.space,
-                privilege: facts.privilege,
-                pc: format!("{:#x}", facts.pc),
-                raw: format!("{:#x}", facts.raw),
-                class: facts.class,
+                space: static_info.space,
+                privilege: static_info.privilege,
+                pc: format!("{:#x}", static_info.pc),
+                raw: format!("{:#x}", static_info.raw),
+                class: static_info.class,
                 wait: commit.class,
                 redirect: commit.redirect,
                 first_of_row: commit.first_of_row,
                 tea: commit.tea.to_string(),
-                instruction: (self.disassemble)(facts),
+                instruction: (self.disassemble)(static_info),
             })
             .map_err(|error| match error.into_kind() {
                 csv::ErrorKind::Io(error) => error,

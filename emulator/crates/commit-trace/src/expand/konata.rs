@@ -90,16 +90,16 @@ impl<W: io::Write> RecordSink for Konata<'_, W> {
         let id = self.instructions;
         self.instructions += 1;
         let stages = stages(retired);
-        let (commit, facts) = (&retired.commit, retired.facts);
+        let (commit, static_info) = (&retired.commit, retired.static_info);
         let first = stages.first().map_or(commit.commit, |(cycle, _)| *cycle);
         // Fetch is in order: nothing that starts earlier follows.
         self.write_to(first)?;
 
-        let text = (self.disassemble)(facts);
+        let text = (self.disassemble)(static_info);
         let (seq, thread) = (retired.seq.0, retired.hart.0);
         let mut detail = format!(
             "record {seq}, space {}, privilege {}, waited for {:?}, redirect {:?}",
-            facts.space, facts.privilege, commit.class, commit.redirect
+            static_info.space, static_info.privilege, commit.class, commit.redirect
         );
         if commit.tea != TeaEvents::default() {
             detail += &format!(", TEA {}", commit.tea);
@@ -108,7 +108,7 @@ impl<W: io::Write> RecordSink for Konata<'_, W> {
             first,
             format!(
                 "I\t{id}\t{seq}\t{thread}\nL\t{id}\t0\t{:x}: {text}\nL\t{id}\t1\t{detail}\n",
-                facts.pc
+                static_info.pc
             ),
         );
         let end = commit.commit.saturating_add(1);

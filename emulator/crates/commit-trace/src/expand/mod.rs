@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 
 use crate::walk::{Item, Range, Retired, WalkError, walk};
-use crate::{Event, HartId, InstFacts, TraceReader};
+use crate::{Event, HartId, StaticInfo, TraceReader};
 
 pub use csv::Csv;
 pub use konata::Konata;
@@ -17,7 +17,7 @@ pub use o3pipeview::O3PipeView;
 pub use token512::{RobShape, TOKEN_BYTES, Token512};
 
 /// How an instruction reads.
-pub type Disassembler<'a> = dyn Fn(&InstFacts) -> String + 'a;
+pub type Disassembler<'a> = dyn Fn(&StaticInfo) -> String + 'a;
 
 /// Receives the records of a range.
 pub trait RecordSink {

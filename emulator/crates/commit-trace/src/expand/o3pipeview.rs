@@ -30,12 +30,12 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
             seq,
             commit,
             stages,
-            facts,
+            static_info,
             ..
         } = retired;
         let tick = |cycle: u64| cycle.saturating_mul(TICKS);
         let fetch = tick(stages.map_or(commit.decode, |s| s.fetch));
-        let text = (self.disassemble)(facts);
+        let text = (self.disassemble)(static_info);
         let decode = tick(commit.decode);
         let dispatch = tick(retired.dispatched());
         let issue = stages.and_then(|s| s.issue).map_or(dispatch, tick);
@@ -48,7 +48,7 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
         writeln!(
             out,
             "O3PipeView:fetch:{fetch}:{:#010x}:0:{}:{text}",
-            facts.pc, seq.0
+            static_info.pc, seq.0
         )?;
         for (stage, tick) in [
             ("decode", decode),

@@ -35,7 +35,7 @@ pub(super) fn small(staged: bool) -> Vec<Batch> {
     .into_iter()
     .enumerate()
     {
-        recorder.define(&InstFacts {
+        recorder.define(&StaticInfo {
             id: InstId(id as u32),
             space: 2,
             pc: 0x1_0000 + 4 * id as u64,
@@ -91,8 +91,8 @@ pub(super) fn open(bytes: &[u8]) -> TraceReader<Cursor<&[u8]>> {
 }
 
 /// What stands for disassembly: it has what some format must quote.
-fn text(facts: &InstFacts) -> String {
-    format!("op{} a0, a1", facts.id.0)
+fn text(static_info: &StaticInfo) -> String {
+    format!("op{} a0, a1", static_info.id.0)
 }
 
 fn csv(bytes: &[u8], range: &Range) -> (String, Result<ControlFlow<()>, WalkError>) {

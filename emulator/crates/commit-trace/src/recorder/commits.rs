@@ -1,7 +1,7 @@
 //! From commits to records.
 
 use super::{RecordError, Recorder};
-use crate::{Commit, CommitRecord, CommitSink, Event, InstFacts, Stages};
+use crate::{Commit, CommitRecord, CommitSink, Event, Stages, StaticInfo};
 
 /// A hart that mostly sleeps ends its batches by time: a third of a second at 3.2 GHz, in cycles.
 pub(super) const BATCH_CYCLES: u64 = 1 << 30;
@@ -55,9 +55,9 @@ impl CommitSink for Recorder {
         }
     }
 
-    fn define(&mut self, facts: &InstFacts) {
+    fn define(&mut self, static_info: &StaticInfo) {
         if self.to.is_some() {
-            self.batch.facts.push(*facts);
+            self.batch.static_info.push(*static_info);
         }
     }
 

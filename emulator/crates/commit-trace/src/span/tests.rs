@@ -41,8 +41,8 @@ fn record(inst: u32, delta: u32, residence: u64, redirect: Redirect) -> CommitRe
 }
 
 fn batch(records: Vec<CommitRecord>) -> Batch {
-    let facts = (0..10)
-        .map(|id| InstFacts {
+    let static_info = (0..10)
+        .map(|id| StaticInfo {
             id: InstId(id),
             space: 0,
             pc: u64::from(id) * 4,
@@ -55,7 +55,7 @@ fn batch(records: Vec<CommitRecord>) -> Batch {
         .collect();
     Batch {
         start_cycle: 100,
-        facts,
+        static_info,
         records,
         ..Batch::default()
     }
@@ -259,11 +259,11 @@ fn what_no_commit_stage_can_produce_is_refused() {
     assert_eq!(refused(&asleep), StreamError::BadEvent { seq });
     asleep.events = vec![(0, Event::Idle { cycles: u64::MAX })];
     assert_eq!(refused(&asleep), StreamError::CycleOverflow { seq });
-    asleep.facts.remove(3);
+    asleep.static_info.remove(3);
     asleep.events.clear();
     assert_eq!(
         refused(&asleep),
-        StreamError::FactsOutOfOrder {
+        StreamError::StaticInfoOutOfOrder {
             expected: 3,
             found: 4
         }

@@ -23,7 +23,7 @@ pub(super) struct ChunkHeader {
     pub(super) start_cycle: u64,
     pub(super) end_cycle: u64,
     pub(super) first_fact: u32,
-    pub(super) facts: u32,
+    pub(super) static_info: u32,
     /// Bytes per column: raw, compressed.
     pub(super) columns: [(u32, u32); Column::COUNT],
 }
@@ -50,7 +50,10 @@ impl ChunkHeader {
             .columns
             .iter()
             .flat_map(|(raw, packed)| [*raw, *packed]);
-        for word in [self.first_fact, self.facts].into_iter().chain(columns) {
+        for word in [self.first_fact, self.static_info]
+            .into_iter()
+            .chain(columns)
+        {
             body.extend(word.to_le_bytes());
         }
         out.extend(CHUNK_MAGIC.to_le_bytes());
@@ -78,7 +81,7 @@ impl ChunkHeader {
                 start_cycle: input.u64()?,
                 end_cycle: input.u64()?,
                 first_fact: input.u32()?,
-                facts: input.u32()?,
+                static_info: input.u32()?,
                 ..Self::default()
             };
             for (raw, packed) in &mut header.columns {

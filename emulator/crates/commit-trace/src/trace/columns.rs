@@ -5,7 +5,7 @@
 #[repr(usize)]
 pub(super) enum Column {
     /// Static instructions.
-    Facts,
+    StaticInfo,
     /// Per batch: its number, start cycle and sizes.
     Batches,
     /// Events.

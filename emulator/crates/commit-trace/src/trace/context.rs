@@ -1,39 +1,49 @@
-//! Facts and events as bytes.
+//! Static info and events as bytes.
 
 use super::varint::{Cursor, put, put_signed};
-use crate::{Class, Event, InstFacts, InstId};
+use crate::{Class, Event, InstId, StaticInfo};
 
-/// What the next facts are expected to follow.
+/// What the next static info are expected to follow.
 #[derive(Debug, Default)]
-pub(super) struct FactsState {
+pub(super) struct StaticInfoState {
     id: u32,
     pc: u64,
 }
 
-impl FactsState {
-    fn advance(&mut self, facts: &InstFacts) {
-        self.id = facts.id.0.wrapping_add(1);
-        self.pc = facts.pc.wrapping_add(u64::from(facts.len));
+impl StaticInfoState {
+    fn advance(&mut self, static_info: &StaticInfo) {
+        self.id = static_info.id.0.wrapping_add(1);
+        self.pc = static_info.pc.wrapping_add(u64::from(static_info.len));
     }
 }
 
-pub(super) fn put_facts(out: &mut Vec<u8>, state: &mut FactsState, facts: &InstFacts) {
-    let head = u64::from(facts.len)
-        | u64::from(facts.class as u8) << 8
-        | u64::from(facts.privilege) << 16
-        | u64::from(facts.target.is_some()) << 24;
+pub(super) fn put_static_info(
+    out: &mut Vec<u8>,
+    state: &mut StaticInfoState,
+    static_info: &StaticInfo,
+) {
+    let head = u64::from(static_info.len)
+        | u64::from(static_info.class as u8) << 8
+        | u64::from(static_info.privilege) << 16
+        | u64::from(static_info.target.is_some()) << 24;
     put(out, head);
-    put_signed(out, i64::from(facts.id.0.wrapping_sub(state.id) as i32));
-    put(out, u64::from(facts.space));
-    put_signed(out, facts.pc.wrapping_sub(state.pc) as i64);
-    out.extend(facts.raw.to_le_bytes());
-    if let Some(target) = facts.target {
-        put_signed(out, target.wrapping_sub(facts.pc) as i64);
+    put_signed(
+        out,
+        i64::from(static_info.id.0.wrapping_sub(state.id) as i32),
+    );
+    put(out, u64::from(static_info.space));
+    put_signed(out, static_info.pc.wrapping_sub(state.pc) as i64);
+    out.extend(static_info.raw.to_le_bytes());
+    if let Some(target) = static_info.target {
+        put_signed(out, target.wrapping_sub(static_info.pc) as i64);
     }
-    state.advance(facts);
+    state.advance(static_info);
 }
 
-pub(super) fn take_facts(input: &mut Cursor<'_>, state: &mut FactsState) -> Option<InstFacts> {
+pub(super) fn take_static_info(
+    input: &mut Cursor<'_>,
+    state: &mut StaticInfoState,
+) -> Option<StaticInfo> {
     let head = input.number()?;
     let id = InstId(state.id.wrapping_add(input.signed()? as u32));
     let space = input.narrow()?;
@@ -46,7 +56,7 @@ pub(super) fn take_facts(input: &mut Cursor<'_>, state: &mut FactsState) -> Opti
     };
     let class = *Class::ALL.get((head >> 8 & 0xff) as usize)?;
     let (len, privilege) = (head as u8, (head >> 16) as u8);
-    let facts = InstFacts {
+    let static_info = StaticInfo {
         id,
         space,
         pc,
@@ -56,8 +66,8 @@ pub(super) fn take_facts(input: &mut Cursor<'_>, state: &mut FactsState) -> Opti
         class,
         target,
     };
-    state.advance(&facts);
-    Some(facts)
+    state.advance(&static_info);
+    Some(static_info)
 }
 
 const IDLE: u8 = 0;

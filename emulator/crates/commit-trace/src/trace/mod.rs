@@ -8,7 +8,7 @@
 //! trailer = offset of the index u64, crc32 of the index u32, crc32 of the trailer's start u32, "TIPTREND"
 //! ```
 //!
-//! Integers are little-endian. Chunks stand alone: nothing but the facts of static instructions and
+//! Integers are little-endian. Chunks stand alone: nothing but the static info of instructions and
 //! the guest's context carries over from earlier ones, and those lie in columns of their own, so
 //! that a seek reads little. There are no time stamps and no host paths: equal runs give equal files.
 
@@ -41,7 +41,7 @@ const INDEX_ENTRY_BYTES: u64 = 40;
 /// A chunk is written when it holds this many records (some 10 ms of simulation), so that a killed
 /// run loses little, and compression and prediction still have something to learn from.
 const CHUNK_RECORDS: usize = 256 * 1024;
-/// Or this many cycles (about a second of a hart that mostly sleeps), batches, or bytes of facts and
+/// Or this many cycles (about a second of a hart that mostly sleeps), batches, or bytes of static info and
 /// events, whichever comes first.
 const CHUNK_CYCLES: u64 = 1 << 32;
 const CHUNK_BATCHES: usize = 128;

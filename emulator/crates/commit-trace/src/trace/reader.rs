@@ -10,7 +10,7 @@ use std::path::Path;
 use super::chunk::{CONTEXT_COLUMNS, ChunkDecoder, ChunkHeader};
 use super::columns::Column;
 use super::{TraceError, VERSION};
-use crate::{Batch, Event, HartId, InstFacts, Seq};
+use crate::{Batch, Event, HartId, Seq, StaticInfo};
 
 pub use index::ChunkInfo;
 
@@ -50,7 +50,7 @@ pub struct TraceReader<R: Read + Seek> {
     chunk: ChunkDecoder,
     payload: Vec<u8>,
     /// After a seek, what the next batch must know.
-    context: Option<(Vec<InstFacts>, Vec<Event>)>,
+    context: Option<(Vec<StaticInfo>, Vec<Event>)>,
     /// Why reading ends early was reported.
     reported: bool,
 }
@@ -132,8 +132,8 @@ impl<R: Read + Seek> TraceReader<R> {
             self.chunk.abandon();
             return Err(self.damaged(self.chunks[self.next - 1].offset, what));
         }
-        if let Some((facts, events)) = self.context.take() {
-            batch.facts.splice(0..0, facts);
+        if let Some((static_info, events)) = self.context.take() {
+            batch.static_info.splice(0..0, static_info);
             batch
                 .events
                 .splice(0..0, events.into_iter().map(|event| (0, event)));
@@ -142,7 +142,7 @@ impl<R: Read + Seek> TraceReader<R> {
     }
 
     /// Continues with the chunk of `hart` that holds `cycle`, or with its first one if that comes later.
-    /// The next batch then also carries the facts of all static instructions defined earlier, and at
+    /// The next batch then also carries the static info of all instructions defined earlier, and at
     /// its start the events that still matter: all side-band records, the last privilege and region.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl<R: Read + Seek> TraceReader<R> {
                 target,
             });
         };
-        let (mut facts, mut side_band) = (Vec::new(), Vec::new());
+        let (mut static_info, mut side_band) = (Vec::new(), Vec::new());
         let (mut privilege, mut region) = (None, None);
         let mut batch = Batch::default();
         for earlier in 0..found {
@@ -196,7 +196,7 @@ impl<R: Read + Seek> TraceReader<R> {
                     self.chunk.abandon();
                     return Err(self.damaged(self.chunks[earlier].offset, what));
                 }
-                facts.append(&mut batch.facts);
+                static_info.append(&mut batch.static_info);
                 for (_, event) in batch.events.drain(..) {
                     match event {
                         Event::SideBand { .. } => side_band.push(event),
@@ -209,7 +209,7 @@ impl<R: Read + Seek> TraceReader<R> {
         }
         side_band.extend(privilege);
         side_band.extend(region);
-        self.context = Some((facts, side_band));
+        self.context = Some((static_info, side_band));
         self.next = found;
         self.chunk.abandon();
         Ok(())

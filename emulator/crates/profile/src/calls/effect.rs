@@ -1,6 +1,6 @@
 //! What an instruction does to the stack, told by its encoding.
 
-use commit_trace::{InstFacts, InstId};
+use commit_trace::{InstId, StaticInfo};
 
 /// What an instruction does to the stack when the next instruction is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,11 +34,11 @@ pub(super) struct Trapped {
 }
 
 impl Trapped {
-    pub fn of(facts: &InstFacts) -> Self {
+    pub fn of(static_info: &StaticInfo) -> Self {
         Self {
-            pc: facts.pc,
-            len: facts.len,
-            privilege: facts.privilege,
+            pc: static_info.pc,
+            len: static_info.len,
+            privilege: static_info.privilege,
         }
     }
 
@@ -50,15 +50,17 @@ impl Trapped {
 
 impl StackEffect {
     /// Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1, table 3).
-    pub fn of(facts: &InstFacts) -> Self {
+    pub fn of(static_info: &StaticInfo) -> Self {
         let link = |register: u32| matches!(register & 31, 1 | 5);
-        let raw = facts.raw;
+        let raw = static_info.raw;
         let call = Self::Call {
-            inst: facts.id,
-            back: facts.pc.wrapping_add(u64::from(facts.len)),
+            inst: static_info.id,
+            back: static_info.pc.wrapping_add(u64::from(static_info.len)),
         };
-        let jump = Self::Jump { from: facts.pc };
-        if facts.len == 2 {
+        let jump = Self::Jump {
+            from: static_info.pc,
+        };
+        if static_info.len == 2 {
             let is_jump = raw & 0xe07f == 0x8002 && raw >> 7 & 31 != 0;
             return match raw >> 12 & 1 {
                 1 if is_jump => call,
@@ -93,15 +95,15 @@ pub(super) enum Pointer {
 
 impl Pointer {
     /// The same after this instruction.
-    pub fn after(self, facts: &InstFacts) -> Self {
+    pub fn after(self, static_info: &StaticInfo) -> Self {
         const SP: u32 = 2;
         const FP: u32 = 8;
-        let raw = facts.raw;
+        let raw = static_info.raw;
         let (rd, rs1) = (raw >> 7 & 31, raw >> 15 & 31);
         if rd != SP {
             return self;
         }
-        let written = match (facts.len, raw & 0x7f, raw >> 12 & 7) {
+        let written = match (static_info.len, raw & 0x7f, raw >> 12 & 7) {
             // `c.mv` and `c.add` (whose source is not `x0`), `c.ldsp`.
             (2, _, _) if raw & 3 == 2 && raw >> 13 == 4 && raw >> 2 & 31 != 0 => {
                 match (raw >> 12 & 1, raw >> 2 & 31) {

@@ -22,8 +22,8 @@ const ADD_SP: u32 = 0x00e1_0133;
 /// Where the kernel's code begins.
 const KERNEL: u64 = 0x8000;
 
-fn facts(id: u32, pc: u64, raw: u32) -> InstFacts {
-    InstFacts {
+fn static_info(id: u32, pc: u64, raw: u32) -> StaticInfo {
+    StaticInfo {
         id: InstId(id),
         space: 1,
         pc,
@@ -43,16 +43,16 @@ fn trapped(inst: u32, tea: TeaEvents) -> CommitRecord {
 /// What called each of these, in turn, outermost first. A negative number is an instruction that traps.
 fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
     let numbered = (0..).zip(program);
-    let facts: Vec<_> = numbered
-        .map(|(id, (pc, raw))| facts(id, *pc, *raw))
+    let static_info: Vec<_> = numbered
+        .map(|(id, (pc, raw))| static_info(id, *pc, *raw))
         .collect();
     let mut calls = Calls::default();
     calls.select(ProcessId(3), ThreadId(7), 7);
     let visit = |inst: &i32| {
         let number = inst.unsigned_abs();
         match *inst < 0 {
-            true => calls.trap(9, &trapped(number, TeaEvents::default()), &facts),
-            false => calls.enter(InstId(number), &facts),
+            true => calls.trap(9, &trapped(number, TeaEvents::default()), &static_info),
+            false => calls.enter(InstId(number), &static_info),
         }
         let mut at = calls
             .contexts
@@ -70,7 +70,7 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
 
 #[test]
 fn calls_and_returns_are_told_by_their_registers() {
-    let step = |raw| StackEffect::of(&facts(4, 0x100, raw));
+    let step = |raw| StackEffect::of(&static_info(4, 0x100, raw));
     let call = |back| StackEffect::Call {
         inst: InstId(4),
         back,
@@ -86,7 +86,7 @@ fn calls_and_returns_are_told_by_their_registers() {
 
 #[test]
 fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
-    let written = |raw| Pointer::Kept.after(&facts(0, 0x100, raw));
+    let written = |raw| Pointer::Kept.after(&static_info(0, 0x100, raw));
     // `addi sp, sp, -32`, `addi sp, s0, -96`, `c.addi16sp`, `c.addi sp`, `c.mv sp, s0`, `ld ra, 0(sp)`, `sd sp, 0(a0)`.
     let kept = [
         0xfe01_0113,
@@ -106,7 +106,7 @@ fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
     assert_eq!(loaded.map(written), [Pointer::Loaded; 4]);
     // What says more stays.
     assert_eq!(
-        Pointer::Loaded.after(&facts(0, 0x100, ADD_SP)),
+        Pointer::Loaded.after(&static_info(0, 0x100, ADD_SP)),
         Pointer::Loaded
     );
 }
@@ -315,19 +315,19 @@ fn a_forked_child_begins_with_its_parent_s_frames() {
         (KERNEL + 4, SRET),
         (0x204, NOP),
     ];
-    let facts: Vec<_> = { (0..).zip(program) }
-        .map(|(id, (pc, raw))| facts(id, pc, raw))
+    let static_info: Vec<_> = { (0..).zip(program) }
+        .map(|(id, (pc, raw))| static_info(id, pc, raw))
         .collect();
     for own_stack in [false, true] {
         let mut calls = Calls::default();
         calls.select(ProcessId(1), ThreadId(1), 10);
-        calls.enter(InstId(0), &facts);
-        calls.trap(9, &trapped(1, TeaEvents::default()), &facts);
-        calls.enter(InstId(2), &facts);
+        calls.enter(InstId(0), &static_info);
+        calls.trap(9, &trapped(1, TeaEvents::default()), &static_info);
+        calls.enter(InstId(2), &static_info);
         calls.fork(10, 11, own_stack);
         calls.select(ProcessId(2), ThreadId(2), 11);
-        calls.enter(InstId(3), &facts);
-        calls.enter(InstId(4), &facts);
+        calls.enter(InstId(3), &static_info);
+        calls.enter(InstId(4), &static_info);
         let at = calls.contexts.get(calls.context(ProcessId(2), InstId(4)));
         assert_eq!((at.process, at.thread), (ProcessId(2), ThreadId(2)));
         let caller = at.caller.map(|(_, inst)| inst);
@@ -337,17 +337,17 @@ fn a_forked_child_begins_with_its_parent_s_frames() {
 
 #[test]
 fn a_replayed_load_is_no_trap() {
-    let facts = [facts(0, 0x100, NOP)];
+    let static_info = [static_info(0, 0x100, NOP)];
     let mut calls = Calls::default();
     calls.select(ProcessId::BOOT, ThreadId(0), 0);
-    calls.trap(9, &trapped(0, TeaEvents::FL_MO), &facts);
-    calls.enter(InstId(0), &facts);
+    calls.trap(9, &trapped(0, TeaEvents::FL_MO), &static_info);
+    calls.enter(InstId(0), &static_info);
     assert_eq!(calls.stack.frames.len(), 0);
 }
 
 #[test]
 fn threads_have_their_own_stacks() {
-    let facts = [facts(0, 0x100, JAL), facts(1, 0x200, NOP)];
+    let static_info = [static_info(0, 0x100, JAL), static_info(1, 0x200, NOP)];
     let mut calls = Calls::default();
     let deep = |calls: &Calls| {
         calls
@@ -357,25 +357,25 @@ fn threads_have_their_own_stacks() {
             .is_some()
     };
     calls.select(ProcessId(1), ThreadId(0), 10);
-    calls.enter(InstId(0), &facts);
-    calls.enter(InstId(1), &facts);
+    calls.enter(InstId(0), &static_info);
+    calls.enter(InstId(1), &static_info);
     assert!(deep(&calls));
     calls.select(ProcessId(1), ThreadId(1), 11);
-    calls.enter(InstId(1), &facts);
+    calls.enter(InstId(1), &static_info);
     assert!(!deep(&calls));
     calls.select(ProcessId(1), ThreadId(0), 10);
-    calls.enter(InstId(1), &facts);
+    calls.enter(InstId(1), &static_info);
     assert!(deep(&calls));
     // Another program: its stack is new.
     calls.select(ProcessId(2), ThreadId(2), 10);
     calls.select(ProcessId(1), ThreadId(3), 10);
-    calls.enter(InstId(1), &facts);
+    calls.enter(InstId(1), &static_info);
     assert!(!deep(&calls));
 }
 
 #[test]
 fn endless_recursion_is_bounded() {
-    let facts = [facts(0, 0x100, JAL)];
+    let static_info = [static_info(0, 0x100, JAL)];
     let mut calls = Calls::default();
     calls.select(ProcessId::BOOT, ThreadId(0), 0);
     (0..2 * MAX_FRAMES).for_each(|_| {
@@ -384,7 +384,7 @@ fn endless_recursion_is_bounded() {
             inst: InstId(0),
             back: 0x104,
         };
-        calls.enter(InstId(0), &facts);
+        calls.enter(InstId(0), &static_info);
     });
     assert_eq!(calls.stack.frames.len(), MAX_FRAMES);
     assert_eq!(calls.contexts.0.len(), 1 + MAX_DEPTH);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use commit_trace::{InstFacts, InstId};
+use commit_trace::{InstId, StaticInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::effect::{Pointer, Trapped};
@@ -73,7 +73,7 @@ pub(super) struct Code {
 impl Code {
     /// Notes that `inst` called the function that begins with `entry`.
     #[inline]
-    pub fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &InstFacts) {
+    pub fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &StaticInfo) {
         let EnteredBy::Return(back) = entered_by else {
             return;
         };
@@ -129,7 +129,7 @@ impl Stack {
 
 impl Calls {
     /// A return to the instruction `to`.
-    pub(super) fn handle_return(&mut self, to: &InstFacts) {
+    pub(super) fn handle_return(&mut self, to: &StaticInfo) {
         let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
         if self.pointer == Pointer::Loaded && self.resume(to) {
             return;
@@ -142,7 +142,7 @@ impl Calls {
     }
 
     /// An indirect jump, which may go back to a call's end as a return does.
-    pub(super) fn jump(&mut self, from: u64, to: &InstFacts) {
+    pub(super) fn jump(&mut self, from: u64, to: &StaticInfo) {
         let at = (to.space, to.pc);
         let is_elsewhere = || self.code.function(at) != self.code.function((to.space, from));
         if self.pointer == Pointer::Loaded && is_elsewhere() {
@@ -153,7 +153,7 @@ impl Calls {
     }
 
     /// A return to an address that is no frame's return address in this stack.
-    fn handle_unmatched_return(&mut self, to: &InstFacts) {
+    fn handle_unmatched_return(&mut self, to: &StaticInfo) {
         let pointer = self.pointer;
         match pointer {
             // This is a jump, or a return to another address of the caller than the one after the call.
@@ -185,12 +185,12 @@ impl Calls {
     }
 
     /// The instruction was never executed before.
-    fn is_new(&self, inst: &InstFacts) -> bool {
+    fn is_new(&self, inst: &StaticInfo) -> bool {
         self.latest.get(inst.id.0).is_none_or(|latest| *latest == 0)
     }
 
     /// Returns to the frame that last executed the call before this address (`longjmp`).
-    fn back_to_caller(&mut self, to: &InstFacts) -> bool {
+    fn back_to_caller(&mut self, to: &StaticInfo) -> bool {
         let call = self.code.calls.get(&(to.space, to.pc));
         let latest = call.and_then(|inst| self.latest.get(inst.0));
         let Some(context) = latest.and_then(|latest| latest.checked_sub(1)) else {
@@ -209,7 +209,7 @@ impl Calls {
     }
 
     /// Returns to the nearest frame of the function that an address is in.
-    fn back_to_function(&mut self, to: &InstFacts) -> bool {
+    fn back_to_function(&mut self, to: &StaticInfo) -> bool {
         let Some(entry) = self.code.function((to.space, to.pc)) else {
             return false;
         };
@@ -221,12 +221,12 @@ impl Calls {
     }
 
     /// Removes the frames within that of the function jumped to, if that function has a frame.
-    pub(super) fn drop_left_frames(&mut self, to: &InstFacts) {
+    pub(super) fn drop_left_frames(&mut self, to: &StaticInfo) {
         self.back_to_function(to);
     }
 
     /// Resumes the stack that was parked in the call before this address.
-    fn resume(&mut self, to: &InstFacts) -> bool {
+    fn resume(&mut self, to: &StaticInfo) -> bool {
         let Some((frames, _)) = self.take_parked(to) else {
             return false;
         };
@@ -237,7 +237,7 @@ impl Calls {
 
     /// A return to a caller in a parked stack shows that, of several stacks parked at one address, the wrong one was resumed.
     /// Parks the wrong one again, with the frames that the right one has within that caller, and resumes the right one.
-    fn exchange(&mut self, to: &InstFacts) -> bool {
+    fn exchange(&mut self, to: &StaticInfo) -> bool {
         let Some((frames, inner)) = self.take_parked(to) else {
             return false;
         };
@@ -249,7 +249,7 @@ impl Calls {
 
     /// Takes the stack that has been parked longest with a frame that returns to this address. Returns the frames outside of
     /// that frame, and those within it.
-    fn take_parked(&mut self, to: &InstFacts) -> Option<(Vec<Frame>, Vec<Frame>)> {
+    fn take_parked(&mut self, to: &StaticInfo) -> Option<(Vec<Frame>, Vec<Frame>)> {
         if to.privilege != 0 {
             return None;
         }
@@ -289,7 +289,7 @@ impl Calls {
     }
 
     /// A return from the innermost trap to the instruction `to`. A stack without a trap, as of a new thread, has no frames left.
-    pub(super) fn handle_trap_return(&mut self, machine: bool, to: &InstFacts) {
+    pub(super) fn handle_trap_return(&mut self, machine: bool, to: &StaticInfo) {
         let is_user = to.privilege == 0;
         let resumed = self.stack.resumed;
         self.stack.resumed &= !is_user;
@@ -310,7 +310,7 @@ impl Calls {
     }
 
     /// The kernel returns to another place of the program than it was entered from.
-    fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &InstFacts) {
+    fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &StaticInfo) {
         let goes_on = |frame: &Frame| matches!(frame.entered_by, EnteredBy::Signal(at) if at.goes_on_at(to.pc));
         if let Some(handled) = self.stack.frames.iter().rposition(goes_on) {
             return self.stack.cut(handled);

@@ -1,6 +1,6 @@
 //! Counters beside profiles: calling contexts, slots and signatures, each counted only on request.
 
-use commit_trace::{InstFacts, Seq, Span, State, group_spans};
+use commit_trace::{Seq, Span, State, StaticInfo, group_spans};
 
 use crate::ProcessId;
 use crate::block::{Block, ForEachSpan};
@@ -60,21 +60,21 @@ impl Details {
     }
 
     #[inline(never)]
-    pub fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
-        self.slots.span(span, facts);
+    pub fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
+        self.slots.span(span, static_info);
         self.signatures.span(span);
     }
 
     /// Counts a block, except the spans that [`Self::waits`] is given; the Oracle has counted `stalled`.
     #[inline(never)]
-    pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, facts: &[InstFacts]) {
+    pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, static_info: &[StaticInfo]) {
         self.signatures.block(block);
         if self.slots.takes(block) {
             self.slots.block(block, stalled);
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut ForEachSpan(|span: &Span<'_>| self.slots.span(span, facts));
+        let sink = &mut ForEachSpan(|span: &Span<'_>| self.slots.span(span, static_info));
         while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
         {
             (at, cycle) = (at + len, commit);
@@ -87,10 +87,10 @@ impl Details {
 
     /// Counts a span of a block in which nothing commits.
     #[inline(never)]
-    pub fn waits(&mut self, span: &Span<'_>, block: &Block<'_>, facts: &[InstFacts]) {
+    pub fn waits(&mut self, span: &Span<'_>, block: &Block<'_>, static_info: &[StaticInfo]) {
         self.signatures.span(span);
         if self.slots.takes(block) {
-            self.slots.waiting(span, facts);
+            self.slots.waiting(span, static_info);
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use commit_trace::InstFacts;
+use commit_trace::StaticInfo;
 
 use crate::{ProcessId, Profile};
 
 /// The process that spent the most time in each user address space. Nothing else tells the owner, and nearly all time is
 /// the owner's: the kernel reports a switch before the first instruction of the new process.
-pub(super) fn owners(oracle: &Profile, facts: &[InstFacts]) -> BTreeMap<u32, ProcessId> {
+pub(super) fn owners(oracle: &Profile, static_info: &[StaticInfo]) -> BTreeMap<u32, ProcessId> {
     let mut units = BTreeMap::<u32, BTreeMap<ProcessId, u64>>::new();
     let mut add = |space: u32, process: ProcessId, weight: u64| {
         if space >= 2 {
@@ -18,12 +18,12 @@ pub(super) fn owners(oracle: &Profile, facts: &[InstFacts]) -> BTreeMap<u32, Pro
     // Instructions of a space mostly follow each other.
     let mut same = (0, ProcessId::BOOT, 0);
     for (process, inst, weight) in oracle.iter() {
-        let Some(facts) = facts.get(inst.0 as usize) else {
+        let Some(static_info) = static_info.get(inst.0 as usize) else {
             continue;
         };
-        if (facts.space, process) != (same.0, same.1) {
+        if (static_info.space, process) != (same.0, same.1) {
             add(same.0, same.1, same.2);
-            same = (facts.space, process, 0);
+            same = (static_info.space, process, 0);
         }
         same.2 += weight;
     }

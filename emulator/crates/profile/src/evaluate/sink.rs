@@ -20,14 +20,14 @@ impl SpanSink for Run {
             return Take::Spans(block.records.len());
         }
         self.parts.block(&block);
-        let (details, facts) = (&mut self.details, &self.facts);
+        let (details, static_info) = (&mut self.details, &self.static_info);
         let stalled = self.oracle.block(&block, |span| {
             if let Some(details) = details {
-                details.waits(span, &block, facts);
+                details.waits(span, &block, static_info);
             }
         });
         if let Some(details) = details {
-            details.block(&block, &stalled, facts);
+            details.block(&block, &stalled, static_info);
         }
         let (records, cycles) = (block.records.len(), block.cycles);
         let end = self.profiled + cycles;
@@ -44,7 +44,7 @@ impl SpanSink for Run {
     #[inline(always)]
     fn span(&mut self, span: &Span<'_>) {
         if let Some(stacks) = &mut self.stacks {
-            stacks.calls.span(span, &self.facts);
+            stacks.calls.span(span, &self.static_info);
         }
         if self.profiling {
             if span.state == State::Idle {
@@ -54,7 +54,7 @@ impl SpanSink for Run {
             self.oracle.span(span);
             self.parts.span(span);
             if let Some(details) = &mut self.details {
-                details.span(span, &self.facts);
+                details.span(span, &self.static_info);
             }
             if let Some(stacks) = &mut self.stacks {
                 stacks.charge(span, self.process);
@@ -77,7 +77,7 @@ impl SpanSink for Run {
 
     fn trap(&mut self, commit: u64, record: &CommitRecord) {
         if let Some(stacks) = &mut self.stacks {
-            stacks.calls.trap(commit, record, &self.facts);
+            stacks.calls.trap(commit, record, &self.static_info);
         }
         if !self.profiling {
             return;
@@ -96,9 +96,9 @@ impl SpanSink for Run {
         }
     }
 
-    fn facts(&mut self, cycle: u64, facts: &InstFacts) {
-        self.facts.push(*facts);
-        self.privileges.push(facts.privilege);
+    fn static_info(&mut self, cycle: u64, static_info: &StaticInfo) {
+        self.static_info.push(*static_info);
+        self.privileges.push(static_info.privilege);
         self.first_use.push(cycle);
     }
 

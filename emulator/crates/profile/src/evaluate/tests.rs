@@ -142,9 +142,9 @@ proptest! {
         start_cycle in prop_oneof![0..9u64, any::<u64>()],
         first_seq in any::<u64>().prop_map(Seq),
     ) {
-        let facts = synthetic::batches(&[0; 40], 1).remove(0).facts;
+        let static_info = synthetic::batches(&[0; 40], 1).remove(0).static_info;
         let hart = HartId(0);
-        let batch = Batch { hart, first_seq, start_cycle, facts, records, events, ..Batch::default() };
+        let batch = Batch { hart, first_seq, start_cycle, static_info, records, events, ..Batch::default() };
         let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(1 << 30)));
         for region in [Region::Whole, Region::Marked] {
             let mut evaluator = Evaluator::new(&all, region);
@@ -276,9 +276,9 @@ fn time_goes_to_the_process_that_runs() {
     };
     let mut batch = synthetic::batches(&[0; 30], 1).remove(0);
     batch
-        .facts
+        .static_info
         .iter_mut()
-        .for_each(|facts| facts.space = if facts.id.0 < 15 { 2 } else { 3 });
+        .for_each(|static_info| static_info.space = if static_info.id.0 < 15 { 2 } else { 3 });
     batch.events = vec![
         (5, switch(7)),
         (15, switch(8)),
@@ -312,7 +312,7 @@ fn components_follow_the_records() {
     let record = |n: u32, delta: u32, residence: u64, redirect, class, tea| {
         CommitRecord::new(InstId(n), delta, residence, 0, redirect, true, class, tea)
     };
-    let facts = synthetic::batches(&[0; 6], 1).remove(0).facts;
+    let static_info = synthetic::batches(&[0; 6], 1).remove(0).static_info;
     let none = TeaEvents::default();
     let dram = CycleClass::LoadDram;
     let records = vec![
@@ -332,7 +332,7 @@ fn components_follow_the_records() {
     ];
     let batch = Batch {
         hart: HartId(0),
-        facts,
+        static_info,
         records,
         ..Batch::default()
     };
@@ -404,8 +404,8 @@ fn mixed(words: &[u32]) -> Vec<Batch> {
         *word = *word & 0x00ff_ffff | event << 24;
     }
     let mut batches = synthetic::batches(&words, 1);
-    for facts in batches.iter_mut().flat_map(|batch| &mut batch.facts) {
-        facts.privilege = [0, 0, 1, 3][facts.id.0 as usize / 8 % 4];
+    for static_info in batches.iter_mut().flat_map(|batch| &mut batch.static_info) {
+        static_info.privilege = [0, 0, 1, 3][static_info.id.0 as usize / 8 % 4];
     }
     batches
 }

@@ -1,7 +1,7 @@
 //! Each policy on streams small enough to follow by hand.
 
 use commit_trace::{
-    Batch, Class, CommitRecord, CycleClass, Event, InstFacts, InstId, Redirect, TeaEvents,
+    Batch, Class, CommitRecord, CycleClass, Event, InstId, Redirect, StaticInfo, TeaEvents,
 };
 
 use crate::{Evaluation, Evaluator, ProcessId, Profiler, Region, Sampler, Schedule};
@@ -33,7 +33,7 @@ fn batch(rows: &[Row]) -> Batch {
             )
         });
     let records = records.collect();
-    let facts = (0..rows.len() as u32).map(|id| InstFacts {
+    let static_info = (0..rows.len() as u32).map(|id| StaticInfo {
         id: InstId(id),
         space: 0,
         pc: 0,
@@ -44,7 +44,7 @@ fn batch(rows: &[Row]) -> Batch {
         target: None,
     });
     Batch {
-        facts: facts.collect(),
+        static_info: static_info.collect(),
         records,
         ..Batch::default()
     }

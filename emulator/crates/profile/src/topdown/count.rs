@@ -1,7 +1,7 @@
 //! Counts slots from spans and blocks.
 
 use commit_trace::{
-    Class, CommitRecord, InstFacts, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State,
+    Class, CommitRecord, InstId, MAX_COMMIT_WIDTH, Redirect, Span, State, StaticInfo,
 };
 
 use super::lost::Lost;
@@ -61,8 +61,8 @@ impl Counter {
         self.lost.select(self.process);
     }
 
-    /// Counts a profiled span; `facts` are those of all instructions so far.
-    pub(crate) fn span(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+    /// Counts a profiled span; `static_info` are those of all instructions so far.
+    pub(crate) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         let Some(record) = span.records.first() else {
             return;
         };
@@ -71,7 +71,7 @@ impl Counter {
         self.windows.cycles += span.cycles;
         match span.state {
             State::Computing => self.computing(span),
-            _ => self.waiting(span, facts),
+            _ => self.waiting(span, static_info),
         }
         self.windows.end = span.end();
     }
@@ -122,12 +122,12 @@ impl Counter {
 
     /// Counts a span in which nothing commits. Of a stall it counts only the time: [`Self::finish`] is given all stalled slots.
     #[inline]
-    pub(crate) fn waiting(&mut self, span: &Span<'_>, facts: &[InstFacts]) {
+    pub(crate) fn waiting(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         let Some(record) = span.records.first() else {
             return;
         };
-        let class = || match facts.get(record.inst.0 as usize) {
-            Some(facts) => facts.class,
+        let class = || match static_info.get(record.inst.0 as usize) {
+            Some(static_info) => static_info.class,
             None => Class::Int,
         };
         let category = component(span.state, record).category_of(class);

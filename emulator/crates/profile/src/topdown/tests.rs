@@ -1,5 +1,5 @@
 use commit_trace::{
-    Batch, Commit, CommitSink, CycleClass, Event, HartId, InstFacts, InstId, Redirect, TeaEvents,
+    Batch, Commit, CommitSink, CycleClass, Event, HartId, InstId, Redirect, StaticInfo, TeaEvents,
     recording, synthetic,
 };
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
     prop_assert_eq!(over_time, sums);
     let mut expected = vec![[0; 7]; stacks.len()];
     for (process, inst, stack) in evaluation.stacks.iter() {
-        let class = evaluation.facts[inst.0 as usize].class;
+        let class = evaluation.static_info[inst.0 as usize].class;
         add(&mut expected[process.0 as usize], stack.categories(class));
     }
     let in_cycles = |units: [u64; 7]| units.map(|units| units / UNITS_PER_CYCLE);
@@ -99,7 +99,7 @@ fn a_long_run_has_at_most_twice_the_windows() {
 fn stream(commits: &[Commit]) -> Vec<Batch> {
     let (mut recorder, stream) = recording(HartId(0), 0, 4);
     for commit in commits {
-        recorder.define(&InstFacts {
+        recorder.define(&StaticInfo {
             id: commit.inst,
             space: 2,
             pc: 0x1000 + 4 * u64::from(commit.inst.0),

@@ -5,8 +5,8 @@ use isa::MemAccess;
 
 use super::queue::Store;
 use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, STORE_PORT, class_of};
-use crate::facts::{Fact, ring};
 use crate::mem::LINE_BITS;
+use crate::micro_op::{MicroOp, ring};
 use crate::path::WalkReads;
 use crate::schedule::Schedule;
 
@@ -19,8 +19,13 @@ const REPORT: u64 = 2;
 impl Lsu {
     /// Issues a load whose address is ready to be computed in cycle `ready`.
     #[inline(always)]
-    pub fn issue_load(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> Issued {
-        let issued = self.load_ports.issue(schedule, ready, fact);
+    pub fn issue_load(
+        &mut self,
+        micro_op: &MicroOp,
+        ready: u64,
+        schedule: &mut Schedule,
+    ) -> Issued {
+        let issued = self.load_ports.issue(schedule, ready, micro_op);
         if issued.displaces {
             // Those behind the store are later, too: they take another slot together.
             let (slot, _) = schedule.book(self.written + 1 - S0, STORE_PORT, 0);
@@ -33,7 +38,7 @@ impl Lsu {
     #[inline(always)]
     pub fn load(
         &mut self,
-        fact: &Fact,
+        micro_op: &MicroOp,
         load: &Access<'_>,
         issued: Issued,
         head: u64,
@@ -50,12 +55,12 @@ impl Lsu {
             tea = TeaEvents::ST_TLB;
         } else if self.banked && self.conflicts(load.pa, s0, issued.first) {
             self.counts.bank_conflicts += 1;
-            s0 = self.try_again(load.pa, s0, fact, schedule);
+            s0 = self.try_again(load.pa, s0, micro_op, schedule);
         } else if self.l1d.is_replaying(s0 + 2) {
             s0 += REFUSED;
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
-        let early = u64::from(s0 == first && fact.file == ring::INT);
+        let early = u64::from(s0 == first && micro_op.file == ring::INT);
         match self.stores.find(load.store, s0 + 1) {
             Some(store) => self.behind(&store, load, s0, early, tea),
             None => self.read_cache(load.pa, s0, early, tea),
@@ -160,8 +165,8 @@ impl Lsu {
     /// (`lsu/lsu.scala:512-535`), where it takes a slot, and may meet what the first port does then. Not modelled: younger
     /// loads that issue take that slot first, so that in the RTL some wait for 30 cycles.
     #[cold]
-    fn try_again(&mut self, pa: u64, s0: u64, fact: &Fact, schedule: &mut Schedule) -> u64 {
-        let last = fact.ports & !(1 << crate::facts::port::MEM);
+    fn try_again(&mut self, pa: u64, s0: u64, micro_op: &MicroOp, schedule: &mut Schedule) -> u64 {
+        let last = micro_op.ports & !(1 << crate::micro_op::port::MEM);
         let mut s0 = s0;
         loop {
             let (slot, _) = schedule.book(s0 + REFUSED - S0, last, 0);
@@ -220,8 +225,8 @@ impl Lsu {
     }
 
     /// A load or store that faults: the cycles of its issue, and in which the ROB has the exception.
-    pub fn fault(&mut self, fact: &Fact, ready: u64, schedule: &mut Schedule) -> (u64, u64) {
-        let (issue, _) = schedule.book(ready, fact.ports, fact.lanes);
+    pub fn fault(&mut self, micro_op: &MicroOp, ready: u64, schedule: &mut Schedule) -> (u64, u64) {
+        let (issue, _) = schedule.book(ready, micro_op.ports, micro_op.lanes);
         // Not modelled: the walk that found the fault.
         (issue, issue + S0 + ANSWER)
     }

@@ -10,8 +10,8 @@ mod store;
 use isa::StaticId;
 
 use crate::Preset;
-use crate::facts::Fact;
 use crate::mem::{L1d, Level, Lower, SharedMemory, Walk};
+use crate::micro_op::MicroOp;
 use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
@@ -226,9 +226,9 @@ pub(crate) struct Issued {
 impl LoadPorts {
     /// Books the memory port of a load; one on the first port keeps stores from the data cache.
     #[inline(always)]
-    fn issue(&mut self, schedule: &mut Schedule, ready: u64, fact: &Fact) -> Issued {
-        let (cycle, port) = schedule.book(ready, fact.ports, fact.lanes);
-        let first = port == 1 << crate::facts::port::MEM;
+    fn issue(&mut self, schedule: &mut Schedule, ready: u64, micro_op: &MicroOp) -> Issued {
+        let (cycle, port) = schedule.book(ready, micro_op.ports, micro_op.lanes);
+        let first = port == 1 << crate::micro_op::port::MEM;
         let mut displaces = false;
         if first {
             displaces = schedule.mark(cycle, STORE_PORT);
@@ -239,7 +239,7 @@ impl LoadPorts {
             };
             self.last = cycle;
             if self.run == SATURATED {
-                schedule.mark(cycle + 1, fact.ports);
+                schedule.mark(cycle + 1, micro_op.ports);
             }
         }
         Issued {

@@ -4,8 +4,8 @@ use commit_trace::{CycleClass, TeaEvents};
 
 use super::queue::Store;
 use super::{Access, Answer, Lsu, S0, STORE_PORT};
-use crate::facts::Fact;
 use crate::mem::LINE_BITS;
+use crate::micro_op::MicroOp;
 use crate::schedule::{Schedule, lane};
 
 /// Issue to the first commit: S0, search, the ROB's busy bit.
@@ -34,7 +34,7 @@ impl Lsu {
     #[inline(always)]
     pub fn store(
         &mut self,
-        fact: &Fact,
+        micro_op: &MicroOp,
         store: &Access<'_>,
         (address_ready, data_ready): (u64, u64),
         fp: Option<(u64, u32)>,
@@ -43,12 +43,12 @@ impl Lsu {
         self.counts.stores += 1;
         let (address, data_in, data_done) = match fp {
             None => {
-                let (address, data) = issue(fact, address_ready, data_ready, schedule);
+                let (address, data) = issue(micro_op, address_ready, data_ready, schedule);
                 (address, data + IN_QUEUE, data + STORE_DONE)
             }
             Some((latency, port)) => {
                 // FP data waits in the FP queue, its address in the memory queue.
-                let (address, _) = schedule.book(address_ready, fact.ports, lane::MEM);
+                let (address, _) = schedule.book(address_ready, micro_op.ports, lane::MEM);
                 let (data, _) = schedule.book(data_ready, port, lane::FP);
                 // FP data goes through the FP pipeline's port 0.
                 let data_in = data + latency;
@@ -116,15 +116,20 @@ impl Lsu {
 
 /// Issues an integer store: at once when both parts are ready, else each when it is.
 #[inline(always)]
-fn issue(fact: &Fact, address_ready: u64, data_ready: u64, schedule: &mut Schedule) -> (u64, u64) {
-    let (first, _) = schedule.book(address_ready.min(data_ready), fact.ports, 0);
+fn issue(
+    micro_op: &MicroOp,
+    address_ready: u64,
+    data_ready: u64,
+    schedule: &mut Schedule,
+) -> (u64, u64) {
+    let (first, _) = schedule.book(address_ready.min(data_ready), micro_op.ports, 0);
     let later = address_ready.max(data_ready);
     if later <= first {
-        schedule.release(first + 1, fact.lanes);
+        schedule.release(first + 1, micro_op.lanes);
         return (first, first);
     }
     // It keeps its one slot until both have issued.
-    let (second, _) = schedule.book(later, fact.ports, fact.lanes);
+    let (second, _) = schedule.book(later, micro_op.ports, micro_op.lanes);
     if address_ready < data_ready {
         (first, second)
     } else {

@@ -12,8 +12,8 @@ use isa::{
 };
 
 use crate::Preset;
-use crate::facts::{self, Link};
 use crate::mem::LINE_BITS;
+use crate::micro_op::{self, Link};
 use output::Draft;
 pub(crate) use output::{Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, WalkReads};
 use stores::Stores;
@@ -50,7 +50,7 @@ enum Role {
 
 impl Role {
     fn of(inst: &DecodedInst) -> Self {
-        match (inst.class, facts::link(inst)) {
+        match (inst.class, micro_op::link(inst)) {
             (InstClass::Branch, _) => Self::Branch,
             (InstClass::Jal, Link::Call) => Self::DirectCall,
             (InstClass::Jal, _) => Self::Direct,

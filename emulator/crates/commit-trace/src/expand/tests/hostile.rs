@@ -30,8 +30,8 @@ proptest! {
         from in any::<Option<u64>>(),
         record in any::<bool>(),
     ) {
-        let mut facts = small(false).remove(0).facts;
-        facts.truncate(4);
+        let mut static_info = small(false).remove(0).static_info;
+        static_info.truncate(4);
         let (records, stages) = lines.into_iter().unzip();
         let mut events: Vec<_> = idle
             .into_iter()
@@ -41,7 +41,7 @@ proptest! {
         let batch = Batch {
             start_cycle,
             first_seq: Seq(first_seq),
-            facts,
+            static_info,
             records,
             stages,
             events,

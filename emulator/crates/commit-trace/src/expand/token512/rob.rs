@@ -75,7 +75,7 @@ impl Rob {
             ));
         }
         let entry = Entry {
-            pc: retired.facts.pc,
+            pc: retired.static_info.pc,
             dispatch: self.enters(retired),
             commit,
             row,

@@ -2,7 +2,7 @@
 
 use super::ChunkHeader;
 use crate::trace::columns::{Column, Columns};
-use crate::trace::context::{FactsState, take_event, take_facts};
+use crate::trace::context::{StaticInfoState, take_event, take_static_info};
 use crate::trace::records::{Progress, RecordDecoder};
 use crate::trace::stages;
 use crate::trace::varint::Cursor;
@@ -16,7 +16,7 @@ pub(in crate::trace) struct ChunkDecoder {
     records: RecordDecoder,
     progress: Progress,
     stages: stages::Progress,
-    facts: FactsState,
+    static_info: StaticInfoState,
     /// How far the context columns were read.
     at: [usize; 3],
     hart: HartId,
@@ -36,7 +36,7 @@ impl ChunkDecoder {
             records: RecordDecoder::new(),
             progress: Progress::default(),
             stages: stages::Progress::default(),
-            facts: FactsState::default(),
+            static_info: StaticInfoState::default(),
             at: [0; 3],
             hart: HartId(0),
             batches_left: 0,
@@ -86,7 +86,7 @@ impl ChunkDecoder {
         self.records.clear();
         self.progress = Progress::default();
         self.stages = stages::Progress::default();
-        self.facts = FactsState::default();
+        self.static_info = StaticInfoState::default();
         self.at = [0; 3];
         self.hart = HartId(header.hart);
         self.batches_left = header.batches;
@@ -107,7 +107,7 @@ impl ChunkDecoder {
         self.batches_left -= 1;
         let (records, staged) = self
             .context(batch)
-            .ok_or("the chunk's facts and events do not parse")?;
+            .ok_or("the chunk's static info and events do not parse")?;
         if !context_only {
             let cycles = self
                 .records
@@ -132,24 +132,25 @@ impl ChunkDecoder {
 
     /// Everything but the records; returns how many there are, and whether their stages are there too.
     fn context(&mut self, batch: &mut Batch) -> Option<(usize, bool)> {
-        let [facts_at, batches_at, events_at] = self.at;
-        let mut facts_in = Cursor(self.columns[Column::Facts].get(facts_at..)?);
+        let [static_info_at, batches_at, events_at] = self.at;
+        let mut static_info_in = Cursor(self.columns[Column::StaticInfo].get(static_info_at..)?);
         let mut batches_in = Cursor(self.columns[Column::Batches].get(batches_at..)?);
         let mut events_in = Cursor(self.columns[Column::Events].get(events_at..)?);
         batch.hart = self.hart;
         batch.first_seq = Seq(self.next_seq.wrapping_add(batches_in.signed()? as u64));
         batch.start_cycle = self.cycle.wrapping_add(batches_in.signed()? as u64);
-        let facts: u32 = batches_in.narrow()?;
+        let static_info: u32 = batches_in.narrow()?;
         let events: u32 = batches_in.narrow()?;
         let records: u32 = batches_in.narrow()?;
         let stages: u32 = batches_in.narrow()?;
         if stages != 0 && stages != records {
             return None;
         }
-        for _ in 0..facts {
-            batch
-                .facts
-                .push(take_facts(&mut facts_in, &mut self.facts)?);
+        for _ in 0..static_info {
+            batch.static_info.push(take_static_info(
+                &mut static_info_in,
+                &mut self.static_info,
+            )?);
         }
         let mut before = 0;
         for _ in 0..events {
@@ -159,7 +160,7 @@ impl ChunkDecoder {
         }
         self.next_seq = batch.first_seq.0.wrapping_add(u64::from(records));
         self.at = [
-            self.columns[Column::Facts].len() - facts_in.0.len(),
+            self.columns[Column::StaticInfo].len() - static_info_in.0.len(),
             self.columns[Column::Batches].len() - batches_in.0.len(),
             self.columns[Column::Events].len() - events_in.0.len(),
         ];

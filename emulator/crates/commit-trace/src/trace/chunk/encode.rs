@@ -2,7 +2,7 @@
 
 use super::{ChunkHeader, Compressor};
 use crate::trace::columns::{Column, Columns};
-use crate::trace::context::{FactsState, put_event, put_facts};
+use crate::trace::context::{StaticInfoState, put_event, put_static_info};
 use crate::trace::records::RecordEncoder;
 use crate::trace::stages;
 use crate::trace::varint::{put, put_signed};
@@ -18,7 +18,7 @@ pub(in crate::trace) struct ChunkEncoder {
     header: ChunkHeader,
     columns: Columns,
     records: RecordEncoder,
-    facts: FactsState,
+    static_info: StaticInfoState,
     next_seq: u64,
 }
 
@@ -31,7 +31,7 @@ impl ChunkEncoder {
             },
             columns: Columns::default(),
             records: RecordEncoder::new(),
-            facts: FactsState::default(),
+            static_info: StaticInfoState::default(),
             next_seq: 0,
         }
     }
@@ -42,7 +42,7 @@ impl ChunkEncoder {
 
     /// True if the chunk should be written now.
     pub(in crate::trace) fn is_full(&self) -> bool {
-        let context = self.columns[Column::Facts].len() + self.columns[Column::Events].len();
+        let context = self.columns[Column::StaticInfo].len() + self.columns[Column::Events].len();
         self.header.records as usize >= CHUNK_RECORDS
             || self.header.batches as usize >= CHUNK_BATCHES
             || self
@@ -72,8 +72,11 @@ impl ChunkEncoder {
             header.end_cycle = batch.start_cycle;
             self.next_seq = batch.first_seq.0;
         }
-        if header.facts == 0 {
-            header.first_fact = batch.facts.first().map_or(0, |facts| facts.id.0);
+        if header.static_info == 0 {
+            header.first_fact = batch
+                .static_info
+                .first()
+                .map_or(0, |static_info| static_info.id.0);
         }
         let table = &mut self.columns[Column::Batches];
         put_signed(table, batch.first_seq.0.wrapping_sub(self.next_seq) as i64);
@@ -82,15 +85,19 @@ impl ChunkEncoder {
             batch.start_cycle.wrapping_sub(header.end_cycle) as i64,
         );
         for count in [
-            batch.facts.len(),
+            batch.static_info.len(),
             batch.events.len(),
             batch.records.len(),
             batch.stages.len(),
         ] {
             put(table, count as u64);
         }
-        for facts in &batch.facts {
-            put_facts(&mut self.columns[Column::Facts], &mut self.facts, facts);
+        for static_info in &batch.static_info {
+            put_static_info(
+                &mut self.columns[Column::StaticInfo],
+                &mut self.static_info,
+                static_info,
+            );
         }
         let mut before = 0;
         for (index, event) in &batch.events {
@@ -100,7 +107,7 @@ impl ChunkEncoder {
         self.next_seq = batch.first_seq.0.wrapping_add(batch.records.len() as u64);
         header.batches += 1;
         header.records += batch.records.len() as u32;
-        header.facts += batch.facts.len() as u32;
+        header.static_info += batch.static_info.len() as u32;
         // Its records' cycles come with them.
         header.end_cycle = after_events;
         Ok(())
@@ -135,7 +142,7 @@ impl ChunkEncoder {
             ..ChunkHeader::default()
         };
         self.records.clear();
-        self.facts = FactsState::default();
+        self.static_info = StaticInfoState::default();
         ClosedChunk {
             header: std::mem::replace(&mut self.header, next),
             columns: std::mem::replace(&mut self.columns, spare),

@@ -128,8 +128,8 @@ proptest! {
             }
         }
         let mut batches = synthetic::batches(&words, width);
-        for facts in batches.iter_mut().flat_map(|batch| &mut batch.facts) {
-            facts.privilege = [0, 1, 3][facts.id.0 as usize / 64 % 3];
+        for static_info in batches.iter_mut().flat_map(|batch| &mut batch.static_info) {
+            static_info.privilege = [0, 1, 3][static_info.id.0 as usize / 64 % 3];
         }
         let filter = filters().swap_remove(filter);
         let few = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(10 * period)));
@@ -175,8 +175,8 @@ proptest! {
         }
         let mut events = events;
         events.sort_by_key(|(index, _)| *index);
-        let facts = synthetic::batches(&[0; 40], 1).remove(0).facts;
-        let batch = Batch { facts, records, events, ..Batch::default() };
+        let static_info = synthetic::batches(&[0; 40], 1).remove(0).static_info;
+        let batch = Batch { static_info, records, events, ..Batch::default() };
         // Deltas may be large: a trigger each few cycles would take its time.
         let schedule = Schedule::every(if small { 7 } else { 1 << 30 });
         let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, schedule));

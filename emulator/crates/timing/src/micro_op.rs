@@ -1,6 +1,6 @@
 //! What is known about a static instruction before it runs, in the form in which the stages want it.
 
-use commit_trace::{Class, CycleClass, InstFacts, InstId};
+use commit_trace::{Class, CycleClass, InstId, StaticInfo};
 use isa::{DecodedInst, InstClass, StaticInst};
 
 use crate::Preset;
@@ -79,10 +79,10 @@ pub(crate) enum Link {
     Return,
 }
 
-/// The facts of one static instruction; 32 bytes, two to a cache line.
+/// The static info of one static instruction; 32 bytes, two to a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
-pub(crate) struct Fact {
+pub(crate) struct MicroOp {
     /// Full lanes that stop it.
     pub stops: u64,
     /// Ports that it can issue to.
@@ -158,7 +158,7 @@ impl PortMap {
     }
 }
 
-impl Fact {
+impl MicroOp {
     /// Stands for a number that was never defined: an ALU instruction without operands.
     pub const UNKNOWN: Self = Self {
         ports: 1,
@@ -275,8 +275,8 @@ pub(crate) fn link(inst: &DecodedInst) -> Link {
     }
 }
 
-/// The facts that go into the stream.
-pub(crate) fn for_stream(inst: &StaticInst) -> InstFacts {
+/// The static info that go into the stream.
+pub(crate) fn for_stream(inst: &StaticInst) -> StaticInfo {
     use InstClass as C;
     let class = match inst.inst.class {
         C::Load | C::FpLoad => Class::Load,
@@ -291,7 +291,7 @@ pub(crate) fn for_stream(inst: &StaticInst) -> InstFacts {
         }
         C::IntAlu | C::IntMul | C::IntDiv => Class::Int,
     };
-    InstFacts {
+    StaticInfo {
         id: InstId(inst.id.0),
         space: inst.space,
         pc: inst.pc,
