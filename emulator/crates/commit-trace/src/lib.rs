@@ -11,7 +11,7 @@
 //! use commit_trace::*;
 //!
 //! let (mut recorder, stream) = recording(HartId(0), 0, 4);
-//! recorder.define(&InstFacts {
+//! recorder.define(&StaticInfo {
 //!     id: InstId(0), space: 0, pc: 0x8000_0000, raw: 0x13, len: 4, privilege: 3,
 //!     class: Class::Int, target: None,
 //! });
