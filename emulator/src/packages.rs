@@ -64,7 +64,7 @@ fn link_name(names: &[String]) -> Result<String, BadInput> {
 fn unpack(names: &[String]) -> Result<(), BadInput> {
     let script = guest::script(SCRIPT).ok_or_else(|| {
         BadInput(format!(
-            "guest.packages: not unpacked yet: run guest-sw/{SCRIPT} {}",
+            "guest.packages: not unpacked yet: run guest-sw/{SCRIPT} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
             names.join(" ")
         ))
     })?;
