@@ -1,11 +1,14 @@
 """The study's numbers: what of a program's run is kept, and what all programs together say."""
 
+import hashlib
 import json
 import math
 import re
 import statistics
 
 PROFILERS = ["software", "dispatch", "dispatch-op", "lci", "nci", "nci-ilp", "tip-ilp", "tip"]
+# Of the densest samples.
+TEA_PROFILERS = ["tea", "nci-tea", "dispatch-tea"]
 LEVELS = ["instruction", "block", "function"]
 CATEGORIES = ["execute", "ALU", "load", "store", "frontend", "mispredict", "flush"]
 RATES = ["100Hz", "1kHz", "4kHz", "20kHz"]
@@ -25,6 +28,8 @@ SAMPLE_BYTES = {"tip": 88, "nci": 56}
 # One record of the published Oracle's stream: bytes per cycle.
 ORACLE_BYTES = 64
 
+
+LONGEST_RESULT = 1000
 
 # Samples of a published run: 4 kHz for five minutes, about what SPEC CPU2017's reference inputs take at 3.2 GHz.
 PUBLISHED_SAMPLES = 1_200_000
@@ -133,7 +138,7 @@ def program(folder):
         "errors": errors_of(everything, found, rate_periods(clock_hz)),
         "top_down": {key: top_down.get(key, 0.0) for key in
                      ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]},
-        "tea": tea and {name: error for name, error in tea["errors"].items()},
+        "tea": tea and {name: tea["errors"][name] for name in TEA_PROFILERS if name in tea["errors"]},
         "mips": run["mips"],
         "host_seconds": run["host_seconds"],
         "peak_memory_mb": run["peak_memory_mb"],
@@ -143,9 +148,12 @@ def program(folder):
 
 
 def result_text(folder):
-    """What the program printed for comparison with another machine."""
+    """What the program printed for comparison with another machine; of a long text its checksum."""
     path = folder / "result.txt"
-    return path.read_text(errors="replace") if path.exists() else None
+    if not path.exists():
+        return None
+    text = path.read_text(errors="replace")
+    return text if len(text) <= LONGEST_RESULT else f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def summary(programs):

@@ -1,6 +1,7 @@
 """The results that the repository keeps, one small JSON per program, and what moved since."""
 
 import json
+import re
 
 from study_data import PROFILERS
 
@@ -31,7 +32,11 @@ def keep(specs, study):
                         for level, modes in levels.items()} for who, levels in program["errors"].items()}
         facts = {key: program[key] for key in ["name", "core", "packages", "cycles", "instructions", "ipc", "class",
                                                "stack", "top_down", "tea", "result"]}
+        if "output" in program:
+            facts["output"] = program["output"]
         text = json.dumps(rounded({"commit": study["commit"], **facts, "errors": errors}), indent=1)
+        # A line for each innermost table.
+        text = re.sub(r"\{[^{}]*\}", lambda table: re.sub(r"\s+", " ", table[0]), text)
         path(specs, program["name"]).write_text(text + "\n")
 
 
