@@ -14,19 +14,17 @@ pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
 
 /// Applies `KEY=VALUE` overrides.
 pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
-    for assignment in set {
+    let pairs = set.iter().map(|assignment| {
         let (key, value) = assignment.split_once('=').ok_or_else(|| {
             BadInput(format!(
                 "--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"
             ))
         })?;
         // As a spec calls it.
-        let key = key.strip_prefix("core.").unwrap_or(key);
-        preset
-            .set(key, value)
-            .map_err(|e| BadInput(e.to_string()))?;
-    }
-    Ok(())
+        Ok((key.strip_prefix("core.").unwrap_or(key), value))
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, BadInput>>()?;
+    preset.set_all(pairs).map_err(|e| BadInput(e.to_string()))
 }
 
 /// The `[core]` section of a spec.

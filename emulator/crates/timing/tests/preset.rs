@@ -48,6 +48,17 @@ fn error(preset: &mut Preset, key: &str, value: &str) -> String {
 }
 
 #[test]
+fn parameters_that_limit_each_other_are_set_at_once() {
+    let mut preset = Preset::default();
+    let narrow = [("decode.width", "1"), ("fetch.buffer", "16")];
+    preset.set_all(narrow).unwrap();
+    assert_eq!((preset.decode.width, preset.fetch.buffer), (1, 16));
+    let mut preset = Preset::default();
+    let e = error(&mut preset, "decode.width", "1");
+    assert!(e.contains("`fetch.buffer`: expected 9 to 16"), "{e}");
+}
+
+#[test]
 fn overrides() {
     let mut preset = Preset::default();
     preset.set("rob.entries", "96").unwrap();

@@ -57,19 +57,32 @@ impl Preset {
     /// # Errors
     /// The key is unknown, or the value does not fit it; `self` is unchanged.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), PresetError> {
+        self.set_all([(key, value)])
+    }
+
+    /// Changes several parameters at once: what holds between them is checked when all have their values.
+    ///
+    /// # Errors
+    /// As of [`Self::set`].
+    pub fn set_all<'a>(
+        &mut self,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), PresetError> {
         let file = "override";
-        // A bare word is a string, so that `dram.model=fixed` needs no quotes.
-        let value = toml::from_str::<Table>(&format!("v = {value}"))
-            .ok()
-            .and_then(|mut t| t.remove("v"))
-            .unwrap_or_else(|| Value::String(value.to_owned()));
-        let over = key.rsplit('.').fold(value, |inner, part| {
-            Value::Table(Table::from_iter([(part.to_owned(), inner)]))
-        });
         let mut table = Table::try_from(&*self).expect("a preset is a TOML table");
-        if let Value::Table(over) = over {
-            let known = table.clone();
-            overlay(&mut table, over, "", &known, file)?;
+        let known = table.clone();
+        for (key, value) in settings {
+            // A bare word is a string, so that `dram.model=fixed` needs no quotes.
+            let value = toml::from_str::<Table>(&format!("v = {value}"))
+                .ok()
+                .and_then(|mut t| t.remove("v"))
+                .unwrap_or_else(|| Value::String(value.to_owned()));
+            let over = key.rsplit('.').fold(value, |inner, part| {
+                Value::Table(Table::from_iter([(part.to_owned(), inner)]))
+            });
+            if let Value::Table(over) = over {
+                overlay(&mut table, over, "", &known, file)?;
+            }
         }
         *self = from_table(table, file)?;
         Ok(())
