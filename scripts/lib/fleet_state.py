@@ -231,7 +231,7 @@ class Fleet:
             self.close(task, number, "not needed")
             return None
         for before in range(1, number):
-            shutil.rmtree(self.folder / "work" / f"{task}.{before}", ignore_errors=True)
+            shutil.rmtree(self.folder / "running" / f"{task}.{before}", ignore_errors=True)
         return number, tries
 
     def close(self, task, number, outcome, **more):
@@ -248,7 +248,7 @@ class Fleet:
             asked = {"owner": self.me, "outcome": "again", "started": time.time()}
             if result["status"] == "done" or not self.is_asked(task) or not create_json(self.try_path(task, number), asked):
                 continue
-            old = self.folder / "work" / f"{task}.again{number}"
+            old = self.folder / "running" / f"{task}.again{number}"
             old.parent.mkdir(exist_ok=True)
             os.rename(self.folder / "failed" / task, old)
             shutil.rmtree(old, ignore_errors=True)

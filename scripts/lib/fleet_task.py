@@ -51,7 +51,7 @@ class Attempt:
 
     def __init__(self, fleet, task, number):
         self.fleet, self.task, self.number = fleet, task, number
-        self.work = fleet.folder / "work" / f"{task}.{number}"
+        self.work = fleet.folder / "running" / f"{task}.{number}"
         self.began = self.last_sign = time.monotonic()
         self.started = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         self.child = None

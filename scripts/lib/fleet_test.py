@@ -184,7 +184,7 @@ class Test:
                 for before, after in zip(made, made[1:]):
                     assert before.get("ended", 0) <= after["started"], f"{task}: begun again before its end"
             left = [str(path) for path in fleet.folder.rglob("*") if re.match(r"\.(matrix|result|\d+|clock|fleet|tipsim)", path.name)]
-            assert not left and not os.listdir(fleet.folder / "work"), f"half-written: {left} {os.listdir(fleet.folder / 'work')}"
+            assert not left and not os.listdir(fleet.folder / "running"), f"half-written: {left} {os.listdir(fleet.folder / 'running')}"
         caches = list((self.out / "cache/checkpoints").iterdir())
         assert len(caches) == 2 and all(path.suffix == ".ckpt" for path in caches), f"one for each width of core: {caches}"
         say(f"the same by both, each once: {tries} tries of {2 * TASKS} tasks, {lost} lost by Slurm")

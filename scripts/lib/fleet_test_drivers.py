@@ -53,7 +53,7 @@ def simulators(folder):
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        prefix = f"{folder}/work/".encode()
+        prefix = f"{folder}/running/".encode()
         for word in words:
             if word.startswith(prefix) and words[0].endswith(b"/tipsim"):
                 task = word[len(prefix):].rpartition(b".")[0].decode()
