@@ -30,7 +30,7 @@ const HEADER_MAX: u64 = 1 << 20;
 /// Fast: what takes the time is to read memory.
 const LEVEL: i32 = 1;
 /// What names of files that are being written end in.
-pub const PARTIAL: &str = "partial";
+pub const PARTIAL_SUFFIX: &str = "partial";
 
 /// What a machine has to be built with before its state can be loaded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ pub fn from_memory(
 fn beside(path: &Path) -> PathBuf {
     let random = RandomState::new().build_hasher().finish();
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{random:016x}.{PARTIAL}"));
+    name.push(format!(".{random:016x}.{PARTIAL_SUFFIX}"));
     name.into()
 }
 

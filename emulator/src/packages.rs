@@ -8,7 +8,7 @@ use crate::guest;
 use crate::sha256::sha256;
 
 /// The script that downloads and unpacks packages.
-const SCRIPT: &str = "debian";
+const UNPACK_SCRIPT: &str = "debian";
 
 /// Debian's `/bin/sh`, which is always there: the guest's own would run its own tools instead of the packages'.
 const SHELL: &str = "dash";
@@ -23,7 +23,7 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// The packages of these names from the cache, where [`SCRIPT`] puts them if they are not there yet.
+    /// The packages of these names from the cache, where [`UNPACK_SCRIPT`] puts them if they are not there yet.
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let shell = std::iter::once(SHELL.to_owned());
         let names: Vec<String> = names.iter().cloned().chain(shell).collect();
@@ -62,9 +62,9 @@ fn link_name(names: &[String]) -> Result<String, BadInput> {
 
 /// Runs the script; it shows its progress on standard error.
 fn unpack(names: &[String]) -> Result<(), BadInput> {
-    let script = guest::script(SCRIPT).ok_or_else(|| {
+    let script = guest::script(UNPACK_SCRIPT).ok_or_else(|| {
         BadInput(format!(
-            "guest.packages: not unpacked yet: run guest-sw/{SCRIPT} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
+            "guest.packages: not unpacked yet: run guest-sw/{UNPACK_SCRIPT} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
             names.join(" ")
         ))
     })?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Plan;
 use super::description::guest;
 use super::progress::Console;
-use crate::checkpoint::{self, Checkpoint, PARTIAL};
+use crate::checkpoint::{self, Checkpoint, PARTIAL_SUFFIX};
 use crate::failure::{BadInput, bad_input};
 use crate::sha256::sha256;
 use crate::spec::Mode;
@@ -20,7 +20,7 @@ use crate::system::{Engine, System};
 /// Checkpoints that are kept: tens of megabytes each.
 const MAX_CHECKPOINTS: usize = 8;
 /// More are kept as long as another process, perhaps on another host, may be reading or writing them.
-const IN_USE: Duration = Duration::from_secs(600);
+const IN_USE_PERIOD: Duration = Duration::from_secs(600);
 
 /// The checkpoint of a run's boot.
 pub struct Boot {
@@ -133,7 +133,7 @@ fn prune(folder: &Path) -> anyhow::Result<()> {
             continue;
         };
         let file = (metadata.modified()?, entry.path());
-        match file.1.extension().is_some_and(|e| e == PARTIAL) {
+        match file.1.extension().is_some_and(|e| e == PARTIAL_SUFFIX) {
             true => unwanted.push(file),
             false => saved.push(file),
         }
@@ -143,7 +143,7 @@ fn prune(folder: &Path) -> anyhow::Result<()> {
     unwanted.append(&mut saved);
     for (used, path) in unwanted {
         // In the future: by another host's clock, just now.
-        if used.elapsed().is_ok_and(|age| age > IN_USE) {
+        if used.elapsed().is_ok_and(|age| age > IN_USE_PERIOD) {
             existing(std::fs::remove_file(path))?;
         }
     }

@@ -5,7 +5,7 @@ use machine::Mark;
 use serde::Serialize;
 
 /// Stretches that run.json lists one by one; their sums have all.
-const MAX_LISTED: usize = 1000;
+const MAX_LISTED_STRETCHES: usize = 1000;
 
 /// Follows the marks of the machine, whichever hart or process executes them.
 ///
@@ -148,7 +148,7 @@ impl Regions {
         self.summary.count += 1;
         self.summary.cycles += stretch.cycles;
         self.summary.instructions += stretch.instructions;
-        if self.summary.each.len() < MAX_LISTED {
+        if self.summary.each.len() < MAX_LISTED_STRETCHES {
             self.summary.each.push(stretch);
         }
         Some(Event::Region(false))

@@ -12,7 +12,7 @@ use timing::Preset;
 const MAX_BASES: usize = 16;
 
 /// Keys that name files, which are relative to the spec that has them.
-const FILES: [(&str, &str); 6] = [
+const PATH_KEYS: [(&str, &str); 6] = [
     ("guest", "kernel"),
     ("guest", "firmware"),
     ("guest", "initrd"),
@@ -54,7 +54,7 @@ fn anchor(table: &mut Table, file: &Path, folder: &Path) {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     };
-    for (section, key) in FILES {
+    for (section, key) in PATH_KEYS {
         match table.get_mut(section).and_then(|table| table.get_mut(key)) {
             Some(Value::Array(paths)) => paths.iter_mut().for_each(join),
             Some(path) => join(path),

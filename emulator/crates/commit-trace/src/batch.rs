@@ -48,7 +48,7 @@ pub struct Batch {
     /// Last cycle of the stream before this batch. The first record's `commit_delta` counts from
     /// it, or from the end of the [`Event::Idle`] between them.
     pub start_cycle: u64,
-    /// Static info of the instructions first used in this batch, in order of number.
+    /// Static info of the instructions that are first used in this batch, in order of number.
     pub static_info: Vec<StaticInfo>,
     /// Records in program order.
     pub records: Vec<CommitRecord>,

@@ -46,7 +46,7 @@ impl Class {
 /// The static info of an instruction, sent once before its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaticInfo {
-    /// Its number; static info arrive in order 0, 1, 2, …
+    /// Its number; instructions are defined in the order 0, 1, 2, …
     pub id: InstId,
     /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces.
     pub space: u32,

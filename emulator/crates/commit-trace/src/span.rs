@@ -90,7 +90,7 @@ pub trait SpanSink {
     }
     /// An instruction left the ROB by a trap in cycle `commit`, without committing. Its spans follow.
     fn trap(&mut self, _commit: u64, _record: &CommitRecord) {}
-    /// Static info, before their first use; `cycle` is that of the batch's start.
+    /// The static info of an instruction, before its first use; `cycle` is that of the batch's start.
     fn static_info(&mut self, _cycle: u64, _static_info: &StaticInfo) {}
     /// An event after `cycle`. One within a commit group is delivered after the group's cycle.
     /// [`Event::Idle`] comes as a span instead.

@@ -7,9 +7,10 @@ use std::io::{Read, Write};
 
 use crate::{Exit, Ram};
 
-/// Maximum number of different warnings, and of waiting answers. Both are bounded because the guest decides how many it
-/// causes.
-const MAX_REMEMBERED: usize = 16;
+/// Maximum number of different warnings; the guest decides how many it causes.
+const MAX_WARNINGS: usize = 16;
+/// Maximum number of answers that wait for the guest to read them; it decides how many it asks for.
+const MAX_WAITING_ANSWERS: usize = 16;
 
 /// The `tohost` and `fromhost` words of an ELF file, and where its output goes.
 ///
@@ -138,14 +139,14 @@ impl Htif {
 
     fn answer(&mut self, word: u64) {
         // A program that never takes answers needs no more of them.
-        if self.fromhost.is_some() && self.answers.len() < MAX_REMEMBERED {
+        if self.fromhost.is_some() && self.answers.len() < MAX_WAITING_ANSWERS {
             self.answers.push_back(word);
         }
     }
 
     /// Logs a warning, unless it was logged before.
     fn warn_once(&mut self, what: String) {
-        if self.warnings.len() < MAX_REMEMBERED && !self.warnings.contains(&what) {
+        if self.warnings.len() < MAX_WARNINGS && !self.warnings.contains(&what) {
             tracing::warn!("{what}");
             self.warnings.push(what);
         }

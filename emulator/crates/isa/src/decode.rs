@@ -12,8 +12,11 @@ pub fn decode(raw: u32) -> DecodedInst {
     }
     let illegal = DecodedInst::illegal(raw);
     let bucket = bucket_of(raw);
-    let (start, end) = (INDEX.start[bucket], INDEX.start[bucket + 1]);
-    for &number in &INDEX.rows[start as usize..end as usize] {
+    let (start, end) = (
+        ROWS_BY_BUCKET.start[bucket],
+        ROWS_BY_BUCKET.start[bucket + 1],
+    );
+    for &number in &ROWS_BY_BUCKET.rows[start as usize..end as usize] {
         let row = &ROWS[number as usize];
         if row.encoding.matches(raw) {
             let mut inst = DecodedInst {
@@ -45,7 +48,7 @@ struct Index<const N: usize> {
     rows: [u16; N],
 }
 
-static INDEX: Index<{ index_length() }> = index();
+static ROWS_BY_BUCKET: Index<{ index_length() }> = index();
 
 /// True if some encoding of the row falls into the bucket.
 const fn in_bucket(row: usize, bucket: usize) -> bool {

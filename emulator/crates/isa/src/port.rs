@@ -136,7 +136,7 @@ pub struct Executed {
     pub next_pc: u64,
     /// Its data access.
     pub mem: MemAccess,
-    /// Operand static info.
+    /// Sizes of its operands, as far as they decide its latency.
     pub operand: Operand,
     /// Privilege in which it executed.
     pub privilege: Privilege,

@@ -87,7 +87,7 @@ pub struct Hart {
     /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
     pub(crate) due: u64,
     pub(crate) after: u8,
-    /// Static info about the current instruction; the hart fills them in and passes them to the timing model.
+    /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
     pub(crate) executed: Executed,
     /// Its data access, and those before it in its run.
     pub(crate) accesses: Accesses,

@@ -193,7 +193,7 @@ type Place = (ProcessId, InstId, InstId, Component);
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
 /// Places of a process that are kept. A sampler has nearly as many places as samples, and nearly all weigh next to nothing.
-const MAX_KEPT_PLACES: usize = 100;
+const MAX_PLACES_PER_PROCESS: usize = 100;
 
 /// The commit state of a cycle, and the records that the Oracle charges the cycle to.
 #[derive(Clone, Copy, Debug)]
@@ -229,7 +229,7 @@ pub(crate) struct MisplacedCounter {
     units: Tally,
     /// Of places that are too long.
     others: FxHashMap<Place, u64>,
-    /// Places of ended processes, cut to [`MAX_KEPT_PLACES`].
+    /// Places of ended processes, cut to [`MAX_PLACES_PER_PROCESS`].
     ended: Vec<Misplaced>,
     /// Places that remained after the last search for those of ended processes.
     left: usize,
@@ -296,7 +296,7 @@ impl MisplacedCounter {
         self.left = self.len();
     }
 
-    /// The places with the most units first, up to [`MAX_KEPT_PLACES`] of each process.
+    /// The places with the most units first, up to [`MAX_PLACES_PER_PROCESS`] of each process.
     pub(crate) fn finish(mut self) -> Vec<Misplaced> {
         // A process that ran after it ended, as the kernel frees its resources, is in both.
         for m in std::mem::take(&mut self.ended) {
@@ -329,7 +329,7 @@ fn unpack_place(number: u64) -> Place {
     (process, inst(number), inst(number >> INST_BITS), component)
 }
 
-/// The places with the most units first, up to [`MAX_KEPT_PLACES`] of each process.
+/// The places with the most units first, up to [`MAX_PLACES_PER_PROCESS`] of each process.
 fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     let misplaced = |((process, named, truth, component), units)| Misplaced {
         process,
@@ -353,9 +353,9 @@ fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     }
     let mut kept = Vec::new();
     for mut list in by_process.into_values() {
-        if list.len() > MAX_KEPT_PLACES {
-            list.select_nth_unstable_by_key(MAX_KEPT_PLACES, order);
-            list.truncate(MAX_KEPT_PLACES);
+        if list.len() > MAX_PLACES_PER_PROCESS {
+            list.select_nth_unstable_by_key(MAX_PLACES_PER_PROCESS, order);
+            list.truncate(MAX_PLACES_PER_PROCESS);
         }
         kept.extend(list);
     }

@@ -39,7 +39,14 @@ fn process(id: ProcessId, pid: Option<u32>, name: &str) -> Process {
     }
 }
 
-fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>) -> StaticInfo {
+fn instruction(
+    id: u32,
+    space: u32,
+    pc: u64,
+    len: u8,
+    class: Class,
+    target: Option<u64>,
+) -> StaticInfo {
     let privilege = if space == 1 { 1 } else { 0 };
     StaticInfo {
         id: InstId(id),
@@ -55,17 +62,17 @@ fn fact(id: u32, space: u32, pc: u64, len: u8, class: Class, target: Option<u64>
 
 fn static_info() -> Vec<StaticInfo> {
     vec![
-        fact(0, 2, 0x10150, 2, Class::Load, None),
-        fact(1, 2, 0x10152, 2, Class::Int, None),
-        fact(2, 2, 0x10154, 4, Class::Int, None),
-        fact(3, 2, 0x10158, 2, Class::Int, None),
-        fact(4, 2, 0x1015a, 4, Class::Branch, Some(0x10150)),
-        fact(5, 2, 0x1015e, 4, Class::Int, None),
-        fact(6, 2, 0x10162, 2, Class::IndirectJump, None),
-        fact(7, 2, 0x10168, 4, Class::Int, None),
-        fact(8, 1, 0xffff_ffff_8000_1000, 4, Class::System, None),
-        fact(9, 1, 0xffff_ffff_8000_1004, 4, Class::Store, None),
-        fact(10, 3, 0x10150, 2, Class::Load, None),
+        instruction(0, 2, 0x10150, 2, Class::Load, None),
+        instruction(1, 2, 0x10152, 2, Class::Int, None),
+        instruction(2, 2, 0x10154, 4, Class::Int, None),
+        instruction(3, 2, 0x10158, 2, Class::Int, None),
+        instruction(4, 2, 0x1015a, 4, Class::Branch, Some(0x10150)),
+        instruction(5, 2, 0x1015e, 4, Class::Int, None),
+        instruction(6, 2, 0x10162, 2, Class::IndirectJump, None),
+        instruction(7, 2, 0x10168, 4, Class::Int, None),
+        instruction(8, 1, 0xffff_ffff_8000_1000, 4, Class::System, None),
+        instruction(9, 1, 0xffff_ffff_8000_1004, 4, Class::Store, None),
+        instruction(10, 3, 0x10150, 2, Class::Load, None),
     ]
 }
 

@@ -12,8 +12,8 @@ use commit_trace::{Class, StaticInfo};
 /// who has the symbols.
 pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
     let mut spaces: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (index, fact) in static_info.iter().enumerate() {
-        spaces.entry(fact.space).or_default().push(index);
+    for (index, info) in static_info.iter().enumerate() {
+        spaces.entry(info.space).or_default().push(index);
     }
     let mut leaders = vec![0; static_info.len()];
     for mut members in spaces.into_values() {
@@ -28,15 +28,15 @@ pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
         let mut leader = 0;
         let mut before: Option<u64> = None;
         for index in members {
-            let fact = &static_info[index];
+            let info = &static_info[index];
             // Different instructions that were at one address over time are in one block.
-            let again = before == Some(fact.pc);
-            if !again && (next != Some(fact.pc) || targets.binary_search(&fact.pc).is_ok()) {
-                leader = fact.pc;
+            let again = before == Some(info.pc);
+            if !again && (next != Some(info.pc) || targets.binary_search(&info.pc).is_ok()) {
+                leader = info.pc;
             }
             leaders[index] = leader;
-            before = Some(fact.pc);
-            next = (!ends_block(fact)).then(|| fact.pc.wrapping_add(fact.len.into()));
+            before = Some(info.pc);
+            next = (!ends_block(info)).then(|| info.pc.wrapping_add(info.len.into()));
         }
     }
     leaders
@@ -44,12 +44,12 @@ pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
 
 /// True if the next instruction begins a block: after branches, jumps, and instructions that change the privilege
 /// (`ecall`, `ebreak`, `sret`, `mret`).
-fn ends_block(fact: &StaticInfo) -> bool {
-    match fact.class {
+fn ends_block(info: &StaticInfo) -> bool {
+    match info.class {
         Class::Branch | Class::Jump | Class::IndirectJump => true,
         Class::System => {
             matches!(
-                fact.raw,
+                info.raw,
                 0x73 | 0x0010_0073 | 0x9002 | 0x1020_0073 | 0x3020_0073
             )
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use commit_trace::InstId;
 
-    fn fact(
+    fn info(
         id: u32,
         space: u32,
         pc: u64,
@@ -85,15 +85,15 @@ mod tests {
     #[test]
     fn blocks_begin_at_targets_after_branches_and_after_gaps() {
         let mut static_info = vec![
-            fact(0, 2, 0x100, 4, Class::Int, None),
-            fact(1, 2, 0x104, 2, Class::Load, None),
-            fact(2, 2, 0x106, 4, Class::Branch, Some(0x104)),
-            fact(3, 2, 0x10a, 4, Class::Int, None),
-            fact(4, 2, 0x200, 4, Class::Int, None),
-            fact(5, 2, 0x204, 4, Class::System, None),
-            fact(6, 2, 0x208, 4, Class::Int, None),
-            fact(7, 3, 0x104, 4, Class::Int, None),
-            fact(8, 3, 0x108, 4, Class::Int, None),
+            info(0, 2, 0x100, 4, Class::Int, None),
+            info(1, 2, 0x104, 2, Class::Load, None),
+            info(2, 2, 0x106, 4, Class::Branch, Some(0x104)),
+            info(3, 2, 0x10a, 4, Class::Int, None),
+            info(4, 2, 0x200, 4, Class::Int, None),
+            info(5, 2, 0x204, 4, Class::System, None),
+            info(6, 2, 0x208, 4, Class::Int, None),
+            info(7, 3, 0x104, 4, Class::Int, None),
+            info(8, 3, 0x108, 4, Class::Int, None),
         ];
         static_info[5].raw = 0x73; // ecall
         let expected = [
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn an_address_with_two_encodings_is_one_block() {
         let static_info = [
-            fact(0, 1, 0x10, 4, Class::Int, None),
-            fact(1, 1, 0x14, 4, Class::Jump, Some(0x40)),
-            fact(2, 1, 0x14, 4, Class::Int, None),
+            info(0, 1, 0x10, 4, Class::Int, None),
+            info(1, 1, 0x14, 4, Class::Jump, Some(0x40)),
+            info(2, 1, 0x14, 4, Class::Int, None),
         ];
         assert_eq!(leaders(&static_info), [0x10, 0x10, 0x10]);
     }

@@ -21,7 +21,7 @@ use find::{Found, numbers_below, resolve, with_value};
 /// Numbers that are explained at once. If a question has more, their paths are listed.
 const MAX_EXPLAINED: usize = 4;
 /// Paths that are listed.
-const MAX_LISTED: usize = 30;
+const MAX_LISTED_NUMBERS: usize = 30;
 
 /// Where a number comes from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,10 +100,10 @@ impl Answer {
             }
             Self::Many(list) => {
                 let mut out = format!("{} numbers; name one of them:\n", list.len());
-                for (path, value) in list.iter().take(MAX_LISTED) {
+                for (path, value) in list.iter().take(MAX_LISTED_NUMBERS) {
                     let _ = writeln!(out, "  {path} = {}", number(*value));
                 }
-                if list.len() > MAX_LISTED {
+                if list.len() > MAX_LISTED_NUMBERS {
                     out += "  …\n";
                 }
                 out

@@ -79,7 +79,7 @@ pub(crate) enum Link {
     Return,
 }
 
-/// The static info of one static instruction; 32 bytes, two to a cache line.
+/// What the stages want to know of a static instruction; 32 bytes, two to a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct MicroOp {
@@ -275,7 +275,7 @@ pub(crate) fn link(inst: &DecodedInst) -> Link {
     }
 }
 
-/// The static info that go into the stream.
+/// The static info that goes into the stream.
 pub(crate) fn for_stream(inst: &StaticInst) -> StaticInfo {
     use InstClass as C;
     let class = match inst.inst.class {

@@ -122,7 +122,7 @@ impl<S> Pipeline<S> {
         self.micro_ops.resize(count, MicroOp::UNKNOWN);
     }
 
-    /// The static info of an instruction. One that was not announced is the caller's bug, not the guest's.
+    /// The micro-op of an instruction. One that was not announced is the caller's bug, not the guest's.
     #[inline(always)]
     pub(crate) fn micro_op(&self, id: StaticId) -> MicroOp {
         self.micro_ops[id.0 as usize]
@@ -182,7 +182,7 @@ impl<S> Pipeline<S> {
     }
 }
 
-// Between runs. Static info of instructions are not state: they are announced again.
+// Between runs. Micro-ops are not state: instructions are announced again.
 snapshot::snapshot!(Pipeline<S> {
     front,
     mark,

@@ -9,7 +9,7 @@ use smoltcp::time::Instant;
 use crate::forward::{Forward, Listener};
 use crate::frame::{self, Received, Segment};
 use crate::tcp::Tcp;
-use crate::udp::Udp;
+use crate::udp::UdpFlows;
 use crate::wire::Outbox;
 use crate::{dhcp, host};
 
@@ -51,7 +51,7 @@ pub struct UserNet {
     name_server: Option<SocketAddr>,
     listeners: Vec<Listener>,
     tcp: Tcp,
-    udp: Udp,
+    udp: UdpFlows,
     out: Outbox,
     /// How often the TCP/IP stack panicked since the start.
     failures: usize,
@@ -68,7 +68,7 @@ impl UserNet {
             name_server: config.name_server,
             listeners: config.forwards.iter().map(bind).collect::<Result<_, _>>()?,
             tcp: Tcp::new(),
-            udp: Udp::default(),
+            udp: UdpFlows::default(),
             out: Outbox::default(),
             failures: 0,
         })
@@ -137,7 +137,7 @@ impl UserNet {
     /// Drops every connection, since the guest was reset and no longer knows them. The forwarded ports stay.
     pub fn reset(&mut self) {
         self.tcp = Tcp::new();
-        self.udp = Udp::default();
+        self.udp = UdpFlows::default();
         self.out.clear();
     }
 

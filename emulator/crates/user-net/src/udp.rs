@@ -18,7 +18,7 @@ const PAYLOAD_MAX: usize = crate::wire::MTU - 28;
 
 /// The flows.
 #[derive(Default)]
-pub struct Udp(BTreeMap<Flow, HostSocket>);
+pub struct UdpFlows(BTreeMap<Flow, HostSocket>);
 
 struct HostSocket {
     socket: UdpSocket,
@@ -26,7 +26,7 @@ struct HostSocket {
     used: u64,
 }
 
-impl Udp {
+impl UdpFlows {
     /// Sends a datagram to `host`. It is lost if the host does not take it.
     pub fn send(&mut self, flow: Flow, host: SocketAddr, payload: &[u8], nanos: u64) {
         if !self.0.contains_key(&flow) {

@@ -22,8 +22,9 @@ pub(super) struct ChunkHeader {
     pub(super) first_seq: u64,
     pub(super) start_cycle: u64,
     pub(super) end_cycle: u64,
-    pub(super) first_fact: u32,
-    pub(super) static_info: u32,
+    pub(super) first_inst: u32,
+    /// Number of static instructions that it defines, from `first_inst` on.
+    pub(super) insts: u32,
     /// Bytes per column: raw, compressed.
     pub(super) columns: [(u32, u32); Column::COUNT],
 }
@@ -50,10 +51,7 @@ impl ChunkHeader {
             .columns
             .iter()
             .flat_map(|(raw, packed)| [*raw, *packed]);
-        for word in [self.first_fact, self.static_info]
-            .into_iter()
-            .chain(columns)
-        {
+        for word in [self.first_inst, self.insts].into_iter().chain(columns) {
             body.extend(word.to_le_bytes());
         }
         out.extend(CHUNK_MAGIC.to_le_bytes());
@@ -80,8 +78,8 @@ impl ChunkHeader {
                 first_seq: input.u64()?,
                 start_cycle: input.u64()?,
                 end_cycle: input.u64()?,
-                first_fact: input.u32()?,
-                static_info: input.u32()?,
+                first_inst: input.u32()?,
+                insts: input.u32()?,
                 ..Self::default()
             };
             for (raw, packed) in &mut header.columns {

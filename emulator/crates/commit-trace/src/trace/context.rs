@@ -3,7 +3,7 @@
 use super::varint::{Cursor, put, put_signed};
 use crate::{Class, Event, InstId, StaticInfo};
 
-/// What the next static info are expected to follow.
+/// The instruction after the last one: what the next static info is expected to be of.
 #[derive(Debug, Default)]
 pub(super) struct StaticInfoState {
     id: u32,

@@ -3,7 +3,7 @@
 
 /// Maximum number of news in the log; when it is full, all of them are dropped. A hart that has not read dropped news
 /// drops all its decoded code.
-const CAPACITY: usize = 4096;
+const MAX_NEWS: usize = 4096;
 
 /// What happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Log {
         if self.read < self.end() && self.news.last() == Some(&news) {
             return;
         }
-        if self.news.len() == CAPACITY {
+        if self.news.len() == MAX_NEWS {
             self.drop_all();
         }
         self.news.push(news);
@@ -100,13 +100,13 @@ mod tests {
     #[test]
     fn who_missed_some_knows() {
         let mut log = Log::default();
-        for page in 0..CAPACITY as u64 {
+        for page in 0..MAX_NEWS as u64 {
             log.add(overwritten(page));
         }
-        assert_eq!(log.since(0).map(<[_]>::len), Some(CAPACITY));
+        assert_eq!(log.since(0).map(<[_]>::len), Some(MAX_NEWS));
         log.add(overwritten(7));
-        assert_eq!(log.since(CAPACITY as u64), Some(&[overwritten(7)][..]));
-        assert_eq!(log.since(CAPACITY as u64 - 1), None);
+        assert_eq!(log.since(MAX_NEWS as u64), Some(&[overwritten(7)][..]));
+        assert_eq!(log.since(MAX_NEWS as u64 - 1), None);
         let heard = log.end();
         log.add_everything();
         assert_eq!(log.since(heard), None);

@@ -116,8 +116,8 @@ impl Queue {
 
     /// The next request of the driver, which stays in the queue until [`Self::advance`].
     pub fn peek(&self, ram: &Ram) -> Result<Option<Chain>, RuleViolation> {
-        const OUTSIDE: RuleViolation = RuleViolation("available ring is outside RAM");
-        let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE)? as u16;
+        const OUTSIDE_RAM: RuleViolation = RuleViolation("available ring is outside RAM");
+        let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE_RAM)? as u16;
         let waiting = index.wrapping_sub(self.next_available);
         if waiting == 0 {
             return Ok(None);
@@ -128,7 +128,7 @@ impl Queue {
             ));
         }
         let slot = 4 + 2 * u64::from(self.next_available % self.size);
-        let head = self.field(ram, self.driver, slot).ok_or(OUTSIDE)? as u16;
+        let head = self.field(ram, self.driver, slot).ok_or(OUTSIDE_RAM)? as u16;
         self.chain(ram, head).map(Some)
     }
 

@@ -81,7 +81,7 @@ fn misplaced_from(inst: InstId, state: State) -> MisplacedCounter {
 #[test]
 fn the_heaviest_of_each_process_are_kept() {
     let mut counter = misplaced_from(InstId(0), State::Stalled);
-    for inst in 1..=MAX_KEPT_PLACES as u32 + 50 {
+    for inst in 1..=MAX_PLACES_PER_PROCESS as u32 + 50 {
         counter.named(None, ProcessId(1), InstId(inst), inst.into());
     }
     counter.named(None, ProcessId(2), InstId(7), 1);
@@ -90,7 +90,7 @@ fn the_heaviest_of_each_process_are_kept() {
         let own = kept.iter().filter(move |m| m.process == ProcessId(process));
         own.map(|m| m.units)
     };
-    assert!(of(1).eq((51..=MAX_KEPT_PLACES as u64 + 50).rev()));
+    assert!(of(1).eq((51..=MAX_PLACES_PER_PROCESS as u64 + 50).rev()));
     assert!(of(2).eq([1]));
 }
 

@@ -115,7 +115,7 @@ pub(crate) struct WalkReads {
 pub(crate) struct Step(u32);
 
 impl Step {
-    /// It starts a packet. No instruction has such a number: the static info of so many take more memory than there is.
+    /// It starts a packet. No instruction has such a number: the micro-ops of so many take more memory than there is.
     const STARTS: u32 = 1 << 31;
 
     #[inline(always)]

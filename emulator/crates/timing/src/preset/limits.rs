@@ -41,7 +41,7 @@ impl Limit {
     }
 }
 
-/// What has parameters, or is one.
+/// Checks parameters of a preset by their limits: those of a table, or a single one.
 pub(super) trait HasLimits {
     /// Adds the limits of what is in it.
     fn limits(&self, _path: &str, _limits: &mut Vec<Limit>) {}

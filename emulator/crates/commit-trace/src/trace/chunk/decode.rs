@@ -139,14 +139,14 @@ impl ChunkDecoder {
         batch.hart = self.hart;
         batch.first_seq = Seq(self.next_seq.wrapping_add(batches_in.signed()? as u64));
         batch.start_cycle = self.cycle.wrapping_add(batches_in.signed()? as u64);
-        let static_info: u32 = batches_in.narrow()?;
+        let insts: u32 = batches_in.narrow()?;
         let events: u32 = batches_in.narrow()?;
         let records: u32 = batches_in.narrow()?;
         let stages: u32 = batches_in.narrow()?;
         if stages != 0 && stages != records {
             return None;
         }
-        for _ in 0..static_info {
+        for _ in 0..insts {
             batch.static_info.push(take_static_info(
                 &mut static_info_in,
                 &mut self.static_info,

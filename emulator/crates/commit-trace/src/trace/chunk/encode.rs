@@ -72,8 +72,8 @@ impl ChunkEncoder {
             header.end_cycle = batch.start_cycle;
             self.next_seq = batch.first_seq.0;
         }
-        if header.static_info == 0 {
-            header.first_fact = batch
+        if header.insts == 0 {
+            header.first_inst = batch
                 .static_info
                 .first()
                 .map_or(0, |static_info| static_info.id.0);
@@ -107,7 +107,7 @@ impl ChunkEncoder {
         self.next_seq = batch.first_seq.0.wrapping_add(batch.records.len() as u64);
         header.batches += 1;
         header.records += batch.records.len() as u32;
-        header.static_info += batch.static_info.len() as u32;
+        header.insts += batch.static_info.len() as u32;
         // Its records' cycles come with them.
         header.end_cycle = after_events;
         Ok(())
