@@ -11,6 +11,7 @@ import sys
 
 import fleet_collect
 import fleet_page
+import guest_cache
 from fleet_local import LocalEngine
 from fleet_matrix import prepare, size
 from fleet_progress import plural
@@ -90,7 +91,7 @@ def built(args):
     if args.tipsim:
         if not os.access(args.tipsim, os.X_OK):
             raise FleetError(f"--tipsim {args.tipsim}: expected a program, found none")
-        return args.tipsim, args.guest_dir or built_last()
+        return args.tipsim, args.guest_dir or guest_built_last()
     done = subprocess.run([REPO / "scripts/fleet", "build"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise FleetError("the simulator or its guest cannot be built")
@@ -98,10 +99,8 @@ def built(args):
     return tipsim, args.guest_dir or guest
 
 
-def built_last():
-    """The guest that tipsim takes if it is told no other."""
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    latest = pathlib.Path(os.environ.get("TIPSIM_CACHE") or f"{user}/tipsim") / "guest/latest"
+def guest_built_last():
+    latest = guest_cache.built_last()
     if not latest.exists():
         raise FleetError(f"no guest ({latest} is not there): run guest-sw/build, or give --guest-dir DIR")
     return latest

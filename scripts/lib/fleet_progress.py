@@ -29,12 +29,13 @@ class Progress:
         if now - self.looked < 1 and not force:
             return
         self.looked = now
-        results = self.fleet.results()
+        asked = [task for task in self.fleet.tasks if self.fleet.is_asked(task)]
+        results = {task: result for task, result in self.fleet.results().items() if task in asked}
         done = sum(result["status"] == "done" for result in results.values())
-        left = self.left(results, running, at_once)
-        words = f"fleet: {done} of {len(self.fleet.tasks)} done, {len(results) - done} failed, {len(running)} running{waiting}, " \
+        left = self.left(asked, results, running, at_once)
+        words = f"fleet: {done} of {len(asked)} done, {len(results) - done} failed, {len(running)} running{waiting}, " \
             f"{clock(time.monotonic() - self.began)} elapsed"
-        if left is not None and len(results) < len(self.fleet.tasks):
+        if left is not None and len(results) < len(asked):
             words += f", {clock(left)} left, ends about {time.strftime('%H:%M', time.localtime(time.time() + left))}"
         if self.terminal and words != self.last:
             print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
@@ -43,16 +44,16 @@ class Progress:
             self.shown = now
         self.last = words
 
-    def left(self, results, running, at_once):
+    def left(self, asked, results, running, at_once):
         """Seconds to the end, by what tasks of the same spec took; None before the first."""
         measured = self.fleet.measured()
         if not measured:
             return None
         usual = sum(spec["mean"] for spec in measured.values()) / len(measured)
         work = 0
-        for name, task in self.fleet.tasks.items():
+        for name in asked:
             if name not in results:
-                mean = measured.get(task["spec"], {"mean": usual})["mean"]
+                mean = measured.get(self.fleet.tasks[name]["spec"], {"mean": usual})["mean"]
                 work += max(0, mean - running.get(name, 0))
         return work / max(1, at_once)
 

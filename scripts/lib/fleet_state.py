@@ -3,7 +3,7 @@
   matrix.json        what was asked for, and the tasks that this stands for
   tipsim             the simulator, copied: it can be rebuilt meanwhile
   tries/TASK/N.json  the N-th try of a task: who makes it, and what became of it
-  work/TASK.N/       what that try writes
+  running/TASK.N/    what that try writes
   tasks/TASK/        a result, whole: renamed into place, with result.json
   failed/TASK/       the same of a task that failed, or that was lost too often
   slurm/             batches of tasks as given to Slurm, and their output

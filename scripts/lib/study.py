@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import guest_cache
 import study_data
 import study_overhead
 import study_page
@@ -70,11 +71,11 @@ def print_list(found, as_json):
         print(f"{row['name']:14}{row['stands_for']:18}{row['group']:16}{row['fit']:20}{' '.join(row['packages'])}")
 
 
-def run(args, specs, out):
-    """Runs what is asked for and is not there yet; true if all went well."""
+def run(args, specs, out, only=None):
+    """Runs the specs, or those of the names `only`, as far as that is not done yet; true if all went well."""
     command = [REPO / "scripts/fleet", "run", *specs, "--out", out, "--engine", args.engine]
-    if args.names:
-        command += ["--only", ",".join(args.names)]
+    if only:
+        command += ["--only", ",".join(only)]
     for option in ["jobs", "tipsim", "guest_dir"]:
         value = getattr(args, option)
         if value is not None:
@@ -102,9 +103,7 @@ def gather(args, found):
         wanted = study_results.kept(args.specs, program["name"]).get("result")
         if wanted is not None and program["result"] is not None:
             program["output"] = "as kept" if program["result"] == wanted else "DIFFERS from the kept one"
-    commit = subprocess.run(["git", "-C", REPO, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return {
-        "commit": commit.stdout.strip() or None,
         "core": ", ".join(sorted({p["core"] for p in programs})),
         "published_samples": study_data.PUBLISHED_SAMPLES,
         "programs": programs,
@@ -113,6 +112,14 @@ def gather(args, found):
         "correlation_with_execute": study_data.correlations(programs),
         "exceptions": study_data.exceptions(programs),
     }
+
+
+def guest_of(args):
+    """The guest that the programs ran in."""
+    matrix = args.out / "matrix.json"
+    if args.guest_dir or not matrix.exists():
+        return args.guest_dir or guest_cache.built_last()
+    return pathlib.Path(json.loads(matrix.read_text())["guest"])
 
 
 def main():
@@ -125,10 +132,10 @@ def main():
     if args.list:
         print_list({name: found[name] for name in args.names or found}, args.format == "json")
         return 0
-    good = args.report or run(args, found.values(), args.out)
+    good = args.report or run(args, found.values(), args.out, args.names)
     study = gather(args, found)
     if args.qemu:
-        good &= study_qemu.compare(args.out, found, study["programs"])
+        good &= study_qemu.compare(args.out, found, study["programs"], guest_of(args))
     if args.overhead:
         good &= study_overhead.measure(args.out, found, study["programs"], lambda specs, out: run(args, specs, out))
     (args.out / "study.json").write_text(json.dumps(study, indent=1) + "\n")

@@ -10,27 +10,20 @@ PROFILERS = ["software", "dispatch", "dispatch-op", "lci", "nci", "nci-ilp", "ti
 # Of the densest samples.
 TEA_PROFILERS = ["tea", "nci-tea", "dispatch-tea"]
 LEVELS = ["instruction", "block", "function"]
-CATEGORIES = ["execute", "ALU", "load", "store", "frontend", "mispredict", "flush"]
 RATES = ["100Hz", "1kHz", "4kHz", "20kHz"]
+# The category of cycles in which instructions commit.
+EXECUTION = "Execution"
 GROUPS = ["integer", "floating-point", "parallel"]
 CLASSES = ["compute", "flush", "stall"]
 
-# TIP, MICRO 2021, figures 8 to 10 and section 5: mean errors of its 27 programs at 4 kHz; `None`: not given.
-PUBLISHED = {
-    "instruction": {"software": 0.618, "dispatch": 0.531, "lci": 0.554, "nci": 0.093, "nci-ilp": 0.193,
-                    "tip-ilp": 0.072, "tip": 0.016},
-    "block": {"lci": 0.119, "nci": 0.023, "tip-ilp": 0.012, "tip": 0.007},
-    "function": {"software": 0.091, "dispatch": 0.058},
-}
+# Largest errors of its 27 programs (TIP, MICRO 2021, section 5); the means are in every report.
 PUBLISHED_MAX = {"instruction": {"nci": 0.21, "tip": 0.05}, "block": {"lci": 0.561}}
 # What a sample of TIP and of a PEBS-like unit is at 4 kHz (section 3.2): bytes with perf's metadata.
 SAMPLE_BYTES = {"tip": 88, "nci": 56}
 # One record of the published Oracle's stream: bytes per cycle.
 ORACLE_BYTES = 64
-
-
+# Characters of a result that is kept as it is.
 LONGEST_RESULT = 1000
-
 # Samples of a published run: 4 kHz for five minutes, about what SPEC CPU2017's reference inputs take at 3.2 GHz.
 PUBLISHED_SAMPLES = 1_200_000
 
@@ -134,7 +127,8 @@ def program(folder):
         "region_cycles": regions["cycles"],
         "largest_process": largest and {"name": largest["name"], "share": largest["share"]},
         "class": everything["class"],
-        "stack": dict(zip(CATEGORIES, everything["stack"])),
+        "stack": dict(zip(report["categories"], everything["stack"])),
+        "published": published(report),
         "errors": errors_of(everything, found, rate_periods(clock_hz)),
         "top_down": {key: top_down.get(key, 0.0) for key in
                      ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]},
@@ -143,8 +137,15 @@ def program(folder):
         "host_seconds": run["host_seconds"],
         "peak_memory_mb": run["peak_memory_mb"],
         "trace_bytes": run["trace"] and run["trace"]["bytes"],
+        "commit": (json.loads(fleet.read_text()) if (fleet := folder / "result.json").exists() else {}).get("commit"),
         "result": result_text(folder),
     }
+
+
+def published(report):
+    """The published mean errors by profiler and level, as far as there are any."""
+    means = {column["profiler"]: column["published"] for column in report["columns"]}
+    return {who: {level: value["mean"] for level, value in of.items() if value and "mean" in value} for who, of in means.items()}
 
 
 def result_text(folder):
@@ -173,7 +174,7 @@ def summary(programs):
                     largest = max(values)
                     rows[profiler] = {"mean": statistics.fmean(v for v, _ in values), "max": largest[0],
                                       "max_program": largest[1],
-                                      "published": PUBLISHED[level].get(profiler),
+                                      "published": members[0]["published"][profiler].get(level),
                                       "published_max": PUBLISHED_MAX.get(level, {}).get(profiler)}
             result[name][level] = rows
     return result
@@ -183,13 +184,13 @@ def correlations(programs):
     """Of each profiler's bias by instruction with the share of cycles that commit; of three programs and more."""
     if len(programs) < 3:
         return {}
-    shares = [p["stack"]["execute"] for p in programs]
+    shares = [p["stack"][EXECUTION] for p in programs]
     biases = {who: [p["errors"][who]["instruction"]["periodic"]["bias"] for p in programs] for who in PROFILERS}
     return {who: statistics.correlation(shares, values) for who, values in biases.items() if len(set(values)) > 1}
 
 
 def exceptions(programs):
-    """Programs in which the published order of profilers does not hold, each as a sentence."""
+    """Programs in which the published order of profilers does not hold, with the two errors."""
     found = []
     for p in programs:
         error = {who: p["errors"][who]["instruction"]["periodic"]["published_length"] for who in p["errors"]}

@@ -3,7 +3,7 @@
 import html
 import math
 
-from study_data import CATEGORIES, PROFILERS, PUBLISHED, RATES
+from study_data import PROFILERS, RATES
 from study_text import SHORT, mean_of_rate, published, text
 
 COLOURS = {"software": "#8c564b", "dispatch": "#d62728", "dispatch-op": "#ff9896", "lci": "#e377c2", "nci": "#ff7f0e",
@@ -67,11 +67,11 @@ def stacked_bars(programs, height=240):
     body = axis(height, 1.0)
     for at, p in enumerate(programs):
         y = BAR_TOP + height
-        for category, colour in zip(CATEGORIES, STACK):
-            tall = height * p["stack"][category]
+        for (category, share), colour in zip(p["stack"].items(), STACK):
+            tall = height * share
             y -= tall
             body += rect(LEFT + (at + 0.1) * step, y, 0.8 * step, tall, colour,
-                         f"{p['name']}, {category}: {100 * p['stack'][category]:.1f} %")
+                         f"{p['name']}, {category}: {100 * share:.1f} %")
         body += label(LEFT + (at + 0.5) * step, height + 24, f"{p['name']} ({p['class']})")
     return figure(body, height)
 
@@ -82,7 +82,7 @@ def errors(study, level, who):
     groups = [(p["name"], {w: value(p, w) for w in who}) for p in study["programs"]]
     rows = study["summary"]["all"][level]
     groups.append(("mean", {w: rows[w]["mean"] for w in who if w in rows}))
-    groups.append(("published mean", {w: PUBLISHED[level].get(w) for w in who}))
+    groups.append(("published mean", {w: rows[w]["published"] for w in who if w in rows}))
     most = max((v for _, values in groups for v in values.values() if v is not None), default=0.01)
     series = [(w, COLOURS[w]) for w in who]
     return key([(SHORT[w], COLOURS[w]) for w in who]) + grouped_bars(groups, series, max(most, 0.01))
@@ -134,7 +134,7 @@ def page(study):
         parts.append(note("Missing: " + "; ".join(f"{name} ({why})" for name, why in study["missing"].items())))
     parts += ["<h2>Error by instruction (figures 1 and 10)</h2>", note(say["instruction"]),
               errors(study, "instruction", PROFILERS),
-              "<h2>Cycle stacks (figure 7)</h2>", note(say["stack"]), key(zip(CATEGORIES, STACK)),
+              "<h2>Cycle stacks (figure 7)</h2>", note(say["stack"]), key(zip(study["programs"][0]["stack"], STACK)),
               stacked_bars(study["programs"]),
               "<h2>Error by function (figure 8)</h2>", errors(study, "function", PROFILERS),
               "<h2>Error by basic block (figure 9)</h2>", errors(study, "block", ["lci", "nci", "tip-ilp", "tip"]),

@@ -10,8 +10,6 @@ import tomllib
 
 import study_data
 
-CACHE = pathlib.Path(os.environ.get("TIPSIM_CACHE")
-                     or f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/tipsim")
 REPO = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -38,9 +36,9 @@ def lay_beneath(base, root):
 # The first bytes of a RISC-V program (64 bits, little-endian, executable or shared object), and which of them count.
 MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xf3\x00"
 MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
-# Programs that ask for the date get the one that the guest's clock shows (guest.clock).
 # A root of its own in which the kernel starts RISC-V programs by QEMU; in name spaces, so that it needs no privileges (Linux 6.7)
 # and nothing of the host changes. $1: the root; $2: the working folder; $3: QEMU; $4, $5: magic and mask; $6: the command.
+# Programs that ask for the date get the one that the guest's clock shows (guest.clock).
 CONTAINER = """
 set -e
 mkdir -p "$1/out" "$1/proc" "$1/sys" "$1/dev" "$1/tmp" "$1/binfmt"
@@ -50,27 +48,20 @@ mount --bind "$2" "$1/out"
 mount -t proc none "$1/proc"
 mount --rbind /dev "$1/dev"
 mount -t tmpfs none "$1/tmp"
-exec env -i PATH=/usr/bin:/usr/sbin:/usr/games HOME=/root TERM=dumb FAKETIME="2026-01-01 00:00:00" DONT_FAKE_MONOTONIC=1 \\
+status=0
+env -i PATH=/usr/bin:/usr/sbin:/usr/games HOME=/root TERM=dumb FAKETIME="@2026-01-01 00:00:00" DONT_FAKE_MONOTONIC=1 \\
     "$(command -v chroot)" "$1" /usr/bin/sh -c "
         export LD_PRELOAD=/usr/lib/riscv64-linux-gnu/faketime/libfaketime.so.1
         cd /out
-        $6"
+        $6" || status=$?
+# Not by exec: this shell, and not one under QEMU, is the first process, which orphans fall to.
+exit $status
 """
+# Seconds after which a program is taken not to end.
+LIMIT = 1800
 
 
-def tools():
-    """What --qemu needs of the host."""
-    missing = [package for program, package in [("qemu-riscv64-static", "qemu-user-static"), ("cpio", "cpio")]
-               if shutil.which(program) is None]
-    if missing:
-        sudo = [] if os.geteuid() == 0 else ["sudo"]
-        done = subprocess.run([*sudo, "apt-get", "install", "-y", "--no-install-recommends", *missing],
-                              stdout=subprocess.DEVNULL, check=False)
-        if done.returncode != 0:
-            sys.exit(f"study: --qemu needs {' '.join(missing)}, which apt could not install")
-
-
-def run(spec, scratch):
+def run(spec, guest, scratch):
     """What the program's command leaves in result.txt; as found before, if the spec is the same."""
     known, text = scratch / "result.json", spec.read_text()
     if known.exists() and (before := json.loads(known.read_text()))["spec"] == text:
@@ -80,24 +71,31 @@ def run(spec, scratch):
     out.mkdir(parents=True)
     base.mkdir()
     description = read(spec)
-    printed = subprocess.run([REPO / "guest-sw/debian", *description["guest"]["packages"], "dash", "libfaketime"], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
+    names = [*description["guest"]["packages"], "dash", "libfaketime"]
+    unpacked = subprocess.run([REPO / "guest-sw/debian", *names], check=False, stdout=subprocess.PIPE, text=True)
+    if unpacked.returncode != 0:
+        return None, f"guest-sw/debian {' '.join(names)}: exit status {unpacked.returncode}"
     # Links instead of copies, where the file system has them both.
-    packages = printed.splitlines()[-1]
+    packages = unpacked.stdout.splitlines()[-1]
     if subprocess.run(["cp", "-al", packages, root], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         shutil.rmtree(root, ignore_errors=True)
         subprocess.run(["cp", "-a", packages, root], check=True)
-    with open(CACHE / "guest/latest/initramfs.cpio", "rb") as initramfs:
-        # It cannot make devices without privileges, and need not.
+    with open(guest / "initramfs.cpio", "rb") as initramfs:
+        # It cannot make devices without privileges, and need not: its status says nothing.
         subprocess.run(["cpio", "-id", "--quiet"], cwd=base, stdin=initramfs, stderr=subprocess.DEVNULL, check=False)
+    if not (base / "usr/bin/tipsim-run").exists():
+        return None, f"{guest / 'initramfs.cpio'}: expected the guest's files, found no usr/bin/tipsim-run"
     lay_beneath(base, root)
     for name in description["run"].get("files", []):
         source = spec.parent / name
         (shutil.copytree if source.is_dir() else shutil.copy2)(source, out / source.name)
-    command = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c", CONTAINER, "sh", root, out,
+    command = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", CONTAINER, "sh", root, out,
                shutil.which("qemu-riscv64-static"), MAGIC, MASK, description["run"]["command"]]
     with open(scratch / "log", "wb") as log:
-        done = subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False)
+        try:
+            done = subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return None, f"no end within {LIMIT} s, see {scratch / 'log'}"
     result = study_data.result_text(out)
     if result is None or done.returncode != 0:
         return None, f"exit status {done.returncode}, see {scratch / 'log'}"
@@ -107,13 +105,12 @@ def run(spec, scratch):
     return result, None
 
 
-def compare(out, found, programs):
+def compare(out, found, programs, guest):
     """Runs each program and says in its `output` whether the results are equal; false if one differs."""
-    tools()
     good = True
     for at, program in enumerate(programs, 1):
         print(f"study: QEMU: {program['name']} ({at} of {len(programs)})", file=sys.stderr)
-        result, why = run(found[program["name"]], out / "qemu" / program["name"])
+        result, why = run(found[program["name"]], guest, out / "qemu" / program["name"])
         if why:
             program["output"] = f"QEMU failed: {why}"
         elif result == program["result"]:

@@ -30,11 +30,11 @@ def keep(specs, study):
         errors = {who: {level: {mode: {key: entry[key] for key in ["error", "noise", "bias", "published_length"]}
                                 for mode, entry in modes.items()}
                         for level, modes in levels.items()} for who, levels in program["errors"].items()}
-        facts = {key: program[key] for key in ["name", "core", "packages", "cycles", "instructions", "ipc", "class",
+        kept_keys = {key: program[key] for key in ["commit", "name", "core", "packages", "cycles", "instructions", "ipc", "class",
                                                "stack", "top_down", "tea", "result"]}
         if "output" in program:
-            facts["output"] = program["output"]
-        text = json.dumps(rounded({"commit": study["commit"], **facts, "errors": errors}), indent=1)
+            kept_keys["output"] = program["output"]
+        text = json.dumps(rounded({**kept_keys, "errors": errors}), indent=1)
         # A line for each innermost table.
         text = re.sub(r"\{[^{}]*\}", lambda table: re.sub(r"\s+", " ", table[0]), text)
         path(specs, program["name"]).write_text(text + "\n")

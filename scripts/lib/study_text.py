@@ -1,6 +1,6 @@
 """The study as text: one table per figure of the published evaluation."""
 
-from study_data import CATEGORIES, CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES
+from study_data import CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES
 
 SHORT = {"software": "SW", "dispatch": "Disp", "dispatch-op": "DispOp", "lci": "LCI", "nci": "NCI",
          "nci-ilp": "N+ILP", "tip-ilp": "T-ILP", "tip": "TIP"}
@@ -43,10 +43,10 @@ def error_table(study, level):
 
 def stack_table(study):
     lines = ["Cycle stacks, % of cycles (figure 7)",
-             header("Program", ["IPC", *CATEGORIES], 11) + "  class"]
+             header("Program", ["IPC", *study["programs"][0]["stack"]], 12) + "  class"]
     for p in study["programs"]:
-        shares = "".join(percent(p["stack"][c], 11) for c in CATEGORIES)
-        lines.append(f"{p['name']:24}{p['ipc']:11.2f}{shares}  {p['class']}")
+        shares = "".join(percent(share, 12) for share in p["stack"].values())
+        lines.append(f"{p['name']:24}{p['ipc']:12.2f}{shares}  {p['class']}")
     return lines
 
 
