@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 
+import cache
 import fleet_collect
 import fleet_page
-import guest_cache
 from fleet_local import LocalEngine
 from fleet_matrix import prepare, size
 from fleet_progress import plural
@@ -91,7 +91,7 @@ def built(args):
     if args.tipsim:
         if not os.access(args.tipsim, os.X_OK):
             raise FleetError(f"--tipsim {args.tipsim}: expected a program, found none")
-        return args.tipsim, args.guest_dir or guest_built_last()
+        return args.tipsim, args.guest_dir or existing_guest()
     done = subprocess.run([REPO / "scripts/fleet", "build"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise FleetError("the simulator or its guest cannot be built")
@@ -99,8 +99,9 @@ def built(args):
     return tipsim, args.guest_dir or guest
 
 
-def guest_built_last():
-    latest = guest_cache.built_last()
+def existing_guest():
+    """The guest that was built last."""
+    latest = cache.guest_built_last()
     if not latest.exists():
         raise FleetError(f"no guest ({latest} is not there): run guest-sw/build, or give --guest-dir DIR")
     return latest

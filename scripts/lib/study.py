@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 
-import guest_cache
+import cache
 import study_data
 import study_overhead
 import study_page
@@ -118,7 +118,7 @@ def guest_of(args):
     """The guest that the programs ran in."""
     matrix = args.out / "matrix.json"
     if args.guest_dir or not matrix.exists():
-        return args.guest_dir or guest_cache.built_last()
+        return args.guest_dir or cache.guest_built_last()
     return pathlib.Path(json.loads(matrix.read_text())["guest"])
 
 

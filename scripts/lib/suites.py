@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 
+import cache
 import suites_parsec
 import suites_spec2017
 from suites_common import REPO, BadTree, locked, read_table, say
@@ -110,9 +111,8 @@ def find_program(path):
     return name, suite, row
 
 
-def cache_folder():
-    cache = os.environ.get("TIPSIM_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tipsim"
-    return pathlib.Path(cache).absolute() / "suites"
+def builds_folder():
+    return cache.folder() / "suites"
 
 
 def toml_string(text):
@@ -125,8 +125,8 @@ def prepare(arguments, further):
     if size not in suite.SIZES:
         raise BadTree(f"--size: expected {', '.join(suite.SIZES)}, found {size}")
     tree = suite.find_tree(arguments)
-    with locked(cache_folder() / name):
-        prepared = suite.prepare(tree, row, size, arguments.threads, cache_folder() / name)
+    with locked(builds_folder() / name):
+        prepared = suite.prepare(tree, row, size, arguments.threads, builds_folder() / name)
         (prepared.folder / SCRIPT).write_text(guest_script(prepared))
         # What the guest sees does not depend on when the program was built.
         for path in [prepared.folder, *prepared.folder.rglob("*")]:
