@@ -115,17 +115,15 @@ fn builder() -> PathBuf {
     installed("build").unwrap_or_else(|| "guest-sw/build".into())
 }
 
-/// A script of `guest-sw`: in the folder `TIPSIM_GUEST_SW`, as installed beside this program, in the repository that built
-/// it, or in one of the folders around the present one.
+/// A script of `guest-sw`: in the folder `TIPSIM_GUEST_SW`, as installed beside this program, or in the repository that it
+/// was built in.
 pub fn script(name: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("TIPSIM_GUEST_SW") {
         return Some(PathBuf::from(folder).join(name)).filter(|script| script.is_file());
     }
-    let program = std::env::current_exe().unwrap_or_default();
-    let here = std::env::current_dir().unwrap_or_default();
-    let mut folders = program.ancestors().skip(1).chain(here.ancestors());
+    let program = std::env::current_exe().ok()?;
     installed(name).or_else(|| {
-        folders.find_map(|folder| {
+        program.ancestors().skip(1).find_map(|folder| {
             let script = folder.join("guest-sw").join(name);
             script.is_file().then_some(script)
         })

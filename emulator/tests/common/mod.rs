@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 
 /// The simulator.
 pub fn tipsim() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_tipsim"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tipsim"));
+    command.env("TIPSIM_GUEST_SW", repo().join("guest-sw"));
+    command
 }
 
 /// Directory of the built guest. The end-to-end tests cannot do without.
