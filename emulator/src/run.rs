@@ -208,7 +208,7 @@ fn simulate(
     };
     let boots_first = plan.spec.boots_functionally_first();
     system.stop_at_regions(true);
-    let mut regions = Regions::default();
+    let mut regions = Regions::new(plan.spec.run.region);
     let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 

@@ -191,7 +191,7 @@ impl SamplerSpec {
                             process: process.clone(),
                             thread: thread.clone(),
                             privilege,
-                            marked: region == Region::Command,
+                            marked: region.is_marked(),
                         });
                     }
                 }

@@ -138,7 +138,7 @@ impl Spec {
 
     /// The timing core waits for the region of interest.
     pub fn boots_functionally_first(&self) -> bool {
-        self.run.boot == Mode::Functional && self.run.region == Region::Command
+        self.run.boot == Mode::Functional && self.run.region.is_marked()
     }
 
     /// Another run of it is the same, to the cycle: nothing of the host but files gets into the guest.

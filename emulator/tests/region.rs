@@ -176,6 +176,34 @@ fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset()
 }
 
 #[test]
+fn a_region_of_marks_alone_is_all_that_is_timed() {
+    let dir = scratch("region-marked");
+    let spec = "[run]\nboot = \"functional\"\nregion = \"marked\"\n\
+        command = \"seq 30000 > numbers; tipsim-run md5sum numbers > sum; rm numbers\"\n";
+    let (run, said) = run(&dir, spec);
+    assert!(!said.contains("region marks"), "{said}");
+    assert_eq!(run["regions"]["count"], 1);
+    let number = |value: &Value| value.as_u64().unwrap();
+    let timed = number(&run["instructions"]);
+    let region = number(&run["regions"]["instructions"]);
+    assert!(
+        timed.abs_diff(region) < 100,
+        "{timed} timed, {region} in the region"
+    );
+    // What made the numbers was functional.
+    let report = json(&dir.join("out/report.json"));
+    let profiled =
+        |name| { report["functions"].as_array().unwrap().iter() }.any(|row| row["name"] == name);
+    assert!(profiled("md5_process_block64") && !profiled("seq_main"));
+
+    let dir = scratch("region-not-marked");
+    let spec = "[run]\nboot = \"functional\"\nregion = \"marked\"\ncommand = \"true\"\n";
+    let output = run_spec(&dir, spec).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("nothing was profiled"));
+}
+
+#[test]
 fn a_run_that_ends_before_its_region_says_so() {
     let dir = scratch("region-never");
     let spec = "[run]\nregion = \"command\"\nmax_cycles = 3000000\ncommand = \"true\"\n";

@@ -57,6 +57,8 @@ pub struct Outcome {
     pub host: Option<HostOutcome>,
 }
 
+const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
+
 impl Outcome {
     /// Writes run.json and the report's files.
     pub fn write(&self, plan: &Plan, out: &Path) -> anyhow::Result<()> {
@@ -77,10 +79,13 @@ impl Outcome {
             let run = run.clone();
             let text = report_cmd::write(evaluation, &symbols, &folder, &plan.preset, run)?;
             if evaluation.cycles == 0 {
-                println!("nothing was profiled: the run ended before its region of interest began");
+                println!("{NO_REGION}");
             } else {
                 print!("{text}");
             }
+        }
+        if plan.spec.boots_functionally_first() && self.host.is_none() {
+            println!("{NO_REGION}");
         }
         // Last: without it nothing is lost.
         if self.has_whole_trace(plan) {

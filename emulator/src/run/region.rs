@@ -4,6 +4,8 @@ use commit_trace::Event;
 use machine::Mark;
 use serde::Serialize;
 
+use crate::spec::Region;
+
 /// Stretches that run.json lists one by one; their sums have all.
 const MAX_LISTED_STRETCHES: usize = 1000;
 
@@ -61,6 +63,15 @@ pub struct Stretch {
 }
 
 impl Regions {
+    /// Of a run with this region.
+    pub fn new(region: Region) -> Self {
+        Self {
+            // As if there had been a mark before: no command is the region by itself.
+            programs_marked: region == Region::Marked,
+            ..Self::default()
+        }
+    }
+
     /// Takes a mark; what it changes, if anything.
     pub fn take(&mut self, mark: Mark, now: RunPosition) -> Option<Event> {
         match mark {
@@ -181,7 +192,11 @@ mod tests {
 
     /// Marks a hundred cycles apart: the cycle numbers at which the region is open at last, and what is said of it.
     fn open(marks: &[Mark]) -> (Vec<(u64, u64)>, RegionSummary) {
-        let (mut regions, mut since, mut open) = (Regions::default(), None, Vec::new());
+        open_in(Region::Command, marks)
+    }
+
+    fn open_in(region: Region, marks: &[Mark]) -> (Vec<(u64, u64)>, RegionSummary) {
+        let (mut regions, mut since, mut open) = (Regions::new(region), None, Vec::new());
         let mut now = 0;
         for mark in marks {
             now += 100;
@@ -258,6 +273,19 @@ mod tests {
                 .unwrap()
                 .contains("1 stop without a start")
         );
+    }
+
+    #[test]
+    fn a_region_of_marks_alone_waits_for_them() {
+        let marks = [CommandStart, Start, Stop, Start, Stop, CommandStop];
+        let (marked, summary) = open_in(Region::Marked, &marks);
+        assert_eq!(marked, [(200, 300), (400, 500)]);
+        assert!(!summary.narrowed && summary.warning().is_none());
+        let (nothing, summary) = open_in(Region::Marked, &[CommandStart, Stop, CommandStop]);
+        assert_eq!((nothing.len(), summary.stray_stops), (0, 1));
+        // What `tipsim-run` starts within the command is a program's mark.
+        let script = [CommandStart, CommandStart, CommandStop, CommandStop];
+        assert_eq!(open_in(Region::Marked, &script).0, [(200, 300)]);
     }
 
     #[test]

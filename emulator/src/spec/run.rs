@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// How the guest boots. A functional boot with the region `command` goes on under the timing core while the
-    /// command runs; with the region `run` everything is functional.
+    /// How the guest boots. After a functional boot the timing core takes over where the region begins; with the region
+    /// `run` everything is functional.
     pub boot: Mode,
     /// What is translated to host code.
     pub translator: Translator,
@@ -108,6 +108,15 @@ pub enum Region {
     /// From reset to the end.
     #[default]
     Run,
-    /// While the command runs.
+    /// While the command runs, and of that what its programs mark, if they do.
     Command,
+    /// What the command's programs mark, alone: after a functional boot the command is functional, too, up to the first mark.
+    Marked,
+}
+
+impl Region {
+    /// It begins and ends by marks, not with the run.
+    pub fn is_marked(self) -> bool {
+        self != Self::Run
+    }
 }

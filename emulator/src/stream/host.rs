@@ -43,7 +43,7 @@ use timing::Spare;
 
 use super::StreamClosed;
 use crate::failure::bad_input;
-use crate::spec::{self, Spec};
+use crate::spec::Spec;
 
 /// Batches that may wait for this side: 4 MiB.
 pub const IN_FLIGHT: usize = 128;
@@ -181,9 +181,9 @@ impl Host {
         };
         let mut writer = described.map(create).transpose()?;
         let compression = writer.as_mut().map(|w| Arc::new(w.compression()));
-        let region = match spec.run.region {
-            spec::Region::Run => Region::Whole,
-            spec::Region::Command => Region::Marked,
+        let region = match spec.run.region.is_marked() {
+            true => Region::Marked,
+            false => Region::Whole,
         };
         let profiled = if record.profilers {
             spec.guest.harts

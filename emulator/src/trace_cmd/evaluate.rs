@@ -41,8 +41,8 @@ pub fn fingerprint(evaluation: &Evaluation) -> Value {
 pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Region)> {
     let samplers = serde_json::from_value(meta["samplers"].clone())
         .map_err(|e| bad_input(path, format!("metadata: samplers: {e}")))?;
-    let region = match serde_json::from_value(meta["region"].clone()) {
-        Ok(spec::Region::Command) => Region::Marked,
+    let region = match serde_json::from_value::<spec::Region>(meta["region"].clone()) {
+        Ok(region) if region.is_marked() => Region::Marked,
         _ => Region::Whole,
     };
     Ok((samplers, region))
