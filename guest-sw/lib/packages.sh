@@ -112,22 +112,26 @@ find_packages() {
     say "looking up packages"
     make_private_apt
     # shellcheck disable=SC2086
-    closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages 2> "$log" |
-        sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p") || {
-        unknown=$(unknown_packages "$log" | paste -sd ' ')
-        [ -z "$unknown" ] || fail "no such package in $suite: $unknown"
-        grep '^[EW]:\|Depends:' "$log" >&2 || true
-        fail "apt finds no way to install: $sysroot_packages"
+    : > "$lock.new"
+    [ -z "$sysroot_packages" ] || {
+        closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages 2> "$log" |
+            sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p") || {
+            unknown=$(unknown_packages "$log" | paste -sd ' ')
+            [ -z "$unknown" ] || fail "no such package in $suite: $unknown"
+            grep '^[EW]:\|Depends:' "$log" >&2 || true
+            fail "apt finds no way to install: $sysroot_packages"
+        }
+        [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
+        # shellcheck disable=SC2086
+        private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
+            sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" > "$lock.new"
     }
-    [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
-    # shellcheck disable=SC2086
-    private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
-        sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" > "$lock.new"
     [ -z "$source_packages" ] || {
         # shellcheck disable=SC2086
         private_apt apt-get source --print-uris --download-only $source_packages 2> "$log" | sed -n \
             "s/^'\([^']*\)' \([^_]*\)_\(.*\)\.\(orig\|debian\)\.tar\.[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2.\4 \3 \6 \5 \1/p" \
-            >> "$lock.new"
+            >> "$lock.new" || fail "no such source package in $suite: $(sed -n \
+            's/^E: Unable to find a source package for //p' "$log" | paste -sd ' ')"
     }
     sort -o "$lock.new" "$lock.new"
     { lock_head; cat "$lock.new"; } > "$lock"
@@ -141,10 +145,13 @@ package_line() {
     grep "^$1 " "$lock" | cut -d ' ' -f 1-3 | grep . || fail "no package $1 in $suite"
 }
 
+# The same of all.
+package_lines() { grep -v '^#' "$lock" | cut -d ' ' -f 1-3; }
+
 sysroot_lines() {
     local plain
     plain=$(echo "$plain_packages" | tr -s ' \n' '\n' | grep -v libc6-dbg)
-    grep -v '^#' "$lock" | cut -d ' ' -f 1-3 | grep -vE "^($(echo "$plain" | paste -sd '|')|[^ ]*\.(orig|debian)) "
+    package_lines | grep -vE "^($(echo "$plain" | paste -sd '|')|[^ ]*\.(orig|debian)) "
 }
 
 # Prints the path of the package's file, which is downloaded if need be.

@@ -4,7 +4,8 @@ import html
 import math
 
 from study_data import PROFILERS, RATES
-from study_text import SHORT, mean_of_rate, published, text
+from study_text import SHORT, text
+from study_words import all_words, mean_of_rate
 
 COLOURS = {"software": "#8c564b", "dispatch": "#d62728", "dispatch-op": "#ff9896", "lci": "#e377c2", "nci": "#ff7f0e",
            "nci-ilp": "#bcbd22", "tip-ilp": "#17becf", "tip": "#1f77b4"}
@@ -98,33 +99,18 @@ def rates(study):
     return grouped_bars(groups, [(w, COLOURS[w]) for w in PROFILERS], most)
 
 
+def biases(study):
+    groups = [(p["name"], {w: p["errors"][w]["instruction"]["periodic"]["bias"] for w in PROFILERS}) for p in study["programs"]]
+    most = max((v for _, values in groups for v in values.values()), default=0.01)
+    return grouped_bars(groups, [(w, COLOURS[w]) for w in PROFILERS], max(most, 0.01))
+
+
 def note(sentence):
     return f'<p class="note">{html.escape(sentence)}</p>'
 
 
-def notes(study):
-    """A sentence for each figure, of what it shows beside the published one."""
-    rows = study["summary"]["all"]["instruction"]
-    of = lambda who: f"{100 * rows[who]['mean']:.1f} % (published {100 * rows[who]['published']:.1f} %)"
-    worse = sum(published(p, "nci-ilp") > published(p, "nci") for p in study["programs"])
-    classes = {name: study["summary"][name]["programs"] for name in ["compute", "flush", "stall"]}
-    def both(name):
-        of = study["summary"][name]["instruction"]
-        return f"{name} {100 * of['nci']['mean']:.1f} and {100 * of['nci-ilp']['mean']:.1f} %"
-
-    by_class = ", ".join(both(name) for name, count in classes.items() if count)
-    return {
-        "instruction": f"Mean error by instruction: TIP {of('tip')}, TIP-ILP {of('tip-ilp')}, NCI {of('nci')}, "
-                       f"NCI+ILP {of('nci-ilp')}, LCI {of('lci')}, Dispatch {of('dispatch')}, Software {of('software')}.",
-        "stack": f"{classes['compute']} programs are of class compute, {classes['flush']} flush, {classes['stall']} stall.",
-        "ilp": f"NCI+ILP is worse than NCI in {worse} of {len(study['programs'])} programs. Mean errors of NCI and of "
-               f"NCI+ILP by class: {by_class}. A sample that waits for one instruction is given to all that commit with it, which is "
-               "wrong where stalls are most of the time; where instructions commit in most cycles, it is nearer to the truth.",
-    }
-
-
 def page(study):
-    say = notes(study)
+    words = {figure: note(sentence) for figure, sentence in all_words(study).items()}
     parts = [
         f"<h1>The profilers on {len(study['programs'])} programs</h1>",
         note(f"Core {study['core']}. Errors are of a run of published length (1.2 million samples at equal distances): "
@@ -132,17 +118,17 @@ def page(study):
     ]
     if study["missing"]:
         parts.append(note("Missing: " + "; ".join(f"{name} ({why})" for name, why in study["missing"].items())))
-    parts += ["<h2>Error by instruction (figures 1 and 10)</h2>", note(say["instruction"]),
-              errors(study, "instruction", PROFILERS),
-              "<h2>Cycle stacks (figure 7)</h2>", note(say["stack"]), key(zip(study["programs"][0]["stack"], STACK)),
-              stacked_bars(study["programs"]),
-              "<h2>Error by function (figure 8)</h2>", errors(study, "function", PROFILERS),
-              "<h2>Error by basic block (figure 9)</h2>", errors(study, "block", ["lci", "nci", "tip-ilp", "tip"]),
+    parts += ["<h2>Error by instruction (figures 1 and 10)</h2>", errors(study, "instruction", PROFILERS), words["instruction"],
+              "<h2>Cycle stacks (figure 7)</h2>", key(zip(study["programs"][0]["stack"], STACK)),
+              stacked_bars(study["programs"]), words["stack"],
+              "<h2>Error by function (figure 8)</h2>", errors(study, "function", PROFILERS), words["function"],
+              "<h2>Error by basic block (figure 9)</h2>", errors(study, "block", ["lci", "nci", "tip-ilp", "tip"]), words["block"],
+              "<h2>Bias of each profiler</h2>", biases(study), words["bias"],
               "<h2>Sampling rate, periodic and random</h2>",
               note("Mean error by instruction of the runs as they are, whose number of samples is in the table below."),
-              rates(study),
-              "<h2>Splitting a sample among all that commit together (figure 11)</h2>", note(say["ilp"]),
-              errors(study, "instruction", ["nci", "nci-ilp", "tip-ilp", "tip"]),
+              rates(study), words["rates"],
+              "<h2>Splitting a sample among all that commit together (figure 11)</h2>",
+              errors(study, "instruction", ["nci", "nci-ilp", "tip-ilp", "tip"]), words["ilp"],
               "<h2>Tables</h2>", f"<pre>{html.escape(text(study))}</pre>"]
     body = "\n".join(parts)
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Study</title><style>{STYLE}</style></head>'

@@ -1,6 +1,9 @@
 """The study as text: one table per figure of the published evaluation."""
 
+import textwrap
+
 from study_data import CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES
+from study_words import all_words, error, mean_of_rate
 
 SHORT = {"software": "SW", "dispatch": "Disp", "dispatch-op": "DispOp", "lci": "LCI", "nci": "NCI",
          "nci-ilp": "N+ILP", "tip-ilp": "T-ILP", "tip": "TIP"}
@@ -67,12 +70,6 @@ def rate_table(study):
     return lines
 
 
-def mean_of_rate(study, who, rate, mode, key="error"):
-    values = [p["errors"][who]["instruction"][mode]["rates"][rate][key] for p in study["programs"]
-              if rate in p["errors"].get(who, {}).get("instruction", {}).get(mode, {}).get("rates", {})]
-    return sum(values) / len(values) if values else None
-
-
 def dense_table(study):
     lines = ["Bias and chance, error by instruction, %: TIP with a sample every 199 cycles, periodic and random; what as many random",
              "samples of the Oracle's own profile would leave (chance); then each profiler's bias: what is left of its error with",
@@ -95,17 +92,13 @@ def ilp_table(study):
         if rows:
             title = f"{name} ({study['summary'][name]['programs']})"
             lines.append(f"{title:24}" + "".join(percent(rows[w]["mean"]) for w in ["nci", "nci-ilp", "tip-ilp", "tip"]))
-    better = [p["name"] for p in study["programs"] if published(p, "nci-ilp") < published(p, "nci")]
+    better = [p["name"] for p in study["programs"] if error(p, "nci-ilp") < error(p, "nci")]
     lines.append(f"NCI+ILP is better than NCI in {len(better)} of {len(study['programs'])}: {', '.join(better) or 'none'}")
     found = study["correlation_with_execute"]
     if "nci" in found and "nci-ilp" in found:
         lines.append("Correlation of the bias with the share of cycles that commit, over the programs: "
                      + ", ".join(f"{SHORT[who]} {found[who]:+.2f}" for who in ["nci", "nci-ilp", "tip-ilp"]))
     return lines
-
-
-def published(p, who):
-    return p["errors"][who]["instruction"]["periodic"]["published_length"]
 
 
 def analysis_table(study):
@@ -158,8 +151,10 @@ def order_lines(study):
 
 
 def text(study):
-    tables = [program_table(study), *(error_table(study, level) for level in LEVELS), order_lines(study),
-              stack_table(study), dense_table(study), rate_table(study), ilp_table(study), analysis_table(study),
-              data_lines(study)]
+    words = all_words(study)
+    said = lambda figure: textwrap.wrap(words[figure], 130)
+    tables = [program_table(study), *(error_table(study, level) + said(level) for level in LEVELS), order_lines(study),
+              stack_table(study) + said("stack"), dense_table(study) + said("bias"), rate_table(study) + said("rates"),
+              ilp_table(study) + said("ilp"), analysis_table(study) + said("analysis"), data_lines(study)]
     missing = [f"missing: {name}: {why}" for name, why in study["missing"].items()]
     return "\n\n".join("\n".join(lines) for lines in [*tables, missing] if lines) + "\n"
