@@ -11,6 +11,7 @@ import study_data
 import study_overhead
 import study_page
 import study_qemu
+import study_readme
 import study_results
 import study_text
 
@@ -46,7 +47,7 @@ def parser():
     top.add_argument("--qemu", action="store_true", help="run each program by QEMU user mode, too, and compare its results")
     top.add_argument("--overhead", action="store_true", help="run each program under perf record -e tip, too, and say what that costs")
     top.add_argument("--compare", action="store_true", help="also say what moved since the kept results")
-    top.add_argument("--keep", action="store_true", help="write these results to workloads/study/results")
+    top.add_argument("--keep", action="store_true", help="write these results to workloads/study/results, and the tables of its README")
     top.add_argument("--engine", choices=["local", "slurm"], default="local", help="this machine (the default), or a cluster")
     top.add_argument("--jobs", type=int, metavar="N", help="programs at once at most")
     top.add_argument("--tipsim", type=pathlib.Path, metavar="FILE", help="this simulator: build nothing")
@@ -143,6 +144,7 @@ def main():
     (args.out / "study.html").write_text(study_page.page(study))
     if args.keep:
         study_results.keep(args.specs, study)
+        study_readme.write(args.specs / "README.md", study)
     print(json.dumps(study, indent=1) if args.format == "json" else study_text.text(study), end="")
     if args.compare:
         print(study_results.moved(args.specs, study), end="")

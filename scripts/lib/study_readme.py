@@ -1,0 +1,41 @@
+"""The tables of workloads/study/README.md, between two marks in it."""
+
+from study_data import LEVELS
+from study_text import LEVEL_NAMES, dense_table, error_table, ilp_table, order_lines, stack_table
+from study_words import NAMES, all_words
+
+BEGIN, END = "<!-- tables: written by scripts/study --keep -->\n", "<!-- end -->\n"
+# What the paper says in words alone (section 5.2).
+PUBLISHED_IN_WORDS = {("function", who): "< 1.6" for who in ["lci", "nci", "tip-ilp", "tip"]}
+
+
+def headline(study):
+    """Each profiler's mean at each level, the published one below."""
+    lines = ["| level | | " + " | ".join(NAMES.values()) + " |", "|---|---|" + "---|" * len(NAMES)]
+    for level in LEVELS:
+        rows = study["summary"]["all"][level]
+        cell = lambda value: "–" if value is None else f"{100 * value:.1f}"
+        published = lambda who: PUBLISHED_IN_WORDS.get((level, who)) or cell(rows[who]["published"])
+        lines.append(f"| {LEVEL_NAMES[level]} | ours | " + " | ".join(cell(rows[who]["mean"]) for who in NAMES) + " |")
+        lines.append("| | published | " + " | ".join(published(who) for who in NAMES) + " |")
+    return lines
+
+
+def tables(study):
+    words = all_words(study)
+    count = len(study["programs"])
+    parts = [[f"Mean error over {count} programs, %, beside the published means (27 programs at 4 kHz):"], headline(study)]
+    figures = [(error_table(study, "instruction"), "instruction"), (stack_table(study), "stack"), (dense_table(study), "bias"),
+               (ilp_table(study), "ilp")]
+    for lines, figure in figures:
+        parts += [["```text", *lines, "```"], [words[figure]]]
+    parts += [[words[figure]] for figure in ["rates", "block", "function", "analysis"]] + [order_lines(study)]
+    if study["missing"]:
+        parts.append(["Not run: " + ", ".join(study["missing"]) + "."])
+    return "\n\n".join("\n".join(lines) for lines in parts if lines[0]) + "\n"
+
+
+def write(path, study):
+    text = path.read_text()
+    before, rest = text.split(BEGIN)
+    path.write_text(before + BEGIN + tables(study) + END + rest.split(END)[1])
