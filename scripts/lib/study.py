@@ -154,4 +154,8 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        # What is done is kept, and fleet.py has said so.
+        sys.exit(130)

@@ -52,7 +52,7 @@ memory = "{suite.memory(row)}"
 
 [run]
 boot = "functional"
-region = "command"
+region = "marked"
 # Replaced by scripts/run-spec.
 command = "echo 'This program is built from your own copy of {suite.TITLE}: scripts/run-spec does that.' >&2; exit 2"
 
