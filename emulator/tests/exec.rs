@@ -63,6 +63,67 @@ fn signatures_that_cannot_be_are_refused_before_the_run() {
     assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
 }
 
+/// Data in the page of the code that writes it, as just-in-time compilers and small programs have it: after some stores without
+/// newly decoded code the page is taken for data, and with it what is executed at that time.
+#[test]
+fn code_may_write_to_its_own_page() {
+    let dir = scratch("exec-own-page");
+    for (name, store, each) in [
+        (
+            "amo",
+            "amoadd.d t1, t2, (s1)\n bne t1, s2, 4f\n addi s2, s2, 1",
+            1,
+        ),
+        (
+            "sc",
+            "lr.d t1, (s1)\n add t1, t1, t2\n sc.d t4, t1, (s1)\n bnez t4, 4f",
+            1,
+        ),
+        (
+            "store",
+            "ld t1, 0(s1)\n add t1, t1, t2\n sd t1, 0(s1)\n addi s2, s2, 1",
+            1,
+        ),
+        (
+            "twice",
+            "ld t1, 0(s1)\n sd zero, 0(s1)\n c.addi t1, 2\n sd t1, 0(s1)",
+            2,
+        ),
+    ] {
+        // Exits with 1 if x0 is not zero, 2 if the sum is wrong, 3 if an instruction executed twice.
+        let body = format!(
+            "la s1, begin_signature\n sd zero, 0(s1)\n li t2, 1\n li s2, 0\n li s0, 1000\n\
+             3: {store}\n addi s0, s0, -1\n bnez s0, 3b\n\
+             mv t3, zero\n li a0, 1\n bnez t3, 5f\n ld t1, 0(s1)\n li t2, {}\n li a0, 2\n bne t1, t2, 5f\n\
+             sub a0, a0, a0\n j 5f\n 4: addi a0, zero, 3\n 5:",
+            1000 * each
+        );
+        let elf = assemble(&dir, name, &htif(&body));
+        for mode in ["functional", "timing"] {
+            for translator in ["off", "auto", "eager"] {
+                let out = exec(
+                    &elf,
+                    &[
+                        "--mode",
+                        mode,
+                        "--translator",
+                        translator,
+                        "--max-insts",
+                        "1000000",
+                    ],
+                );
+                let status = out.status.code();
+                assert_eq!(
+                    status,
+                    Some(0),
+                    "{name}, {mode}, {translator}: {}",
+                    stderr(&out)
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn exit_codes_that_no_status_holds_are_told() {
     let dir = scratch("exec-codes");

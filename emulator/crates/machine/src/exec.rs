@@ -17,7 +17,8 @@ use isa::{Exception, Op, Slot, TimingModel, Trap};
 
 use crate::hart::{Env, Hart, InstPosition};
 
-/// Address of the next instruction, or the exception that was raised.
+/// Address of the next instruction, or the exception that was raised. What stores takes it, and all else that it needs, from its slot
+/// before it does: its own page may be emptied.
 pub(crate) type Next = Result<u64, Trap>;
 
 /// The instruction after this one.

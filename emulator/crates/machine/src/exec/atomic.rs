@@ -17,9 +17,10 @@ macro_rules! atomics {
             ) -> Next {
                 let $register = self.get(inst.rs2()) as $type;
                 let va = self.get(inst.rs1());
+                let (rd, next) = (inst.rd(), following(inst, at));
                 let old = self.modify(env, va, |$memory: $type| $new)?;
-                self.put(inst.rd(), old as $signed as u64);
-                following(inst, at)
+                self.put(rd, old as $signed as u64);
+                next
             }
         )*}
     };
@@ -46,9 +47,10 @@ macro_rules! reservations {
                 at: InstPosition,
             ) -> Next {
                 let value = self.get(inst.rs2()) as $type;
+                let (rd, next) = (inst.rd(), following(inst, at));
                 let stored = self.store_conditional(env, self.get(inst.rs1()), value)?;
-                self.put(inst.rd(), (!stored).into());
-                following(inst, at)
+                self.put(rd, (!stored).into());
+                next
             }
         )*}
     };
@@ -68,11 +70,12 @@ macro_rules! compare_and_swap {
                 let new = self.get(inst.rs2()) as $type;
                 let va = self.get(inst.rs1());
                 let swap = |memory: $type| if memory == expected { new } else { memory };
+                let (rd, next) = (inst.rd(), following(inst, at));
                 let old = self.modify(env, va, swap)?;
-                if inst.rd() != 0 {
-                    self.put(inst.rd(), old as $signed as u64);
+                if rd != 0 {
+                    self.put(rd, old as $signed as u64);
                 }
-                following(inst, at)
+                next
             }
         )*}
     };
@@ -95,13 +98,14 @@ impl Hart {
             0 => [0, 0],
             _ => [self.get(reg), self.get(reg + 1)],
         };
-        let (expected, new) = (pair(inst.rd()), pair(inst.rs2()));
+        let (rd, next) = (inst.rd(), following(inst, at));
+        let (expected, new) = (pair(rd), pair(inst.rs2()));
         let old = self.modify_pair(env, self.get(inst.rs1()), expected, new)?;
-        if inst.rd() != 0 {
-            self.put(inst.rd(), old[0]);
-            self.put(inst.rd() + 1, old[1]);
+        if rd != 0 {
+            self.put(rd, old[0]);
+            self.put(rd + 1, old[1]);
         }
-        following(inst, at)
+        next
     }
 }
 

@@ -35,10 +35,11 @@ impl Hart {
     ) -> Next {
         self.enabled(inst, envcfg::CBZE)?;
         let block = self.block(env, inst, Access::Store)?;
+        let next = following(inst, at);
         for word in (0..envcfg::BLOCK).step_by(8) {
             self.store::<T, u64>(env, block + word, 0, at.count)?;
         }
-        following(inst, at)
+        next
     }
 
     /// A block may be managed by whoever may read or write it; faults are those of a store (CMO

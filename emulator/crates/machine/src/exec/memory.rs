@@ -41,8 +41,9 @@ macro_rules! stores {
                 $(self.$check(inst)?;)?
                 let va = self.get(inst.rs1()).wrapping_add(inst.imm());
                 let value = self.get(inst.rs2()) as $type;
+                let next = following(inst, at);
                 self.store::<T, $type>(env, va, value, at.count)?;
-                following(inst, at)
+                next
             }
         )*}
     };

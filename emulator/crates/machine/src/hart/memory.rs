@@ -341,6 +341,8 @@ impl Hart {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
         if flags & Ram::HAS_CODE != 0 {
             self.code.stored(pa, u64::from(size), &mut bus.ram);
+            // It may have emptied the slot of the instruction that stores: the loop must not look at that again.
+            self.afterwards(after::DEVICE);
         }
         if flags & Ram::RESERVED != 0 {
             bus.ram.stored_by(self.id, pa, size.into());
