@@ -11,7 +11,7 @@ use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Translator};
 use crate::trace_cmd::Place;
 
-pub use format::{CoreFormat, ExpandFormat, Format, ReportFormat};
+pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat};
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -411,6 +411,16 @@ pub enum CoreCommand {
         /// Format.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
+    },
+    /// The events that the guest's performance counters count.
+    #[command(after_help = "Examples:
+  tipsim core events
+  tipsim core events --format perf > events.json   as perf's tools/perf/pmu-events has them
+  perf stat -e r120,r220 -- ls                     in the guest: r and the selector")]
+    Events {
+        /// Format.
+        #[arg(long, value_enum, default_value = "text")]
+        format: EventsFormat,
     },
     /// Every parameter of a preset, or its block diagram.
     #[command(after_help = "Examples:

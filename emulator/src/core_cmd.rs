@@ -1,8 +1,10 @@
 //! `tipsim core`.
 
+use isa::PerfEvent;
+use serde_json::json;
 use timing::Preset;
 
-use crate::cli::{CoreCommand, CoreFormat, Format};
+use crate::cli::{CoreCommand, CoreFormat, EventsFormat, Format};
 use crate::failure::BadInput;
 
 /// Loads a preset and applies `KEY=VALUE` overrides.
@@ -47,7 +49,42 @@ fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {
     }
 }
 
-/// `tipsim core list` and `show`.
+/// `tipsim core events`.
+fn events(format: EventsFormat) -> anyhow::Result<()> {
+    let rows = PerfEvent::ALL.iter().map(|event| (event.selector(), event.row()));
+    let list: Vec<_> = match format {
+        EventsFormat::Text => {
+            println!("{:24} {:>10}  {:12} counts", "event", "selector", "topic");
+            for (selector, row) in rows {
+                println!("{:24} {selector:>#10x}  {:12} {}", row.name, row.topic, row.description);
+            }
+            return Ok(());
+        }
+        EventsFormat::Json => rows
+            .map(|(selector, row)| {
+                json!({
+                    "name": row.name,
+                    "selector": selector,
+                    "topic": row.topic,
+                    "description": row.description,
+                })
+            })
+            .collect(),
+        EventsFormat::Perf => rows
+            .map(|(selector, row)| {
+                json!({
+                    "EventName": row.name,
+                    "EventCode": format!("{selector:#x}"),
+                    "BriefDescription": row.description.trim_end_matches('.'),
+                })
+            })
+            .collect(),
+    };
+    println!("{}", serde_json::to_string_pretty(&list)?);
+    Ok(())
+}
+
+/// `tipsim core list`, `events` and `show`.
 pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
     match command {
         CoreCommand::List { format } => {
@@ -57,7 +94,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
             if *format == Format::Json {
                 let list: Vec<_> = presets
                     .iter()
-                    .map(|p| serde_json::json!({"name": p.name, "summary": p.summary}))
+                    .map(|p| json!({"name": p.name, "summary": p.summary}))
                     .collect();
                 println!("{}", serde_json::to_string_pretty(&list)?);
             } else {
@@ -66,6 +103,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
                 }
             }
         }
+        CoreCommand::Events { format } => events(*format)?,
         CoreCommand::Show {
             preset,
             set,

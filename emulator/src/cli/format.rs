@@ -25,6 +25,18 @@ pub enum CoreFormat {
     Svg,
 }
 
+/// Output formats of performance events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum EventsFormat {
+    /// A table.
+    #[default]
+    Text,
+    /// The same as JSON.
+    Json,
+    /// perf's JSON of a core's events.
+    Perf,
+}
+
 /// Formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {

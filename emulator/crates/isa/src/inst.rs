@@ -64,6 +64,9 @@ pub enum InstClass {
 }
 
 impl InstClass {
+    /// How many there are.
+    pub const COUNT: usize = Self::Illegal as usize + 1;
+
     /// True if it reads or changes more than registers and memory, or must execute alone in the pipeline.
     pub const fn serialises(self) -> bool {
         matches!(

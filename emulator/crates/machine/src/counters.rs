@@ -11,14 +11,14 @@ const OF: u64 = 1 << 63;
 const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
-/// Event selectors have 8 bits: 0 counts nothing, then the [events](PerfEvent::of_selector).
-const SELECTOR: u64 = 0xff;
+/// The low half selects [events](PerfEvent::selected).
+const SELECTOR: u64 = 0xffff_ffff;
 /// VSINH and VUINH read as zero: there is no hypervisor extension.
 const FILTER: u64 = MINH | SINH | UINH;
 const EVENT_WRITE: u64 = OF | FILTER | SELECTOR;
 
 /// No event occurs more often in a cycle: bounds how soon a counter can overflow.
-const EVENTS_PER_CYCLE: u64 = 4;
+const EVENTS_PER_CYCLE: u64 = 8;
 
 /// A fixed counter: a raw total since reset plus an offset, or a frozen value while it stands.
 #[derive(Clone, Debug, Default)]
@@ -250,8 +250,7 @@ impl Counters {
             self.filtered |= enabled && counter.filter != 0;
         }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
-            let enabled = PerfEvent::of_selector(counter.event & SELECTOR).is_some()
-                && self.inhibit >> (i + 3) & 1 == 0;
+            let enabled = counter.events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
             counter.running = enabled && counter.event & filter == 0;
             self.filtered |= enabled && counter.event & FILTER != 0;
             self.enabled |= enabled;
@@ -271,9 +270,9 @@ impl Counters {
             let Some(to_go) = (u64::MAX - counter.value).checked_add(1) else {
                 continue;
             };
-            let cycles = match PerfEvent::of_selector(counter.event & SELECTOR) {
-                Some(PerfEvent::Cycles) => to_go,
-                _ => (to_go / EVENTS_PER_CYCLE).max(1),
+            let cycles = match counter.events().count() as u64 {
+                1 if counter.events().eq([PerfEvent::Cycles]) => to_go,
+                summed => (to_go / (EVENTS_PER_CYCLE * summed)).max(1),
             };
             deadline = deadline.min(now.saturating_add(cycles));
         }
@@ -282,8 +281,14 @@ impl Counters {
 }
 
 impl Programmable {
+    /// What it counts the sum of.
+    fn events(&self) -> impl Iterator<Item = PerfEvent> + use<> {
+        PerfEvent::selected((self.event & SELECTOR) as u32)
+    }
+
     fn total(&self, totals: &impl Totals) -> u64 {
-        PerfEvent::of_selector(self.event & SELECTOR).map_or(0, |event| totals.total(event))
+        let counts = self.events().map(|event| totals.total(event));
+        counts.fold(0, u64::wrapping_add)
     }
 
     fn count(&self, totals: &impl Totals) -> u64 {
@@ -373,6 +378,6 @@ mod tests {
         counters.set_event(4, 2, &at(0));
         counters.write(4, 0u64.wrapping_sub(100), &at(0));
         counters.set_privilege(Privilege::Machine, &at(0));
-        assert_eq!(counters.deadline(0), 25);
+        assert_eq!(counters.deadline(0), 12);
     }
 }

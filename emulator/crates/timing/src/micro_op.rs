@@ -79,6 +79,17 @@ pub(crate) enum Link {
     Return,
 }
 
+/// Kinds of jumps, as counters tell them apart.
+pub(crate) mod jump {
+    pub const DIRECT: u8 = 0;
+    pub const DIRECT_CALL: u8 = 1;
+    pub const INDIRECT: u8 = 2;
+    pub const INDIRECT_CALL: u8 = 3;
+    pub const RETURN: u8 = 4;
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
 /// What the stages want to know of a static instruction; 32 bytes, two to a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
@@ -109,6 +120,8 @@ pub(crate) struct MicroOp {
     pub done: u8,
     /// Length in bytes.
     pub len: u8,
+    /// Kind of a jump.
+    pub jump: u8,
 }
 
 /// Issue to commit of an ALU instruction: register read, execute, write back, commit.
@@ -174,6 +187,7 @@ impl MicroOp {
         wake: 1,
         done: ALU_DONE,
         len: 4,
+        jump: jump::DIRECT,
     };
 
     /// What the pipeline needs to know of an instruction, on a core of `preset` with these issue ports.
@@ -262,6 +276,13 @@ impl MicroOp {
             wake: wake as u8,
             done: done as u8,
             len: d.len,
+            jump: match (d.class, link(d)) {
+                (C::Jalr, Link::Return) => jump::RETURN,
+                (C::Jalr, Link::Call) => jump::INDIRECT_CALL,
+                (C::Jalr, Link::None) => jump::INDIRECT,
+                (_, Link::Call) => jump::DIRECT_CALL,
+                _ => jump::DIRECT,
+            },
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Counters of a run.
 
+use isa::InstClass;
 use serde::Serialize;
+
+use crate::micro_op::jump;
 
 /// Everything counted since reset; `run.json` carries it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -87,6 +90,35 @@ pub struct Stats {
     pub page_walks: u64,
     /// Cycles by which dispatch was late, by the resource that was last to be free.
     pub dispatch_stalls: Stalls,
+    /// Conditional branches that were taken.
+    pub branches_taken: u64,
+    /// Jumps by kind: how many, and how many were mispredicted.
+    #[serde(skip)]
+    pub jumps_by_kind: [[u64; 2]; jump::COUNT],
+    /// Instructions by class, but for integer operations of one cycle, which are the rest, and branches.
+    #[serde(skip)]
+    pub classes: [u64; InstClass::COUNT],
+}
+
+impl Stats {
+    /// Instructions of a class.
+    pub(crate) fn of_class(&self, class: InstClass) -> u64 {
+        match class {
+            InstClass::Branch => self.branches,
+            InstClass::IntAlu => {
+                let others = self.classes.iter().sum::<u64>() - self.classes[class as usize];
+                self.instructions - self.branches - others
+            }
+            _ => self.classes[class as usize],
+        }
+    }
+
+    /// Cycles with a commit.
+    pub(crate) fn cycles_committing(&self) -> u64 {
+        let traps = self.exceptions + self.interrupts + self.order_failures;
+        let without = self.cycles_idle + self.cycles_stalled + self.cycles_flushed + self.cycles_drained;
+        self.cycles - without - traps
+    }
 }
 
 /// Cycles by which dispatch was late.
@@ -147,7 +179,10 @@ snapshot::snapshot!(Stats {
     dtlb_misses,
     l2tlb_hits,
     page_walks,
-    dispatch_stalls
+    dispatch_stalls,
+    branches_taken,
+    jumps_by_kind,
+    classes
 });
 snapshot::snapshot!(Stalls {
     rob,

@@ -3,26 +3,23 @@
 //! Cycles and instructions are mapped to programmable counters only: `mcycle` and `minstret`
 //! cannot raise overflow interrupts, and perf could not sample them.
 
-use isa::PerfEvent;
+use isa::{PerfEvent, SBI_EVENTS};
 use vm_fdt::FdtWriter;
 
 use super::Result;
 
-/// Counters 3 to 18.
-const COUNTERS: u32 = 0x0007_fff8;
+/// Counters 3 to 31.
+const COUNTERS: u32 = 0xffff_fff8;
 
-/// Raw events are selectors 0 to 255.
-const RAW: [u32; 5] = [0, 0, 0xffff_ffff, 0xffff_ff00, COUNTERS];
+/// Raw events: every selector.
+const RAW: [u32; 5] = [0, 0, 0xffff_ffff, 0, COUNTERS];
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
-    let mut events: Vec<(u32, PerfEvent)> = { PerfEvent::ALL.iter() }
-        .flat_map(|&event| event.sbi().iter().map(move |&sbi| (sbi, event)))
+    let selector = |events: &[PerfEvent]| events.iter().fold(0, |all, event| all | event.selector());
+    let selectors: Vec<u32> = { SBI_EVENTS.iter() }
+        .flat_map(|&(sbi, events)| [sbi, 0, selector(events)])
         .collect();
-    events.sort_unstable_by_key(|&(sbi, _)| sbi);
-    let selectors: Vec<u32> = { events.iter() }
-        .flat_map(|&(sbi, event)| [sbi, 0, event.selector()])
-        .collect();
-    let counters: Vec<u32> = { events.iter() }
+    let counters: Vec<u32> = { SBI_EVENTS.iter() }
         .flat_map(|&(sbi, _)| [sbi, sbi, COUNTERS])
         .collect();
     fdt.property_string("compatible", "riscv,pmu")?;

@@ -23,7 +23,7 @@ impl Hart {
         let retired = count.wrapping_sub(self.not_retired);
         let timing = &*env.timing;
         move |event| match event {
-            PerfEvent::Cycles => cycles,
+            PerfEvent::Cycles | PerfEvent::ReferenceCycles => cycles,
             PerfEvent::Instructions => retired,
             _ => timing.count(event),
         }
