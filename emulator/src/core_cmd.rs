@@ -51,12 +51,17 @@ fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {
 
 /// `tipsim core events`.
 fn events(format: EventsFormat) -> anyhow::Result<()> {
-    let rows = PerfEvent::ALL.iter().map(|event| (event.selector(), event.row()));
+    let rows = PerfEvent::ALL
+        .iter()
+        .map(|event| (event.selector(), event.row()));
     let list: Vec<_> = match format {
         EventsFormat::Text => {
             println!("{:24} {:>10}  {:12} counts", "event", "selector", "topic");
             for (selector, row) in rows {
-                println!("{:24} {selector:>#10x}  {:12} {}", row.name, row.topic, row.description);
+                println!(
+                    "{:24} {selector:>#10x}  {:12} {}",
+                    row.name, row.topic, row.description
+                );
             }
             return Ok(());
         }

@@ -34,16 +34,36 @@ const TURN: &[(&str, &[&str])] = &[
     ("j 1f\n1:", &["INST.JAL", "BR.JUMP"]),
     ("call direct", &["INST.JAL", "BR.CALL"]),
     // The two returns.
-    ("la t4, direct\n jalr t4", &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND.CALL"]),
+    (
+        "la t4, direct\n jalr t4",
+        &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND.CALL"],
+    ),
     ("", &["INST.JALR", "BR.RET", "INST.JALR", "BR.RET"]),
-    ("la t4, 1f\n jr t4\n1:", &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"]),
+    (
+        "la t4, 1f\n jr t4\n1:",
+        &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"],
+    ),
     ("beq zero, zero, 1f\n1:", &["INST.BRANCH", "BR.COND.TAKEN"]),
     ("bne zero, zero, 1f\n1:", &["INST.BRANCH"]),
     ("ecall", &["INST.EXCEPTION"]),
     // Its handler.
-    ("", &["INST.CSR", "FLUSH.COMMIT", "INST.ALU", "INST.CSR", "FLUSH.COMMIT", "INST.XRET", "FLUSH.COMMIT"]),
+    (
+        "",
+        &[
+            "INST.CSR",
+            "FLUSH.COMMIT",
+            "INST.ALU",
+            "INST.CSR",
+            "FLUSH.COMMIT",
+            "INST.XRET",
+            "FLUSH.COMMIT",
+        ],
+    ),
     // The loop's end.
-    ("addi s0, s0, -1\n bnez s0, 3b", &["INST.ALU", "INST.BRANCH", "BR.COND.TAKEN"]),
+    (
+        "addi s0, s0, -1\n bnez s0, 3b",
+        &["INST.ALU", "INST.BRANCH", "BR.COND.TAKEN"],
+    ),
 ];
 
 /// Counters 3 to 31.
@@ -52,7 +72,12 @@ const TURNS: [u64; 2] = [100, 300];
 
 /// What the counters show with these selectors, for so many turns of the loop.
 fn counted(dir: &Path, selectors: &[u32], turns: u64) -> Vec<u64> {
-    let set: String = (3..).zip(selectors).map(|(n, selector)| format!("li t0, {selector}\n csrw mhpmevent{n}, t0\n csrw mhpmcounter{n}, zero\n")).collect();
+    let set: String = (3..)
+        .zip(selectors)
+        .map(|(n, selector)| {
+            format!("li t0, {selector}\n csrw mhpmevent{n}, t0\n csrw mhpmcounter{n}, zero\n")
+        })
+        .collect();
     let read: String = { (3..).zip(selectors).zip(0..) }
         .map(|((n, _), at)| format!("csrr t0, mhpmcounter{n}\n sd t0, {}(t1)\n", 8 * at))
         .collect();
@@ -69,10 +94,17 @@ fn counted(dir: &Path, selectors: &[u32], turns: u64) -> Vec<u64> {
     let file = dir.join("counters.sig");
     let mut exec = tipsim();
     exec.args(["exec", "--mode", "timing", "--signature-granularity", "8"]);
-    let out = exec.arg("--signature").arg(&file).arg(&elf).output().unwrap();
+    let out = exec
+        .arg("--signature")
+        .arg(&file)
+        .arg(&elf)
+        .output()
+        .unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = std::fs::read_to_string(file).unwrap();
-    let values = text.lines().map(|line| u64::from_str_radix(line, 16).unwrap());
+    let values = text
+        .lines()
+        .map(|line| u64::from_str_radix(line, 16).unwrap());
     values.take(selectors.len()).collect()
 }
 
