@@ -251,7 +251,12 @@ impl Counters {
         }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             let enabled = counter.events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
-            counter.running = enabled && counter.event & filter == 0;
+            let runs = enabled && counter.event & filter == 0;
+            if runs && !counter.running {
+                // While nothing is enabled, nobody brings it up to date.
+                counter.snapshot = counter.total(totals);
+            }
+            counter.running = runs;
             self.filtered |= enabled && counter.event & FILTER != 0;
             self.enabled |= enabled;
         }
@@ -370,6 +375,19 @@ mod tests {
         assert_eq!(counters.overflows(), 1 << 3);
         assert_eq!(counters.read(3, &at(521)), 1);
         assert!(!counters.sync(&at(600)));
+    }
+
+    #[test]
+    fn what_an_inhibited_counter_missed_is_not_counted_later() {
+        let mut counters = Counters::new();
+        counters.set_inhibit(u64::MAX);
+        counters.set_event(3, 1, &at(0));
+        counters.write(3, 7, &at(0));
+        counters.set_privilege(Privilege::Machine, &at(0));
+        assert!(!counters.any_enabled(), "nobody calls sync");
+        counters.set_inhibit(0);
+        counters.set_privilege(Privilege::Machine, &at(100));
+        assert_eq!(counters.read(3, &at(140)), 47);
     }
 
     #[test]
