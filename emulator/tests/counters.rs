@@ -43,7 +43,10 @@ const TURN: &[(&str, &[&str])] = &[
         "la t4, 1f\n jr t4\n1:",
         &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"],
     ),
-    ("beq zero, zero, 1f\n nop\n1:", &["INST.BRANCH", "BR.COND.TAKEN"]),
+    (
+        "beq zero, zero, 1f\n nop\n1:",
+        &["INST.BRANCH", "BR.COND.TAKEN"],
+    ),
     ("bne zero, zero, 1f\n1:", &["INST.BRANCH"]),
     ("ecall", &["INST.EXCEPTION"]),
     // Its handler.
