@@ -293,10 +293,16 @@ mod tests {
     #[test]
     fn a_selector_names_its_event() {
         for &event in PerfEvent::ALL {
-            assert!(PerfEvent::selected(event.selector()).eq([event]), "{event:?}");
+            assert!(
+                PerfEvent::selected(event.selector()).eq([event]),
+                "{event:?}"
+            );
             assert!(event.row().description.ends_with('.'), "{event:?}");
         }
-        let mut names: Vec<_> = PerfEvent::ALL.iter().map(|event| event.row().name).collect();
+        let mut names: Vec<_> = PerfEvent::ALL
+            .iter()
+            .map(|event| event.row().name)
+            .collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), PerfEvent::ALL.len());
@@ -318,7 +324,10 @@ mod tests {
     fn the_sums_of_the_sbi_are_of_one_set() {
         for (sbi, events) in SBI_EVENTS {
             let sets = events.iter().map(|event| event.row().set);
-            assert!(sets.clone().all(|set| Some(set) == sets.clone().next()), "{sbi:#x}");
+            assert!(
+                sets.clone().all(|set| Some(set) == sets.clone().next()),
+                "{sbi:#x}"
+            );
         }
     }
 }

@@ -165,7 +165,8 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
         self.stats.classes[micro_op.class as usize] += 1;
-        let [count, misses] = &mut self.stats.jumps_by_kind[usize::from(micro_op.jump) % jump::COUNT];
+        let [count, misses] =
+            &mut self.stats.jumps_by_kind[usize::from(micro_op.jump) % jump::COUNT];
         *count += 1;
         *misses += u64::from(missed);
         self.commit_control(micro_op, id, (dispatch, issue, done), missed);

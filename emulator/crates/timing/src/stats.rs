@@ -116,7 +116,8 @@ impl Stats {
     /// Cycles with a commit.
     pub(crate) fn cycles_committing(&self) -> u64 {
         let traps = self.exceptions + self.interrupts + self.order_failures;
-        let without = self.cycles_idle + self.cycles_stalled + self.cycles_flushed + self.cycles_drained;
+        let without =
+            self.cycles_idle + self.cycles_stalled + self.cycles_flushed + self.cycles_drained;
         self.cycles - without - traps
     }
 }

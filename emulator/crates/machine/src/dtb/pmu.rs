@@ -15,7 +15,8 @@ const COUNTERS: u32 = 0xffff_fff8;
 const RAW: [u32; 5] = [0, 0, 0xffff_ffff, 0, COUNTERS];
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
-    let selector = |events: &[PerfEvent]| events.iter().fold(0, |all, event| all | event.selector());
+    let selector =
+        |events: &[PerfEvent]| events.iter().fold(0, |all, event| all | event.selector());
     let selectors: Vec<u32> = { SBI_EVENTS.iter() }
         .flat_map(|&(sbi, events)| [sbi, 0, selector(events)])
         .collect();
