@@ -35,12 +35,12 @@ const TURN: &[(&str, &[&str])] = &[
     ("call direct", &["INST.JAL", "BR.CALL"]),
     // The two returns.
     (
-        "la t4, direct\n jalr t4",
+        "lla t4, direct\n jalr t4",
         &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND.CALL"],
     ),
     ("", &["INST.JALR", "BR.RET", "INST.JALR", "BR.RET"]),
     (
-        "la t4, 1f\n jr t4\n1:",
+        "lla t4, 1f\n jr t4\n1:",
         &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"],
     ),
     (

@@ -113,7 +113,7 @@ pub struct DeviceTree {
     pub stdout: Option<String>,
     /// Seed of the `rng-seed` that the kernel gets.
     pub seed: u64,
-    /// Describe performance counters 3 to 18 to the firmware.
+    /// Describe performance counters 3 to 31 to the firmware.
     pub pmu: bool,
     /// Address of the power switch ([`devices::Syscon`]).
     pub syscon: Option<u64>,
