@@ -103,7 +103,7 @@ def gather(args, found):
     for program in programs:
         wanted = study_results.kept(args.specs, program["name"]).get("result")
         if wanted is not None and program["result"] is not None:
-            program["output"] = "as kept" if program["result"] == wanted else "DIFFERS from the kept one"
+            program["output"] = study_results.AS_KEPT if program["result"] == wanted else "DIFFERS from the kept one"
     return {
         "core": ", ".join(sorted({p["core"] for p in programs})),
         "published_samples": study_data.PUBLISHED_SAMPLES,
