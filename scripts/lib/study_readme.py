@@ -1,5 +1,7 @@
 """The tables of workloads/study/README.md, between two marks in it."""
 
+import textwrap
+
 from study_data import LEVELS
 from study_text import LEVEL_NAMES, dense_table, error_table, ilp_table, order_lines, stack_table
 from study_words import NAMES, all_words
@@ -22,7 +24,7 @@ def headline(study):
 
 
 def tables(study):
-    words = all_words(study)
+    words = {figure: textwrap.fill(sentence, 138) for figure, sentence in all_words(study).items()}
     count = len(study["programs"])
     parts = [[f"Mean error over {count} programs, %, beside the published means (27 programs at 4 kHz):"], headline(study)]
     figures = [(error_table(study, "instruction"), "instruction"), (stack_table(study), "stack"), (dense_table(study), "bias"),
