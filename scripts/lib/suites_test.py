@@ -53,7 +53,8 @@ class Test:
         assert done.returncode == 0, done.stdout + done.stderr
         regions = json.loads((self.folder / "out/run.json").read_text())["regions"]
         assert regions["count"] == 1, regions
-        assert "\nsum  " in (self.folder / "out/report.txt").read_text(), done.stdout
+        reports = [json.loads(path.read_text()) for path in (self.folder / "out").glob("**/report.json")]
+        assert any(row["name"] == "sum" for report in reports for row in report["functions"]), done.stdout
         return done.stderr
 
     def refused(self, expected, prepared):
