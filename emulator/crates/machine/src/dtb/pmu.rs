@@ -3,7 +3,7 @@
 //! Cycles and instructions are mapped to programmable counters only: `mcycle` and `minstret`
 //! cannot raise overflow interrupts, and perf could not sample them.
 
-use isa::{PerfEvent, SBI_EVENTS};
+use isa::SBI_EVENTS;
 use vm_fdt::FdtWriter;
 
 use super::Result;
@@ -15,10 +15,8 @@ const COUNTERS: u32 = 0xffff_fff8;
 const RAW: [u32; 5] = [0, 0, 0xffff_ffff, 0, COUNTERS];
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
-    let selector =
-        |events: &[PerfEvent]| events.iter().fold(0, |all, event| all | event.selector());
     let selectors: Vec<u32> = { SBI_EVENTS.iter() }
-        .flat_map(|&(sbi, events)| [sbi, 0, selector(events)])
+        .flat_map(|&(sbi, event)| [sbi, 0, event.selector()])
         .collect();
     let counters: Vec<u32> = { SBI_EVENTS.iter() }
         .flat_map(|&(sbi, _)| [sbi, sbi, COUNTERS])
