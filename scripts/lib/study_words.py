@@ -83,8 +83,7 @@ def ilp(study):
             by_class.append(f"{name} {percent(rows['nci']['mean'])} and {percent(rows['nci-ilp']['mean'])}")
     return (f"NCI+ILP is worse than NCI in {worse} of {len(programs)} programs. Mean errors of NCI and of NCI+ILP by class: "
             f"{', '.join(by_class)}. A sample that waits for one instruction is given to all that commit with it, which is wrong where "
-            "stalls are most of the time; where instructions commit in most cycles, it is nearer to the truth. Tested on a core that "
-            "commits one instruction a cycle: there both are the same (workloads/study/README.md).")
+            "stalls are most of the time; where instructions commit in most cycles, it is nearer to the truth.")
 
 
 def analysis(study):
