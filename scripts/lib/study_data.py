@@ -128,7 +128,8 @@ def program(folder):
         "largest_process": largest and {"name": largest["name"], "share": largest["share"]},
         "class": everything["class"],
         "stack": dict(zip(report["categories"], everything["stack"])),
-        "published": published(report),
+        "published": published(report, "mean"),
+        "published_below": published(report, "below"),
         "errors": errors_of(everything, found, rate_periods(clock_hz)),
         "top_down": {key: top_down.get(key, 0.0) for key in
                      ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]},
@@ -142,10 +143,10 @@ def program(folder):
     }
 
 
-def published(report):
-    """The published mean errors by profiler and level, as far as there are any."""
-    means = {column["profiler"]: column["published"] for column in report["columns"]}
-    return {who: {level: value["mean"] for level, value in of.items() if value and "mean" in value} for who, of in means.items()}
+def published(report, key):
+    """The published mean errors by profiler and level, as far as there are any: each a "mean", or what it is "below"."""
+    found = {column["profiler"]: column["published"] for column in report["columns"]}
+    return {who: {level: value[key] for level, value in of.items() if value and key in value} for who, of in found.items()}
 
 
 def result_text(folder):
@@ -175,6 +176,7 @@ def summary(programs):
                     rows[profiler] = {"mean": statistics.fmean(v for v, _ in values), "max": largest[0],
                                       "max_program": largest[1],
                                       "published": members[0]["published"][profiler].get(level),
+                                      "published_below": members[0]["published_below"][profiler].get(level),
                                       "published_max": PUBLISHED_MAX.get(level, {}).get(profiler)}
             result[name][level] = rows
     return result
