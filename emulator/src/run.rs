@@ -300,7 +300,7 @@ fn simulate(
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
-    let counts = { plan.spec.record.counters }.then(|| counts.end(&engine));
+    let counts = { plan.spec.record.counts_all() }.then(|| counts.end(&engine));
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let closed = engine.finish();
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
@@ -361,7 +361,7 @@ fn timing(
     let spare_worker = host.as_ref().map(Host::spare_worker);
     let stages = record.stages && record.trace;
     let mut engine = system.timing(&plan.preset, recorders, stages, spare_worker);
-    if record.counters {
+    if record.counts_all() {
         engine.count_all();
     }
     Ok(engine)

@@ -78,7 +78,7 @@ pub struct Record {
     pub profilers: bool,
     /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
     pub detail: bool,
-    /// Count every event of `tipsim core events` in the region of interest, beside the guest's own counters.
+    /// With the profilers: count every event of `tipsim core events` in the region of interest, too.
     pub counters: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
@@ -96,6 +96,13 @@ impl Default for Record {
             stages: false,
             level: 1,
         }
+    }
+}
+
+impl Record {
+    /// Every event is counted.
+    pub fn counts_all(&self) -> bool {
+        self.counters && self.profilers
     }
 }
 
