@@ -21,6 +21,7 @@ mod export_cmd;
 mod failure;
 mod gdb;
 mod guest;
+mod guest_counts;
 mod host_memory;
 mod kept;
 mod kernel;

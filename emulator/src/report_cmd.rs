@@ -1,10 +1,12 @@
 //! `tipsim report`, and the report's files of a run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use profile::{Evaluation, Evaluator};
 use report::perf_data::GuestProfile;
 use report::{Comparison, Options, Report, Run, explain};
+use serde::Deserialize;
 use serde_json::Value;
 use timing::Preset;
 
@@ -13,16 +15,16 @@ use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
-use crate::{kept, trace_cmd};
+use crate::{guest_counts, kept, trace_cmd};
 
 /// The name that perf gives our PMU's event.
 const GUEST_EVENT: &str = "tip";
 
-/// Writes errors.json and report.{txt,json,html}; the text, for the terminal.
+/// Writes errors.json and report.{txt,json,html} of a hart into its folder; the text, for the terminal.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
-    out: &Path,
+    (out, hart): (&Path, u32),
     core: &Preset,
     run: Value,
 ) -> anyhow::Result<String> {
@@ -33,7 +35,17 @@ pub fn write(
     let guest = (one_hart && perf_data.exists())
         .then(|| GuestProfile::read(&perf_data, GUEST_EVENT))
         .and_then(|read| read.map_err(|e| eprintln!("tipsim: warning: {e}")).ok());
-    let report = Report::build(evaluation, &symbolizer, guest.as_ref(), &disassemble, run);
+    let counts = &run["counters"]["harts"][hart as usize];
+    let counts = BTreeMap::<String, u64>::deserialize(counts).ok();
+    let mut report = Report::build(evaluation, &symbolizer, guest.as_ref(), &disassemble, run);
+    if let Some(counts) = counts {
+        // The guest's are those of all harts.
+        let guest = match one_hart {
+            true => guest_counts::read(out, &counts),
+            false => Vec::new(),
+        };
+        report = report.with_counters(counts, guest);
+    }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");
     for (name, content) in [
@@ -83,7 +95,13 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or(meta);
-    write(&evaluation, &symbol_paths(args)?, &out, &core, run)?;
+    write(
+        &evaluation,
+        &symbol_paths(args)?,
+        (&out, args.hart()),
+        &core,
+        run,
+    )?;
     Ok(())
 }
 

@@ -79,7 +79,7 @@ impl Outcome {
                 println!("hart {hart}:");
             }
             let run = run.clone();
-            let text = report_cmd::write(evaluation, &symbols, &folder, &plan.preset, run)?;
+            let text = report_cmd::write(evaluation, &symbols, (&folder, hart), &plan.preset, run)?;
             if evaluation.cycles == 0 {
                 println!("{NO_REGION}");
             } else {

@@ -88,6 +88,9 @@ impl PerfEvent {
         let row = self.row();
         match row.set {
             20..=24 | 38 | 40 | 41 => true,
+            32 => self != Self::Exceptions,
+            // Jumps by kind.
+            33 => (2..10).contains(&row.bit),
             set => set == 42 && row.per_cycle,
         }
     }

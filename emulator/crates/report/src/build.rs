@@ -70,6 +70,7 @@ impl Report {
             instructions,
             listings,
             tea,
+            counters: None,
             disagreements,
         }
     }

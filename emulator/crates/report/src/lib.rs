@@ -23,6 +23,7 @@ mod blocks;
 mod build;
 mod columns;
 mod compare;
+mod counters;
 mod error;
 mod explain;
 mod gather;
@@ -44,6 +45,7 @@ mod words;
 
 pub use columns::{Column, LevelError, Levels};
 pub use compare::{Change, Comparison, Run};
+pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
 pub use model::{Report, Totals};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};

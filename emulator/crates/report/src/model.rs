@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::columns::Column;
+use super::counters::CounterReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
@@ -32,6 +33,8 @@ pub struct Report {
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.
     pub tea: Option<TeaReport>,
+    /// What was counted beside the profile, if anything was.
+    pub counters: Option<CounterReport>,
     /// What profilers charge to the wrong instruction, in words; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.

@@ -35,7 +35,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 2] = [
+pub(super) const SECTIONS: [Section; 3] = [
     Section {
         key: "threads",
         place: TextPosition::Head,
@@ -51,6 +51,14 @@ pub(super) const SECTIONS: [Section; 2] = [
         html: |report| sensitivity::charts(&report.sensitivity()),
         json: Some(|report| json!(report.sensitivity())),
         rule: |path, below| path.sensitivity(below),
+    },
+    Section {
+        key: "counters",
+        place: TextPosition::Tail,
+        text: |report, out, _| report.write_counters(out),
+        html: Report::counters_html,
+        json: None,
+        rule: |path, below| path.counters(below),
     },
 ];
 

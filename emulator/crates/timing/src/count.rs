@@ -1,10 +1,9 @@
 //! Running totals of events.
 
 use commit_trace::CommitSink;
-use isa::{Exception, InstClass, PerfEvent};
+use isa::{Exception, PerfEvent};
 
 use crate::mem::Origin;
-use crate::micro_op::jump;
 use crate::pipeline::Pipeline;
 
 impl<S: CommitSink> Pipeline<S> {
@@ -15,11 +14,10 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Running total of an event.
     pub fn count(&self, event: PerfEvent) -> u64 {
-        use {Exception as X, InstClass as C, PerfEvent as E};
+        use {Exception as X, PerfEvent as E};
         let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
         let (front, lsu) = (&self.front.counts, &self.lsu.counts);
         let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
-        let jumps = |kind: u8| stats.jumps_by_kind[usize::from(kind)];
         let [data, code] = &walk.counts;
         let l2 = |origin: Origin| lower.l2[origin as usize];
         let trap = |code: Exception| stats.exceptions_by_code[code as usize % 16];
@@ -43,40 +41,9 @@ impl<S: CommitSink> Pipeline<S> {
             E::ItlbReads | E::FetchPackets => front.packets,
             E::ItlbMisses => front.itlb_misses,
             E::TakenBranches => stats.branches_taken + stats.jumps,
-            E::IntMul => stats.of_class(C::IntMul),
-            E::IntDiv => stats.of_class(C::IntDiv),
-            E::IntAlu => stats.of_class(C::IntAlu),
-            E::BranchInst => stats.of_class(C::Branch),
-            E::Jal => stats.of_class(C::Jal),
-            E::Jalr => stats.of_class(C::Jalr),
-            E::Load => stats.of_class(C::Load),
-            E::Store => stats.of_class(C::Store),
-            E::FpLoad => stats.of_class(C::FpLoad),
-            E::FpStore => stats.of_class(C::FpStore),
-            E::Amo => stats.of_class(C::Amo),
-            E::LoadReserved => stats.of_class(C::LoadReserved),
-            E::StoreConditional => stats.of_class(C::StoreConditional),
-            E::FpArith => stats.of_class(C::FpArith),
-            E::FpDivSqrt => stats.of_class(C::FpDivSqrt),
-            E::FpToInt => stats.of_class(C::FpToInt),
-            E::IntToFp => stats.of_class(C::IntToFp),
-            E::Csr => stats.of_class(C::Csr),
-            E::Fence => stats.of_class(C::Fence),
-            E::FenceI => stats.of_class(C::FenceI),
-            E::SfenceVma => stats.of_class(C::SfenceVma),
-            E::Xret => stats.of_class(C::Xret),
-            E::Wfi => stats.of_class(C::Wfi),
             E::Exceptions => stats.exceptions,
             E::CondTaken => stats.branches_taken,
             E::CondMisses => stats.branch_misses,
-            E::DirectJumps => jumps(jump::DIRECT)[0],
-            E::DirectCalls => jumps(jump::DIRECT_CALL)[0],
-            E::IndirectJumps => jumps(jump::INDIRECT)[0],
-            E::IndirectCalls => jumps(jump::INDIRECT_CALL)[0],
-            E::Returns => jumps(jump::RETURN)[0],
-            E::IndirectMisses => jumps(jump::INDIRECT)[1],
-            E::IndirectCallMisses => jumps(jump::INDIRECT_CALL)[1],
-            E::ReturnMisses => jumps(jump::RETURN)[1],
             E::RedirectsF2 => front.redirects_f2,
             E::RedirectsF3 => front.redirects_f3,
             E::L1dWrites => lsu.stores,
@@ -159,13 +126,43 @@ impl<S: CommitSink> Pipeline<S> {
             E::ItlbWalks => code.walks,
             E::ItlbWalkCycles => code.cycles,
             E::TlbFlushes => stats.tlb_flushes,
-            E::FetchStraddles => front.straddles,
             E::FetchIcacheCycles => front.l1i_cycles,
             E::FetchBufferCycles => front.buffer_cycles,
             E::FetchTargetCycles => front.target_cycles,
             E::L1iPrefetches => front.l1i_prefetches,
             E::Redirects => front.redirects,
-            E::Slots
+            E::BranchInst
+            | E::IntMul
+            | E::IntDiv
+            | E::IntAlu
+            | E::Jal
+            | E::Jalr
+            | E::Load
+            | E::Store
+            | E::FpLoad
+            | E::FpStore
+            | E::Amo
+            | E::LoadReserved
+            | E::StoreConditional
+            | E::FpArith
+            | E::FpDivSqrt
+            | E::FpToInt
+            | E::IntToFp
+            | E::Csr
+            | E::Fence
+            | E::FenceI
+            | E::SfenceVma
+            | E::Xret
+            | E::Wfi
+            | E::DirectJumps
+            | E::DirectCalls
+            | E::IndirectJumps
+            | E::IndirectCalls
+            | E::Returns
+            | E::IndirectMisses
+            | E::IndirectCallMisses
+            | E::ReturnMisses
+            | E::Slots
             | E::SlotsRetiring
             | E::SlotsFrontend
             | E::SlotsBackend

@@ -4,7 +4,7 @@ use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
 
 use crate::lsu::Access;
-use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp, jump};
+use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp};
 use crate::pipeline::Pipeline;
 use crate::predict::Forecast;
 use crate::records::Retired;
@@ -70,7 +70,6 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes an instruction of fixed latency.
     #[inline(never)]
     pub(crate) fn simple(&mut self, micro_op: &MicroOp, id: StaticId) {
-        self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
         let (issue, _) = self
@@ -97,7 +96,6 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes an integer or FP division or a square root.
     #[inline(never)]
     pub(crate) fn divide(&mut self, micro_op: &MicroOp, id: StaticId, operand: &Operand) {
-        self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
         let [int_busy, fp_busy] = &mut self.stats.divider_busy;
@@ -168,11 +166,6 @@ impl<S: CommitSink> Pipeline<S> {
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
         self.stats.jumps += 1;
         self.stats.jump_misses += u64::from(missed);
-        self.stats.classes[micro_op.class as usize] += 1;
-        let [count, misses] =
-            &mut self.stats.jumps_by_kind[usize::from(micro_op.jump) % jump::COUNT];
-        *count += 1;
-        *misses += u64::from(missed);
         self.commit_control(micro_op, id, (dispatch, issue, done), missed);
     }
 
@@ -222,7 +215,6 @@ impl<S: CommitSink> Pipeline<S> {
         if let Some(known) = answer.failed {
             return self.order_failure(micro_op, load, (issue, known));
         }
-        self.stats.classes[micro_op.class as usize] += 1;
         self.write_register(micro_op, answer.wake);
         let commit = self.commit(micro_op, load.id, &Retired::of(&answer, dispatch, issue));
         self.window.loads.take(commit + 1);
@@ -231,7 +223,6 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes a store, up to its write to the cache.
     #[inline(never)]
     pub(crate) fn store(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
-        self.stats.classes[micro_op.class as usize] += 1;
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(micro_op, entry);

@@ -30,7 +30,6 @@ impl<S: CommitSink> Pipeline<S> {
         if executed.trap.is_some() || micro_op.class == InstClass::Illegal {
             return self.raise(micro_op, executed);
         }
-        self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
         let (issue, done) = match micro_op.class {

@@ -1,9 +1,6 @@
 //! Counters of a run.
 
-use isa::InstClass;
 use serde::Serialize;
-
-use crate::micro_op::jump;
 
 /// Everything counted since reset; `run.json` carries it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -92,9 +89,6 @@ pub struct Stats {
     pub dispatch_stalls: Stalls,
     /// Conditional branches that were taken.
     pub branches_taken: u64,
-    /// Jumps by kind: how many, and how many were mispredicted.
-    #[serde(skip)]
-    pub jumps_by_kind: [[u64; 2]; jump::COUNT],
     /// Exceptions by code.
     #[serde(skip)]
     pub exceptions_by_code: [u64; 16],
@@ -110,24 +104,9 @@ pub struct Stats {
     /// Flushes of all translations.
     #[serde(skip)]
     pub tlb_flushes: u64,
-    /// Instructions by class, but for integer operations of one cycle, which are the rest, and branches.
-    #[serde(skip)]
-    pub classes: [u64; InstClass::COUNT],
 }
 
 impl Stats {
-    /// Instructions of a class.
-    pub(crate) fn of_class(&self, class: InstClass) -> u64 {
-        match class {
-            InstClass::Branch => self.branches,
-            InstClass::IntAlu => {
-                let others = self.classes.iter().sum::<u64>() - self.classes[class as usize];
-                self.instructions - self.branches - others
-            }
-            _ => self.classes[class as usize],
-        }
-    }
-
     /// Cycles with a commit.
     pub(crate) fn cycles_committing(&self) -> u64 {
         let traps = self.exceptions + self.interrupts + self.order_failures;
@@ -197,13 +176,11 @@ snapshot::snapshot!(Stats {
     page_walks,
     dispatch_stalls,
     branches_taken,
-    jumps_by_kind,
     exceptions_by_code,
     divider_busy,
     failed_store_conditionals,
     store_queue_occupancy,
-    tlb_flushes,
-    classes
+    tlb_flushes
 });
 snapshot::snapshot!(Stalls {
     rob,

@@ -417,18 +417,16 @@ events! {
     ItlbWalkCycles = (44, 5) fetch, "tlb", "TLB.WALK.CODE.CYCLES";
     /// Flushes of all translations.
     TlbFlushes = (44, 6) execute, "tlb", "TLB.FLUSH";
-    /// Fetch packets whose first instruction began in the packet before.
-    FetchStraddles = (45, 0) fetch, "fetch", "FETCH.STRADDLE";
     /// Cycles by which fetch packets were late for want of their line.
-    FetchIcacheCycles = (45, 1) fetch, "fetch", "FETCH.L1I.CYCLES";
+    FetchIcacheCycles = (45, 0) fetch, "fetch", "FETCH.L1I.CYCLES";
     /// Cycles by which fetch packets were late for want of room in the fetch buffer.
-    FetchBufferCycles = (45, 2) fetch, "fetch", "FETCH.STALL.BUFFER";
+    FetchBufferCycles = (45, 1) fetch, "fetch", "FETCH.STALL.BUFFER";
     /// Cycles by which fetch packets were late for want of an entry of the fetch target queue.
-    FetchTargetCycles = (45, 3) fetch, "fetch", "FETCH.STALL.TARGETS";
+    FetchTargetCycles = (45, 2) fetch, "fetch", "FETCH.STALL.TARGETS";
     /// Lines prefetched into the L1 instruction cache.
-    L1iPrefetches = (45, 4) fetch, "cache", "FETCH.L1I.PREFETCH";
+    L1iPrefetches = (45, 3) fetch, "cache", "FETCH.L1I.PREFETCH";
     /// Restarts of fetch by mispredictions, flushes, traps and wake-ups.
-    Redirects = (45, 5) fetch, "fetch", "FETCH.REDIRECT";
+    Redirects = (45, 4) fetch, "fetch", "FETCH.REDIRECT";
 }
 
 /// What the SBI's hardware and cache events are (SBI 3.0, section 11.2: hardware events, and

@@ -1,5 +1,6 @@
 //! One rule per kind of number.
 
+mod counters;
 mod error;
 mod events;
 mod profile;

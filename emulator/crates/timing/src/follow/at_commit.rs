@@ -83,6 +83,37 @@ fn stalled_by(class: CycleClass) -> PerfEvent {
     }
 }
 
+/// The class of instructions that an event is of.
+pub(super) fn class_of(event: PerfEvent) -> Option<InstClass> {
+    use {InstClass as I, PerfEvent as E};
+    Some(match event {
+        E::IntAlu => I::IntAlu,
+        E::IntMul => I::IntMul,
+        E::IntDiv => I::IntDiv,
+        E::BranchInst => I::Branch,
+        E::Jal => I::Jal,
+        E::Jalr => I::Jalr,
+        E::Load => I::Load,
+        E::Store => I::Store,
+        E::FpLoad => I::FpLoad,
+        E::FpStore => I::FpStore,
+        E::Amo => I::Amo,
+        E::LoadReserved => I::LoadReserved,
+        E::StoreConditional => I::StoreConditional,
+        E::FpArith => I::FpArith,
+        E::FpDivSqrt => I::FpDivSqrt,
+        E::FpToInt => I::FpToInt,
+        E::IntToFp => I::IntToFp,
+        E::Csr => I::Csr,
+        E::Fence => I::Fence,
+        E::FenceI => I::FenceI,
+        E::SfenceVma => I::SfenceVma,
+        E::Xret => I::Xret,
+        E::Wfi => I::Wfi,
+        _ => return None,
+    })
+}
+
 /// The event happens to an instruction as it leaves the ROB.
 fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool {
     use {CycleClass as C, InstClass as I, PerfEvent as E};
@@ -113,29 +144,6 @@ fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool 
         E::IndirectCallMisses => missed && jumps(jump::INDIRECT_CALL),
         E::ReturnMisses => missed && jumps(jump::RETURN),
         E::Flushes => redirect == Redirect::Flush,
-        E::IntAlu => class(I::IntAlu),
-        E::IntMul => class(I::IntMul),
-        E::IntDiv => class(I::IntDiv),
-        E::BranchInst => class(I::Branch),
-        E::Jal => class(I::Jal),
-        E::Jalr => class(I::Jalr),
-        E::Load => class(I::Load),
-        E::Store => class(I::Store),
-        E::FpLoad => class(I::FpLoad),
-        E::FpStore => class(I::FpStore),
-        E::Amo => class(I::Amo),
-        E::LoadReserved => class(I::LoadReserved),
-        E::StoreConditional => class(I::StoreConditional),
-        E::FpArith => class(I::FpArith),
-        E::FpDivSqrt => class(I::FpDivSqrt),
-        E::FpToInt => class(I::FpToInt),
-        E::IntToFp => class(I::IntToFp),
-        E::Csr => class(I::Csr),
-        E::Fence => class(I::Fence),
-        E::FenceI => class(I::FenceI),
-        E::SfenceVma => class(I::SfenceVma),
-        E::Xret => class(I::Xret),
-        E::Wfi => class(I::Wfi),
         E::RetiredIcacheMiss => tea.contains(TeaEvents::DR_L1),
         E::RetiredItlbMiss => tea.contains(TeaEvents::DR_TLB),
         E::RetiredStoreQueueFull => tea.contains(TeaEvents::DR_SQ),
@@ -147,6 +155,6 @@ fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool 
         E::RetiredLoadLlc => load(C::LoadLlc),
         E::RetiredLoadDram => load(C::LoadDram),
         E::RetiredLoadDevice => load(C::Device),
-        _ => false,
+        _ => class_of(event).is_some_and(class),
     }
 }

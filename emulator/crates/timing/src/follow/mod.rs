@@ -6,11 +6,11 @@ mod occupancy;
 mod slots;
 mod watch;
 
-use commit_trace::{CommitRecord, CycleClass, TeaEvents};
-use isa::{Condition, PerfEvent, Selection};
+use commit_trace::{CommitRecord, CycleClass, Redirect, TeaEvents};
+use isa::{Condition, InstClass, PerfEvent, Selection};
 
-use crate::micro_op::{Kind, MicroOp};
-use at_commit::CommitWatch;
+use crate::micro_op::{Kind, MicroOp, jump};
+use at_commit::{CommitWatch, class_of};
 use occupancy::OccupancyWatch;
 use slots::{DecodeWatch, Slots, Weights};
 use watch::Watch;
@@ -82,6 +82,10 @@ impl Selections {
 #[derive(Default)]
 pub(crate) struct Follower {
     slots: Slots,
+    /// Instructions that retired, by class,
+    classes: [u64; InstClass::COUNT],
+    /// and jumps by kind: how many, and how many were mispredicted.
+    jumps: [[u64; 2]; jump::COUNT],
     stalled: [u64; CLASSES],
     /// Instructions that retired with each of TEA's events,
     events: [u64; TEA],
@@ -100,6 +104,8 @@ pub(crate) struct Follower {
 
 snapshot::snapshot!(Follower {
     slots,
+    classes,
+    jumps,
     stalled,
     events,
     loads,
@@ -128,7 +134,19 @@ impl Follower {
         let stalled = |class: C| self.stalled[class as usize];
         let events = |events: TeaEvents| self.events[events.0.trailing_zeros() as usize % TEA];
         let loads = |class: C| self.loads[class as usize];
+        let jumps = |kind: u8| self.jumps[usize::from(kind)];
+        if let Some(class) = class_of(event) {
+            return Some(self.classes[class as usize]);
+        }
         Some(match event {
+            E::DirectJumps => jumps(jump::DIRECT)[0],
+            E::DirectCalls => jumps(jump::DIRECT_CALL)[0],
+            E::IndirectJumps => jumps(jump::INDIRECT)[0],
+            E::IndirectCalls => jumps(jump::INDIRECT_CALL)[0],
+            E::Returns => jumps(jump::RETURN)[0],
+            E::IndirectMisses => jumps(jump::INDIRECT)[1],
+            E::IndirectCallMisses => jumps(jump::INDIRECT_CALL)[1],
+            E::ReturnMisses => jumps(jump::RETURN)[1],
             E::StalledAlu => stalled(C::Alu),
             E::StalledL1 => stalled(C::LoadL1),
             E::StalledL2 => stalled(C::LoadL2),
@@ -220,6 +238,12 @@ impl Follower {
         }
         let load = micro_op.kind == Kind::Load;
         if !record.is_trap() {
+            self.classes[micro_op.class as usize] += 1;
+            if micro_op.kind == Kind::Jump {
+                let [count, misses] = &mut self.jumps[usize::from(micro_op.jump) % jump::COUNT];
+                *count += 1;
+                *misses += u64::from(record.redirect() == Redirect::Mispredict);
+            }
             self.loads[record.class() as usize] += u64::from(load);
             let mut tea = record.tea().0;
             while tea != 0 {
@@ -237,7 +261,7 @@ impl Follower {
         for watch in &mut self.at_commit {
             watch.take(record, before, commit, micro_op, self.flushed != 0);
         }
-        if record.redirect() != commit_trace::Redirect::None {
+        if record.redirect() != Redirect::None {
             self.flushed = 2;
         }
     }
@@ -253,5 +277,19 @@ impl Follower {
             watch.skip(to + 1);
         }
         self.cycle = to;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_to_be_followed_is() {
+        let follower = Follower::default();
+        for &event in PerfEvent::ALL {
+            let counted = follower.count(event).is_some();
+            assert_eq!(counted, event.is_followed(), "{event:?}");
+        }
     }
 }

@@ -44,7 +44,6 @@ impl FrontEnd {
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
         f0 += u64::from(packet.straddles());
-        self.counts.straddles += u64::from(packet.straddles());
         f0 = self.itlb(packet, f0, reads, below);
         self.f0 = f0;
         self.entered_before = self.entered;

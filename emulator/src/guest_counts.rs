@@ -1,0 +1,193 @@
+//! What the guest's `perf stat` wrote into the output folder, beside the host's own counts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use isa::{PerfEvent, SBI_EVENTS, Selection};
+use report::GuestCount;
+use serde_json::Value;
+
+/// Larger files are none of perf stat's.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// perf's names of the SBI's hardware and cache events.
+const NAMES: &[(&str, u32)] = &[
+    ("cpu-cycles", 1),
+    ("cycles", 1),
+    ("instructions", 2),
+    ("cache-references", 3),
+    ("cache-misses", 4),
+    ("branch-instructions", 5),
+    ("branches", 5),
+    ("branch-misses", 6),
+    ("stalled-cycles-frontend", 8),
+    ("stalled-cycles-backend", 9),
+    ("ref-cycles", 10),
+    ("L1-dcache-loads", 0x10000),
+    ("L1-dcache-load-misses", 0x10001),
+    ("L1-dcache-stores", 0x10002),
+    ("L1-dcache-store-misses", 0x10003),
+    ("L1-dcache-prefetches", 0x10004),
+    ("L1-icache-loads", 0x10008),
+    ("L1-icache-load-misses", 0x10009),
+    ("LLC-loads", 0x10010),
+    ("LLC-load-misses", 0x10011),
+    ("dTLB-loads", 0x10018),
+    ("dTLB-load-misses", 0x10019),
+    ("dTLB-stores", 0x1001a),
+    ("dTLB-store-misses", 0x1001b),
+    ("iTLB-loads", 0x10020),
+    ("iTLB-load-misses", 0x10021),
+    ("branch-loads", 0x10028),
+    ("branch-load-misses", 0x10029),
+];
+
+/// The events whose sum perf's name means; none if it has another meaning here, or a condition.
+fn events(name: &str) -> Vec<PerfEvent> {
+    let own = { PerfEvent::ALL.iter() }
+        .find(|event| event.row().name.eq_ignore_ascii_case(name))
+        .copied();
+    let sbi = || {
+        let (_, number) = NAMES.iter().find(|(known, _)| *known == name)?;
+        let (_, event) = SBI_EVENTS.iter().find(|(sbi, _)| sbi == number)?;
+        Some(*event)
+    };
+    if let Some(event) = own.or_else(sbi) {
+        return vec![event];
+    }
+    let raw = name.strip_prefix('r').or_else(|| {
+        let event = name.strip_prefix("cpu/event=0x")?;
+        event.strip_suffix('/')
+    });
+    let selection = raw.and_then(|raw| u64::from_str_radix(raw, 16).ok());
+    let selection = Selection::new(selection.unwrap_or(0));
+    match selection.condition() {
+        Some(_) => Vec::new(),
+        None => selection.events().collect(),
+    }
+}
+
+/// A line: count, event, and the share of time that it was counted, in percent.
+type Line = (f64, String, f64);
+
+/// A line as `perf stat -o FILE` writes it: `1,234  event  # …  (50.00%)`.
+fn text_line(line: &str) -> Option<Line> {
+    let mut words = line.split_whitespace();
+    let count = words.next()?.replace(',', "").parse().ok()?;
+    let event = words.next()?;
+    // A unit comes first, or it is a metric.
+    if matches!(event, "msec" | "ns" | "seconds" | "#" | "Joules") {
+        return None;
+    }
+    let percent = line.trim_end().strip_suffix("%)");
+    let percent = percent.and_then(|line| line.rsplit_once('(')?.1.trim().parse().ok());
+    Some((count, event.to_owned(), percent.unwrap_or(100.0)))
+}
+
+/// A line as `perf stat -j -o FILE` writes it.
+fn json_line(line: &str) -> Option<Line> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let count = value["counter-value"].as_str()?.parse().ok()?;
+    let event = value["event"].as_str()?.to_owned();
+    let unit = value["unit"].as_str().unwrap_or("");
+    unit.is_empty().then(|| {
+        (
+            count,
+            event,
+            value["pcnt-running"].as_f64().unwrap_or(100.0),
+        )
+    })
+}
+
+fn lines(text: &str) -> Vec<Line> {
+    let is_stat = text.contains("Performance counter stats for");
+    match text.trim_start().starts_with('{') || text.contains("\n{\"") {
+        true => text.lines().filter_map(json_line).collect(),
+        false if is_stat => text.lines().filter_map(text_line).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// The files' lines, in the order of their names; `counts` are the host's.
+pub fn read(out: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
+    let mut files: Vec<_> = { std::fs::read_dir(out).into_iter().flatten().flatten() }
+        .filter(|entry| {
+            entry
+                .metadata()
+                .is_ok_and(|m| m.is_file() && m.len() <= MAX_BYTES)
+        })
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    let mut rows = Vec::new();
+    for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Its own.
+        if name.starts_with("report.") || name == "run.json" || name == "errors.json" {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        rows.extend({ lines(&text).into_iter() }.map(|(guest, event, percent)| {
+            let (base, modifier) = event.split_once(':').unwrap_or((&event, ""));
+            let base = base.trim_end_matches(':');
+            let host = events(base)
+                .into_iter()
+                .map(|event| counts.get(event.row().name));
+            let host = host.fold(None, |sum: Option<u64>, count| {
+                Some(sum.unwrap_or(0) + count.copied().unwrap_or(0))
+            });
+            let mut notes = Vec::new();
+            if modifier.contains(['u', 'k', 'h']) {
+                notes.push("some modes only".to_owned());
+            }
+            if percent < 99.95 {
+                notes.push(format!("estimated from {percent:.0} %"));
+            }
+            GuestCount {
+                file: name.to_string(),
+                guest,
+                host,
+                note: notes.join(", "),
+                event,
+            }
+        }));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_perf_stat_are_read() {
+        let text = "# started on Thu\n\n Performance counter stats for './work':\n\n\
+            \x20        1,234,567      cycles:u                 #    1.2 GHz      (48.20%)\n\
+            \x20            12.34 msec task-clock\n     <not counted>      r420\n\
+            \x20                7      inst.div\n\n       0.5 seconds time elapsed\n";
+        let found = lines(text);
+        let expected = [
+            (1_234_567.0, "cycles:u".to_owned(), 48.2),
+            (7.0, "inst.div".to_owned(), 100.0),
+        ];
+        assert_eq!(found, expected);
+        let json = "{\"counter-value\" : \"12.000000\", \"unit\" : \"\", \"event\" : \"r420\", \"event-runtime\" : 1, \"pcnt-running\" : 100.00}\n";
+        assert_eq!(lines(json), [(12.0, "r420".to_owned(), 100.0)]);
+        assert_eq!(lines("12 apples"), []);
+    }
+
+    #[test]
+    fn names_mean_events() {
+        assert_eq!(events("cycles"), [PerfEvent::Cycles]);
+        assert_eq!(events("inst.div"), [PerfEvent::IntDiv]);
+        assert_eq!(events("r620"), [PerfEvent::IntMul, PerfEvent::IntDiv]);
+        assert_eq!(events("cpu/event=0x420/"), [PerfEvent::IntDiv]);
+        assert_eq!(events("r100000002"), [], "a condition");
+        assert_eq!(events("page-faults"), []);
+        for (name, _) in NAMES {
+            assert_eq!(events(name).len(), 1, "{name}");
+        }
+    }
+}
