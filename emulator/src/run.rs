@@ -255,7 +255,9 @@ fn simulate(
                     }
                     // A mark that one hart executes is for all of them.
                     engine.region(&event);
-                    counts.region(&event, engine);
+                    if plan.spec.run.region.is_marked() {
+                        counts.region(&event, engine);
+                    }
                     if boots_first && stops {
                         engine.rest();
                     }

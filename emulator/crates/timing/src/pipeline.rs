@@ -129,7 +129,9 @@ impl<S> Pipeline<S> {
     /// One that follows from now on.
     fn follower(preset: &Preset, window: &Window, front: &FrontEnd) -> Follower {
         let decoded = front.buffer.cycle().max(window.committed);
-        Follower::new(preset.decode.width, window.committed, decoded)
+        let width = preset.decode.width;
+        let rows = preset.rob.entries / width;
+        Follower::new(width, rows, window.committed, decoded)
     }
 
     /// Leaves room for instructions that were announced to another core.

@@ -177,7 +177,7 @@ fn in_rob(records: &Records) -> Cycles {
 }
 
 /// What decode does in each cycle, before that of the last group.
-fn at_decode(records: &Records, width: u32) -> Cycles {
+fn at_decode(records: &Records, width: u32, rob_rows: usize) -> Cycles {
     use PerfEvent as E;
     let commits = &records.commits;
     let firsts: Vec<usize> = (0..commits.len())
@@ -228,9 +228,28 @@ fn at_decode(records: &Records, width: u32) -> Cycles {
             bad.unwrap_or(E::SlotsFetchBandwidth),
             width - retired,
         );
+        let mut wrong = 0;
+        let near = pair[0].saturating_sub(1000);
+        let rows: Vec<(u64, u64)> = { firsts.windows(2) }
+            .filter(|row| row[0] >= near && row[0] <= pair[0])
+            .map(|row| (commits[row[0]].decode, commits[row[1] - 1].commit))
+            .collect();
         let from = awake.partition_point(|&cycle| cycle <= decode);
         let to = awake.partition_point(|&cycle| cycle < next.decode);
         for &cycle in &awake[from..to] {
+            // Behind a serialising instruction decode waits until that is gone; on a wrong path, when the ROB is full.
+            let on_wrong_path = match bad {
+                Some(E::SlotsMispredict) => cycle + 5 < next.decode,
+                Some(_) => cycle <= last.commit,
+                None => false,
+            };
+            let rows =
+                { rows.iter() }.filter(|&&(decode, leaves)| decode < cycle && leaves >= cycle);
+            if on_wrong_path && (bad == Some(E::SlotsFlush) || rows.count() + wrong >= rob_rows) {
+                slots(cycle, E::SlotsBackend, width);
+                continue;
+            }
+            wrong += usize::from(on_wrong_path);
             // The ROB has it from the cycle after its dispatch on.
             match bad {
                 Some(bad) => slots(cycle, bad, width),
@@ -281,10 +300,14 @@ fn conditions_hold_in_the_cycles_in_which_one_sees_them_hold() {
         let preset = Preset::load(["boom-4w", "mega-boom"][seed as usize % 2]).unwrap();
         let core = run(seed, &preset, &selections);
         let records = core.sink();
+        let width = preset.decode.width;
         let cycles = [
             (&of_commit[..], at_commit(records)),
             (&of_rob, in_rob(records)),
-            (&of_decode, at_decode(records, preset.decode.width)),
+            (
+                &of_decode,
+                at_decode(records, width, (preset.rob.entries / width) as usize),
+            ),
         ];
         let expected = { cycles.iter() }
             .flat_map(|(selections, cycles)| selections.iter().map(|&s| cycles.counted(s)));

@@ -113,7 +113,7 @@ events! {
     SlotsFrontend = (22, 0) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND";
     /// Slots in which instructions waited for room behind decode.
     SlotsBackend = (23, 0) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND";
-    /// Slots of instructions that did not retire, and from a misprediction, flush or trap to the next instruction.
+    /// Slots of what did not retire, wrong paths with it, and from the restart of fetch after a misprediction, flush or trap to the next instruction.
     SlotsBadSpeculation = (24, 0) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION";
     /// Integer operations of one cycle.
     IntAlu = (32, 0) commit per_cycle, "instruction", "INST.ALU";
@@ -257,15 +257,15 @@ events! {
     SlotsItlb = (38, 3) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.ITLB";
     /// Slots of cycles without an instruction otherwise: restarts of fetch by later predictor stages.
     SlotsResteer = (38, 4) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.OTHER";
-    /// Slots from a mispredicted branch or jump to the next instruction.
+    /// Slots of wrong paths behind mispredicted branches and jumps, and from the restart of fetch to the next instruction.
     SlotsMispredict = (38, 5) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.MISPREDICT";
-    /// Slots of what did not retire, and from another flush or a trap to the next instruction.
+    /// The same for other flushes and traps.
     SlotsMachineClear = (38, 6) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR";
     /// Slots from the flush of a serialising instruction to the next instruction.
     SlotsFlush = (38, 7) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.SERIALIZE";
-    /// Slots of loads that were flushed for their order, and to the next instruction.
+    /// Slots of loads that were flushed for their order, of what was behind them, and from the restart of fetch to the next instruction.
     SlotsOrder = (38, 8) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.ORDER";
-    /// Slots of instructions that trapped, and to the next instruction.
+    /// Slots of instructions that trapped, of what was behind them, and from the restart of fetch to the next instruction.
     SlotsTrap = (38, 9) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.TRAP";
     /// Slots in which decode waited while the oldest instruction waited for memory.
     SlotsMemory = (38, 10) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY";

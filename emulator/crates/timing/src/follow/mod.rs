@@ -119,10 +119,10 @@ snapshot::snapshot!(Follower {
 });
 
 impl Follower {
-    /// Follows a core so wide, which has committed and decoded in these cycles.
-    pub fn new(width: u32, committed: u64, decoded: u64) -> Self {
+    /// Follows a core so wide and with so many rows in its ROB, which has committed and decoded in these cycles.
+    pub fn new(width: u32, rows: u32, committed: u64, decoded: u64) -> Self {
         Self {
-            slots: Slots::new(width, decoded),
+            slots: Slots::new(width, rows, decoded),
             cycle: committed,
             ..Self::default()
         }

@@ -3,7 +3,8 @@
 //! Kinds and names are those of the RISC-V performance events draft, with BOOM's definitions (riscv-boom, pull request 770) at the first level:
 //! a slot that the front end leaves empty is its own while decode could take an instruction, and nobody recovers from a
 //! misprediction, flush or trap; recovery lasts until the next instruction is there; a slot in which decode has to wait is the back end's.
-//! Of wrong paths nothing is simulated: all slots from a misprediction to the next instruction are bad speculation.
+//! Of wrong paths nothing is simulated. Behind a mispredicted branch, and behind what traps, full groups are taken to be decoded until the
+//! ROB is full: bad speculation; then decode waits. Behind a serialising instruction it waits until that has committed.
 
 use std::collections::VecDeque;
 
@@ -30,6 +31,9 @@ enum Kind {
     /// The first of those that wait for the oldest instruction, by its class.
     Waits,
 }
+
+/// Cycles from the restart of fetch to the decode of what it fetches, if nothing is in the way.
+const REFILL: u64 = 5;
 
 const CLASSES: usize = CycleClass::ALL.len();
 const KINDS: usize = Kind::Waits as usize + CLASSES;
@@ -144,6 +148,11 @@ pub(super) struct Slots {
     group: Option<Group>,
     /// What the last instruction did to those after it: a kind.
     redirect: Option<u32>,
+    /// Cycle in which it left the ROB.
+    left: u64,
+    /// By row in the ROB, and rows that it has: the cycle in which its last instruction leaves.
+    rows: VecDeque<u64>,
+    row_count: u32,
     /// Cycle in which the group was decoded, or up to which the core slept.
     cycle: u64,
     /// Cycle in which its last instruction was dispatched.
@@ -158,6 +167,9 @@ snapshot::snapshot!(Slots {
     decoded,
     group,
     redirect,
+    left,
+    rows,
+    row_count,
     cycle,
     dispatched,
     heads
@@ -181,10 +193,13 @@ snapshot::snapshot!(DecodeWatch {
 pub(super) type Watches<'a> = &'a mut [DecodeWatch];
 
 impl Slots {
-    /// Those of a core so wide, which has decoded in that cycle.
-    pub fn new(width: u32, decoded: u64) -> Self {
+    /// Those of a core so wide, with so many rows in its ROB, which has decoded in that cycle.
+    pub fn new(width: u32, row_count: u32, decoded: u64) -> Self {
         Self {
             width,
+            row_count,
+            left: decoded,
+            rows: VecDeque::new(),
             totals: [0; KINDS],
             decoded: 0,
             group: None,
@@ -222,8 +237,16 @@ impl Slots {
             let decode = record.decode(commit).max(self.cycle + 1);
             self.close_group(watches);
             self.gap(decode, record.tea(), watches);
+            while self.rows.front().is_some_and(|&leaves| leaves < decode) {
+                self.rows.pop_front();
+            }
             self.cycle = decode;
+            self.rows.push_back(commit);
         }
+        if let Some(leaves) = self.rows.back_mut() {
+            *leaves = commit;
+        }
+        self.left = commit;
         self.dispatched = dispatched;
         if record.commit_delta != 0 {
             self.heads.push_back((commit, record.class() as u8));
@@ -264,7 +287,16 @@ impl Slots {
     fn gap(&mut self, decode: u64, tea: TeaEvents, watches: Watches<'_>) {
         let from = self.cycle + 1;
         if let Some(kind) = self.redirect {
-            self.empty(from, decode, kind as usize, watches);
+            let recovers = match kind == Kind::Mispredict as u32 {
+                true => decode.saturating_sub(REFILL),
+                false => self.left + 1,
+            };
+            let recovers = recovers.clamp(from, decode);
+            match kind == Kind::Flush as u32 {
+                true => self.wait(from, recovers, watches),
+                false => self.wrong_path(from, recovers, kind as usize, watches),
+            }
+            self.empty(recovers, decode, kind as usize, watches);
             return;
         }
         let waits = self.dispatched.clamp(from, decode);
@@ -277,6 +309,22 @@ impl Slots {
             Kind::Resteer
         };
         self.empty(waits, decode, kind as usize, watches);
+    }
+
+    /// Wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room.
+    fn wrong_path(&mut self, from: u64, to: u64, kind: usize, watches: Watches<'_>) {
+        let mut wrong = 0;
+        for cycle in from..to {
+            while self.rows.front().is_some_and(|&leaves| leaves < cycle) {
+                self.rows.pop_front();
+            }
+            if self.rows.len() + wrong < self.row_count as usize {
+                wrong += 1;
+                self.empty(cycle, cycle + 1, kind, watches);
+            } else {
+                self.wait(cycle, cycle + 1, watches);
+            }
+        }
     }
 
     /// Decode waits from cycle `from` to before `to`: for the oldest instruction of each.
@@ -321,13 +369,13 @@ impl Slots {
     /// The core sleeps from cycle `from` to `to`: these cycles have no slots.
     pub fn sleep(&mut self, from: u64, to: u64, watches: Watches<'_>) {
         self.close_group(watches);
-        let kind = self.redirect.unwrap_or(Kind::Flush as u32) as usize;
-        self.empty(self.cycle + 1, from + 1, kind, watches);
+        self.wait(self.cycle + 1, from + 1, watches);
         for DecodeWatch { watch, .. } in watches {
             watch.skip(to + 1);
         }
         self.cycle = self.cycle.max(to);
         self.dispatched = self.cycle;
         self.heads.clear();
+        self.rows.clear();
     }
 }
