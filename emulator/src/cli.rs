@@ -223,6 +223,10 @@ pub struct ExecArgs {
     /// Print cycles, instructions and speed to standard error, and what each timing core counted, as a line of JSON.
     #[arg(long)]
     pub stats: bool,
+    /// Write how often each event of `tipsim core events` occurred on each timing core, as JSON: in the program's region of
+    /// interest, if it marks one.
+    #[arg(long, value_name = "FILE")]
+    pub counters: Option<PathBuf>,
     /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
     #[arg(long, value_name = "PORT")]
     pub gdb: Option<u16>,

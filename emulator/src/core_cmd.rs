@@ -1,10 +1,10 @@
 //! `tipsim core`.
 
-use isa::PerfEvent;
 use serde_json::json;
 use timing::Preset;
 
-use crate::cli::{CoreCommand, CoreFormat, EventsFormat, Format};
+use crate::cli::{CoreCommand, CoreFormat, Format};
+use crate::core_events;
 use crate::failure::BadInput;
 
 /// Loads a preset and applies `KEY=VALUE` overrides.
@@ -49,46 +49,6 @@ fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {
     }
 }
 
-/// `tipsim core events`.
-fn events(format: EventsFormat) -> anyhow::Result<()> {
-    let rows = PerfEvent::ALL
-        .iter()
-        .map(|event| (event.selector(), event.row()));
-    let list: Vec<_> = match format {
-        EventsFormat::Text => {
-            println!("{:24} {:>10}  {:12} counts", "event", "selector", "topic");
-            for (selector, row) in rows {
-                println!(
-                    "{:24} {selector:>#10x}  {:12} {}",
-                    row.name, row.topic, row.description
-                );
-            }
-            return Ok(());
-        }
-        EventsFormat::Json => rows
-            .map(|(selector, row)| {
-                json!({
-                    "name": row.name,
-                    "selector": selector,
-                    "topic": row.topic,
-                    "description": row.description,
-                })
-            })
-            .collect(),
-        EventsFormat::Perf => rows
-            .map(|(selector, row)| {
-                json!({
-                    "EventName": row.name,
-                    "EventCode": format!("{selector:#x}"),
-                    "BriefDescription": row.description.trim_end_matches('.'),
-                })
-            })
-            .collect(),
-    };
-    println!("{}", serde_json::to_string_pretty(&list)?);
-    Ok(())
-}
-
 /// `tipsim core list`, `events` and `show`.
 pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
     match command {
@@ -108,7 +68,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
                 }
             }
         }
-        CoreCommand::Events { format } => events(*format)?,
+        CoreCommand::Events { format } => core_events::print(*format)?,
         CoreCommand::Show {
             preset,
             set,

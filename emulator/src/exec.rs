@@ -10,11 +10,13 @@ use machine::{Elf, ElfSymbols, Image, Limit, ResetState, RunExit, nearest_symbol
 use timing::Preset;
 
 use crate::cli::ExecArgs;
+use crate::counts::RegionCounts;
 use crate::epoch::Epoch;
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, write_whole};
 use crate::gdb::{self, Debugger};
+use crate::run::region::Regions;
 use crate::semihosting::Semihosting;
-use crate::spec::{Threads, parse_size};
+use crate::spec::{Mode, Region, Threads, parse_size};
 use crate::stuck;
 use crate::system::{Engine, Setup, System, harts};
 
@@ -60,9 +62,17 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     system.stop_when_stuck(true);
 
     let mut engine = system.engine(args.mode, &preset);
+    let mut counts = RegionCounts::default();
+    if args.counters.is_some() {
+        if args.mode != Mode::Timing {
+            return Err(BadInput("--counters: expected --mode timing".to_owned()).into());
+        }
+        engine.count_all();
+        system.stop_at_regions(true);
+    }
     let start = Instant::now();
     let (exit, waits) = match args.gdb {
-        None => run(&mut system, &mut engine, args.max_insts),
+        None => run(&mut system, &mut engine, args.max_insts, &mut counts),
         Some(port) => {
             let exit = debugged((port, args), &preset, &mut system, &mut engine)?;
             (exit, false)
@@ -71,6 +81,10 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     std::io::stdout().flush()?;
     if args.stats {
         statistics(&system, &engine, start)?;
+    }
+    if let Some(file) = &args.counters {
+        let text = serde_json::to_string_pretty(&counts.end(&engine))? + "\n";
+        write_whole(file, text)?;
     }
     let code = match exit {
         RunExit::Exit(Exit::Host(code)) => code,
@@ -130,8 +144,14 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
 
 /// Runs up to so many instructions, or until the program does nothing any more but wait for input that does not come (then
 /// true).
-fn run(system: &mut System, engine: &mut Engine, most: u64) -> (RunExit, bool) {
+fn run(
+    system: &mut System,
+    engine: &mut Engine,
+    most: u64,
+    counts: &mut RegionCounts,
+) -> (RunExit, bool) {
     let mut left = most;
+    let mut regions = Regions::new(Region::Command);
     loop {
         let before = system.board.bus.unanswered();
         let slice = before.map_or(left, |_| left.min(MAX_SILENT_INSTRUCTIONS));
@@ -141,6 +161,13 @@ fn run(system: &mut System, engine: &mut Engine, most: u64) -> (RunExit, bool) {
             // It has just asked for the first byte that it does not get.
             RunExit::Paused => left = most.saturating_sub(system.instructions()),
             RunExit::Limit if left > slice && !silent => left -= slice,
+            RunExit::Region(mark) => {
+                // Only counts are of the region.
+                if let Some(event) = regions.take(mark, Default::default()) {
+                    counts.region(&event, engine);
+                }
+                left = most.saturating_sub(system.instructions());
+            }
             exit => return (exit, exit == RunExit::Limit && left > slice),
         }
     }

@@ -13,6 +13,8 @@ mod boot;
 mod checkpoint;
 mod cli;
 mod core_cmd;
+mod core_events;
+mod counts;
 mod epoch;
 mod exec;
 mod export_cmd;

@@ -7,7 +7,7 @@ mod jit;
 mod laps;
 mod outcome;
 mod progress;
-mod region;
+pub mod region;
 mod share;
 
 use std::path::Path;
@@ -24,6 +24,7 @@ use timing::Preset;
 use user_net::UserNet;
 
 use crate::cli::RunArgs;
+use crate::counts::RegionCounts;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
@@ -209,6 +210,7 @@ fn simulate(
     let boots_first = plan.spec.boots_functionally_first();
     system.stop_at_regions(true);
     let mut regions = Regions::new(plan.spec.run.region);
+    let mut counts = RegionCounts::default();
     let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
@@ -253,6 +255,7 @@ fn simulate(
                     }
                     // A mark that one hart executes is for all of them.
                     engine.region(&event);
+                    counts.region(&event, engine);
                     if boots_first && stops {
                         engine.rest();
                     }
@@ -297,6 +300,7 @@ fn simulate(
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
+    let counts = { plan.spec.record.counts_all() }.then(|| counts.end(&engine));
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let closed = engine.finish();
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
@@ -319,6 +323,7 @@ fn simulate(
         laps,
         parts,
         stats,
+        counts: counts.flatten(),
         tip_frozen_cycles,
         host,
     })
@@ -355,5 +360,9 @@ fn timing(
     }
     let spare_worker = host.as_ref().map(Host::spare_worker);
     let stages = record.stages && record.trace;
-    Ok(system.timing(&plan.preset, recorders, stages, spare_worker))
+    let mut engine = system.timing(&plan.preset, recorders, stages, spare_worker);
+    if record.counts_all() {
+        engine.count_all();
+    }
+    Ok(engine)
 }

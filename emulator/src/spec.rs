@@ -78,6 +78,8 @@ pub struct Record {
     pub profilers: bool,
     /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
     pub detail: bool,
+    /// With the profilers: count every event of `tipsim core events` in the region of interest, too.
+    pub counters: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
     /// zstd level of the trace, 1 to 19.
@@ -90,9 +92,17 @@ impl Default for Record {
             trace: true,
             profilers: true,
             detail: true,
+            counters: true,
             stages: false,
             level: 1,
         }
+    }
+}
+
+impl Record {
+    /// Every event is counted.
+    pub fn counts_all(&self) -> bool {
+        self.counters && self.profilers
     }
 }
 

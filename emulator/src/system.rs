@@ -128,6 +128,21 @@ impl Engine {
         self.cores.as_ref().map(|cores| cores.stats())
     }
 
+    /// Counts all events from now on.
+    pub fn count_all(&mut self) {
+        if let Some(cores) = &mut self.cores {
+            cores.count_all();
+        }
+    }
+
+    /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`; empty without timing cores.
+    pub fn counts(&self) -> Vec<Vec<u64>> {
+        self.cores
+            .as_ref()
+            .map(|cores| cores.counts())
+            .unwrap_or_default()
+    }
+
     /// The timing cores execute, not the functional harts.
     pub fn is_timing(&self) -> bool {
         self.cores.is_some() && !self.rests

@@ -21,6 +21,10 @@ pub trait Timed {
     fn region(&mut self, event: &Event);
     /// What was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
+    /// Counts all events from now on.
+    fn count_all(&mut self);
+    /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`.
+    fn counts(&self) -> Vec<Vec<u64>>;
     /// State between runs.
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result;
     /// Ends what was recorded.
@@ -142,6 +146,19 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
             }
         });
         counted.collect()
+    }
+
+    fn count_all(&mut self) {
+        for Timing { core, .. } in &mut self.cores {
+            core.count_all();
+        }
+    }
+
+    fn counts(&self) -> Vec<Vec<u64>> {
+        self.cores
+            .iter()
+            .map(|timing| timing.core.counts())
+            .collect()
     }
 
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {

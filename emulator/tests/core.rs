@@ -2,7 +2,9 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use common::{assert_error, tipsim};
 
@@ -60,4 +62,86 @@ fn a_reader_that_goes_away_is_no_panic() {
     let out = out.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
     assert_eq!(out.status.code(), Some(141));
+}
+
+fn events(format: &str) -> String {
+    let out = tipsim()
+        .args(["core", "events", "--format", format])
+        .output();
+    String::from_utf8(out.unwrap().stdout).unwrap()
+}
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// Compares a file with what it should be; with BLESS set it is written instead.
+fn assert_written(path: &str, expected: &str, from: &str) {
+    let path = repository(path);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{} is not what {from} says: `scripts/dev bless` writes it",
+        path.display()
+    );
+}
+
+#[test]
+fn the_guide_lists_the_events() {
+    let from = "`tipsim core events --format markdown`";
+    assert_written("emulator/guide/src/events.md", &events("markdown"), from);
+}
+
+const PERF_PATCH: &str = "linux-patches/0040-perf-vendor-events-riscv-add-tipsim-s-core.patch";
+const PERF_FOLDER: &str = "tools/perf/pmu-events/arch/riscv/tipsim/boom";
+
+/// The patch that gives the guest's perf the names of the events.
+#[test]
+fn perf_knows_the_events() {
+    let mut patch = "\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: tipsim developers <tipsim@localhost>
+Subject: [PATCH] perf vendor events riscv: add tipsim's core
+
+Events and metrics of the out-of-order core that tipsim simulates. The
+standard events are those of the RISC-V performance events draft; the
+others are sets with a mask of events, as BOOM has them. The files are
+written by `tipsim core events --format perf`.
+---
+--- a/tools/perf/pmu-events/arch/riscv/mapfile.csv
++++ b/tools/perf/pmu-events/arch/riscv/mapfile.csv
+@@ -17,2 +17,3 @@
+ 0x67e-0x80000000db0000[89]0-0x[[:xdigit:]]+,v1,starfive/dubhe-80,core
+ 0x31e-0x8000000000008a45-0x[[:xdigit:]]+,v1,andes/ax45,core
++0x0-0x8000000074697001-0x[[:xdigit:]]+,v1,tipsim/boom,core
+"
+    .to_owned();
+    let files: BTreeMap<String, serde_json::Value> = serde_json::from_str(&events("perf")).unwrap();
+    for (name, content) in files {
+        let content = serde_json::to_string_pretty(&content).unwrap();
+        let lines = content.lines().count();
+        patch += &format!("--- /dev/null\n+++ b/{PERF_FOLDER}/{name}\n@@ -0,0 +1,{lines} @@\n");
+        for line in content.lines() {
+            patch += &format!("+{line}\n");
+        }
+    }
+    assert_written(PERF_PATCH, &patch, "`tipsim core events --format perf`");
+}
+
+#[test]
+fn a_c_compiler_takes_the_events() {
+    let dir = common::scratch("events-header");
+    std::fs::write(dir.join("events.h"), events("c")).unwrap();
+    let program = "#include \"events.h\"\n\
+        _Static_assert(TIPSIM_INST_RET == 2 && TIPSIM_INST_DIV == 0x420, \"\");\n\
+        unsigned long long f(void) { return TIPSIM_INST_RET | TIPSIM_EVENT_THRESHOLD(2ull) | TIPSIM_EVENT_EDGE; }\n";
+    std::fs::write(dir.join("events.c"), program).unwrap();
+    let compiler = Command::new("riscv64-linux-gnu-gcc")
+        .args(["-Wall", "-Werror", "-c", "-o", "events.o", "events.c"])
+        .current_dir(&dir)
+        .status();
+    assert!(compiler.unwrap().success());
 }

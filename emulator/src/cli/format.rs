@@ -33,8 +33,12 @@ pub enum EventsFormat {
     Text,
     /// The same as JSON.
     Json,
-    /// perf's JSON of a core's events.
+    /// perf's JSON files of a core's events and metrics, by name.
     Perf,
+    /// A C header.
+    C,
+    /// The guide's chapter.
+    Markdown,
 }
 
 /// Formats of a report.

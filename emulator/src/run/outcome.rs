@@ -51,6 +51,8 @@ pub struct Outcome {
     pub parts: Option<BTreeMap<&'static str, f64>>,
     /// Counters of each hart's timing core.
     pub stats: Vec<Stats>,
+    /// What they counted of every event in the region of interest.
+    pub counts: Option<serde_json::Value>,
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub tip_frozen_cycles: Vec<u64>,
     /// The host's side.
@@ -180,6 +182,7 @@ impl Outcome {
             "tip_frozen_cycles": self.tip_frozen_cycles,
             "stats": self.stats.first(),
             "harts": self.harts_json(),
+            "counters": self.counts,
             "trace": trace.map(|t| json!({
                 "bytes": t.bytes,
                 "records": t.records,

@@ -2,7 +2,7 @@
 //! instruction in program order it calls [`TimingModel::fetch`], perhaps
 //! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
 
-use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Trap};
+use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Selection, Trap};
 
 /// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
 /// executed. Numbers start at 0 and are handed out in order of first execution.
@@ -307,8 +307,16 @@ pub trait TimingModel {
         self.now()
     }
 
-    /// Running total of an event since reset.
+    /// Running total of an event since reset; of one that is [followed](PerfEvent::is_followed), 0.
     fn count(&self, event: PerfEvent) -> u64;
+
+    /// A programmable counter (0 to 28) is set to a selection that is to be [followed](Selection::is_followed), or to one that is not.
+    fn select(&mut self, _counter: usize, _selection: Selection) {}
+
+    /// Running total, of any origin, of what was selected for a counter.
+    fn selected(&self, _counter: usize) -> u64 {
+        0
+    }
 
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
     fn flush_tlb(&mut self);

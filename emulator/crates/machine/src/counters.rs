@@ -1,7 +1,7 @@
 //! Performance counters: `mcycle` and `minstret` with mode filtering (Smcntrpmf 1.0), and the programmable ones
 //! with overflow interrupts and mode filtering (Sscofpmf 1.0).
 
-use isa::{PerfEvent, Privilege};
+use isa::{PerfEvent, Privilege, Selection};
 
 /// Number of programmable counters: `mhpmcounter3` to `mhpmcounter31`.
 const PROGRAMMABLE: usize = 29;
@@ -11,14 +11,8 @@ const OF: u64 = 1 << 63;
 pub(crate) const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
-/// The low half selects [events](PerfEvent::selected).
-const SELECTOR: u64 = 0xffff_ffff;
 /// VSINH and VUINH read as zero: there is no hypervisor extension.
 const FILTER: u64 = MINH | SINH | UINH;
-const EVENT_WRITE: u64 = OF | FILTER | SELECTOR;
-
-/// No event occurs more often in a cycle: bounds how soon a counter can overflow.
-const EVENTS_PER_CYCLE: u64 = 8;
 
 /// A fixed counter: a raw total since reset plus an offset, or a frozen value while it stands.
 #[derive(Clone, Debug, Default)]
@@ -53,9 +47,9 @@ impl Fixed {
 struct Programmable {
     /// Count at the time of `snapshot`.
     value: u64,
-    /// `mhpmevent`.
+    /// `mhpmevent`: what is [selected](Selection), the filter, OF.
     event: u64,
-    /// Total of the event when `value` was last brought up to date.
+    /// Total of what is selected when `value` was last brought up to date.
     snapshot: u64,
     /// It counts: event chosen, not inhibited, privilege not filtered.
     running: bool,
@@ -97,12 +91,9 @@ snapshot::snapshot!(Counters {
 /// Where raw totals since reset come from.
 pub(crate) trait Totals {
     fn total(&self, event: PerfEvent) -> u64;
-}
 
-impl<F: Fn(PerfEvent) -> u64> Totals for F {
-    fn total(&self, event: PerfEvent) -> u64 {
-        self(event)
-    }
+    /// That of a programmable counter (from 0) whose selection the timing model [follows](Selection::is_followed).
+    fn selected(&self, counter: usize) -> u64;
 }
 
 impl Counters {
@@ -122,7 +113,7 @@ impl Counters {
         match index {
             0 => self.cycle.read(totals.total(PerfEvent::Cycles)),
             2 => self.instret.read(totals.total(PerfEvent::Instructions)),
-            _ => self.programmable[index - 3].count(totals),
+            _ => self.programmable[index - 3].count(index - 3, totals),
         }
     }
 
@@ -136,7 +127,7 @@ impl Counters {
             _ => {
                 let counter = &mut self.programmable[index - 3];
                 counter.value = value;
-                counter.snapshot = counter.total(totals);
+                counter.snapshot = counter.total(index - 3, totals);
             }
         }
     }
@@ -147,11 +138,22 @@ impl Counters {
     }
 
     /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls
-    /// [`Self::sync`] before and [`Self::set_privilege`] after.
-    pub fn set_event(&mut self, index: usize, value: u64, totals: &impl Totals) {
+    /// [`Self::sync`] before, and after it gives what it returns to the timing model, if anything, and calls
+    /// [`Self::set_privilege`].
+    pub fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
         let counter = &mut self.programmable[index - 3];
-        counter.event = value & EVENT_WRITE;
-        counter.snapshot = counter.total(totals);
+        let before = counter.selection();
+        let selection = Selection::new(value);
+        counter.event = value & (OF | FILTER) | selection.bits();
+        counter.running = false;
+        (before.is_followed() || selection.is_followed()).then_some(selection)
+    }
+
+    /// What the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
+    pub fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
+        let selections = self.programmable.each_ref().map(Programmable::selection);
+        let followed = selections.into_iter().enumerate();
+        followed.filter(|(_, selection)| selection.is_followed())
     }
 
     /// Reads `mcountinhibit`.
@@ -204,12 +206,11 @@ impl Counters {
     /// OF and requests the interrupt.
     pub fn sync(&mut self, totals: &impl Totals) -> bool {
         let mut interrupt = false;
-        for counter in self
-            .programmable
-            .iter_mut()
-            .filter(|c| c.event & SELECTOR != 0)
+        for (i, counter) in { self.programmable.iter_mut() }
+            .enumerate()
+            .filter(|(_, c)| c.selection() != Selection::default())
         {
-            let total = counter.total(totals);
+            let total = counter.total(i, totals);
             if counter.running {
                 let counted = total.wrapping_sub(counter.snapshot);
                 let (value, overflow) = counter.value.overflowing_add(counted);
@@ -226,8 +227,8 @@ impl Counters {
 
     /// Counts on from here with totals of another origin.
     pub fn rebase(&mut self, totals: &impl Totals) {
-        for counter in &mut self.programmable {
-            counter.snapshot = counter.total(totals);
+        for (i, counter) in self.programmable.iter_mut().enumerate() {
+            counter.snapshot = counter.total(i, totals);
         }
     }
 
@@ -250,11 +251,12 @@ impl Counters {
             self.filtered |= enabled && counter.filter != 0;
         }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
-            let enabled = counter.events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
+            let enabled =
+                counter.selection().events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
             let runs = enabled && counter.event & filter == 0;
             if runs && !counter.running {
                 // While nothing is enabled, nobody brings it up to date.
-                counter.snapshot = counter.total(totals);
+                counter.snapshot = counter.total(i, totals);
             }
             counter.running = runs;
             self.filtered |= enabled && counter.event & FILTER != 0;
@@ -275,10 +277,7 @@ impl Counters {
             let Some(to_go) = (u64::MAX - counter.value).checked_add(1) else {
                 continue;
             };
-            let cycles = match counter.events().count() as u64 {
-                1 if counter.events().eq([PerfEvent::Cycles]) => to_go,
-                summed => (to_go / (EVENTS_PER_CYCLE * summed)).max(1),
-            };
+            let cycles = (to_go / counter.most_per_cycle()).max(1);
             deadline = deadline.min(now.saturating_add(cycles));
         }
         deadline
@@ -286,18 +285,32 @@ impl Counters {
 }
 
 impl Programmable {
-    /// What it counts the sum of.
-    fn events(&self) -> impl Iterator<Item = PerfEvent> + use<> {
-        PerfEvent::selected((self.event & SELECTOR) as u32)
+    fn selection(&self) -> Selection {
+        Selection::new(self.event)
     }
 
-    fn total(&self, totals: &impl Totals) -> u64 {
-        let counts = self.events().map(|event| totals.total(event));
+    /// It does not count more in a cycle, on average.
+    fn most_per_cycle(&self) -> u64 {
+        let selection = self.selection();
+        if selection.condition().is_some() || selection.events().eq([PerfEvent::Cycles]) {
+            return 1;
+        }
+        let most = selection.events().map(PerfEvent::most_per_cycle);
+        most.sum::<u64>().max(1)
+    }
+
+    /// It is programmable counter number `index`, from 0.
+    fn total(&self, index: usize, totals: &impl Totals) -> u64 {
+        let selection = self.selection();
+        if selection.is_followed() {
+            return totals.selected(index);
+        }
+        let counts = selection.events().map(|event| totals.total(event));
         counts.fold(0, u64::wrapping_add)
     }
 
-    fn count(&self, totals: &impl Totals) -> u64 {
-        let counted = self.total(totals).wrapping_sub(self.snapshot);
+    fn count(&self, index: usize, totals: &impl Totals) -> u64 {
+        let counted = self.total(index, totals).wrapping_sub(self.snapshot);
         if self.running {
             self.value.wrapping_add(counted)
         } else {
@@ -310,27 +323,33 @@ impl Programmable {
 mod tests {
     use super::*;
 
-    fn at(cycles: u64) -> impl Totals {
-        move |event| {
-            if event == PerfEvent::Cycles {
-                cycles
-            } else {
-                cycles / 2
+    /// Totals in that cycle.
+    struct At(u64);
+
+    impl Totals for At {
+        fn total(&self, event: PerfEvent) -> u64 {
+            match event {
+                PerfEvent::Cycles => self.0,
+                _ => self.0 / 2,
             }
+        }
+
+        fn selected(&self, counter: usize) -> u64 {
+            self.0 * counter as u64
         }
     }
 
     #[test]
     fn fixed_counters_freeze_and_resume() {
         let mut counters = Counters::new();
-        counters.write(0, 1000, &at(10));
-        assert_eq!(counters.read(0, &at(15)), 1005);
+        counters.write(0, 1000, &At(10));
+        assert_eq!(counters.read(0, &At(15)), 1005);
         counters.set_inhibit(1);
-        counters.set_privilege(Privilege::Machine, &at(20));
-        assert_eq!(counters.read(0, &at(50)), 1010);
+        counters.set_privilege(Privilege::Machine, &At(20));
+        assert_eq!(counters.read(0, &At(50)), 1010);
         counters.set_inhibit(0);
-        counters.set_privilege(Privilege::Machine, &at(60));
-        assert_eq!(counters.read(0, &at(61)), 1011);
+        counters.set_privilege(Privilege::Machine, &At(60));
+        assert_eq!(counters.read(0, &At(61)), 1011);
     }
 
     #[test]
@@ -340,62 +359,62 @@ mod tests {
         assert_eq!(counters.filter(0), 7 << 60);
         counters.set_filter(0, SINH | MINH);
         counters.set_filter(2, UINH);
-        counters.set_privilege(Privilege::Machine, &at(100));
+        counters.set_privilege(Privilege::Machine, &At(100));
         assert!(counters.filtered());
         assert!(!counters.any_enabled(), "nothing can overflow");
-        counters.write(0, 1, &at(120));
-        counters.set_privilege(Privilege::User, &at(140));
-        assert_eq!(counters.read(0, &at(150)), 11);
-        assert_eq!(counters.read(2, &at(150)), 70);
-        counters.set_privilege(Privilege::Supervisor, &at(160));
-        assert_eq!(counters.read(0, &at(200)), 21);
-        assert_eq!(counters.read(2, &at(200)), 90);
+        counters.write(0, 1, &At(120));
+        counters.set_privilege(Privilege::User, &At(140));
+        assert_eq!(counters.read(0, &At(150)), 11);
+        assert_eq!(counters.read(2, &At(150)), 70);
+        counters.set_privilege(Privilege::Supervisor, &At(160));
+        assert_eq!(counters.read(0, &At(200)), 21);
+        assert_eq!(counters.read(2, &At(200)), 90);
         // What is inhibited needs no filter.
         counters.set_inhibit(5);
-        counters.set_privilege(Privilege::Supervisor, &at(200));
+        counters.set_privilege(Privilege::Supervisor, &At(200));
         assert!(!counters.filtered());
-        counters.set_privilege(Privilege::User, &at(300));
-        assert_eq!(counters.read(0, &at(400)), 21);
+        counters.set_privilege(Privilege::User, &At(300));
+        assert_eq!(counters.read(0, &At(400)), 21);
     }
 
     #[test]
     fn filter_and_overflow() {
         let mut counters = Counters::new();
-        counters.set_event(3, SINH | 1, &at(100));
-        counters.write(3, 0u64.wrapping_sub(50), &at(100));
-        counters.set_privilege(Privilege::User, &at(100));
+        counters.set_event(3, SINH | 1);
+        counters.write(3, 0u64.wrapping_sub(50), &At(100));
+        counters.set_privilege(Privilege::User, &At(100));
         assert_eq!(counters.deadline(100), 150);
-        assert!(!counters.sync(&at(130)));
-        counters.set_privilege(Privilege::Supervisor, &at(130));
+        assert!(!counters.sync(&At(130)));
+        counters.set_privilege(Privilege::Supervisor, &At(130));
         assert_eq!(counters.deadline(130), u64::MAX);
-        assert!(!counters.sync(&at(500)));
-        counters.set_privilege(Privilege::User, &at(500));
+        assert!(!counters.sync(&At(500)));
+        counters.set_privilege(Privilege::User, &At(500));
         assert_eq!(counters.deadline(500), 520);
-        assert!(counters.sync(&at(521)));
+        assert!(counters.sync(&At(521)));
         assert_eq!(counters.overflows(), 1 << 3);
-        assert_eq!(counters.read(3, &at(521)), 1);
-        assert!(!counters.sync(&at(600)));
+        assert_eq!(counters.read(3, &At(521)), 1);
+        assert!(!counters.sync(&At(600)));
     }
 
     #[test]
     fn what_an_inhibited_counter_missed_is_not_counted_later() {
         let mut counters = Counters::new();
         counters.set_inhibit(u64::MAX);
-        counters.set_event(3, 1, &at(0));
-        counters.write(3, 7, &at(0));
-        counters.set_privilege(Privilege::Machine, &at(0));
+        counters.set_event(3, 1);
+        counters.write(3, 7, &At(0));
+        counters.set_privilege(Privilege::Machine, &At(0));
         assert!(!counters.any_enabled(), "nobody calls sync");
         counters.set_inhibit(0);
-        counters.set_privilege(Privilege::Machine, &at(100));
-        assert_eq!(counters.read(3, &at(140)), 47);
+        counters.set_privilege(Privilege::Machine, &At(100));
+        assert_eq!(counters.read(3, &At(140)), 47);
     }
 
     #[test]
     fn other_events_are_rearmed_conservatively() {
         let mut counters = Counters::new();
-        counters.set_event(4, 2, &at(0));
-        counters.write(4, 0u64.wrapping_sub(100), &at(0));
-        counters.set_privilege(Privilege::Machine, &at(0));
+        counters.set_event(4, 2);
+        counters.write(4, 0u64.wrapping_sub(100), &At(0));
+        counters.set_privilege(Privilege::Machine, &At(0));
         assert_eq!(counters.deadline(0), 12);
     }
 }

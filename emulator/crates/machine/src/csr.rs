@@ -165,8 +165,9 @@ pub(crate) fn misa(extensions: Extensions) -> u64 {
     base | u64::from(b) << 1
 }
 
-/// `marchid`: no number is allotted to this machine.
-pub(crate) const MARCHID: u64 = 0;
+/// `marchid`: "tip" and a version, with the top bit set, so that it is none of the numbers that RISC-V International gives out.
+/// With `mvendorid` 0, perf finds the events of this core by it.
+pub(crate) const MARCHID: u64 = 1 << 63 | 0x7469_7001;
 /// `mimpid`: "tip" and a version.
 pub(crate) const MIMPID: u64 = 0x0074_6970_0000_0001;
 

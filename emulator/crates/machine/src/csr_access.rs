@@ -233,12 +233,17 @@ impl Hart {
 
     fn write_counter<T: TimingModel>(
         &mut self,
-        env: &Env<'_, T>,
+        env: &mut Env<'_, T>,
         number: u16,
         value: u64,
         count: u64,
     ) {
         self.sync_counters(env, count);
+        if let MHPMEVENT3..=MHPMEVENT31 = number
+            && let Some(selection) = self.counters.set_event(counter(number), value)
+        {
+            env.timing.select(counter(number) - 3, selection);
+        }
         // A written `minstret` does not count the instruction that wrote it.
         let count = if number == MINSTRET {
             count.wrapping_add(1)
@@ -249,7 +254,7 @@ impl Hart {
         match number {
             MCOUNTINHIBIT => self.counters.set_inhibit(value),
             MCYCLECFG | MINSTRETCFG => self.counters.set_filter(fixed(number), value),
-            MHPMEVENT3..=MHPMEVENT31 => self.counters.set_event(counter(number), value, &totals),
+            MHPMEVENT3..=MHPMEVENT31 => {}
             _ => self.counters.write(counter(number), value, &totals),
         }
         self.counters.set_privilege(self.privilege, &totals);

@@ -56,6 +56,9 @@ impl<S: CommitSink> Pipeline<S> {
         if let Some(records) = records.get(..count)
             && count != 0
         {
+            if let Some(follower) = &mut self.selections.follower {
+                follower.take(from, records, &self.micro_ops);
+            }
             if S::STAGES {
                 self.sink.stages(stages);
                 stages.clear();

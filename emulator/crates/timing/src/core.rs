@@ -2,7 +2,8 @@
 
 use commit_trace::{CommitSink, Event};
 use isa::{
-    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, StaticId, StaticInst, TimingModel,
+    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst,
+    TimingModel,
 };
 
 use crate::Preset;
@@ -75,6 +76,11 @@ impl<S> Core<S> {
         self.pipeline.stats()
     }
 
+    /// Counts all events from now on, not only those that cost next to nothing.
+    pub fn count_all(&mut self) {
+        self.pipeline.follow();
+    }
+
     /// Reserves the first `count` instruction numbers, which were defined to another core.
     pub fn skip_ids(&mut self, count: usize) {
         self.path.skip_ids(count);
@@ -83,6 +89,16 @@ impl<S> Core<S> {
 }
 
 impl<S: CommitSink> Core<S> {
+    /// Running totals of all events, in the order of [`PerfEvent::ALL`].
+    pub fn counts(&self) -> Vec<u64> {
+        let count = |&event| match event {
+            // Up to the last commit: nothing is being executed.
+            PerfEvent::Cycles | PerfEvent::ReferenceCycles => self.cycle(),
+            event => self.pipeline.count(event),
+        };
+        PerfEvent::ALL.iter().map(count).collect()
+    }
+
     /// Adds an event of the region of interest (start, stop, restart) to the stream, after all that has committed. The
     /// machine calls it between runs, at a mark of the program.
     pub fn region(&mut self, event: Event) {
@@ -154,6 +170,14 @@ impl<S: CommitSink> TimingModel for Core<S> {
 
     fn count(&self, event: PerfEvent) -> u64 {
         self.pipeline.count(event)
+    }
+
+    fn select(&mut self, counter: usize, selection: Selection) {
+        self.pipeline.select(counter, selection);
+    }
+
+    fn selected(&self, counter: usize) -> u64 {
+        self.pipeline.selected(counter)
     }
 
     fn flush_tlb(&mut self) {

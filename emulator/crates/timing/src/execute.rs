@@ -100,16 +100,20 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
-        let (free, cycles, overlap) = if micro_op.kind == Kind::Divide {
+        let [int_busy, fp_busy] = &mut self.stats.divider_busy;
+        let (free, busy, cycles, overlap) = if micro_op.kind == Kind::Divide {
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
-            (&mut self.units.divider_free, cycles, 0)
+            (&mut self.units.divider_free, int_busy, cycles, 0)
         } else {
+            let cycles = u64::from(micro_op.done);
             (
                 &mut self.units.fp_divider_free,
-                u64::from(micro_op.done),
+                fp_busy,
+                cycles,
                 FDIV_OVERLAP,
             )
         };
+        *busy += cycles - overlap;
         let schedule = &mut self.window.schedule;
         let (issue, _) = schedule.book(ready.max(*free), micro_op.ports, micro_op.lanes);
         *free = issue + cycles - overlap;
@@ -246,6 +250,7 @@ impl<S: CommitSink> Pipeline<S> {
         let free = self
             .lsu
             .write(store, &times, commit, &mut self.window.schedule);
+        self.stats.store_queue_occupancy += free - dispatch;
         self.window.stores.take(free);
     }
 }

@@ -19,7 +19,9 @@
 mod ahead;
 mod commit;
 mod core;
+mod count;
 mod execute;
+mod follow;
 mod front;
 mod lsu;
 mod mem;
@@ -39,6 +41,6 @@ mod window;
 
 pub use crate::core::Core;
 pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
-pub use mem::SharedMemory;
+pub use mem::{Origin, SharedMemory};
 pub use preset::{Preset, PresetError};
 pub use stats::{Stalls, Stats};

@@ -1,13 +1,14 @@
 //! The half of the core that keeps time: its parts, and the order in which an instruction passes them.
 
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
-use isa::{Executed, InstClass, Operand, PerfEvent, Privilege, StaticId, StaticInst};
+use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
+use crate::follow::{Follower, Selections};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
-use crate::micro_op::{self, Kind, MicroOp, NO_REG, PortMap, jump};
+use crate::micro_op::{self, Kind, MicroOp, NO_REG, PortMap};
 use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
 use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
@@ -26,7 +27,7 @@ pub(crate) struct Pipeline<S> {
     pub sink: S,
     preset: Preset,
     port_map: PortMap,
-    micro_ops: Vec<MicroOp>,
+    pub micro_ops: Vec<MicroOp>,
     pub front: FrontEnd,
     /// Flags that the record of the instruction decoded last will have: whether it starts a ROB row, and why the front end
     /// delivered it late.
@@ -38,6 +39,7 @@ pub(crate) struct Pipeline<S> {
     pub units: Units,
     pub lsu: Lsu,
     pub stats: Stats,
+    pub selections: Selections,
     /// Cycle before the first.
     started: u64,
 }
@@ -58,6 +60,7 @@ impl<S> Pipeline<S> {
             units: Units::new(preset, &port_map),
             lsu: Lsu::new(preset, memory, hart),
             stats: Stats::default(),
+            selections: Selections::default(),
             port_map,
             started: 0,
         }
@@ -100,8 +103,8 @@ impl<S> Pipeline<S> {
             l1d_misses: lsu.l1d.misses,
             l1d_load_misses: lsu.l1d.load_misses,
             l1d_prefetches: lsu.l1d.prefetches,
-            l2_accesses: lsu.lower.counts.l2_accesses,
-            l2_misses: lsu.lower.counts.l2_misses,
+            l2_accesses: lsu.lower.counts.l2_accesses(),
+            l2_misses: lsu.lower.counts.l2_misses(),
             llc_accesses: lsu.lower.counts.llc_accesses,
             llc_misses: lsu.lower.counts.llc_misses,
             writebacks: lsu.lower.counts.writebacks,
@@ -111,10 +114,22 @@ impl<S> Pipeline<S> {
             dram_row_hits,
             itlb_misses: front.counts.itlb_misses,
             dtlb_misses: lsu.counts.dtlb_misses,
-            l2tlb_hits: lsu.walk.l2_hits,
-            page_walks: lsu.walk.walks,
+            l2tlb_hits: lsu.walk.counts.iter().map(|of| of.l2_hits).sum(),
+            page_walks: lsu.walk.counts.iter().map(|of| of.walks).sum(),
             ..self.stats.clone()
         }
+    }
+
+    /// Follows all that commits from now on, for the host.
+    pub fn follow(&mut self) {
+        let start = Self::follower(&self.preset, &self.window, &self.front);
+        self.selections.always(start);
+    }
+
+    /// One that follows from now on.
+    fn follower(preset: &Preset, window: &Window, front: &FrontEnd) -> Follower {
+        let decoded = front.buffer.cycle().max(window.committed);
+        Follower::new(preset.decode.width, window.committed, decoded)
     }
 
     /// Leaves room for instructions that were announced to another core.
@@ -192,6 +207,7 @@ snapshot::snapshot!(Pipeline<S> {
     units,
     lsu,
     stats,
+    selections,
     started,
 } keeps {
     sink,
@@ -316,6 +332,9 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.cycles_idle += cycle - from;
         self.window.committed = cycle;
         self.records.sent = cycle;
+        if let Some(follower) = &mut self.selections.follower {
+            follower.sleep(from, cycle);
+        }
         self.sink.event(
             from,
             Event::Idle {
@@ -335,103 +354,15 @@ impl<S: CommitSink> Pipeline<S> {
         (self.front.buffer.cycle() + 1).max(self.window.empty()) + CSR_ACCESS
     }
 
-    /// Running total of an event.
-    pub fn count(&self, event: PerfEvent) -> u64 {
-        use {InstClass as C, PerfEvent as E};
-        let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
-        let (front, lsu) = (&self.front.counts, &self.lsu.counts);
-        let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
-        let jumps = |kind: u8| stats.jumps_by_kind[usize::from(kind)];
-        let last_level = match self.preset.llc.kib {
-            0 => [lower.l2_accesses, lower.l2_misses],
-            _ => [lower.llc_accesses, lower.llc_misses],
-        };
-        match event {
-            E::Cycles | E::ReferenceCycles => self.now(),
-            E::Instructions => stats.instructions,
-            E::L1dReads => lsu.loads,
-            E::L1dReadMisses => l1d.load_misses,
-            E::Branches => stats.branches + stats.jumps,
-            E::BranchMisses => stats.branch_misses + stats.jump_misses,
-            E::L1iReads => front.l1i_accesses,
-            E::L1iMisses => front.l1i_misses,
-            E::LastLevelReads => last_level[0],
-            E::LastLevelMisses => last_level[1],
-            E::DtlbReads => lsu.loads + lsu.stores,
-            E::DtlbMisses => lsu.dtlb_misses,
-            E::ItlbReads | E::FetchPackets => front.packets,
-            E::ItlbMisses => front.itlb_misses,
-            E::TakenBranches => stats.branches_taken + stats.jumps,
-            E::IntMul => stats.of_class(C::IntMul),
-            E::IntDiv => stats.of_class(C::IntDiv),
-            E::IntAlu => stats.of_class(C::IntAlu),
-            E::BranchInst => stats.of_class(C::Branch),
-            E::Jal => stats.of_class(C::Jal),
-            E::Jalr => stats.of_class(C::Jalr),
-            E::Load => stats.of_class(C::Load),
-            E::Store => stats.of_class(C::Store),
-            E::FpLoad => stats.of_class(C::FpLoad),
-            E::FpStore => stats.of_class(C::FpStore),
-            E::Amo => stats.of_class(C::Amo),
-            E::LoadReserved => stats.of_class(C::LoadReserved),
-            E::StoreConditional => stats.of_class(C::StoreConditional),
-            E::FpArith => stats.of_class(C::FpArith),
-            E::FpDivSqrt => stats.of_class(C::FpDivSqrt),
-            E::FpToInt => stats.of_class(C::FpToInt),
-            E::IntToFp => stats.of_class(C::IntToFp),
-            E::Csr => stats.of_class(C::Csr),
-            E::Fence => stats.of_class(C::Fence),
-            E::FenceI => stats.of_class(C::FenceI),
-            E::SfenceVma => stats.of_class(C::SfenceVma),
-            E::Xret => stats.of_class(C::Xret),
-            E::Wfi => stats.of_class(C::Wfi),
-            E::Exceptions => stats.exceptions,
-            E::CondTaken => stats.branches_taken,
-            E::CondMisses => stats.branch_misses,
-            E::DirectJumps => jumps(jump::DIRECT)[0],
-            E::DirectCalls => jumps(jump::DIRECT_CALL)[0],
-            E::IndirectJumps => jumps(jump::INDIRECT)[0],
-            E::IndirectCalls => jumps(jump::INDIRECT_CALL)[0],
-            E::Returns => jumps(jump::RETURN)[0],
-            E::IndirectMisses => jumps(jump::INDIRECT)[1],
-            E::IndirectCallMisses => jumps(jump::INDIRECT_CALL)[1],
-            E::ReturnMisses => jumps(jump::RETURN)[1],
-            E::RedirectsF2 => front.redirects_f2,
-            E::RedirectsF3 => front.redirects_f3,
-            E::L1dWrites => lsu.stores,
-            E::L1dWriteMisses => l1d.misses - l1d.load_misses,
-            E::L1dPrefetches => l1d.prefetches,
-            E::Writebacks => lower.writebacks,
-            E::L2Reads => lower.l2_accesses,
-            E::L2Misses => lower.l2_misses,
-            E::LlcReads => lower.llc_accesses,
-            E::LlcMisses => lower.llc_misses,
-            E::Upgrades => lower.upgrades,
-            E::Transfers => lower.transfers,
-            E::Forwards => lsu.forwards,
-            E::BankConflicts => lsu.bank_conflicts,
-            E::OrderFailures => stats.order_failures,
-            E::DeviceAccesses => lsu.mmio,
-            E::L2TlbHits => walk.l2_hits,
-            E::PageWalks => walk.walks,
-            E::CyclesCommitting => self.stats().cycles_committing(),
-            E::CyclesStalled => stats.cycles_stalled,
-            E::CyclesFlushed => stats.cycles_flushed,
-            E::CyclesDrained => stats.cycles_drained,
-            E::CyclesIdle => stats.cycles_idle,
-            E::StallsRob => stalls.rob,
-            E::StallsRegisters => stalls.registers,
-            E::StallsLoadQueue => stalls.load_queue,
-            E::StallsStoreQueue => stalls.store_queue,
-            E::StallsIssueQueue => stalls.issue_queue,
-            E::StallsSerialize => stalls.serialize,
-            E::Flushes => stats.flushes,
-            E::Interrupts => stats.interrupts,
-        }
+    /// What a counter counts from now on.
+    pub fn select(&mut self, counter: usize, selection: Selection) {
+        let start = Self::follower(&self.preset, &self.window, &self.front);
+        self.selections.select(counter, selection, || start);
     }
 
     /// Drops every translation.
     pub fn flush_tlb(&mut self) {
+        self.stats.tlb_flushes += 1;
         self.lsu.flush_tlb();
     }
 

@@ -41,7 +41,10 @@ impl<S: CommitSink> Pipeline<S> {
                 let s0 = dispatch + if load { LOAD_S0 } else { ATOMIC_S0 };
                 let answer = match executed.mem.kind() {
                     // A store-conditional that failed: the cache answers as fast.
-                    MemKind::None => None,
+                    MemKind::None => {
+                        self.stats.failed_store_conditionals += 1;
+                        None
+                    }
                     _ => Some(self.lsu.atomic(&executed.mem, s0, walk)),
                 };
                 tea |= answer.map_or(TeaEvents::default(), |a| a.tea);

@@ -95,6 +95,21 @@ pub struct Stats {
     /// Jumps by kind: how many, and how many were mispredicted.
     #[serde(skip)]
     pub jumps_by_kind: [[u64; 2]; jump::COUNT],
+    /// Exceptions by code.
+    #[serde(skip)]
+    pub exceptions_by_code: [u64; 16],
+    /// Cycles of the dividers: integer and FP.
+    #[serde(skip)]
+    pub divider_busy: [u64; 2],
+    /// Store-conditionals that failed.
+    #[serde(skip)]
+    pub failed_store_conditionals: u64,
+    /// Cycles of store-queue entries in use, of all together.
+    #[serde(skip)]
+    pub store_queue_occupancy: u64,
+    /// Flushes of all translations.
+    #[serde(skip)]
+    pub tlb_flushes: u64,
     /// Instructions by class, but for integer operations of one cycle, which are the rest, and branches.
     #[serde(skip)]
     pub classes: [u64; InstClass::COUNT],
@@ -183,6 +198,11 @@ snapshot::snapshot!(Stats {
     dispatch_stalls,
     branches_taken,
     jumps_by_kind,
+    exceptions_by_code,
+    divider_busy,
+    failed_store_conditionals,
+    store_queue_occupancy,
+    tlb_flushes,
     classes
 });
 snapshot::snapshot!(Stalls {

@@ -2,7 +2,7 @@
 //! then the ROB rolls back one row per cycle (`exu/rob.scala:750-830`).
 
 use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
-use isa::{Executed, InstClass, StaticId};
+use isa::{Exception, Executed, InstClass, StaticId};
 
 use crate::lsu::Access;
 use crate::micro_op::{Kind, MicroOp};
@@ -57,6 +57,9 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
+        // An instruction that has no meaning need not say so.
+        let code = { executed.trap }.map_or(Exception::IllegalInst, |trap| trap.cause);
+        self.stats.exceptions_by_code[code as usize % 16] += 1;
         self.stats.instructions -= 1;
         let rows = if micro_op.kind == Kind::Unique {
             1

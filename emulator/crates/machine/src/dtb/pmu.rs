@@ -11,8 +11,8 @@ use super::Result;
 /// Counters 3 to 31.
 const COUNTERS: u32 = 0xffff_fff8;
 
-/// Raw events: every selector.
-const RAW: [u32; 5] = [0, 0, 0xffff_ffff, 0, COUNTERS];
+/// Raw events: every selector, with or without a condition.
+const RAW: [u32; 5] = [0, 0, 0xffff_fc00, 0, COUNTERS];
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
     let selectors: Vec<u32> = { SBI_EVENTS.iter() }

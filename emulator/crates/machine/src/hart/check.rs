@@ -7,6 +7,27 @@ use super::{Env, Hart, Mark, RunExit, after};
 use crate::counters::Totals;
 use crate::csr::{LCOFIP, STIP};
 
+/// Where a hart's counters get their raw totals from.
+struct HartTotals<'a, T> {
+    cycles: u64,
+    retired: u64,
+    timing: &'a T,
+}
+
+impl<T: TimingModel> Totals for HartTotals<'_, T> {
+    fn total(&self, event: PerfEvent) -> u64 {
+        match event {
+            PerfEvent::Cycles | PerfEvent::ReferenceCycles => self.cycles,
+            PerfEvent::Instructions => self.retired,
+            _ => self.timing.count(event),
+        }
+    }
+
+    fn selected(&self, counter: usize) -> u64 {
+        self.timing.selected(counter)
+    }
+}
+
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::InstPosition`].
     pub(crate) fn now<T: TimingModel>(&self, env: &Env<'_, T>, count: u64) -> u64 {
@@ -21,11 +42,10 @@ impl Hart {
     ) -> impl Totals + use<'a, 'e, T> {
         let cycles = self.now(env, count);
         let retired = count.wrapping_sub(self.not_retired);
-        let timing = &*env.timing;
-        move |event| match event {
-            PerfEvent::Cycles | PerfEvent::ReferenceCycles => cycles,
-            PerfEvent::Instructions => retired,
-            _ => timing.count(event),
+        HartTotals {
+            cycles,
+            retired,
+            timing: &*env.timing,
         }
     }
 
@@ -84,7 +104,16 @@ impl Hart {
     }
 
     /// Continues the counters from another timing model's totals.
-    pub(super) fn rebase_counters<T: TimingModel>(&mut self, env: &Env<'_, T>) {
+    pub(super) fn rebase_counters<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        was_timed: bool,
+    ) {
+        if T::TIMED && !was_timed {
+            for (counter, selection) in self.counters.followed() {
+                env.timing.select(counter, selection);
+            }
+        }
         let totals = self.totals(env, self.count);
         self.counters.rebase(&totals);
     }

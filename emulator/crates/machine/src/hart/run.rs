@@ -134,7 +134,7 @@ impl Hart {
             self.not_retired = self.not_retired.wrapping_add(ahead);
         }
         self.resume_reservation(&mut env.bus.ram);
-        self.rebase_counters(env);
+        self.rebase_counters(env, was_timed);
     }
 }
 

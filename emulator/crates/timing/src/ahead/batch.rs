@@ -1,7 +1,7 @@
 //! What the hart's side gives to the core's.
 
 use commit_trace::CommitSink;
-use isa::{Executed, PerfEvent, Privilege, Run, StaticId, StaticInst};
+use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst};
 
 use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
@@ -22,6 +22,7 @@ pub(super) enum Call {
     IdleUntil(u64),
     FlushTlb,
     Privilege(Privilege),
+    Select(usize, Selection),
 }
 
 /// What the hart waits for after a batch.
@@ -30,6 +31,8 @@ pub(super) enum Question {
     #[default]
     Nothing,
     Count(PerfEvent),
+    /// Of what a counter is set to.
+    Selected(usize),
 }
 
 /// What the core says after a batch.
@@ -135,11 +138,13 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::IdleUntil(cycle) => pipeline.idle_until(cycle),
                 Call::FlushTlb => pipeline.flush_tlb(),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
+                Call::Select(counter, selection) => pipeline.select(counter, selection),
             }
         }
         let count = match batch.question {
             Question::Nothing => 0,
             Question::Count(event) => pipeline.count(event),
+            Question::Selected(counter) => pipeline.selected(counter),
         };
         let answer = Answer {
             decoded: *decoded,

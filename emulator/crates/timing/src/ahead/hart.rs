@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use isa::{
-    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, SharedCycle, StaticId, StaticInst,
-    TimingModel,
+    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, SharedCycle, StaticId,
+    StaticInst, TimingModel,
 };
 
 use super::batch::{Answer, Batch, Call, Question};
@@ -281,6 +281,15 @@ impl TimingModel for Ahead<'_> {
 
     fn count(&self, event: PerfEvent) -> u64 {
         self.0.borrow_mut().ask_for(Question::Count(event)).count
+    }
+
+    fn select(&mut self, counter: usize, selection: Selection) {
+        self.0.get_mut().note(Call::Select(counter, selection));
+    }
+
+    fn selected(&self, counter: usize) -> u64 {
+        let mut queue = self.0.borrow_mut();
+        queue.ask_for(Question::Selected(counter)).count
     }
 
     fn flush_tlb(&mut self) {

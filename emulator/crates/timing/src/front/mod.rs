@@ -29,6 +29,14 @@ pub(crate) struct FrontCounts {
     pub itlb_misses: u64,
     pub redirects_f2: u64,
     pub redirects_f3: u64,
+    pub redirects: u64,
+    pub straddles: u64,
+    pub l1i_prefetches: u64,
+    /// Cycles by which packets were late for want of their line,
+    pub l1i_cycles: u64,
+    /// of room in the fetch buffer, and in the target queue.
+    pub buffer_cycles: u64,
+    pub target_cycles: u64,
 }
 
 snapshot::snapshot!(FrontCounts {
@@ -37,7 +45,13 @@ snapshot::snapshot!(FrontCounts {
     l1i_misses,
     itlb_misses,
     redirects_f2,
-    redirects_f3
+    redirects_f3,
+    redirects,
+    straddles,
+    l1i_prefetches,
+    l1i_cycles,
+    buffer_cycles,
+    target_cycles
 });
 
 /// The front end.
@@ -141,6 +155,7 @@ impl FrontEnd {
 
     /// Restarts fetch with F0 in cycle `f0`, and drops what was fetched.
     pub fn redirect(&mut self, f0: u64) {
+        self.counts.redirects += 1;
         self.next_f0 = f0;
         self.buffer.clear();
     }

@@ -3,7 +3,7 @@
 use commit_trace::TeaEvents;
 
 use super::{F4, FrontEnd};
-use crate::mem::{L1d, Lower, Walk};
+use crate::mem::{L1d, Lower, Origin, Side, Walk};
 use crate::path::{Packet, WalkReads};
 
 /// The memory system below the front end, which the load/store unit shares.
@@ -44,13 +44,17 @@ impl FrontEnd {
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
         f0 += u64::from(packet.straddles());
+        self.counts.straddles += u64::from(packet.straddles());
         f0 = self.itlb(packet, f0, reads, below);
         self.f0 = f0;
         self.entered_before = self.entered;
-        self.entered = (f0 + F4)
-            .max(self.entered + 1)
-            .max(self.buffer.room())
-            .max(self.targets.available());
+        let arrives = (f0 + F4).max(self.entered + 1);
+        let (room, target) = (self.buffer.room(), self.targets.available());
+        self.entered = arrives.max(room).max(target);
+        if self.entered != arrives {
+            self.counts.buffer_cycles += room.saturating_sub(arrives);
+            self.counts.target_cycles += target.saturating_sub(arrives.max(room));
+        }
         // The target queue's entry of a packet is free when the next packet commits. Here that is the commit of the packet's
         // last instruction, in hardware of its first.
         self.targets.take(committed + 1);
@@ -93,7 +97,7 @@ impl FrontEnd {
             let Below { walk, l1d, lower } = below;
             self.counts.itlb_misses += 1;
             self.tea |= TeaEvents::DR_TLB;
-            f0 = walk.translate(f0 + 1, reads, l1d, lower) + 1;
+            f0 = walk.translate(Side::Code, f0 + 1, reads, l1d, lower) + 1;
             return self.l1i(packet.line(), f0, lower);
         }
         self.l1i(packet.line(), f0, below.lower)
@@ -114,7 +118,9 @@ impl FrontEnd {
         };
         self.tea |= TeaEvents::DR_L1;
         // Until the line is there, the packet is fetched again every other cycle.
-        f0 + (ready - f2).next_multiple_of(2)
+        let late = (ready - f2).next_multiple_of(2);
+        self.counts.l1i_cycles += late;
+        f0 + late
     }
 
     #[cold]
@@ -122,11 +128,12 @@ impl FrontEnd {
     fn l1i_miss(&mut self, line: u64, f2: u64, lower: &mut Lower) -> u64 {
         self.counts.l1i_misses += 1;
         // Not modelled: that the L2 evicting a line it shares with the data cache is delayed by it.
-        let (arrives, _) = lower.read(line, f2, |_| false);
+        let (arrives, _) = lower.read(line, f2, Origin::Fetch, |_| false);
         let ready = arrives + self.l1i_refill;
         self.l1i.fill(line, ready, false, 0);
         if self.l1i_prefetch && !self.l1i.contains(line + 1) {
-            let (arrives, _) = lower.read(line + 1, f2 + 1, |_| false);
+            self.counts.l1i_prefetches += 1;
+            let (arrives, _) = lower.read(line + 1, f2 + 1, Origin::Prefetch, |_| false);
             self.l1i.fill(line + 1, arrives + self.l1i_refill, false, 0);
         }
         ready

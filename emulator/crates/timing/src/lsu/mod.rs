@@ -10,7 +10,7 @@ mod store;
 use isa::StaticId;
 
 use crate::Preset;
-use crate::mem::{L1d, Level, Lower, SharedMemory, Walk};
+use crate::mem::{L1d, Level, Lower, SharedMemory, Side, Walk};
 use crate::micro_op::MicroOp;
 use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
@@ -81,6 +81,10 @@ pub(crate) struct LsuCounts {
     pub bank_conflicts: u64,
     pub mmio: u64,
     pub dtlb_misses: u64,
+    /// Loads that wait for a store to be gone, since it has not all of their bytes,
+    pub partial_forwards: u64,
+    /// or for its data.
+    pub forward_waits: u64,
 }
 
 snapshot::snapshot!(LsuCounts {
@@ -89,7 +93,9 @@ snapshot::snapshot!(LsuCounts {
     forwards,
     bank_conflicts,
     mmio,
-    dtlb_misses
+    dtlb_misses,
+    partial_forwards,
+    forward_waits
 });
 
 /// Load/store unit, and what it shares with the front end.
@@ -179,7 +185,7 @@ impl Lsu {
         self.counts.dtlb_misses += 1;
         let ready = self
             .walk
-            .translate(s0 + 1, walk, &mut self.l1d, &mut self.lower);
+            .translate(Side::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
         // The queue's retry: selected in the cycle after the refill, fired in the next.
         ready + 2
     }

@@ -4,6 +4,7 @@ use super::bits;
 use super::cache::Cache;
 use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
+use super::origin::Origin;
 use super::replays::Replays;
 use super::slot::Slot;
 use super::store_data::{REPLAY, StoreData};
@@ -43,11 +44,19 @@ pub(crate) struct L1d {
     store_data: StoreData,
     pub misses: u64,
     pub load_misses: u64,
+    pub walk_misses: u64,
     pub prefetches: u64,
+    /// Misses of lines that were prefetched,
+    pub prefetch_hits: u64,
+    /// and accesses that read lines on their way.
+    pub pending_hits: u64,
+    /// Cycles by which misses were late for want of a register.
+    pub mshr_full: u64,
 }
 
 snapshot::snapshot!(L1d {
-    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, prefetches
+    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, walk_misses, prefetches,
+    prefetch_hits, pending_hits, mshr_full
 } keeps {
     line_port, refill, release, writeback, prefetch, coherent
 });
@@ -72,7 +81,11 @@ impl L1d {
             store_data: StoreData::new(),
             misses: 0,
             load_misses: 0,
+            walk_misses: 0,
             prefetches: 0,
+            prefetch_hits: 0,
+            pending_hits: 0,
+            mshr_full: 0,
         }
     }
 
@@ -84,19 +97,21 @@ impl L1d {
         &mut self,
         line: u64,
         s2: u64,
-        write: bool,
+        origin: Origin,
         lower: &mut Lower,
     ) -> Option<(u64, Level)> {
+        let write = origin.writes();
         match self.tags.hit(line, s2, write) {
             Some(filled) if write && self.coherent && self.tags.asks(line) => {
                 self.own(line, s2.max(filled), lower)
             }
             // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
             Some(filled) if filled > s2 => {
+                self.pending_hits += 1;
                 Some((filled + 1, Level::from_number(self.tags.source(line))))
             }
             Some(_) => None,
-            None => Some(self.miss(line, s2, write, lower)),
+            None => Some(self.miss(line, s2, origin, lower)),
         }
     }
 
@@ -123,7 +138,7 @@ impl L1d {
             Some(filled) => (s2, filled),
             None => {
                 let (_, s2) = self.mshrs.choose(s2);
-                (s2, self.miss(line, s2, true, lower).0)
+                (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
         if ready + REPLAY > s2 {
@@ -158,7 +173,7 @@ impl L1d {
             }
             None => {
                 let (_, s2) = self.mshrs.choose(s2);
-                (s2, self.miss(line, s2, true, lower).0)
+                (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
         self.replays.start(line, until);
@@ -193,15 +208,18 @@ impl L1d {
 
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, line: u64, s2: u64, write: bool, lower: &mut Lower) -> (u64, Level) {
+    fn miss(&mut self, line: u64, s2: u64, origin: Origin, lower: &mut Lower) -> (u64, Level) {
+        let write = origin.writes();
         self.misses += 1;
         self.load_misses += u64::from(!write);
+        self.walk_misses += u64::from(origin == Origin::Walk);
         self.prefetch_until(s2, lower);
         let s2 = match write {
             true => s2,
             false => self.store_data.accepts(s2),
         };
         if let Some((register, there)) = self.mshrs.prefetched(line) {
+            self.prefetch_hits += 1;
             let mut ready = s2.max(there) + FROM_LINE_BUFFER;
             if write && self.coherent && !lower.writes(line) {
                 let allowed = lower.upgrade(line, s2.max(there));
@@ -212,7 +230,8 @@ impl L1d {
             return (ready, Level::L2);
         }
         let (register, start) = self.mshrs.choose(s2);
-        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, write, lower);
+        self.mshr_full += start - s2;
+        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, origin, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
         let tail = self.install(line, ready, write, level, lower);
@@ -233,12 +252,12 @@ impl L1d {
         line: u64,
         cycle: u64,
         port: u64,
-        write: bool,
+        origin: Origin,
         lower: &mut Lower,
     ) -> (u64, Level) {
         let tags = &mut self.tags;
         let (arrives, level) =
-            lower.read_data(line, cycle, write, |evicted| tags.invalidate(evicted));
+            lower.read_data(line, cycle, origin, |evicted| tags.invalidate(evicted));
         (self.line_buffer.serve(arrives, port), level)
     }
 
@@ -285,9 +304,14 @@ impl L1d {
             return;
         }
         self.prefetches += 1;
-        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, false, lower);
+        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, Origin::Prefetch, lower);
         self.mshrs.take(register, line, start, arrives + 1);
         self.mshrs.keep(register, line);
+    }
+
+    /// Cycles of miss registers in use, of all together.
+    pub fn mshr_busy(&self) -> u64 {
+        self.mshrs.busy
     }
 
     /// Cycle from which no miss is outstanding: what a fence waits for.

@@ -6,6 +6,7 @@ mod dram;
 mod l1d;
 mod lower;
 mod mshr;
+mod origin;
 mod replays;
 mod shared;
 mod slot;
@@ -15,8 +16,9 @@ mod walk;
 pub(crate) use cache::Cache;
 pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
+pub use origin::Origin;
 pub use shared::SharedMemory;
-pub(crate) use walk::Walk;
+pub(crate) use walk::{Side, Walk};
 
 /// log2 of a cache line.
 pub(crate) const LINE_BITS: u32 = 6;

@@ -30,9 +30,11 @@ pub(crate) struct Mshrs {
     count: usize,
     /// No register is busy from this cycle on.
     idle: u64,
+    /// Cycles of registers in use, of all together.
+    pub busy: u64,
 }
 
-snapshot::snapshot!(Mshrs { registers, prefetched, idle } keeps { count });
+snapshot::snapshot!(Mshrs { registers, prefetched, idle, busy } keeps { count });
 
 impl Mshrs {
     pub fn new(count: u32) -> Self {
@@ -41,6 +43,7 @@ impl Mshrs {
             prefetched: 0,
             count: (count as usize).clamp(1, MAX),
             idle: 0,
+            busy: 0,
         }
     }
 
@@ -68,6 +71,7 @@ impl Mshrs {
     pub fn take(&mut self, index: usize, line: u64, start: u64, free: u64) {
         let register = &mut self.registers[index];
         self.idle = self.idle.max(free);
+        self.busy += free.saturating_sub(start);
         if start < register.start {
             register.gap = free;
             return;

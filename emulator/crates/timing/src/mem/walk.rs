@@ -1,7 +1,7 @@
 //! Page-table walks: second-level TLB, page-table-entry cache, and reads through the L1 data cache
 //! (Rocket's PTW).
 
-use super::{L1d, LINE_BITS, Lower};
+use super::{L1d, LINE_BITS, Lower, Origin};
 use crate::Preset;
 use crate::path::WalkReads;
 
@@ -9,6 +9,29 @@ use crate::path::WalkReads;
 const PTE_ENTRIES: usize = 8;
 /// A walker's cached entry is found in the cycle of the lookup.
 const PTE_HIT: u64 = 1;
+
+/// Who wants a translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Data,
+    Code,
+}
+
+/// What was counted of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WalkCounts {
+    /// Misses of the first level that the second answered.
+    pub l2_hits: u64,
+    pub walks: u64,
+    /// Cycles from the miss to the translation.
+    pub cycles: u64,
+}
+
+snapshot::snapshot!(WalkCounts {
+    l2_hits,
+    walks,
+    cycles
+});
 
 /// The walker. One walk at a time.
 pub(crate) struct Walk {
@@ -20,11 +43,16 @@ pub(crate) struct Walk {
     pte: [u64; PTE_ENTRIES],
     next: usize,
     free: u64,
-    pub l2_hits: u64,
-    pub walks: u64,
+    /// By [`Side`].
+    pub counts: [WalkCounts; 2],
+    /// Entries read, and those that the walker had.
+    pub reads: u64,
+    pub pte_hits: u64,
 }
 
-snapshot::snapshot!(Walk { l2, used, pte, next, free, l2_hits, walks } keeps { latency, step });
+snapshot::snapshot!(Walk {
+    l2, used, pte, next, free, counts, reads, pte_hits
+} keeps { latency, step });
 
 impl Walk {
     pub fn new(preset: &Preset) -> Self {
@@ -37,8 +65,9 @@ impl Walk {
             pte: [u64::MAX; PTE_ENTRIES],
             next: 0,
             free: 0,
-            l2_hits: 0,
-            walks: 0,
+            counts: Default::default(),
+            reads: 0,
+            pte_hits: 0,
         }
     }
 
@@ -48,6 +77,20 @@ impl Walk {
     #[inline(never)]
     pub fn translate(
         &mut self,
+        side: Side,
+        cycle: u64,
+        reads: &WalkReads,
+        l1d: &mut L1d,
+        lower: &mut Lower,
+    ) -> u64 {
+        let at = self.walk(side, cycle, reads, l1d, lower);
+        self.counts[side as usize].cycles += at - cycle;
+        at
+    }
+
+    fn walk(
+        &mut self,
+        side: Side,
         cycle: u64,
         reads: &WalkReads,
         l1d: &mut L1d,
@@ -62,19 +105,21 @@ impl Walk {
             page as usize & (self.l2.len() - 1)
         };
         if self.l2.get(index) == Some(&(page + 1)) {
-            self.l2_hits += 1;
+            self.counts[side as usize].l2_hits += 1;
             self.free = at;
             return at;
         }
-        self.walks += 1;
+        self.counts[side as usize].walks += 1;
         let levels = usize::from(walk.levels).min(walk.pte.len());
         for (level, &pte) in walk.pte[..levels].iter().enumerate() {
             let leaf = level + 1 == levels;
             if !leaf && self.pte.contains(&pte) {
                 at += PTE_HIT;
+                self.pte_hits += 1;
                 continue;
             }
-            at = match l1d.access(pte >> LINE_BITS, at, false, lower) {
+            self.reads += 1;
+            at = match l1d.access(pte >> LINE_BITS, at, Origin::Walk, lower) {
                 None => at + self.step,
                 Some((ready, _)) => ready,
             };

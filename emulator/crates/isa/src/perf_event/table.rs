@@ -1,0 +1,463 @@
+//! The rows: `event = (set, bit) stage [per_cycle], topic, name`, and what the SBI's events are.
+
+use super::{PerfEventRow, Stage};
+
+/// Reads the rows.
+macro_rules! events {
+    ($( #[doc = $doc:literal] $event:ident = ($set:literal, $bit:literal) $stage:ident $($per_cycle:ident)?, $topic:literal, $name:literal; )*) => {
+        /// An event that the programmable counters count.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum PerfEvent {
+            $(#[doc = $doc] $event,)*
+        }
+
+        impl PerfEvent {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$event),*];
+
+            /// Its row of the table.
+            pub fn row(self) -> PerfEventRow {
+                match self {
+                    $(Self::$event => PerfEventRow {
+                        name: $name,
+                        topic: $topic,
+                        description: $doc.trim_ascii(),
+                        set: $set,
+                        bit: $bit,
+                        stage: stage!($stage),
+                        per_cycle: per_cycle!($($per_cycle)?),
+                    },)*
+                }
+            }
+
+            /// The event that a bit of a set's mask names; the draft's codes are sets of one.
+            pub(super) fn at(set: u8, bit: u8) -> Option<Self> {
+                match (set, bit) {
+                    $(($set, $bit) => Some(Self::$event),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+macro_rules! stage {
+    (clock) => {
+        Stage::Clock
+    };
+    (fetch) => {
+        Stage::Fetch
+    };
+    (decode) => {
+        Stage::Decode
+    };
+    (execute) => {
+        Stage::Execute
+    };
+    (memory) => {
+        Stage::Memory
+    };
+    (commit) => {
+        Stage::Commit
+    };
+}
+
+macro_rules! per_cycle {
+    () => {
+        false
+    };
+    (per_cycle) => {
+        true
+    };
+}
+
+events! {
+    /// Core cycles.
+    Cycles = (1, 0) clock, "standard", "CYCLES.HART";
+    /// Instructions retired.
+    Instructions = (2, 0) commit per_cycle, "standard", "INST.RET";
+    /// Loads and atomics that were executed.
+    L1dReads = (3, 0) memory, "cache", "CACHE.L1.RD.DATA.ACCESS";
+    /// Reads that missed in the L1 data cache, also those of page-table entries.
+    L1dReadMisses = (4, 0) memory, "cache", "CACHE.L1.RD.DATA.MISS";
+    /// Branches and jumps. Those of wrong paths are not counted.
+    Branches = (5, 0) commit per_cycle, "branch", "INST.BRJMP.SPEC";
+    /// Mispredicted branches and jumps.
+    BranchMisses = (6, 0) commit per_cycle, "branch", "INST.MISPRED.SPEC";
+    /// Cycles of the reference clock, which is the core's: it never changes.
+    ReferenceCycles = (10, 0) clock, "standard", "CYCLES.REF";
+    /// Fetches from the L1 instruction cache.
+    L1iReads = (11, 0) fetch, "cache", "CACHE.L1I.RD.CODE.ACCESS";
+    /// Fetches that missed in the L1 instruction cache.
+    L1iMisses = (12, 0) fetch, "cache", "CACHE.L1I.RD.CODE.MISS";
+    /// Lines read from the last-level cache by this hart.
+    LastLevelReads = (13, 0) memory, "cache", "CACHE.LL.RD.DATA.ACCESS";
+    /// Lines read that the last-level cache did not have.
+    LastLevelMisses = (14, 0) memory, "cache", "CACHE.LL.RD.DATA.MISS";
+    /// Loads, stores and atomics that were translated.
+    DtlbReads = (15, 0) memory, "tlb", "TLB.L1.LDST.ACCESS";
+    /// Loads, stores and atomics that missed in the first-level data TLB.
+    DtlbMisses = (16, 0) memory, "tlb", "TLB.L1.LDST.MISS";
+    /// Fetches that were translated.
+    ItlbReads = (17, 0) fetch, "tlb", "TLB.L1I.CODE.ACCESS";
+    /// Fetches that missed in the first-level instruction TLB.
+    ItlbMisses = (18, 0) fetch, "tlb", "TLB.L1I.CODE.MISS";
+    /// Branches that were taken, and jumps.
+    TakenBranches = (19, 0) commit, "branch", "INST.BRJMP.TK.RET";
+    /// Slots of decode, those of a core's width in each cycle in which it does not sleep, up to the last decode.
+    Slots = (20, 0) decode, "topdown", "TOPDOWN.SLOTS";
+    /// Slots of instructions that retired.
+    SlotsRetiring = (21, 0) decode per_cycle, "topdown", "TOPDOWN.RETIRING";
+    /// Slots for which the front end had no instruction.
+    SlotsFrontend = (22, 0) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND";
+    /// Slots in which instructions waited for room behind decode.
+    SlotsBackend = (23, 0) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND";
+    /// Slots of instructions that did not retire, and from a misprediction, flush or trap to the next instruction.
+    SlotsBadSpeculation = (24, 0) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION";
+    /// Integer operations of one cycle.
+    IntAlu = (32, 0) commit per_cycle, "instruction", "INST.ALU";
+    /// Integer multiplications.
+    IntMul = (32, 1) commit per_cycle, "instruction", "INST.MUL";
+    /// Integer divisions and remainders.
+    IntDiv = (32, 2) commit per_cycle, "instruction", "INST.DIV";
+    /// Conditional branches.
+    BranchInst = (32, 3) commit per_cycle, "instruction", "INST.BRANCH";
+    /// Direct jumps.
+    Jal = (32, 4) commit per_cycle, "instruction", "INST.JAL";
+    /// Indirect jumps.
+    Jalr = (32, 5) commit per_cycle, "instruction", "INST.JALR";
+    /// Integer loads.
+    Load = (32, 6) commit per_cycle, "instruction", "INST.LOAD";
+    /// Integer stores.
+    Store = (32, 7) commit per_cycle, "instruction", "INST.STORE";
+    /// Floating-point loads.
+    FpLoad = (32, 8) commit per_cycle, "instruction", "INST.FP.LOAD";
+    /// Floating-point stores.
+    FpStore = (32, 9) commit per_cycle, "instruction", "INST.FP.STORE";
+    /// Atomic read-modify-writes.
+    Amo = (32, 10) commit per_cycle, "instruction", "INST.AMO";
+    /// Load-reserved instructions.
+    LoadReserved = (32, 11) commit per_cycle, "instruction", "INST.LR";
+    /// Store-conditional instructions.
+    StoreConditional = (32, 12) commit per_cycle, "instruction", "INST.SC";
+    /// Floating-point additions, multiplications, minima and maxima, conversions between formats.
+    FpArith = (32, 13) commit per_cycle, "instruction", "INST.FP.ARITH";
+    /// Floating-point divisions and square roots.
+    FpDivSqrt = (32, 14) commit per_cycle, "instruction", "INST.FP.DIVSQRT";
+    /// Moves, conversions and comparisons from floating-point to integer registers.
+    FpToInt = (32, 15) commit per_cycle, "instruction", "INST.FP.TOINT";
+    /// Moves and conversions from integer to floating-point registers.
+    IntToFp = (32, 16) commit per_cycle, "instruction", "INST.FP.FROMINT";
+    /// Accesses to control and status registers.
+    Csr = (32, 17) commit per_cycle, "instruction", "INST.CSR";
+    /// Memory fences.
+    Fence = (32, 18) commit per_cycle, "instruction", "INST.FENCE";
+    /// Instruction-stream fences.
+    FenceI = (32, 19) commit per_cycle, "instruction", "INST.FENCEI";
+    /// Address-translation fences.
+    SfenceVma = (32, 20) commit per_cycle, "instruction", "INST.SFENCE";
+    /// Returns from traps.
+    Xret = (32, 21) commit per_cycle, "instruction", "INST.XRET";
+    /// Waits for an interrupt.
+    Wfi = (32, 22) commit per_cycle, "instruction", "INST.WFI";
+    /// Exceptions taken; the instruction is not retired.
+    Exceptions = (32, 23) commit per_cycle, "instruction", "INST.EXCEPTION";
+    /// Conditional branches that were taken.
+    CondTaken = (33, 0) commit, "branch", "BR.COND.TAKEN";
+    /// Conditional branches that were mispredicted.
+    CondMisses = (33, 1) commit per_cycle, "branch", "BR.COND.MISP";
+    /// Direct jumps that are no calls.
+    DirectJumps = (33, 2) commit per_cycle, "branch", "BR.JUMP";
+    /// Direct calls.
+    DirectCalls = (33, 3) commit per_cycle, "branch", "BR.CALL";
+    /// Indirect jumps that are neither calls nor returns.
+    IndirectJumps = (33, 4) commit per_cycle, "branch", "BR.IND";
+    /// Indirect calls.
+    IndirectCalls = (33, 5) commit per_cycle, "branch", "BR.IND.CALL";
+    /// Returns.
+    Returns = (33, 6) commit per_cycle, "branch", "BR.RET";
+    /// Indirect jumps that are neither calls nor returns, mispredicted.
+    IndirectMisses = (33, 7) commit per_cycle, "branch", "BR.IND.MISP";
+    /// Indirect calls that were mispredicted.
+    IndirectCallMisses = (33, 8) commit per_cycle, "branch", "BR.IND.CALL.MISP";
+    /// Returns that were mispredicted.
+    ReturnMisses = (33, 9) commit per_cycle, "branch", "BR.RET.MISP";
+    /// Fetch packets.
+    FetchPackets = (33, 10) fetch, "branch", "BR.FETCH.PACKET";
+    /// Fetch packets after which stage F2 restarted fetch: one cycle is lost.
+    RedirectsF2 = (33, 11) fetch, "branch", "BR.FETCH.F2";
+    /// Fetch packets after which stage F3 restarted fetch: two cycles are lost.
+    RedirectsF3 = (33, 12) fetch, "branch", "BR.FETCH.F3";
+    /// Stores that were executed.
+    L1dWrites = (34, 0) memory, "cache", "MEM.L1D.WR";
+    /// Stores and atomics that missed in the L1 data cache.
+    L1dWriteMisses = (34, 1) memory, "cache", "MEM.L1D.WR.MISS";
+    /// Lines prefetched into the L1 data cache.
+    L1dPrefetches = (34, 2) memory, "cache", "MEM.L1D.PREFETCH";
+    /// Dirty lines that the L1 data cache wrote back.
+    Writebacks = (34, 3) memory, "cache", "MEM.L1D.WRITEBACK";
+    /// Lines read from the L2.
+    L2Reads = (34, 4) memory, "cache", "MEM.L2.ACCESS";
+    /// Lines read that the L2 did not have.
+    L2Misses = (34, 5) memory, "cache", "MEM.L2.MISS";
+    /// Lines read from the last-level cache behind the L2.
+    LlcReads = (34, 6) memory, "cache", "MEM.LLC.ACCESS";
+    /// Lines read that the last-level cache behind the L2 did not have.
+    LlcMisses = (34, 7) memory, "cache", "MEM.LLC.MISS";
+    /// Writes to lines that other harts' caches might hold too.
+    Upgrades = (34, 8) memory, "cache", "MEM.UPGRADE";
+    /// Lines that another hart's cache supplied.
+    Transfers = (34, 9) memory, "cache", "MEM.TRANSFER";
+    /// Loads that the store queue answered.
+    Forwards = (34, 10) memory, "cache", "MEM.FORWARD";
+    /// Loads that found their data bank taken by the other port.
+    BankConflicts = (34, 11) memory, "cache", "MEM.BANK.CONFLICT";
+    /// Loads that were flushed, since they had run ahead of an older store to the same bytes.
+    OrderFailures = (34, 12) memory per_cycle, "cache", "MEM.ORDER.FAIL";
+    /// Accesses to device registers.
+    DeviceAccesses = (34, 13) memory, "cache", "MEM.DEVICE";
+    /// First-level TLB misses that the second level answered.
+    L2TlbHits = (34, 14) memory, "cache", "MEM.L2TLB.HIT";
+    /// Page-table walks.
+    PageWalks = (34, 15) memory, "cache", "MEM.WALK";
+    /// Cycles in which instructions commit.
+    CyclesCommitting = (35, 0) commit per_cycle, "pipeline", "CYCLES.COMMIT";
+    /// Cycles in which the oldest instruction is not complete.
+    CyclesStalled = (35, 1) commit per_cycle, "pipeline", "CYCLES.STALLED";
+    /// Cycles with an empty reorder buffer after a misprediction, flush or trap.
+    CyclesFlushed = (35, 2) commit per_cycle, "pipeline", "CYCLES.FLUSHED";
+    /// Cycles with an empty reorder buffer otherwise: the front end delivers nothing.
+    CyclesDrained = (35, 3) commit per_cycle, "pipeline", "CYCLES.DRAINED";
+    /// Cycles asleep, waiting for an interrupt.
+    CyclesIdle = (35, 4) clock, "pipeline", "CYCLES.IDLE";
+    /// Cycles by which dispatch was late for want of room in the reorder buffer.
+    StallsRob = (36, 0) decode, "pipeline", "STALL.ROB";
+    /// Cycles by which dispatch was late for want of a physical register.
+    StallsRegisters = (36, 1) decode, "pipeline", "STALL.REGISTERS";
+    /// Cycles by which dispatch was late for want of an entry of the load queue.
+    StallsLoadQueue = (36, 2) decode, "pipeline", "STALL.LOAD.QUEUE";
+    /// Cycles by which dispatch was late for want of an entry of the store queue.
+    StallsStoreQueue = (36, 3) decode, "pipeline", "STALL.STORE.QUEUE";
+    /// Cycles by which dispatch was late for want of a slot of an issue queue, or a branch tag.
+    StallsIssueQueue = (36, 4) decode, "pipeline", "STALL.ISSUE.QUEUE";
+    /// Cycles by which dispatch was late, as a serialising instruction waits for an empty machine.
+    StallsSerialize = (36, 5) decode, "pipeline", "STALL.SERIALIZE";
+    /// Flushes at the commit of a serialising instruction.
+    Flushes = (37, 0) commit per_cycle, "pipeline", "FLUSH.COMMIT";
+    /// Interrupts taken.
+    Interrupts = (37, 1) commit per_cycle, "pipeline", "FLUSH.INTERRUPT";
+    /// Slots of cycles for which the front end had no instruction at all.
+    SlotsFetchLatency = (38, 0) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY";
+    /// Slots left over by decode groups that were not full.
+    SlotsFetchBandwidth = (38, 1) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.BANDWIDTH";
+    /// Slots of cycles without an instruction before a packet that missed in the L1 instruction cache.
+    SlotsIcache = (38, 2) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.ICACHE";
+    /// Slots of cycles without an instruction before a packet that missed in the instruction TLB.
+    SlotsItlb = (38, 3) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.ITLB";
+    /// Slots of cycles without an instruction otherwise: restarts of fetch by later predictor stages.
+    SlotsResteer = (38, 4) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.OTHER";
+    /// Slots from a mispredicted branch or jump to the next instruction.
+    SlotsMispredict = (38, 5) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.MISPREDICT";
+    /// Slots of what did not retire, and from another flush or a trap to the next instruction.
+    SlotsMachineClear = (38, 6) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR";
+    /// Slots from the flush of a serialising instruction to the next instruction.
+    SlotsFlush = (38, 7) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.SERIALIZE";
+    /// Slots of loads that were flushed for their order, and to the next instruction.
+    SlotsOrder = (38, 8) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.ORDER";
+    /// Slots of instructions that trapped, and to the next instruction.
+    SlotsTrap = (38, 9) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.TRAP";
+    /// Slots in which decode waited while the oldest instruction waited for memory.
+    SlotsMemory = (38, 10) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY";
+    /// Slots in which decode waited otherwise.
+    SlotsCore = (38, 11) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE";
+    /// Slots in which decode waited behind a load that the L1 data cache or the store queue answered.
+    SlotsMemoryL1 = (38, 12) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.L1";
+    /// Slots in which decode waited behind a load that the L2 answered.
+    SlotsMemoryL2 = (38, 13) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.L2";
+    /// Slots in which decode waited behind a load that the last-level cache answered.
+    SlotsMemoryLlc = (38, 14) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.LLC";
+    /// Slots in which decode waited behind a load that memory answered.
+    SlotsMemoryDram = (38, 15) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.DRAM";
+    /// Slots in which decode waited behind a store.
+    SlotsMemoryStore = (38, 16) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.STORE";
+    /// Slots in which decode waited behind an access to a device register.
+    SlotsMemoryDevice = (38, 17) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.MEMORY.DEVICE";
+    /// Slots in which decode waited behind a division or square root.
+    SlotsCoreDivider = (38, 18) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.DIVIDER";
+    /// Slots in which decode waited for a serialising instruction, or it for the instructions before.
+    SlotsCoreSerialize = (38, 19) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.SERIALIZE";
+    /// Slots in which decode waited behind an instruction that waited for its operands or port.
+    SlotsCoreExecution = (38, 20) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.EXECUTION";
+    /// Slots in which decode waited though instructions committed.
+    SlotsCoreCommit = (38, 21) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.COMMIT";
+    /// System calls from user mode.
+    EcallUser = (39, 0) commit, "trap", "EXC.ECALL.U";
+    /// Environment calls from supervisor mode: calls of the firmware.
+    EcallSupervisor = (39, 1) commit, "trap", "EXC.ECALL.S";
+    /// Page faults of fetches.
+    FetchPageFaults = (39, 2) commit, "trap", "EXC.PAGE.FETCH";
+    /// Page faults of loads.
+    LoadPageFaults = (39, 3) commit, "trap", "EXC.PAGE.LOAD";
+    /// Page faults of stores and atomics.
+    StorePageFaults = (39, 4) commit, "trap", "EXC.PAGE.STORE";
+    /// Illegal instructions.
+    IllegalInstructions = (39, 5) commit, "trap", "EXC.ILLEGAL";
+    /// Breakpoints.
+    Breakpoints = (39, 6) commit, "trap", "EXC.BREAKPOINT";
+    /// Other exceptions.
+    OtherExceptions = (39, 7) commit, "trap", "EXC.OTHER";
+    /// Cycles in which the oldest instruction waits for its operands, port or unit.
+    StalledAlu = (40, 0) commit per_cycle, "stall", "STALL.HEAD.ALU";
+    /// Cycles in which the oldest instruction is a load that the L1 data cache or the store queue answers.
+    StalledL1 = (40, 1) commit per_cycle, "stall", "STALL.HEAD.L1";
+    /// Cycles in which the oldest instruction is a load that the L2 answers.
+    StalledL2 = (40, 2) commit per_cycle, "stall", "STALL.HEAD.L2";
+    /// Cycles in which the oldest instruction is a load that the last-level cache answers.
+    StalledLlc = (40, 3) commit per_cycle, "stall", "STALL.HEAD.LLC";
+    /// Cycles in which the oldest instruction is a load that memory answers.
+    StalledDram = (40, 4) commit per_cycle, "stall", "STALL.HEAD.DRAM";
+    /// Cycles in which the oldest instruction is a store whose address or data is not there.
+    StalledStore = (40, 5) commit per_cycle, "stall", "STALL.HEAD.STORE";
+    /// Cycles in which the oldest instruction is a division or square root.
+    StalledDivider = (40, 6) commit per_cycle, "stall", "STALL.HEAD.DIVIDER";
+    /// Cycles in which the oldest instruction is a serialising one.
+    StalledSerialize = (40, 7) commit per_cycle, "stall", "STALL.HEAD.SERIALIZE";
+    /// Cycles in which the oldest instruction reads a device register.
+    StalledDevice = (40, 8) commit per_cycle, "stall", "STALL.HEAD.DEVICE";
+    /// Retired instructions that were delivered late by a miss in the L1 instruction cache.
+    RetiredIcacheMiss = (41, 0) commit per_cycle, "instruction", "INST.RET.L1I_MISS";
+    /// Retired instructions that were delivered late by a miss in the instruction TLB.
+    RetiredItlbMiss = (41, 1) commit per_cycle, "instruction", "INST.RET.ITLB_MISS";
+    /// Retired stores that waited for an entry of the store queue.
+    RetiredStoreQueueFull = (41, 2) commit per_cycle, "instruction", "INST.RET.STORE_QUEUE_FULL";
+    /// Retired loads and atomics that missed in the L1 data cache.
+    RetiredL1dMiss = (41, 3) commit per_cycle, "instruction", "INST.RET.L1D_MISS";
+    /// Retired loads, stores and atomics that missed in the data TLB.
+    RetiredDtlbMiss = (41, 4) commit per_cycle, "instruction", "INST.RET.DTLB_MISS";
+    /// Retired loads and atomics that memory answered.
+    RetiredLlcMiss = (41, 5) commit per_cycle, "instruction", "INST.RET.LLC_MISS";
+    /// Retired loads that the L1 data cache or the store queue answered.
+    RetiredLoadL1 = (41, 6) commit per_cycle, "instruction", "INST.RET.LOAD.L1";
+    /// Retired loads that the L2 answered, or a prefetched line.
+    RetiredLoadL2 = (41, 7) commit per_cycle, "instruction", "INST.RET.LOAD.L2";
+    /// Retired loads that the last-level cache answered.
+    RetiredLoadLlc = (41, 8) commit per_cycle, "instruction", "INST.RET.LOAD.LLC";
+    /// Retired loads that memory answered.
+    RetiredLoadDram = (41, 9) commit per_cycle, "instruction", "INST.RET.LOAD.DRAM";
+    /// Retired loads of device registers.
+    RetiredLoadDevice = (41, 10) commit per_cycle, "instruction", "INST.RET.LOAD.DEVICE";
+    /// Instructions decoded, those of wrong paths left out.
+    Decoded = (42, 0) decode per_cycle, "pipeline", "INST.DECODED";
+    /// Instructions in the reorder buffer, summed over cycles.
+    RobOccupancy = (42, 1) commit per_cycle, "pipeline", "OCCUPANCY.ROB";
+    /// Loads in the load queue, summed over cycles.
+    LoadQueueOccupancy = (42, 2) commit per_cycle, "pipeline", "OCCUPANCY.LOAD.QUEUE";
+    /// Stores in the store queue, summed over cycles: from dispatch to the write of the cache.
+    StoreQueueOccupancy = (42, 3) memory, "pipeline", "OCCUPANCY.STORE.QUEUE";
+    /// Miss registers of the L1 data cache in use, summed over cycles.
+    L1dMshrOccupancy = (42, 4) memory, "cache", "OCCUPANCY.MSHR.L1D";
+    /// Miss registers of the L2 in use, summed over cycles.
+    L2MshrOccupancy = (42, 5) memory, "cache", "OCCUPANCY.MSHR.L2";
+    /// Cycles in which the integer divider is busy.
+    DividerBusy = (42, 6) execute, "pipeline", "BUSY.DIV";
+    /// Cycles in which the floating-point divider is busy.
+    FpDividerBusy = (42, 7) execute, "pipeline", "BUSY.FP.DIV";
+    /// Cycles by which misses were late, as all miss registers of the L1 data cache were in use.
+    MshrFull = (42, 8) memory, "cache", "STALL.MSHR.L1D";
+    /// Loads and atomics whose line was on its way to the L1 data cache.
+    PendingHits = (43, 0) memory, "cache", "MEM.L1D.PENDING";
+    /// Misses in the L1 data cache whose line had been prefetched.
+    PrefetchHits = (43, 1) memory, "cache", "MEM.L1D.PREFETCH.HIT";
+    /// Page-table entries read from the L1 data cache.
+    WalkReads = (43, 2) memory, "cache", "MEM.WALK.RD";
+    /// Page-table entries that the L1 data cache did not have.
+    WalkReadMisses = (43, 3) memory, "cache", "MEM.WALK.RD.MISS";
+    /// Page-table entries that the walker had.
+    PteCacheHits = (43, 4) memory, "tlb", "MEM.WALK.PTE.HIT";
+    /// Loads that wait for an older store to be written, as it has only some of their bytes.
+    PartialForwards = (43, 5) memory, "cache", "MEM.FORWARD.PARTIAL";
+    /// Loads that find an older store to their bytes without its data.
+    ForwardWaits = (43, 6) memory, "cache", "MEM.FORWARD.WAIT";
+    /// Store-conditional instructions that failed.
+    FailedStoreConditionals = (43, 7) execute, "instruction", "INST.SC.FAIL";
+    /// Lines read from the L2 for the L1 instruction cache.
+    L2Fetches = (43, 8) memory, "cache", "MEM.L2.ACCESS.FETCH";
+    /// Those that the L2 did not have.
+    L2FetchMisses = (43, 9) memory, "cache", "MEM.L2.MISS.FETCH";
+    /// Lines read from the L2 by prefetchers.
+    L2Prefetches = (43, 10) memory, "cache", "MEM.L2.ACCESS.PREFETCH";
+    /// Lines read by prefetchers that the L2 did not have.
+    L2PrefetchMisses = (43, 11) memory, "cache", "MEM.L2.MISS.PREFETCH";
+    /// Lines read from the L2 to be written.
+    L2Writes = (43, 12) memory, "cache", "MEM.L2.ACCESS.WR";
+    /// Lines to be written that the L2 did not have.
+    L2WriteMisses = (43, 13) memory, "cache", "MEM.L2.MISS.WR";
+    /// Lines read from the L2 by page-table walks.
+    L2Walks = (43, 14) memory, "cache", "MEM.L2.ACCESS.WALK";
+    /// Lines read by page-table walks that the L2 did not have.
+    L2WalkMisses = (43, 15) memory, "cache", "MEM.L2.MISS.WALK";
+    /// Lines read that were on their way to the L2.
+    L2PendingHits = (43, 16) memory, "cache", "MEM.L2.PENDING";
+    /// Dirty lines that the L2 wrote back.
+    L2Writebacks = (43, 17) memory, "cache", "MEM.L2.WRITEBACK";
+    /// Lines that the L2 gave up for others.
+    L2Evictions = (43, 18) memory, "cache", "MEM.L2.EVICT";
+    /// Misses of the data TLB that the second level answered.
+    DtlbL2Hits = (44, 0) memory, "tlb", "TLB.L2.DATA.HIT";
+    /// Page-table walks for data.
+    DtlbWalks = (44, 1) memory, "tlb", "TLB.WALK.DATA";
+    /// Cycles from a miss of the data TLB to its translation.
+    DtlbWalkCycles = (44, 2) memory, "tlb", "TLB.WALK.DATA.CYCLES";
+    /// Misses of the instruction TLB that the second level answered.
+    ItlbL2Hits = (44, 3) fetch, "tlb", "TLB.L2.CODE.HIT";
+    /// Page-table walks for fetches.
+    ItlbWalks = (44, 4) fetch, "tlb", "TLB.WALK.CODE";
+    /// Cycles from a miss of the instruction TLB to its translation.
+    ItlbWalkCycles = (44, 5) fetch, "tlb", "TLB.WALK.CODE.CYCLES";
+    /// Flushes of all translations.
+    TlbFlushes = (44, 6) execute, "tlb", "TLB.FLUSH";
+    /// Fetch packets whose first instruction began in the packet before.
+    FetchStraddles = (45, 0) fetch, "fetch", "FETCH.STRADDLE";
+    /// Cycles by which fetch packets were late for want of their line.
+    FetchIcacheCycles = (45, 1) fetch, "fetch", "FETCH.L1I.CYCLES";
+    /// Cycles by which fetch packets were late for want of room in the fetch buffer.
+    FetchBufferCycles = (45, 2) fetch, "fetch", "FETCH.STALL.BUFFER";
+    /// Cycles by which fetch packets were late for want of an entry of the fetch target queue.
+    FetchTargetCycles = (45, 3) fetch, "fetch", "FETCH.STALL.TARGETS";
+    /// Lines prefetched into the L1 instruction cache.
+    L1iPrefetches = (45, 4) fetch, "cache", "FETCH.L1I.PREFETCH";
+    /// Restarts of fetch by mispredictions, flushes, traps and wake-ups.
+    Redirects = (45, 5) fetch, "fetch", "FETCH.REDIRECT";
+}
+
+/// What the SBI's hardware and cache events are (SBI 3.0, section 11.2: hardware events, and
+/// `0x10000 | cache << 3 | operation << 1 | result`). Bus cycles (7) have no meaning here; the data TLB does not tell writes from reads.
+pub const SBI_EVENTS: &[(u32, PerfEvent)] = &[
+    (1, PerfEvent::Cycles),
+    (2, PerfEvent::Instructions),
+    (3, PerfEvent::LastLevelReads),
+    (4, PerfEvent::LastLevelMisses),
+    (5, PerfEvent::Branches),
+    (6, PerfEvent::BranchMisses),
+    (8, PerfEvent::CyclesDrained),
+    (9, PerfEvent::CyclesStalled),
+    (10, PerfEvent::ReferenceCycles),
+    (0x10000, PerfEvent::L1dReads),
+    (0x10001, PerfEvent::L1dReadMisses),
+    (0x10002, PerfEvent::L1dWrites),
+    (0x10003, PerfEvent::L1dWriteMisses),
+    (0x10004, PerfEvent::L1dPrefetches),
+    (0x10008, PerfEvent::L1iReads),
+    (0x10009, PerfEvent::L1iMisses),
+    (0x10010, PerfEvent::LastLevelReads),
+    (0x10011, PerfEvent::LastLevelMisses),
+    (0x10018, PerfEvent::DtlbReads),
+    (0x10019, PerfEvent::DtlbMisses),
+    (0x1001a, PerfEvent::DtlbReads),
+    (0x1001b, PerfEvent::DtlbMisses),
+    (0x10020, PerfEvent::ItlbReads),
+    (0x10021, PerfEvent::ItlbMisses),
+    (0x10028, PerfEvent::Branches),
+    (0x10029, PerfEvent::BranchMisses),
+];

@@ -1,0 +1,225 @@
+//! Running totals of events.
+
+use commit_trace::CommitSink;
+use isa::{Exception, InstClass, PerfEvent};
+
+use crate::mem::Origin;
+use crate::micro_op::jump;
+use crate::pipeline::Pipeline;
+
+impl<S: CommitSink> Pipeline<S> {
+    /// Running total of what a counter is set to.
+    pub fn selected(&self, counter: usize) -> u64 {
+        self.selections.count(counter, |event| self.count(event))
+    }
+
+    /// Running total of an event.
+    pub fn count(&self, event: PerfEvent) -> u64 {
+        use {Exception as X, InstClass as C, PerfEvent as E};
+        let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
+        let (front, lsu) = (&self.front.counts, &self.lsu.counts);
+        let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
+        let jumps = |kind: u8| stats.jumps_by_kind[usize::from(kind)];
+        let [data, code] = &walk.counts;
+        let l2 = |origin: Origin| lower.l2[origin as usize];
+        let trap = |code: Exception| stats.exceptions_by_code[code as usize % 16];
+        let last_level = match self.preset().llc.kib {
+            0 => [lower.l2_accesses(), lower.l2_misses()],
+            _ => [lower.llc_accesses, lower.llc_misses],
+        };
+        match event {
+            E::Cycles | E::ReferenceCycles => self.now(),
+            E::Instructions => stats.instructions,
+            E::L1dReads => lsu.loads,
+            E::L1dReadMisses => l1d.load_misses,
+            E::Branches => stats.branches + stats.jumps,
+            E::BranchMisses => stats.branch_misses + stats.jump_misses,
+            E::L1iReads => front.l1i_accesses,
+            E::L1iMisses => front.l1i_misses,
+            E::LastLevelReads => last_level[0],
+            E::LastLevelMisses => last_level[1],
+            E::DtlbReads => lsu.loads + lsu.stores,
+            E::DtlbMisses => lsu.dtlb_misses,
+            E::ItlbReads | E::FetchPackets => front.packets,
+            E::ItlbMisses => front.itlb_misses,
+            E::TakenBranches => stats.branches_taken + stats.jumps,
+            E::IntMul => stats.of_class(C::IntMul),
+            E::IntDiv => stats.of_class(C::IntDiv),
+            E::IntAlu => stats.of_class(C::IntAlu),
+            E::BranchInst => stats.of_class(C::Branch),
+            E::Jal => stats.of_class(C::Jal),
+            E::Jalr => stats.of_class(C::Jalr),
+            E::Load => stats.of_class(C::Load),
+            E::Store => stats.of_class(C::Store),
+            E::FpLoad => stats.of_class(C::FpLoad),
+            E::FpStore => stats.of_class(C::FpStore),
+            E::Amo => stats.of_class(C::Amo),
+            E::LoadReserved => stats.of_class(C::LoadReserved),
+            E::StoreConditional => stats.of_class(C::StoreConditional),
+            E::FpArith => stats.of_class(C::FpArith),
+            E::FpDivSqrt => stats.of_class(C::FpDivSqrt),
+            E::FpToInt => stats.of_class(C::FpToInt),
+            E::IntToFp => stats.of_class(C::IntToFp),
+            E::Csr => stats.of_class(C::Csr),
+            E::Fence => stats.of_class(C::Fence),
+            E::FenceI => stats.of_class(C::FenceI),
+            E::SfenceVma => stats.of_class(C::SfenceVma),
+            E::Xret => stats.of_class(C::Xret),
+            E::Wfi => stats.of_class(C::Wfi),
+            E::Exceptions => stats.exceptions,
+            E::CondTaken => stats.branches_taken,
+            E::CondMisses => stats.branch_misses,
+            E::DirectJumps => jumps(jump::DIRECT)[0],
+            E::DirectCalls => jumps(jump::DIRECT_CALL)[0],
+            E::IndirectJumps => jumps(jump::INDIRECT)[0],
+            E::IndirectCalls => jumps(jump::INDIRECT_CALL)[0],
+            E::Returns => jumps(jump::RETURN)[0],
+            E::IndirectMisses => jumps(jump::INDIRECT)[1],
+            E::IndirectCallMisses => jumps(jump::INDIRECT_CALL)[1],
+            E::ReturnMisses => jumps(jump::RETURN)[1],
+            E::RedirectsF2 => front.redirects_f2,
+            E::RedirectsF3 => front.redirects_f3,
+            E::L1dWrites => lsu.stores,
+            E::L1dWriteMisses => l1d.misses - l1d.load_misses,
+            E::L1dPrefetches => l1d.prefetches,
+            E::Writebacks => lower.writebacks,
+            E::L2Reads => lower.l2_accesses(),
+            E::L2Misses => lower.l2_misses(),
+            E::LlcReads => lower.llc_accesses,
+            E::LlcMisses => lower.llc_misses,
+            E::Upgrades => lower.upgrades,
+            E::Transfers => lower.transfers,
+            E::Forwards => lsu.forwards,
+            E::BankConflicts => lsu.bank_conflicts,
+            E::OrderFailures => stats.order_failures,
+            E::DeviceAccesses => lsu.mmio,
+            E::L2TlbHits => data.l2_hits + code.l2_hits,
+            E::PageWalks => data.walks + code.walks,
+            E::CyclesCommitting => self.stats().cycles_committing(),
+            E::CyclesStalled => stats.cycles_stalled,
+            E::CyclesFlushed => stats.cycles_flushed,
+            E::CyclesDrained => stats.cycles_drained,
+            E::CyclesIdle => stats.cycles_idle,
+            E::StallsRob => stalls.rob,
+            E::StallsRegisters => stalls.registers,
+            E::StallsLoadQueue => stalls.load_queue,
+            E::StallsStoreQueue => stalls.store_queue,
+            E::StallsIssueQueue => stalls.issue_queue,
+            E::StallsSerialize => stalls.serialize,
+            E::Flushes => stats.flushes,
+            E::Interrupts => stats.interrupts,
+            E::EcallUser => trap(X::EcallU),
+            E::EcallSupervisor => trap(X::EcallS),
+            E::FetchPageFaults => trap(X::InstPageFault),
+            E::LoadPageFaults => trap(X::LoadPageFault),
+            E::StorePageFaults => trap(X::StorePageFault),
+            E::IllegalInstructions => trap(X::IllegalInst),
+            E::Breakpoints => trap(X::Breakpoint),
+            E::OtherExceptions => [
+                X::InstMisaligned,
+                X::InstAccessFault,
+                X::LoadMisaligned,
+                X::LoadAccessFault,
+                X::StoreMisaligned,
+                X::StoreAccessFault,
+                X::EcallM,
+            ]
+            .map(trap)
+            .iter()
+            .sum(),
+            E::StoreQueueOccupancy => stats.store_queue_occupancy,
+            E::L1dMshrOccupancy => l1d.mshr_busy(),
+            E::L2MshrOccupancy => self.lsu.lower.l2_mshr_busy(),
+            E::MshrFull => l1d.mshr_full,
+            E::DividerBusy => stats.divider_busy[0],
+            E::FpDividerBusy => stats.divider_busy[1],
+            E::PendingHits => l1d.pending_hits,
+            E::PrefetchHits => l1d.prefetch_hits,
+            E::WalkReads => walk.reads,
+            E::WalkReadMisses => l1d.walk_misses,
+            E::PteCacheHits => walk.pte_hits,
+            E::PartialForwards => lsu.partial_forwards,
+            E::ForwardWaits => lsu.forward_waits,
+            E::FailedStoreConditionals => stats.failed_store_conditionals,
+            E::L2Fetches => l2(Origin::Fetch)[0],
+            E::L2FetchMisses => l2(Origin::Fetch)[1],
+            E::L2Prefetches => l2(Origin::Prefetch)[0],
+            E::L2PrefetchMisses => l2(Origin::Prefetch)[1],
+            E::L2Writes => l2(Origin::Store)[0],
+            E::L2WriteMisses => l2(Origin::Store)[1],
+            E::L2Walks => l2(Origin::Walk)[0],
+            E::L2WalkMisses => l2(Origin::Walk)[1],
+            E::L2PendingHits => lower.l2_pending,
+            E::L2Writebacks => lower.l2_writebacks,
+            E::L2Evictions => lower.l2_evictions,
+            E::DtlbL2Hits => data.l2_hits,
+            E::DtlbWalks => data.walks,
+            E::DtlbWalkCycles => data.cycles,
+            E::ItlbL2Hits => code.l2_hits,
+            E::ItlbWalks => code.walks,
+            E::ItlbWalkCycles => code.cycles,
+            E::TlbFlushes => stats.tlb_flushes,
+            E::FetchStraddles => front.straddles,
+            E::FetchIcacheCycles => front.l1i_cycles,
+            E::FetchBufferCycles => front.buffer_cycles,
+            E::FetchTargetCycles => front.target_cycles,
+            E::L1iPrefetches => front.l1i_prefetches,
+            E::Redirects => front.redirects,
+            E::Slots
+            | E::SlotsRetiring
+            | E::SlotsFrontend
+            | E::SlotsBackend
+            | E::SlotsBadSpeculation
+            | E::SlotsFetchLatency
+            | E::SlotsFetchBandwidth
+            | E::SlotsIcache
+            | E::SlotsItlb
+            | E::SlotsResteer
+            | E::SlotsMispredict
+            | E::SlotsMachineClear
+            | E::SlotsFlush
+            | E::SlotsOrder
+            | E::SlotsTrap
+            | E::SlotsMemory
+            | E::SlotsCore
+            | E::SlotsMemoryL1
+            | E::SlotsMemoryL2
+            | E::SlotsMemoryLlc
+            | E::SlotsMemoryDram
+            | E::SlotsMemoryStore
+            | E::SlotsMemoryDevice
+            | E::SlotsCoreDivider
+            | E::SlotsCoreSerialize
+            | E::SlotsCoreExecution
+            | E::SlotsCoreCommit
+            | E::StalledAlu
+            | E::StalledL1
+            | E::StalledL2
+            | E::StalledLlc
+            | E::StalledDram
+            | E::StalledStore
+            | E::StalledDivider
+            | E::StalledSerialize
+            | E::StalledDevice
+            | E::RetiredIcacheMiss
+            | E::RetiredItlbMiss
+            | E::RetiredStoreQueueFull
+            | E::RetiredL1dMiss
+            | E::RetiredDtlbMiss
+            | E::RetiredLlcMiss
+            | E::RetiredLoadL1
+            | E::RetiredLoadL2
+            | E::RetiredLoadLlc
+            | E::RetiredLoadDram
+            | E::RetiredLoadDevice
+            | E::Decoded
+            | E::RobOccupancy
+            | E::LoadQueueOccupancy => {
+                let follower = self.selections.follower.as_ref();
+                follower
+                    .and_then(|follower| follower.count(event))
+                    .unwrap_or(0)
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What is counted by following what commits: events that need the cycles of every instruction, and cycles by condition.
+//! Only while a counter or the host asks for it: it costs time with every instruction.
+
+mod at_commit;
+mod occupancy;
+mod slots;
+mod watch;
+
+use commit_trace::{CommitRecord, CycleClass, TeaEvents};
+use isa::{Condition, PerfEvent, Selection};
+
+use crate::micro_op::{Kind, MicroOp};
+use at_commit::CommitWatch;
+use occupancy::OccupancyWatch;
+use slots::{DecodeWatch, Slots, Weights};
+use watch::Watch;
+
+/// Programmable counters of a hart.
+const COUNTERS: usize = 29;
+const CLASSES: usize = CycleClass::ALL.len();
+/// TEA's events.
+const TEA: usize = 9;
+
+/// What the counters are set to, and who follows for them.
+#[derive(Default)]
+pub(crate) struct Selections {
+    selections: [Selection; COUNTERS],
+    /// The host asks for all totals.
+    always: bool,
+    pub follower: Option<Box<Follower>>,
+}
+
+snapshot::snapshot!(Selections {
+    selections,
+    always,
+    follower
+});
+
+impl Selections {
+    /// Follows from now on, whatever the counters are set to.
+    pub fn always(&mut self, follower: Follower) {
+        self.always = true;
+        self.follower.get_or_insert_with(|| Box::new(follower));
+    }
+
+    /// Sets a counter. `start` makes a follower of what comes from here.
+    pub fn select(
+        &mut self,
+        counter: usize,
+        selection: Selection,
+        start: impl FnOnce() -> Follower,
+    ) {
+        let Some(place) = self.selections.get_mut(counter) else {
+            return;
+        };
+        *place = selection;
+        if !self.always && !self.selections.iter().any(|s| s.is_followed()) {
+            self.follower = None;
+            return;
+        }
+        let follower = self.follower.get_or_insert_with(|| Box::new(start()));
+        follower.forget(counter);
+        if let Some(condition) = selection.condition() {
+            follower.watch(counter, selection, condition);
+        }
+    }
+
+    /// Total of what a counter is set to; `count` gives that of an event.
+    pub fn count(&self, counter: usize, count: impl Fn(PerfEvent) -> u64) -> u64 {
+        let Some(selection) = self.selections.get(counter) else {
+            return 0;
+        };
+        match (selection.condition(), &self.follower) {
+            (Some(_), Some(follower)) => follower.watched(counter),
+            (Some(_), None) => 0,
+            (None, _) => selection.events().map(count).fold(0, u64::wrapping_add),
+        }
+    }
+}
+
+/// Follows the commits of a core.
+#[derive(Default)]
+pub(crate) struct Follower {
+    slots: Slots,
+    stalled: [u64; CLASSES],
+    /// Instructions that retired with each of TEA's events,
+    events: [u64; TEA],
+    /// and loads by who answered.
+    loads: [u64; CLASSES],
+    rob_occupancy: u64,
+    load_queue_occupancy: u64,
+    /// Cycle of the last commit.
+    cycle: u64,
+    /// As in [`crate::window::Window`].
+    flushed: u8,
+    at_commit: Vec<CommitWatch>,
+    at_decode: Vec<DecodeWatch>,
+    occupancies: Vec<OccupancyWatch>,
+}
+
+snapshot::snapshot!(Follower {
+    slots,
+    stalled,
+    events,
+    loads,
+    rob_occupancy,
+    load_queue_occupancy,
+    cycle,
+    flushed,
+    at_commit,
+    at_decode,
+    occupancies
+});
+
+impl Follower {
+    /// Follows a core so wide, which has committed and decoded in these cycles.
+    pub fn new(width: u32, committed: u64, decoded: u64) -> Self {
+        Self {
+            slots: Slots::new(width, decoded),
+            cycle: committed,
+            ..Self::default()
+        }
+    }
+
+    /// Running total of an event; `None` if it is not followed.
+    pub fn count(&self, event: PerfEvent) -> Option<u64> {
+        use {CycleClass as C, PerfEvent as E};
+        let stalled = |class: C| self.stalled[class as usize];
+        let events = |events: TeaEvents| self.events[events.0.trailing_zeros() as usize % TEA];
+        let loads = |class: C| self.loads[class as usize];
+        Some(match event {
+            E::StalledAlu => stalled(C::Alu),
+            E::StalledL1 => stalled(C::LoadL1),
+            E::StalledL2 => stalled(C::LoadL2),
+            E::StalledLlc => stalled(C::LoadLlc),
+            E::StalledDram => stalled(C::LoadDram),
+            E::StalledStore => stalled(C::Store),
+            E::StalledDivider => stalled(C::Divider),
+            E::StalledSerialize => stalled(C::Serialize),
+            E::StalledDevice => stalled(C::Device),
+            E::RetiredIcacheMiss => events(TeaEvents::DR_L1),
+            E::RetiredItlbMiss => events(TeaEvents::DR_TLB),
+            E::RetiredStoreQueueFull => events(TeaEvents::DR_SQ),
+            E::RetiredL1dMiss => events(TeaEvents::ST_L1),
+            E::RetiredDtlbMiss => events(TeaEvents::ST_TLB),
+            E::RetiredLlcMiss => events(TeaEvents::ST_LLC),
+            E::RetiredLoadL1 => loads(C::LoadL1) + loads(C::Store),
+            E::RetiredLoadL2 => loads(C::LoadL2),
+            E::RetiredLoadLlc => loads(C::LoadLlc),
+            E::RetiredLoadDram => loads(C::LoadDram),
+            E::RetiredLoadDevice => loads(C::Device),
+            E::RobOccupancy => self.rob_occupancy,
+            E::LoadQueueOccupancy => self.load_queue_occupancy,
+            _ => return self.slots.count(event),
+        })
+    }
+
+    /// Cycles that a counter's condition holds.
+    fn watched(&self, counter: usize) -> u64 {
+        let commit = self.at_commit.iter().map(|w| (w.counter, &w.watch));
+        let decode = self.at_decode.iter().map(|w| (w.counter, &w.watch));
+        let occupancy = self.occupancies.iter().map(|w| (w.counter, &w.watch));
+        let mut all = commit.chain(decode).chain(occupancy);
+        all.find(|&(of, _)| of == counter)
+            .map_or(0, |(_, watch)| watch.total)
+    }
+
+    fn forget(&mut self, counter: usize) {
+        self.at_commit.retain(|w| w.counter != counter);
+        self.at_decode.retain(|w| w.counter != counter);
+        self.occupancies.retain(|w| w.counter != counter);
+    }
+
+    fn watch(&mut self, counter: usize, selection: Selection, condition: Condition) {
+        if let Some(weights) = Weights::of(selection.events()) {
+            self.at_decode.push(DecodeWatch {
+                counter,
+                weights,
+                watch: Watch::new(condition, self.slots.decoded_in() + 1),
+            });
+        } else if let Some(queues) = OccupancyWatch::of(counter, selection, condition, self.cycle) {
+            self.occupancies.push(queues);
+        } else {
+            let watch = Watch::new(condition, self.cycle + 1);
+            self.at_commit
+                .push(CommitWatch::new(counter, selection, watch));
+        }
+    }
+
+    /// Instructions left the ROB, the first of them so many cycles after `cycle`.
+    pub fn take(&mut self, cycle: u64, records: &[CommitRecord], micro_ops: &[MicroOp]) {
+        let mut commit = cycle;
+        for record in records {
+            let before = commit;
+            commit += u64::from(record.commit_delta);
+            let micro_op = micro_ops.get(record.inst.0 as usize);
+            self.one(
+                record,
+                before,
+                commit,
+                micro_op.unwrap_or(&MicroOp::UNKNOWN),
+            );
+        }
+        for CommitWatch { watch, .. } in &mut self.at_commit {
+            watch.close(commit);
+        }
+        self.cycle = commit;
+    }
+
+    /// An instruction that left in cycle `commit`, after one that left in cycle `before`.
+    #[inline]
+    fn one(&mut self, record: &CommitRecord, before: u64, commit: u64, micro_op: &MicroOp) {
+        let entered = record.dispatch(commit);
+        if record.first_of_row() {
+            self.flushed >>= 1;
+        }
+        if record.commit_delta != 0 {
+            let enters = entered.clamp(before + 1, commit);
+            self.stalled[record.class() as usize] += commit - enters;
+        }
+        let load = micro_op.kind == Kind::Load;
+        if !record.is_trap() {
+            self.loads[record.class() as usize] += u64::from(load);
+            let mut tea = record.tea().0;
+            while tea != 0 {
+                self.events[tea.trailing_zeros() as usize % TEA] += 1;
+                tea &= tea - 1;
+            }
+        }
+        let cycles = commit + 1 - entered;
+        self.rob_occupancy += cycles;
+        self.load_queue_occupancy += if load { cycles } else { 0 };
+        self.slots.take(record, commit, &mut self.at_decode);
+        for watch in &mut self.occupancies {
+            watch.enter(entered, commit, load);
+        }
+        for watch in &mut self.at_commit {
+            watch.take(record, before, commit, micro_op, self.flushed != 0);
+        }
+        if record.redirect() != commit_trace::Redirect::None {
+            self.flushed = 2;
+        }
+    }
+
+    /// The core sleeps from after cycle `from` to `to`.
+    pub fn sleep(&mut self, from: u64, to: u64) {
+        self.slots.sleep(from, to, &mut self.at_decode);
+        for watch in &mut self.occupancies {
+            watch.sleep(from, to);
+        }
+        for CommitWatch { watch, .. } in &mut self.at_commit {
+            watch.close(from + 1);
+            watch.skip(to + 1);
+        }
+        self.cycle = to;
+    }
+}

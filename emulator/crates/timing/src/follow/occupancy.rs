@@ -1,0 +1,91 @@
+//! How many instructions a queue holds in each cycle.
+
+use std::collections::VecDeque;
+
+use isa::{Condition, PerfEvent, Selection};
+
+use super::watch::Watch;
+
+/// A counter's condition of how many instructions a queue holds, or some queues together: they enter and leave in order.
+#[derive(Default)]
+pub(super) struct OccupancyWatch {
+    pub counter: usize,
+    pub watch: Watch,
+    /// How much any instruction counts for, and a load.
+    each: u32,
+    load: u32,
+    /// Those in it: the last cycle of each, and how much it counts for.
+    inside: VecDeque<(u64, u32)>,
+    /// What they count for together.
+    level: u32,
+    /// The first cycle that the watch was not told of.
+    next: u64,
+}
+
+snapshot::snapshot!(OccupancyWatch {
+    counter,
+    watch,
+    each,
+    load,
+    inside,
+    level,
+    next
+});
+
+impl OccupancyWatch {
+    /// `None`: not all events are occupancies.
+    pub fn of(
+        counter: usize,
+        selection: Selection,
+        condition: Condition,
+        cycle: u64,
+    ) -> Option<Self> {
+        let of = |event| selection.events().filter(|&e| e == event).count();
+        let each = of(PerfEvent::RobOccupancy);
+        let load = of(PerfEvent::LoadQueueOccupancy);
+        (each + load == selection.events().count()).then(|| Self {
+            counter,
+            watch: Watch::new(condition, cycle + 1),
+            each: each as u32,
+            load: load as u32,
+            next: cycle + 1,
+            ..Self::default()
+        })
+    }
+
+    /// An instruction is in the ROB from cycle `first` to `last`.
+    pub fn enter(&mut self, first: u64, last: u64, is_load: bool) {
+        self.pass(first);
+        let weight = self.each + if is_load { self.load } else { 0 };
+        if weight != 0 {
+            self.level += weight;
+            self.inside.push_back((last, weight));
+        }
+    }
+
+    /// Nothing enters before `cycle`.
+    fn pass(&mut self, cycle: u64) {
+        while let Some(&(last, weight)) = self.inside.front()
+            && last < cycle
+        {
+            self.tell(last + 1);
+            self.level -= weight;
+            self.inside.pop_front();
+        }
+        self.tell(cycle);
+    }
+
+    fn tell(&mut self, cycle: u64) {
+        if cycle > self.next {
+            self.watch.span(self.next, cycle, self.level);
+            self.next = cycle;
+        }
+    }
+
+    /// Cycles from after `from` to `to` do not count.
+    pub fn sleep(&mut self, from: u64, to: u64) {
+        self.pass(from + 1);
+        self.next = self.next.max(to + 1);
+        self.watch.skip(self.next);
+    }
+}

@@ -1,0 +1,120 @@
+//! Cycles that fulfil a condition.
+
+use isa::Condition;
+
+/// Counts cycles by how often something occurs in each. Cycles are told in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch {
+    condition: Condition,
+    /// The first cycle that is not closed: more can still occur in it.
+    next: u64,
+    /// How often it occurred in that cycle until now.
+    pending: u32,
+    /// The cycle before fulfils the condition.
+    met: bool,
+    /// Cycles counted.
+    pub total: u64,
+}
+
+snapshot::snapshot!(Watch {
+    condition,
+    next,
+    pending,
+    met,
+    total
+});
+
+impl Watch {
+    /// Counts from cycle `next` on.
+    pub fn new(condition: Condition, next: u64) -> Self {
+        Self {
+            condition,
+            next,
+            pending: 0,
+            met: false,
+            total: 0,
+        }
+    }
+
+    /// It occurs so often, once more, in a cycle.
+    pub fn add(&mut self, cycle: u64, value: u32) {
+        self.close(cycle);
+        self.pending += value;
+    }
+
+    /// It occurs so often in each of the cycles from `from` to before `to`, and nothing else does.
+    pub fn span(&mut self, from: u64, to: u64, value: u32) {
+        self.close(from);
+        if to > self.next {
+            self.count(to - self.next, value + self.pending);
+            self.pending = 0;
+            self.next = to;
+        }
+    }
+
+    /// Nothing more occurs before `cycle`.
+    pub fn close(&mut self, cycle: u64) {
+        if cycle > self.next {
+            let pending = std::mem::take(&mut self.pending);
+            self.count(1, pending);
+            self.count(cycle - self.next - 1, 0);
+            self.next = cycle;
+        }
+    }
+
+    /// Cycles before `cycle` that are not closed do not exist.
+    pub fn skip(&mut self, cycle: u64) {
+        self.next = self.next.max(cycle);
+    }
+
+    /// So many cycles, in each of which it occurs so often.
+    fn count(&mut self, cycles: u64, value: u32) {
+        if cycles == 0 {
+            return;
+        }
+        let met = (value >= u32::from(self.condition.threshold)) != self.condition.invert;
+        self.total += match (met, self.condition.edge) {
+            (false, _) => 0,
+            (true, false) => cycles,
+            (true, true) => u64::from(!self.met),
+        };
+        self.met = met;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cycles 10 to 19: 1, 3, 0, 0, 2, 2, 2, 0, 4, 0.
+    fn counted(threshold: u8, invert: bool, edge: bool) -> u64 {
+        let condition = Condition {
+            threshold,
+            invert,
+            edge,
+        };
+        let mut watch = Watch::new(condition, 10);
+        watch.add(10, 1);
+        watch.add(11, 2);
+        watch.add(11, 1);
+        watch.span(14, 17, 2);
+        watch.add(18, 4);
+        watch.close(20);
+        watch.total
+    }
+
+    #[test]
+    fn cycles_of_a_threshold() {
+        let each = [1, 3, 0, 0, 2, 2, 2, 0, 4, 0];
+        for threshold in 1..6 {
+            let at_least = |&value: &u8| value >= threshold;
+            let met = each.iter().filter(|&value| at_least(value)).count() as u64;
+            assert_eq!(counted(threshold, false, false), met);
+            assert_eq!(counted(threshold, true, false), 10 - met);
+        }
+        assert_eq!(counted(1, false, true), 3);
+        assert_eq!(counted(1, true, true), 3);
+        assert_eq!(counted(3, false, true), 2);
+        assert_eq!(counted(5, true, true), 1);
+    }
+}

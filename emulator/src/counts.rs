@@ -1,0 +1,64 @@
+//! What the timing cores counted, of every event: the host's own count, beside which those of the guest's counters can be put.
+
+use commit_trace::Event;
+use isa::PerfEvent;
+use serde_json::{Map, Value, json};
+
+use crate::system::Engine;
+
+/// Counts of the region of interest, or of all that was timed while there has been none.
+#[derive(Debug, Default)]
+pub struct RegionCounts {
+    /// By hart, in the order of [`PerfEvent::ALL`]: what was counted in stretches that have ended,
+    counted: Vec<Vec<u64>>,
+    /// and before the one that is open.
+    before: Option<Vec<Vec<u64>>>,
+    had_region: bool,
+}
+
+impl RegionCounts {
+    /// The region starts, stops or begins anew.
+    pub fn region(&mut self, event: &Event, engine: &Engine) {
+        self.had_region = true;
+        match event {
+            Event::Region(false) => self.stop(engine),
+            Event::Region(true) => self.before = Some(engine.counts()),
+            Event::RegionAnew => {
+                self.counted.clear();
+                self.before = Some(engine.counts());
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, engine: &Engine) {
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        let now = engine.counts();
+        self.counted.resize_with(now.len(), Vec::new);
+        for ((counted, now), before) in self.counted.iter_mut().zip(now).zip(before) {
+            counted.resize(now.len(), 0);
+            for ((counted, now), before) in counted.iter_mut().zip(now).zip(before) {
+                *counted += now.wrapping_sub(before);
+            }
+        }
+    }
+
+    /// The run ends: counts by hart and name. `None`: nothing was timed.
+    pub fn end(mut self, engine: &Engine) -> Option<Value> {
+        self.stop(engine);
+        let counts = match self.had_region {
+            true => self.counted,
+            false => engine.counts(),
+        };
+        let named = |counts: Vec<u64>| {
+            let names = PerfEvent::ALL
+                .iter()
+                .map(|event| event.row().name.to_owned());
+            names.zip(counts.into_iter().map(Value::from)).collect()
+        };
+        let harts: Vec<Map<String, Value>> = counts.into_iter().map(named).collect();
+        (!harts.is_empty()).then(|| json!({ "region": self.had_region, "harts": harts }))
+    }
+}
