@@ -1,8 +1,8 @@
 //! The extensions that a machine may have or lack.
 
 macro_rules! extensions {
-    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
-        /// An extension beyond RV64GC, by its name in the device tree.
+    ($($(#[$doc:meta])* $name:ident $text:literal $($supervisor:literal)?;)*) => {
+        /// An extension beyond RV64GC.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Extension {
@@ -13,10 +13,17 @@ macro_rules! extensions {
             /// All of them, in the order of the device tree.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its name, as in the device tree.
+            /// Its name, as in the device tree; the machine level's if each level has one.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
+                }
+            }
+
+            /// All its names in the device tree: one, or that of each level.
+            pub const fn names(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$name => &[$text $(, $supervisor)?],)*
                 }
             }
         }
@@ -52,6 +59,10 @@ extensions! {
     Zcb "zcb";
     /// Filtering of `mcycle` and `minstret` by privilege.
     Smcntrpmf "smcntrpmf";
+    /// Indirect access to CSRs.
+    Smcsrind "smcsrind" "sscsrind";
+    /// Delegation of counters to the supervisor; needs Smcsrind.
+    Smcdeleg "smcdeleg" "ssccfg";
     /// The supervisor's own timer.
     Sstc "sstc";
     /// Accessed and dirty bits of pages are written by hardware.

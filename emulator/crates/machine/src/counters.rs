@@ -8,7 +8,7 @@ const PROGRAMMABLE: usize = 29;
 
 /// `mhpmevent` bits; `mcyclecfg` and `minstretcfg` have the three that filter.
 const OF: u64 = 1 << 63;
-const MINH: u64 = 1 << 62;
+pub(crate) const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
 /// VSINH and VUINH read as zero: there is no hypervisor extension.

@@ -5,7 +5,8 @@ use isa::{Extension, Extensions, Interrupt, Privilege};
 
 use crate::mmu::Satp;
 
-/// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf; Smcntrpmf).
+/// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf; Smcntrpmf; Smcsrind;
+/// Smcdeleg).
 pub(crate) mod number {
     pub const FFLAGS: u16 = 0x001;
     pub const FRM: u16 = 0x002;
@@ -15,12 +16,17 @@ pub(crate) mod number {
     pub const STVEC: u16 = 0x105;
     pub const SCOUNTEREN: u16 = 0x106;
     pub const SENVCFG: u16 = 0x10a;
+    pub const SCOUNTINHIBIT: u16 = 0x120;
     pub const SSCRATCH: u16 = 0x140;
     pub const SEPC: u16 = 0x141;
     pub const SCAUSE: u16 = 0x142;
     pub const STVAL: u16 = 0x143;
     pub const SIP: u16 = 0x144;
     pub const STIMECMP: u16 = 0x14d;
+    pub const SISELECT: u16 = 0x150;
+    pub const SIREG: u16 = 0x151;
+    pub const SIREG2: u16 = 0x152;
+    pub const SIREG6: u16 = 0x157;
     pub const SATP: u16 = 0x180;
     pub const MSTATUS: u16 = 0x300;
     pub const MISA: u16 = 0x301;
@@ -40,6 +46,7 @@ pub(crate) mod number {
     pub const MCAUSE: u16 = 0x342;
     pub const MTVAL: u16 = 0x343;
     pub const MIP: u16 = 0x344;
+    pub const MISELECT: u16 = 0x350;
     pub const PMPCFG0: u16 = 0x3a0;
     pub const PMPCFG2: u16 = 0x3a2;
     pub const PMPADDR0: u16 = 0x3b0;
@@ -106,6 +113,8 @@ pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
     | bit(Interrupt::MachineExternal);
 /// Exceptions that can be delegated: all but `ecall` from M-mode (0–9, 12, 13, 15).
 pub(crate) const MEDELEG_WRITE: u64 = 0xb3ff;
+/// What `miselect` and `siselect` hold: the least range that `siselect` must have.
+pub(crate) const SELECT_WRITE: u64 = 0xfff;
 /// Fields of `menvcfg`, and below bit 8 of `senvcfg`. Without ADUE, clear A or D bits are page faults
 /// (Svade).
 /// FIOM has no effect: every fence orders everything here.
@@ -117,6 +126,8 @@ pub(crate) mod envcfg {
     pub const CBIE: u64 = 3 << 4;
     pub const CBCFE: u64 = 1 << 6;
     pub const CBZE: u64 = 1 << 7;
+    /// The supervisor has the counters that `mcounteren` lets it read.
+    pub const CDE: u64 = 1 << 60;
     pub const ADUE: u64 = 1 << 61;
     pub const PBMTE: u64 = 1 << 62;
     pub const STCE: u64 = 1 << 63;
@@ -128,6 +139,7 @@ pub(crate) mod envcfg {
         let of = [
             (CBIE | CBCFE, Extension::Zicbom),
             (CBZE, Extension::Zicboz),
+            (CDE, Extension::Smcdeleg),
             (ADUE, Extension::Svadu),
             (PBMTE, Extension::Svpbmt),
             (STCE, Extension::Sstc),
@@ -175,6 +187,7 @@ pub(crate) struct Csrs {
     pub mepc: u64,
     pub mcause: u64,
     pub mtval: u64,
+    pub miselect: u64,
     pub stvec: u64,
     pub scounteren: u64,
     pub senvcfg: u64,
@@ -183,6 +196,7 @@ pub(crate) struct Csrs {
     pub scause: u64,
     pub stval: u64,
     pub stimecmp: u64,
+    pub siselect: u64,
     pub satp: Satp,
     /// Accrued exception flags.
     pub fflags: u8,
@@ -203,6 +217,7 @@ snapshot::snapshot!(Csrs {
     mepc,
     mcause,
     mtval,
+    miselect,
     stvec,
     scounteren,
     senvcfg,
@@ -211,6 +226,7 @@ snapshot::snapshot!(Csrs {
     scause,
     stval,
     stimecmp,
+    siselect,
     satp,
     fflags,
     frm,
@@ -231,6 +247,7 @@ impl Csrs {
             mepc: 0,
             mcause: 0,
             mtval: 0,
+            miselect: 0,
             stvec: 0,
             scounteren: 0,
             senvcfg: 0,
@@ -239,6 +256,7 @@ impl Csrs {
             scause: 0,
             stval: 0,
             stimecmp: u64::MAX,
+            siselect: 0,
             satp: Satp::default(),
             fflags: 0,
             frm: 0,

@@ -51,6 +51,12 @@ impl Hart {
             STVAL => csrs.stval,
             SIP => self.mip(env, count) & self.csrs.mideleg,
             STIMECMP => csrs.stimecmp,
+            SCOUNTINHIBIT => self.counters.inhibit() & self.delegated_counters()?,
+            SISELECT => csrs.siselect,
+            SIREG..=SIREG6 => {
+                let behind = self.selected_csr(number)?;
+                self.csr(env, behind.number, count)? & behind.shown
+            }
             SATP => csrs.satp.0,
             MSTATUS => csrs.mstatus(),
             MISA => csr::misa(self.extensions),
@@ -70,6 +76,7 @@ impl Hart {
             MEPC => csrs.mepc,
             MCAUSE => csrs.mcause,
             MTVAL => csrs.mtval,
+            MISELECT => csrs.miselect,
             MIP => self.mip(env, count),
             PMPCFG0 | PMPCFG2 => self.pmp.config(usize::from(number - PMPCFG0) / 2),
             PMPADDR0..=PMPADDR15 => self.pmp.address((number - PMPADDR0).into()),
@@ -175,6 +182,16 @@ impl Hart {
             | MCYCLECFG
             | MINSTRETCFG
             | MCOUNTINHIBIT => self.write_counter(env, number, value, count),
+            SCOUNTINHIBIT => {
+                let delegated = self.delegated_counters()?;
+                let value = self.counters.inhibit() & !delegated | value & delegated;
+                self.write_counter(env, MCOUNTINHIBIT, value, count);
+            }
+            SIREG..=SIREG6 => {
+                let behind = self.selected_csr(number)?;
+                let kept = self.csr(env, behind.number, count)? & !behind.shown;
+                return self.write_csr(env, behind.number, value & behind.shown | kept, count);
+            }
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
                 self.csrs.senvcfg = legal & envcfg::SUPERVISOR;
@@ -197,6 +214,7 @@ impl Hart {
             STIMECMP if !self.extensions.has(Extension::Sstc) => false,
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
             MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
+            MISELECT | SISELECT..=SIREG6 => self.extensions.has(Extension::Smcsrind),
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);
                 let by_machine = machine || self.csrs.mcounteren & bit != 0;
@@ -318,6 +336,8 @@ impl csr::Csrs {
             MCAUSE => self.mcause = value,
             STVAL => self.stval = value,
             MTVAL => self.mtval = value,
+            MISELECT => self.miselect = value & csr::SELECT_WRITE,
+            SISELECT => self.siselect = value & csr::SELECT_WRITE,
             MEDELEG => self.medeleg = value & csr::MEDELEG_WRITE,
             _ => return None,
         }

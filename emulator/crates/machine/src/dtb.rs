@@ -48,7 +48,8 @@ impl Isa {
     pub fn rv64gc(extensions: Extensions, mmu: MmuType) -> Self {
         let base = "i m a f d c zicntr zicsr zifencei zihpm sscofpmf svade";
         let present = Extension::ALL.iter().filter(|e| extensions.has(**e));
-        let names: Vec<_> = base.split(' ').chain(present.map(|e| e.name())).collect();
+        let names = present.flat_map(|e| e.names().iter().copied());
+        let names: Vec<_> = base.split(' ').chain(names).collect();
         Self::new(&names, mmu)
     }
 

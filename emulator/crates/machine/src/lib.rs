@@ -7,6 +7,7 @@ mod code_cache;
 mod counters;
 mod csr;
 mod csr_access;
+mod csr_indirect;
 mod dtb;
 mod exec;
 mod fp;

@@ -267,13 +267,22 @@ proptest! {
 fn every_extension_has_its_key() {
     use isa::{Extension, Extensions};
     let mut preset = Preset::default();
-    assert_eq!(
-        preset.isa.extensions(),
-        Extensions::ALL.with(Extension::Svadu, false)
+    let off = [Extension::Svadu, Extension::Smcsrind, Extension::Smcdeleg];
+    let default = { off.into_iter() }.fold(Extensions::ALL, |set, e| set.with(e, false));
+    assert_eq!(preset.isa.extensions(), default);
+    let key = |extension: Extension| format!("isa.{}", extension.name());
+    let on: Vec<_> = off.iter().map(|e| (key(*e), "true")).collect();
+    let set_all = preset.set_all(on.iter().map(|(key, value)| (key.as_str(), *value)));
+    set_all.unwrap();
+    assert_eq!(preset.isa.extensions(), Extensions::ALL);
+    let e = error(&mut preset, "isa.smcsrind", "false");
+    assert!(
+        e.contains("`isa.smcdeleg`: expected false without isa.smcsrind"),
+        "{e}"
     );
-    // Zcb goes first: it needs others.
-    for extension in [&[Extension::Zcb], Extension::ALL].concat() {
-        let key = format!("isa.{}", extension.name());
+    // They go first: they need others.
+    for extension in [&[Extension::Zcb, Extension::Smcdeleg], Extension::ALL].concat() {
+        let key = key(extension);
         preset.set(&key, "false").unwrap();
         assert!(!preset.isa.extensions().has(extension), "{key}");
     }

@@ -69,6 +69,23 @@ fn isa_string() {
     assert_eq!(tree().isa.string(), "rv64imafdc_zicsr_sscofpmf");
 }
 
+/// What both levels have is announced by both names, in `riscv,isa-extensions` and in `riscv,isa`.
+#[test]
+fn extensions_are_announced_if_they_are_there() {
+    let counters = ["smcdeleg", "ssccfg"];
+    for deleg in [false, true] {
+        let set = Extensions::ALL.with(Extension::Smcdeleg, deleg);
+        let isa = Isa::rv64gc(set, MmuType::Sv48);
+        for name in counters {
+            assert_eq!(isa.extensions.iter().any(|e| e == name), deleg, "{name}");
+            assert_eq!(isa.string().split('_').any(|e| e == name), deleg, "{name}");
+        }
+        for name in ["smcsrind", "sscsrind"] {
+            assert!(isa.extensions.iter().any(|e| e == name), "{name}");
+        }
+    }
+}
+
 #[test]
 fn nul_in_a_string_is_an_error() {
     let bad = DeviceTree {

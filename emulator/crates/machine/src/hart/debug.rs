@@ -280,7 +280,9 @@ fn counts(csr: u16) -> bool {
     use number::*;
     matches!(
         csr,
-        MCOUNTINHIBIT..=MHPMEVENT31
+        SCOUNTINHIBIT
+            | SIREG..=SIREG6
+            | MCOUNTINHIBIT..=MHPMEVENT31
             | MCYCLE..=MHPMCOUNTER31
             | CYCLE..=HPMCOUNTER31
             | SCOUNTOVF

@@ -3,6 +3,7 @@
 mod asm;
 mod counting;
 mod debug;
+mod delegation;
 mod memory;
 mod model;
 mod privileged;

@@ -61,6 +61,7 @@ impl Preset {
                 "isa.zba and isa.zbb",
             ),
             ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
+            ("isa.smcdeleg", isa.smcdeleg, isa.smcsrind, "isa.smcsrind"),
         ];
         for (key, on, present, what) in needs {
             if on && !present {
