@@ -178,3 +178,160 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
     // 128 + SIGILL.
     assert!(said.contains("refused 132"), "{said}");
 }
+
+/// Two programs on one hart and on two, with disjoint code in user mode and each with a system call of its own: whatever
+/// switches, no sample of one lies in the other's code.
+#[test]
+fn no_sample_of_a_program_lies_in_the_code_of_another() {
+    let dir = scratch("driver-crossed");
+    let source = "\
+        #include <sched.h>\n\
+        #include <sys/syscall.h>\n\
+        #include <unistd.h>\n\
+        int main(void) {\n\
+            for (int turn = 0; turn < 150; turn++) {\n\
+                for (volatile int i = 0; i < 100; i++);\n\
+                for (int i = 0; i < 4; i++) syscall(OWN, 0);\n\
+                sched_yield();\n\
+            }\n\
+            return 0;\n\
+        }\n";
+    std::fs::write(dir.join("turns.c"), source).unwrap();
+    for (name, call, text) in [
+        ("left", "SYS_getppid", "0x10000000"),
+        ("right", "SYS_getsid", "0x20000000"),
+    ] {
+        let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+        gcc.args(["-O1", "-g", "-static", "-fno-omit-frame-pointer"]);
+        gcc.args([
+            format!("-DOWN={call}"),
+            format!("-Wl,-Ttext-segment={text}"),
+        ]);
+        gcc.arg("-o").args([dir.join(name), dir.join("turns.c")]);
+        assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
+    }
+    let count = "\
+        /left|right/ {\n\
+            in_code = \"else\"\n\
+            if ($2 ~ /^1.......$/ || $3 ~ /getppid/) in_code = \"left\"\n\
+            if ($2 ~ /^2.......$/ || $3 ~ /getsid/) in_code = \"right\"\n\
+            if ($2 ~ /^ffff/ && in_code != \"else\") n[$1 \" in call of \" in_code]++\n\
+            n[$1 \" in \" in_code]++\n\
+        }\n\
+        END { for (k in n) print way \": \" k \": \" n[k] }\n";
+    std::fs::write(dir.join("count.awk"), count).unwrap();
+    let command = "\
+        one='taskset 1 ./left & taskset 1 ./right & wait'\n\
+        two='taskset 1 ./left & taskset 2 ./right & taskset 2 ./left & taskset 1 ./right & wait'\n\
+        own='perf stat -e cycles:u -o /tmp/s taskset 1 ./left & taskset 1 ./right & wait'\n\
+        record() { way=$1; shift; perf record -q -c 499 -o /tmp/p \"$@\"; echo $way: status $?\n\
+            perf script -i /tmp/p -F comm,ip,sym | awk -v way=$way -f count.awk; }\n\
+        record harts -a -e tip sh -c \"$one\"\n\
+        record two-harts -a -e tip sh -c \"$two\"\n\
+        record cloned -e tip sh -c \"$one\"\n\
+        record own-events -a -e tip sh -c \"$own\"\n\
+        record chains -a -g -e tip/random=1/ sh -c \"$one\"\n\
+        dmesg";
+    let said = console(&dir, 2, command, &["left", "right", "count.awk"]);
+    for way in ["harts", "two-harts", "cloned", "own-events"] {
+        assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
+        let samples = |what: &str| {
+            let start = format!("{way}: {what}: ");
+            let line = said.lines().find_map(|line| line.strip_prefix(&start));
+            line.map_or(0, |count| count.parse::<u64>().unwrap())
+        };
+        for (own, other) in [("left", "right"), ("right", "left")] {
+            assert_eq!(samples(&format!("{own} in {other}")), 0, "{way}: {said}");
+            assert!(samples(&format!("{own} in {own}")) > 100, "{way}: {said}");
+            assert!(
+                samples(&format!("{own} in call of {own}")) > 0,
+                "{way}: {said}"
+            );
+        }
+    }
+    assert!(said.contains("\nchains: status 0\n"), "{said}");
+    assert!(!said.contains("WARNING"), "{said}");
+}
+
+/// A hart may go while all harts or a task on it are recorded, and come back; then it is sampled as before.
+#[test]
+fn harts_go_offline_and_come_back_while_perf_records() {
+    let dir = scratch("driver-hotplug");
+    let command = "\
+        cpu=/sys/devices/system/cpu/cpu1/online\n\
+        off_and_on='for i in 1 2; do echo 0 > '$cpu'; seq 1 200; echo 1 > '$cpu'; taskset 2 seq 1 200; done'\n\
+        record() { way=$1; shift; perf record -q -e tip -c 10007 -o /tmp/p \"$@\" > /tmp/out; echo $way: status $?\n\
+            perf script -i /tmp/p -F cpu | awk -v way=$way '{ n[$1]++ } END { for (k in n) print way \": \" k \" \" n[k] }'; }\n\
+        record during -a sh -c \"$off_and_on\"\n\
+        record after -a taskset 2 seq 1 1000\n\
+        record task sh -c \"taskset 3 seq 1 3000 & $off_and_on; wait\"\n\
+        echo 0 > $cpu; perf stat -C 1 -e tip true; echo offline: status $?; echo 1 > $cpu\n\
+        perf stat -x, -C 1 -e tip taskset 2 seq 1 100 2>&1 > /tmp/out; cat $cpu; dmesg";
+    let said = console(&dir, 2, command, &[]);
+    for way in ["during", "after", "task"] {
+        assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
+        for hart in ["[000]", "[001]"] {
+            let start = format!("{way}: {hart} ");
+            let line = said.lines().find_map(|line| line.strip_prefix(&start));
+            // In "during" the second hart has those until it went.
+            let least = if way == "after" && hart == "[001]" {
+                20
+            } else {
+                1
+            };
+            let samples = line.map_or(0, |count| count.parse::<u64>().unwrap());
+            assert!(samples >= least, "{start}{samples}: {said}");
+        }
+    }
+    assert!(!said.contains("offline: status 0"), "{said}");
+    let counted = said.lines().find(|line| line.contains(",,tip,")).unwrap();
+    let cycles: u64 = counted.split(',').next().unwrap().parse().unwrap();
+    assert!(cycles > 10_000, "{counted}");
+    assert!(said.contains("CPU1: off"), "{said}");
+    for complaint in ["WARNING", "BUG:", "Call Trace", "detected stall"] {
+        assert!(!said.contains(complaint), "{complaint}: {said}");
+    }
+}
+
+/// A hart has one unit: events take turns, and what cannot be is refused with its reason.
+#[test]
+fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
+    let dir = scratch("driver-several");
+    let command = "\
+        perf record -q -e '{tip,tip:u}' -o p true 2>&1; echo group: status $?\n\
+        perf stat -e '{tip,tip:u}' true 2>&1; echo counted group: status $?\n\
+        perf record -q -e tip -c 281474976710657 -o p true 2>&1; echo period: status $?\n\
+        perf record -q -b -e tip -o p true 2>&1; echo branches: status $?\n\
+        perf record -q -C 5 -e tip -o p true 2>&1; echo no hart: status $?\n\
+        perf stat -x, -e tip -e tip:u -o counted dd if=/dev/zero of=/dev/null bs=1k count=40000 2> /dev/null; cat counted\n\
+        perf record -q -e tip -e tip/random=1/ -c 100003 -o p dd if=/dev/zero of=/dev/null bs=1k count=40000 2> /dev/null\n\
+        perf script -i p -F event | sort | uniq -c\n\
+        perf test 'TIP PMU' 2>&1; perf test list 2>&1 | grep TIP";
+    let said = console(&dir, 1, command, &[]);
+    for refused in ["group", "counted group", "period", "branches", "no hart"] {
+        assert!(!said.contains(&format!("\n{refused}: status 0")), "{said}");
+        assert!(said.contains(&format!("\n{refused}: status ")), "{said}");
+    }
+    assert_eq!(said.matches("A hart has one TIP unit").count(), 2, "{said}");
+    assert!(
+        said.contains("a period can be up to 281474976710656"),
+        "{said}"
+    );
+    assert!(said.contains("doesn't support branch stack"), "{said}");
+    let counts = said.lines().filter(|line| line.contains(",,tip"));
+    let running: Vec<f64> = counts
+        .map(|line| line.split(',').nth(4).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(running.len(), 2, "{said}");
+    assert!(running.iter().all(|p| (20.0..80.0).contains(p)), "{said}");
+    for event in [" tip:", " tip/random=1/:"] {
+        let line = said.lines().find(|line| line.ends_with(event));
+        let samples = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        assert!(samples.is_some_and(|n| n > 10), "{event}: {said}");
+    }
+    assert!(
+        said.contains("TIP PMU: samples, counts and errors"),
+        "{said}"
+    );
+    assert!(said.contains(": Ok"), "{said}");
+}

@@ -13,7 +13,7 @@ make_perf() {
     local link="--sysroot=$sysroot -L$PWD/static -B$sysroot/usr/lib/$triplet -L$sysroot/usr/lib/$triplet"
     PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$triplet/pkgconfig:$sysroot/usr/share/pkgconfig \
     PKG_CONFIG_SYSROOT_DIR=$sysroot \
-    make -C "$tree/tools/perf" O="$PWD/out" ARCH=riscv CROSS_COMPILE=$triplet- -j "$jobs" WERROR=0 V=0 \
+    make -C "$tree/tools/perf" O="$PWD/out" ARCH=riscv CROSS_COMPILE=$triplet- -j "$jobs" prefix=/usr WERROR=0 V=0 \
         EXTRA_CFLAGS="-O2 -g -fno-omit-frame-pointer $flags $link -ffile-prefix-map=$tree=/kernel" LDFLAGS="$link" JEVENTS_ARCH=riscv \
         NO_LIBPERL=1 NO_LIBPYTHON=1 NO_LIBTRACEEVENT=1 NO_LIBBPF=1 BUILD_BPF_SKEL=0 NO_LIBAUDIT=1 \
         NO_LIBNUMA=1 NO_LIBCRYPTO=1 NO_LIBBABELTRACE=1 NO_LIBUNWIND=1 NO_GTK2=1 NO_DEMANGLE=1 NO_JVMTI=1 \
@@ -35,5 +35,7 @@ build_perf() {
     # Its functions keep their names, for profiles of perf itself; mapping symbols are no names.
     $triplet-strip --strip-debug --wildcard --strip-symbol='$*' -o perf.stripped out/perf
     mv out/perf perf
+    # Of the scripts that `perf test` executes, ours: others want bash, or tracepoints, or run for minutes.
+    cp "$tree/tools/perf/tests/shell/test_tip.sh" .
     rm -rf out static
 }

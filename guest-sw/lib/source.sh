@@ -2,16 +2,14 @@
 # and guest-sw/check-patches.
 
 all_patches() { find "$repo/linux-patches" -name '[0-9]*.patch' | sort; }
-# A patch belongs to perf if all that it touches is below tools/.
-touches_only_tools() { ! grep '^+++ b/' "$1" | grep -qv '^+++ b/tools/'; }
+# The files of a patch that are built: no documentation, no list of maintainers. Those of perf are below tools/.
+built_files() { sed -n 's|^+++ b/||p' "$1" | grep -v '^Documentation/\|^MAINTAINERS$' || true; }
+touches_kernel() { built_files "$1" | grep -v '^tools/' > /dev/null; }
+touches_perf() { built_files "$1" | grep '^tools/' > /dev/null; }
 patch_sums() {
     local patch
     for patch in $(all_patches); do
-        if touches_only_tools "$patch"; then
-            [ "$1" = kernel ] || sha256sum < "$patch"
-        else
-            [ "$1" = perf ] || sha256sum < "$patch"
-        fi
+        if "touches_$1" "$patch"; then sha256sum < "$patch"; fi
     done
 }
 kernel_patches() { patch_sums kernel; }
