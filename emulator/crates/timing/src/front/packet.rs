@@ -3,7 +3,7 @@
 use commit_trace::TeaEvents;
 
 use super::{F4, FrontEnd};
-use crate::mem::{L1d, Lower, Walk};
+use crate::mem::{L1d, Lower, Origin, Walk};
 use crate::path::{Packet, WalkReads};
 
 /// The memory system below the front end, which the load/store unit shares.
@@ -122,11 +122,11 @@ impl FrontEnd {
     fn l1i_miss(&mut self, line: u64, f2: u64, lower: &mut Lower) -> u64 {
         self.counts.l1i_misses += 1;
         // Not modelled: that the L2 evicting a line it shares with the data cache is delayed by it.
-        let (arrives, _) = lower.read(line, f2, |_| false);
+        let (arrives, _) = lower.read(line, f2, Origin::Fetch, |_| false);
         let ready = arrives + self.l1i_refill;
         self.l1i.fill(line, ready, false, 0);
         if self.l1i_prefetch && !self.l1i.contains(line + 1) {
-            let (arrives, _) = lower.read(line + 1, f2 + 1, |_| false);
+            let (arrives, _) = lower.read(line + 1, f2 + 1, Origin::Prefetch, |_| false);
             self.l1i.fill(line + 1, arrives + self.l1i_refill, false, 0);
         }
         ready

@@ -5,7 +5,7 @@ use isa::MemAccess;
 
 use super::queue::Store;
 use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, STORE_PORT, class_of};
-use crate::mem::LINE_BITS;
+use crate::mem::{LINE_BITS, Origin};
 use crate::micro_op::{MicroOp, ring};
 use crate::path::WalkReads;
 use crate::schedule::Schedule;
@@ -73,7 +73,7 @@ impl Lsu {
         let done = s0 + ANSWER;
         match self
             .l1d
-            .access(pa >> LINE_BITS, s0 + 2, false, &mut self.lower)
+            .access(pa >> LINE_BITS, s0 + 2, Origin::Load, &mut self.lower)
         {
             None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
             Some((ready, level)) => {
@@ -217,7 +217,10 @@ impl Lsu {
         };
         let done = walked + ANSWER;
         let line = access.pa() >> LINE_BITS;
-        let (done, tea) = match self.l1d.access(line, walked + 2, true, &mut self.lower) {
+        let (done, tea) = match self
+            .l1d
+            .access(line, walked + 2, Origin::Store, &mut self.lower)
+        {
             None => (done, tlb),
             Some((ready, level)) => (done.max(ready), tlb | class_of(level).1),
         };

@@ -4,6 +4,7 @@ use super::bits;
 use super::cache::Cache;
 use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
+use super::origin::Origin;
 use super::replays::Replays;
 use super::slot::Slot;
 use super::store_data::{REPLAY, StoreData};
@@ -84,9 +85,10 @@ impl L1d {
         &mut self,
         line: u64,
         s2: u64,
-        write: bool,
+        origin: Origin,
         lower: &mut Lower,
     ) -> Option<(u64, Level)> {
+        let write = origin.writes();
         match self.tags.hit(line, s2, write) {
             Some(filled) if write && self.coherent && self.tags.asks(line) => {
                 self.own(line, s2.max(filled), lower)
@@ -96,7 +98,7 @@ impl L1d {
                 Some((filled + 1, Level::from_number(self.tags.source(line))))
             }
             Some(_) => None,
-            None => Some(self.miss(line, s2, write, lower)),
+            None => Some(self.miss(line, s2, origin, lower)),
         }
     }
 
@@ -123,7 +125,7 @@ impl L1d {
             Some(filled) => (s2, filled),
             None => {
                 let (_, s2) = self.mshrs.choose(s2);
-                (s2, self.miss(line, s2, true, lower).0)
+                (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
         if ready + REPLAY > s2 {
@@ -158,7 +160,7 @@ impl L1d {
             }
             None => {
                 let (_, s2) = self.mshrs.choose(s2);
-                (s2, self.miss(line, s2, true, lower).0)
+                (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
         self.replays.start(line, until);
@@ -193,7 +195,8 @@ impl L1d {
 
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, line: u64, s2: u64, write: bool, lower: &mut Lower) -> (u64, Level) {
+    fn miss(&mut self, line: u64, s2: u64, origin: Origin, lower: &mut Lower) -> (u64, Level) {
+        let write = origin.writes();
         self.misses += 1;
         self.load_misses += u64::from(!write);
         self.prefetch_until(s2, lower);
@@ -212,7 +215,7 @@ impl L1d {
             return (ready, Level::L2);
         }
         let (register, start) = self.mshrs.choose(s2);
-        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, write, lower);
+        let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, origin, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
         let tail = self.install(line, ready, write, level, lower);
@@ -233,12 +236,12 @@ impl L1d {
         line: u64,
         cycle: u64,
         port: u64,
-        write: bool,
+        origin: Origin,
         lower: &mut Lower,
     ) -> (u64, Level) {
         let tags = &mut self.tags;
         let (arrives, level) =
-            lower.read_data(line, cycle, write, |evicted| tags.invalidate(evicted));
+            lower.read_data(line, cycle, origin, |evicted| tags.invalidate(evicted));
         (self.line_buffer.serve(arrives, port), level)
     }
 
@@ -285,7 +288,7 @@ impl L1d {
             return;
         }
         self.prefetches += 1;
-        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, false, lower);
+        let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, Origin::Prefetch, lower);
         self.mshrs.take(register, line, start, arrives + 1);
         self.mshrs.keep(register, line);
     }

@@ -9,6 +9,7 @@ use snapshot::{Archive, Snapshot};
 use super::cache::Cache;
 use super::directory::Probe;
 use super::mshr::Mshrs;
+use super::origin::Origin;
 use super::shared::SharedMemory;
 use super::slot::Slot;
 use crate::Preset;
@@ -117,9 +118,10 @@ impl Lower {
         &mut self,
         line: u64,
         cycle: u64,
+        origin: Origin,
         evicted: impl FnOnce(u64) -> bool,
     ) -> (u64, Level) {
-        let (ready, level, gone) = self.read_for(line, cycle, false, evicted);
+        let (ready, level, gone) = self.read_for(line, cycle, origin, evicted);
         if let Some(line) = gone
             && let Some(directory) = &mut self.shared.lock().directory
         {
@@ -129,15 +131,15 @@ impl Lower {
         (ready, level)
     }
 
-    /// The same for the L1 data cache, to write the line if `write`.
+    /// The same for the L1 data cache.
     pub fn read_data(
         &mut self,
         line: u64,
         cycle: u64,
-        write: bool,
+        origin: Origin,
         evicted: impl FnOnce(u64) -> bool,
     ) -> (u64, Level) {
-        let (ready, level, _) = self.read_for(line, cycle, write, evicted);
+        let (ready, level, _) = self.read_for(line, cycle, origin, evicted);
         (ready, level)
     }
 
@@ -147,14 +149,14 @@ impl Lower {
         &mut self,
         line: u64,
         cycle: u64,
-        write: bool,
+        origin: Origin,
         evicted: impl FnOnce(u64) -> bool,
     ) -> (u64, Level, Option<u64>) {
         self.counts.l2_accesses += 1;
         let start = self.l2_port.serve(cycle, self.l2_interval);
         if let Some(filled) = self.l2.hit(line, start, false) {
             let ready = (start + self.l2_latency).max(filled);
-            if write
+            if origin.writes()
                 && self.coherent
                 && let Some(allowed) = self.permission(line, start)
             {
@@ -165,7 +167,7 @@ impl Lower {
         self.counts.l2_misses += 1;
         let (register, start) = self.l2_mshrs.choose(start);
         let mut shared = self.shared.lock();
-        let (ready, level) = shared.read(self.hart, line, start, write, &mut self.counts);
+        let (ready, level) = shared.read(self.hart, line, start, origin, &mut self.counts);
         let ready = ready + self.l2_latency;
         self.l2_mshrs.take(register, line, start, ready);
         let victim = self.l2.fill(line, ready, false, 0);
@@ -236,14 +238,17 @@ mod tests {
     #[test]
     fn memory_then_l2() {
         let mut lower = alone(&Preset::load("rtl-mega").unwrap());
-        let (first, level) = lower.read(5, 100, |_| false);
+        let (first, level) = lower.read(5, 100, Origin::Fetch, |_| false);
         assert_eq!((first, level), (100 + 80 + 12, Level::Memory));
         assert_eq!(
-            lower.read(5, 150, |_| false),
+            lower.read(5, 150, Origin::Fetch, |_| false),
             (first, Level::L2),
             "still on its way"
         );
-        assert_eq!(lower.read(5, 500, |_| false), (512, Level::L2));
+        assert_eq!(
+            lower.read(5, 500, Origin::Fetch, |_| false),
+            (512, Level::L2)
+        );
     }
 
     #[test]
@@ -252,15 +257,15 @@ mod tests {
         preset.l2.kib = 1;
         preset.l2.ways = 1;
         let mut lower = alone(&preset);
-        lower.read(0, 0, |_| false);
+        lower.read(0, 0, Origin::Fetch, |_| false);
         let mut gone = None;
-        lower.read(16, 1000, |line| {
+        lower.read(16, 1000, Origin::Fetch, |line| {
             gone = Some(line);
             true
         });
         assert_eq!(gone, Some(0));
         assert_eq!(
-            lower.read(0, 9000, |_| false).1,
+            lower.read(0, 9000, Origin::Fetch, |_| false).1,
             Level::Llc,
             "its data went down"
         );

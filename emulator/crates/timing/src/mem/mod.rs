@@ -6,6 +6,7 @@ mod dram;
 mod l1d;
 mod lower;
 mod mshr;
+mod origin;
 mod replays;
 mod shared;
 mod slot;
@@ -15,6 +16,7 @@ mod walk;
 pub(crate) use cache::Cache;
 pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
+pub use origin::Origin;
 pub use shared::SharedMemory;
 pub(crate) use walk::Walk;
 

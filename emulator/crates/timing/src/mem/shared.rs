@@ -9,6 +9,7 @@ use super::directory::Directory;
 use super::dram::Dram;
 use super::lower::{Counts, Level};
 use super::mshr::Mshrs;
+use super::origin::Origin;
 use crate::Preset;
 
 /// Last-level cache and memory, shared by the cores that were made with clones of it.
@@ -75,18 +76,19 @@ impl Snapshot for Shared {
 }
 
 impl Shared {
-    /// Reads a line for a hart's L2, to write it if `write`; when it is there and who had it.
+    /// Reads a line for a hart's L2; when it is there and who had it.
     pub fn read(
         &mut self,
         hart: usize,
         line: u64,
         cycle: u64,
-        write: bool,
+        origin: Origin,
         counts: &mut Counts,
     ) -> (u64, Level) {
         let Some(directory) = &mut self.directory else {
             return self.fetch(line, cycle, counts);
         };
+        let write = origin.writes();
         let grant = directory.request(hart, line, cycle, write);
         let asked = grant.start + self.llc_latency + grant.asks;
         let (ready, level) = if grant.supplied {

@@ -1,7 +1,7 @@
 //! Page-table walks: second-level TLB, page-table-entry cache, and reads through the L1 data cache
 //! (Rocket's PTW).
 
-use super::{L1d, LINE_BITS, Lower};
+use super::{L1d, LINE_BITS, Lower, Origin};
 use crate::Preset;
 use crate::path::WalkReads;
 
@@ -74,7 +74,7 @@ impl Walk {
                 at += PTE_HIT;
                 continue;
             }
-            at = match l1d.access(pte >> LINE_BITS, at, false, lower) {
+            at = match l1d.access(pte >> LINE_BITS, at, Origin::Walk, lower) {
                 None => at + self.step,
                 Some((ready, _)) => ready,
             };
