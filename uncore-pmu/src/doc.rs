@@ -13,7 +13,7 @@ pub fn c_header() -> String {
     let mut out = String::from(
         "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n\
          /* Registers of the PMUs of last-level cache and memory controller. Generated from uncore-pmu/src; do not edit. */\n\
-         #ifndef UNCORE_REGS_H\n#define UNCORE_REGS_H\n\n",
+         #ifndef TIPSIM_UNCORE_REGS_H\n#define TIPSIM_UNCORE_REGS_H\n\n",
     );
     let _ = writeln!(out, "#define UNCORE_MAGIC 0x{MAGIC:x}ULL");
     let _ = writeln!(out, "#define UNCORE_VERSION {VERSION}");

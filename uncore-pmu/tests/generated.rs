@@ -18,7 +18,7 @@ fn golden(file: &str, expected: &str) {
 
 #[test]
 fn header_matches_tables() {
-    golden("include/uncore_regs.h", &uncore_pmu::c_header());
+    golden("include/tipsim_uncore_regs.h", &uncore_pmu::c_header());
 }
 
 #[test]

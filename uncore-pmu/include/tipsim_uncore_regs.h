@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Registers of the PMUs of last-level cache and memory controller. Generated from uncore-pmu/src; do not edit. */
-#ifndef UNCORE_REGS_H
-#define UNCORE_REGS_H
+#ifndef TIPSIM_UNCORE_REGS_H
+#define TIPSIM_UNCORE_REGS_H
 
 #define UNCORE_MAGIC 0x55504d31ULL
 #define UNCORE_VERSION 1
