@@ -177,6 +177,12 @@ impl UncorePmu {
         next
     }
 
+    /// The machine counts the event.
+    pub fn has(&self, event: Event) -> bool {
+        let row = event.row();
+        row.unit == self.unit && self.events >> row.number & 1 != 0
+    }
+
     /// What was counted until `cycle` by event and selection, by the host's own sums: every stretch is the total at its end
     /// less the one at its start. The first thousand kinds.
     pub fn tallies(&self, cycle: u64, totals: &impl Totals) -> Vec<Tally> {
@@ -188,8 +194,7 @@ impl UncorePmu {
 
     /// What a counter counts, if the machine has it.
     fn event(&self, counter: &Counter) -> Option<Event> {
-        let event = counter.event(self.unit)?;
-        (self.events >> event.row().number & 1 != 0).then_some(event)
+        counter.event(self.unit).filter(|&event| self.has(event))
     }
 
     fn start_and_stop(&mut self, cycle: u64, totals: &impl Totals) {

@@ -175,7 +175,7 @@ impl Lower {
             // Inclusive: the L1's copy goes too, and its data with it.
             let newer = evicted(victim.line);
             if victim.dirty || newer {
-                shared.write(victim.line, ready);
+                shared.write(self.hart, victim.line, ready);
             }
             if let Some(directory) = &mut shared.directory {
                 directory.evicted(self.hart, victim.line);
@@ -222,7 +222,7 @@ impl Lower {
         self.counts.writebacks += 1;
         self.l2_port.serve(cycle, self.l2_interval);
         if self.l2.hit(line, cycle, true).is_none() {
-            self.shared.lock().write(line, cycle);
+            self.shared.lock().write(self.hart, line, cycle);
         }
     }
 }
