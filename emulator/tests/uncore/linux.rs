@@ -68,10 +68,13 @@ fn perf_stat_prints_what_the_machine_counted() {
             let (value, _) = stat(&console, event);
             let value: u64 = value.parse().unwrap();
             let host = counter(&described, &of);
-            // `perf stat` of a task at the end counts no lookups.
             assert_eq!(value, host, "{event}, {harts} harts: {console}");
+            // The counters were on for a part of the command.
             if of.1 != "cycles" {
-                assert!((1..=region(&described, &of)).contains(&value), "{event}");
+                assert!(value <= region(&described, &of), "{event}: {console}");
+            }
+            if of.1 != "writes" {
+                assert_ne!(value, 0, "{event}: {console}");
             }
         }
         let (reads, (megabytes, unit)) = (
