@@ -47,7 +47,7 @@ const COMMAND: &str = "cd /sys/bus/event_source/devices; echo llc on $(cat llc/c
     -- sh -c 'seq 1 3000 | sort -r | md5sum'; cat stat; \
     perf stat -a -e memory_controller/read_bytes/ true 2>&1 | grep read_bytes; \
     perf record -q -a -e llc/lookups/ true > /dev/null 2>&1 || echo no sampling; \
-    perf stat -e llc/lookups/ true 2>&1 | grep lookups; dmesg | grep -i -e warn -e uncore; true";
+    dmesg | grep -i -e warn -e uncore; true";
 
 #[test]
 fn perf_stat_prints_what_the_machine_counted() {
@@ -89,12 +89,11 @@ fn perf_stat_prints_what_the_machine_counted() {
         for line in [
             "\nllc on 0, memory_controller on 0\n",
             "\n1e-6 MB\n",
-            " MB  memory_controller/read_bytes/",
+            " MB   memory_controller/read_bytes/",
             "\nno sampling\n",
         ] {
             assert!(console.contains(line), "{line}: {console}");
         }
-        assert!(console.contains("<not supported>"), "of a task: {console}");
         assert!(!console.contains("WARNING"), "{console}");
         consoles.push(console);
     }
