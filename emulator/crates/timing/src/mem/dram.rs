@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(dram.read(1, 0, cause), 88);
         assert_eq!(dram.read(2, 50, cause), 130);
         dram.write(3, 50, cause);
-        assert_eq!(counts.sum(UncoreCount::Waited, 0, 0), 8 + 16);
+        assert_eq!(counts.sum(UncoreCount::Waited, 0, 0), 8 + 8);
         assert_eq!(counts.sum(UncoreCount::Writes, 0, 0), 1);
     }
 }
