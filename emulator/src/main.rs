@@ -45,6 +45,7 @@ mod terminal;
 mod timed;
 mod tip_bus;
 mod trace_cmd;
+mod uncore;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

@@ -37,6 +37,7 @@ use crate::spec::{self, Mode, Net, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
+use crate::uncore::UncoreRegion;
 use boot::Boot;
 use description::metadata;
 use laps::Laps;
@@ -211,6 +212,7 @@ fn simulate(
     system.stop_at_regions(true);
     let mut regions = Regions::new(plan.spec.run.region);
     let mut counts = RegionCounts::default();
+    let mut uncore = UncoreRegion::default();
     let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
@@ -246,6 +248,8 @@ fn simulate(
                 }
                 let now = now(system);
                 if let Some(event) = regions.take(mark, now) {
+                    let (opens, anew) = (event != Event::Region(false), event == Event::RegionAnew);
+                    system.uncore.follow(&mut uncore, opens, anew, now.0);
                     let stops = event == Event::Region(false);
                     if boots_first && stops == engine.is_timing() {
                         laps.lap(system, stops);
@@ -297,7 +301,10 @@ fn simulate(
     }
     let end = end.unwrap_or(outcome::End::Interrupted);
     progress.end();
-    let regions = regions.end(now(&system));
+    let end_at = now(&system);
+    let regions = regions.end(end_at);
+    system.uncore.follow(&mut uncore, false, false, end_at.0);
+    let uncore = system.uncore.describe(&uncore, system.harts(), end_at.0);
 
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
@@ -327,6 +334,7 @@ fn simulate(
         stats,
         counts: counts.flatten(),
         tip_frozen_cycles,
+        uncore,
         host,
     })
 }

@@ -14,7 +14,7 @@ use machine::{
     TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
-use timing::{Preset, Stats};
+use timing::{Preset, SharedMemory, Stats};
 use tip_device::{Reg, TipUnit};
 use user_net::UserNet;
 
@@ -27,6 +27,7 @@ use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::{SharedTip, SpareWorker, StreamClosed};
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
+use crate::uncore::Uncore;
 
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
@@ -87,6 +88,8 @@ pub struct System {
     others: Vec<Hart>,
     /// By hart.
     tips: Vec<SharedTip>,
+    /// The PMUs of last-level cache and memory controller.
+    pub uncore: Uncore,
     pace: Option<Pace>,
     /// What the harts implement beyond RV64GC.
     extensions: Extensions,
@@ -170,6 +173,7 @@ impl Snapshot for System {
             others,
             // Devices of the board.
             tips: _,
+            uncore,
             pace: _,
             extensions,
             // Results are the same.
@@ -181,6 +185,7 @@ impl Snapshot for System {
         let clock = board.bus.clock().clock_hz();
         archive.same("core clock in hertz", &clock.to_string())?;
         archive.same("extensions", &format!("{extensions:?}"))?;
+        uncore.snapshot(archive)?;
         board.bus.snapshot(archive)?;
         hart.snapshot(archive)?;
         others
@@ -249,11 +254,13 @@ impl System {
         let size = TIP_SIZE * units.len() as u64;
         let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, size, Some(TIP_IRQ));
         board.add_units(node, units)?;
+        let uncore = Uncore::add_to(&mut board, setup.harts, setup.preset)?;
         Ok(Self {
             board,
             hart,
             others,
             tips,
+            uncore,
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
             threads: setup.threads,
@@ -315,7 +322,10 @@ impl System {
     /// What executes in `mode`.
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
-            Mode::Functional => Engine::FUNCTIONAL,
+            Mode::Functional => {
+                self.uncore.counts().clear_lines();
+                Engine::FUNCTIONAL
+            }
             Mode::Timing => self.timing(preset, Vec::new(), false, None),
         }
     }
@@ -342,9 +352,11 @@ impl System {
         let tips = self.tips.iter().cloned();
         let recorded = starts.into_iter().zip(recorders).zip(tips);
         let irq_at = &self.board.bus.irq_at;
+        let counts = self.uncore.counts().clone();
+        let memory = &SharedMemory::counting(preset, self.harts(), counts);
         let cores = match stages {
-            false => timed::<false>(preset, recorded, irq_at, spare_worker, self.threads),
-            true => timed::<true>(preset, recorded, irq_at, spare_worker, self.threads),
+            false => timed::<false>(memory, preset, recorded, irq_at, spare_worker, self.threads),
+            true => timed::<true>(memory, preset, recorded, irq_at, spare_worker, self.threads),
         };
         Engine {
             cores: Some(cores),

@@ -41,22 +41,22 @@ struct Timing<const STAGES: bool> {
     apart: bool,
 }
 
-/// Cores of `preset`, one for each of what is `recorded`: its first cycle is the one after the number, its stream has
+/// Cores of `preset` that share `memory`, one for each of what is `recorded`: its first cycle is the one after the number, its stream has
 /// recorder and TIP unit, whose interrupt brings `irq_at` forward.
 pub fn timed<const STAGES: bool>(
+    memory: &SharedMemory,
     preset: &Preset,
     recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
     irq_at: &SharedCycle,
     spare_worker: Option<SpareWorker>,
     threads: Threads,
 ) -> Box<dyn Timed> {
-    let memory = SharedMemory::new(preset, recorded.len());
     let cores = recorded
         .enumerate()
         .map(|(hart, ((start, recorder), tip))| {
             let stream = Stream::<STAGES>::new(tip, recorder, irq_at.clone());
             Timing {
-                core: Core::sharing(&memory, hart, preset, stream).started_at(start),
+                core: Core::sharing(memory, hart, preset, stream).started_at(start),
                 rested: 0,
                 spare_worker: spare_worker.clone(),
                 apart: true,

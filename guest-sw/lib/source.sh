@@ -21,7 +21,7 @@ kernel_tree() {
     local tree want patch
     tree=$guest/source/$(key "$(package_line "$kernel_package")")
     # shellcheck disable=SC2046
-    want=$(key $(all_patches) "$regs_header" "$here"/perf/*.h)
+    want=$(key $(all_patches) "$regs_header" "$uncore_header" "$here"/perf/*.h)
     if [ "$(cat "$tree/.patched" 2> /dev/null)" != "$want" ]; then
         rm -f "$tree/.patched"
         { [ -e "$tree/.unpacked" ] && take_patches_off "$tree"; } || unpack_tree "$tree" >&2
@@ -41,6 +41,7 @@ kernel_tree() {
 # What is in no patch, since it is generated from the simulator's own tables.
 add_generated_files() {
     cp "$regs_header" "$1/drivers/perf/tip_regs.h"
+    cp "$uncore_header" "$1/drivers/perf/tipsim_uncore_regs.h"
     cp "$here"/perf/*.h "$1/tools/perf/util/"
 }
 

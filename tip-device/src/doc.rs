@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use register_table::{c_defines, markdown_rows};
+
 use crate::regs::{MAGIC, SIDE_BAND, TABLE};
 
 /// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
@@ -15,16 +17,7 @@ pub fn c_header() -> String {
     );
     let _ = writeln!(out, "#define TIP_MAGIC 0x{MAGIC:x}ULL");
     let _ = writeln!(out, "#define TIP_VERSION 1");
-    for row in TABLE {
-        let _ = writeln!(out, "\n/* {} ({}) */", row.doc, row.access);
-        let _ = writeln!(out, "#define TIP_{} 0x{:02x}", row.name, row.offset);
-        for f in row.fields {
-            let mask = (u64::MAX >> (63 - (f.hi - f.lo))) << f.lo;
-            let name = format!("TIP_{}_{}", row.name, f.name);
-            let _ = writeln!(out, "#define {name}_SHIFT {}", f.lo);
-            let _ = writeln!(out, "#define {name}_MASK 0x{mask:x}ULL /* {} */", f.doc);
-        }
-    }
+    out += &c_defines("TIP", TABLE);
     out.push_str("\n/* Side-band record types; fields are packed, little-endian. */\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "#define TIP_SB_{name} {kind} /* {doc} */");
@@ -40,21 +33,7 @@ pub fn markdown() -> String {
          writes it anew).\nRegisters are 64 bits wide and accessed with 64-bit loads and stores. \
          Cycles are core cycles.\n\n| offset | name | access | meaning |\n|---|---|---|---|\n",
     );
-    for row in TABLE {
-        let _ = writeln!(
-            out,
-            "| 0x{:02x} | `{}` | {} | {} |",
-            row.offset, row.name, row.access, row.doc
-        );
-        for f in row.fields {
-            let bits = if f.hi == f.lo {
-                f.lo.to_string()
-            } else {
-                format!("{}..{}", f.hi, f.lo)
-            };
-            let _ = writeln!(out, "| | `{}` bit {bits} | | {} |", f.name, f.doc);
-        }
-    }
+    out += &markdown_rows(TABLE);
     out.push_str("\n## Side-band records\n\n| type | name | payload |\n|---|---|---|\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "| {kind} | `{name}` | {doc} |");

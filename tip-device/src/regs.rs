@@ -1,56 +1,6 @@
 //! The register table.
 
-/// A bit field of a register.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// Name as in the C header.
-    pub name: &'static str,
-    /// Lowest bit.
-    pub lo: u32,
-    /// Highest bit.
-    pub hi: u32,
-    /// One line for the header and the documentation.
-    pub doc: &'static str,
-}
-
-/// One row of the table.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// The register.
-    pub reg: Reg,
-    /// Name as in the C header.
-    pub name: &'static str,
-    /// Byte offset in the unit's page; registers are 64 bits wide.
-    pub offset: u64,
-    /// "RO", "RW" or "WO".
-    pub access: &'static str,
-    /// One line for the header and the documentation.
-    pub doc: &'static str,
-    /// Bit fields.
-    pub fields: &'static [Field],
-}
-
-macro_rules! registers {
-    ($($(#[$_m:meta])* $variant:ident $name:literal $offset:literal $access:literal $doc:literal
-        [$($field:literal $hi:literal : $lo:literal $fdoc:literal),* $(,)?];)*) => {
-        /// A register of the unit.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Reg { $(#[doc = $doc] $variant,)* }
-
-        /// The table, in order of offset.
-        pub const TABLE: &[Row] = &[$(Row {
-            reg: Reg::$variant, name: $name, offset: $offset, access: $access, doc: $doc,
-            fields: &[$(Field { name: $field, lo: $lo, hi: $hi, doc: $fdoc }),*],
-        }),*];
-
-        impl Reg {
-            /// The register at a byte offset (a multiple of 8), if there is one.
-            pub const fn at(offset: u64) -> Option<Self> {
-                match offset { $($offset => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
+use register_table::{find, registers};
 
 registers! {
     Id "ID" 0x00 "RO" "Identification." [
@@ -100,6 +50,13 @@ registers! {
         "LENGTH" 31:16 "length in bytes",
     ];
     Frozen "FROZEN" 0x90 "RO" "Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset." [];
+}
+
+impl Reg {
+    /// The register at a byte offset, if there is one.
+    pub fn at(offset: u64) -> Option<Self> {
+        find(TABLE, offset).map(|(reg, _)| reg)
+    }
 }
 
 /// This task runs from now on.

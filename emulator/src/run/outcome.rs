@@ -55,6 +55,8 @@ pub struct Outcome {
     pub counts: Option<serde_json::Value>,
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub tip_frozen_cycles: Vec<u64>,
+    /// What last-level cache and memory counted in the region, and the guest's counters of them.
+    pub uncore: serde_json::Value,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -180,6 +182,7 @@ impl Outcome {
             "symbols": symbols(plan),
             "regions": self.regions,
             "tip_frozen_cycles": self.tip_frozen_cycles,
+            "uncore": self.uncore,
             "stats": self.stats.first(),
             "harts": self.harts_json(),
             "counters": self.counts,

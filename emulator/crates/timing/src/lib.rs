@@ -41,6 +41,6 @@ mod window;
 
 pub use crate::core::Core;
 pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
-pub use mem::{Origin, SharedMemory};
+pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
 pub use stats::{Stalls, Stats};

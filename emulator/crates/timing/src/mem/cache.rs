@@ -174,6 +174,17 @@ impl Cache {
         victim
     }
 
+    /// The place, of all that the cache has, of a line that was the last of its set to be looked up or filled.
+    pub fn place(&self, line: u64) -> usize {
+        let set = (line & self.set_mask) as usize;
+        set * self.ways + usize::from(self.sets[set].recent)
+    }
+
+    /// How many lines it has room for.
+    pub fn places(&self) -> usize {
+        self.tags.len()
+    }
+
     /// Drops a line; true if it was dirty.
     pub fn invalidate(&mut self, line: u64) -> bool {
         let index = (line & self.set_mask) as usize;

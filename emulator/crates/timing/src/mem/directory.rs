@@ -48,6 +48,10 @@ pub(crate) struct Grant {
     pub supplied: bool,
     /// It does so by writing it back.
     pub written_back: bool,
+    /// It had modified it.
+    pub modified: bool,
+    /// Other harts that are asked.
+    pub probes: u32,
 }
 
 /// The directory of several harts.
@@ -82,6 +86,8 @@ impl Directory {
             asks: 0,
             supplied: false,
             written_back: false,
+            modified: false,
+            probes: 0,
         };
         // What was asked of this hart before is overtaken by the answer.
         self.probes[hart].retain(|probe| probe.line != line);
@@ -104,6 +110,8 @@ impl Directory {
             };
             grant.supplied = entry.alone;
             grant.written_back = entry.modified && !write;
+            grant.modified = entry.modified;
+            grant.probes = others.count_ones();
             let probe = Probe { line, drop: write };
             for (other, probes) in self.probes.iter_mut().enumerate() {
                 if others >> other & 1 != 0 {
@@ -218,6 +226,8 @@ mod tests {
             asks: transfer,
             supplied: true,
             written_back: true,
+            modified: true,
+            probes: 1,
         };
         assert_eq!(grant, expected);
     }

@@ -3,6 +3,7 @@
 //! Not modelled: the controller's queue depths and write draining (writes go to their bank when they
 //! arrive); FR-FCFS is approximated by serving each bank in program order with row hits on the open row.
 
+use super::counts::{Account, UncoreCount};
 use super::slot::Slot;
 use crate::preset::{Dram as Params, DramModel, Preset};
 
@@ -47,7 +48,6 @@ impl Dram {
         let core = u64::from(preset.clock.mhz);
         // Memory cycles in core cycles, rounded up; nanoseconds likewise.
         let memory = |cycles: u32| (u64::from(cycles) * core).div_ceil(u64::from(p.mhz));
-        let nanoseconds = |ns: u64| ns * core / 1000;
         let banks = (p.ranks * p.banks) as usize;
         let fixed = p.model == DramModel::Fixed;
         Self {
@@ -73,29 +73,42 @@ impl Dram {
                 memory(p.burst)
             },
             controller: u64::from(p.controller),
-            refresh_every: if p.refresh && !fixed {
-                nanoseconds(7800)
-            } else {
-                u64::MAX
-            },
-            refresh_takes: nanoseconds(260),
+            refresh_every: refresh_period(preset).unwrap_or(u64::MAX),
+            refresh_takes: nanoseconds(260, preset),
             fixed: u64::from(p.latency),
             row_hits: 0,
             accesses: 0,
         }
     }
 
-    /// A line's transfer that is asked for at `cycle`; returns when its first beat is there.
-    pub fn access(&mut self, line: u64, cycle: u64) -> u64 {
+    /// A line that is read, for `cause`, from `cycle` on; returns when its first beat is there.
+    pub fn read(&mut self, line: u64, cycle: u64, cause: Account<'_>) -> u64 {
+        cause.count(UncoreCount::Reads);
+        self.access(line, cycle, cause)
+    }
+
+    /// The same of one that is written.
+    pub fn write(&mut self, line: u64, cycle: u64, cause: Account<'_>) {
+        cause.count(UncoreCount::Writes);
+        self.access(line, cycle, cause);
+    }
+
+    fn access(&mut self, line: u64, cycle: u64, cause: Account<'_>) -> u64 {
         self.accesses += 1;
         match self.model {
             // The memory port takes a request whenever its data bus can carry the answer.
-            DramModel::Fixed => self.bus.serve(cycle + self.fixed, self.burst),
-            DramModel::Ddr => self.ddr(line, cycle + self.controller),
+            DramModel::Fixed => {
+                let earliest = cycle + self.fixed;
+                let start = self.bus.serve(earliest, self.burst);
+                cause.add(UncoreCount::Waited, start - earliest);
+                start
+            }
+            DramModel::Ddr => self.ddr(line, cycle + self.controller, cause),
         }
     }
 
-    fn ddr(&mut self, line: u64, cycle: u64) -> u64 {
+    fn ddr(&mut self, line: u64, asked: u64, cause: Account<'_>) -> u64 {
+        let cycle = asked;
         let into_refresh = cycle % self.refresh_every;
         let cycle = if into_refresh < self.refresh_takes && self.refresh_every != u64::MAX {
             cycle + self.refresh_takes - into_refresh
@@ -107,15 +120,25 @@ impl Dram {
         let open = match bank.row {
             r if r == row => {
                 self.row_hits += 1;
+                cause.count(UncoreCount::RowHits);
                 0
             }
             u64::MAX => self.rcd,
-            _ => self.rp + self.rcd,
+            _ => {
+                cause.count(UncoreCount::RowConflicts);
+                self.rp + self.rcd
+            }
         };
+        if open != 0 {
+            cause.count(UncoreCount::Activations);
+        }
         bank.row = row;
         // The bank is busy until its column command; the transfer itself overlaps the next one.
         let start = bank.slot.serve(cycle, open + self.burst);
-        self.bus.serve(start + open + self.cas, self.burst)
+        let ready = start + open + self.cas;
+        let first_beat = self.bus.serve(ready, self.burst);
+        cause.add(UncoreCount::Waited, start - asked + first_beat - ready);
+        first_beat
     }
 
     /// Accesses, and those of them that found their row open.
@@ -124,9 +147,21 @@ impl Dram {
     }
 }
 
+/// Nanoseconds in core cycles.
+fn nanoseconds(ns: u64, preset: &Preset) -> u64 {
+    ns * u64::from(preset.clock.mhz) / 1000
+}
+
+/// Core cycles from one refresh to the next, the first of which begins in cycle 0; `None` if there is none.
+pub fn refresh_period(preset: &Preset) -> Option<u64> {
+    let refreshes = preset.dram.refresh && preset.dram.model == DramModel::Ddr;
+    refreshes.then(|| nanoseconds(7800, preset))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mem::{Origin, UncoreCounts};
 
     #[test]
     fn row_hit_miss_and_conflict() {
@@ -134,21 +169,50 @@ mod tests {
         preset.dram.refresh = false;
         preset.dram.controller = 0;
         preset.clock.mhz = 1000;
-        let mut dram = Dram::new(&preset);
-        assert_eq!(dram.access(0, 1000), 1000 + 14 + 14);
-        assert_eq!(dram.access(1, 2000), 2000 + 14);
+        let (mut dram, counts) = (Dram::new(&preset), UncoreCounts::default());
+        let cause = counts.of(0, Origin::Load);
+        assert_eq!(dram.read(0, 1000, cause), 1000 + 14 + 14);
+        assert_eq!(dram.read(1, 2000, cause), 2000 + 14);
         let other_row = 1 << (7 + 5);
-        assert_eq!(dram.access(other_row, 3000), 3000 + 14 + 14 + 14);
+        assert_eq!(dram.read(other_row, 3000, cause), 3000 + 14 + 14 + 14);
         assert_eq!(dram.counts(), (3, 1));
+        let kinds = [
+            UncoreCount::Reads,
+            UncoreCount::Activations,
+            UncoreCount::RowHits,
+            UncoreCount::RowConflicts,
+            UncoreCount::Waited,
+        ];
+        assert_eq!(kinds.map(|kind| counts.sum(kind, 0, 0)), [3, 2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn what_waits_is_counted() {
+        let mut preset = Preset::default();
+        (preset.dram.controller, preset.clock.mhz) = (0, 1000);
+        let (mut dram, counts) = (Dram::new(&preset), UncoreCounts::default());
+        let cause = counts.of(0, Origin::Load);
+        // The refresh of 260 ns that begins in cycle 7800.
+        dram.read(0, 7810, cause);
+        assert_eq!(counts.sum(UncoreCount::Waited, 0, 0), 250);
+        // The bank is busy for as long as its row takes to open, and for a burst.
+        let busy = dram.rcd + dram.burst;
+        dram.read(1, 7810, cause);
+        assert_eq!(counts.sum(UncoreCount::Waited, 0, 0), 250 + 250 + busy);
+        assert_eq!(refresh_period(&preset), Some(7800));
     }
 
     #[test]
     fn the_bus_carries_one_line_at_a_time() {
         let mut preset = Preset::load("rtl-mega").unwrap();
         preset.dram.latency = 80;
-        let mut dram = Dram::new(&preset);
-        assert_eq!(dram.access(0, 0), 80);
-        assert_eq!(dram.access(1, 0), 88);
-        assert_eq!(dram.access(2, 50), 130);
+        let (mut dram, counts) = (Dram::new(&preset), UncoreCounts::default());
+        let cause = counts.of(0, Origin::Load);
+        assert_eq!(dram.read(0, 0, cause), 80);
+        assert_eq!(dram.read(1, 0, cause), 88);
+        assert_eq!(dram.read(2, 50, cause), 130);
+        dram.write(3, 50, cause);
+        assert_eq!(counts.sum(UncoreCount::Waited, 0, 0), 8 + 8);
+        assert_eq!(counts.sum(UncoreCount::Writes, 0, 0), 1);
     }
 }

@@ -196,7 +196,7 @@ impl Lower {
             self.counts.l2_evictions += 1;
             if victim.dirty || newer {
                 self.counts.l2_writebacks += 1;
-                shared.write(victim.line, ready);
+                shared.write(self.hart, victim.line, ready);
             }
             if let Some(directory) = &mut shared.directory {
                 directory.evicted(self.hart, victim.line);
@@ -248,7 +248,7 @@ impl Lower {
         self.counts.writebacks += 1;
         self.l2_port.serve(cycle, self.l2_interval);
         if self.l2.hit(line, cycle, true).is_none() {
-            self.shared.lock().write(line, cycle);
+            self.shared.lock().write(self.hart, line, cycle);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The memory system: caches, TLBs, memory. Every access takes a cycle and returns one.
 
 mod cache;
+mod counts;
 mod directory;
 mod dram;
 mod l1d;
@@ -14,6 +15,8 @@ mod store_data;
 mod walk;
 
 pub(crate) use cache::Cache;
+pub use counts::{UncoreCount, UncoreCounts};
+pub use dram::refresh_period;
 pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
 pub use origin::Origin;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use snapshot::{Archive, Snapshot};
 
 use super::cache::Cache;
-use super::directory::Directory;
+use super::counts::{Owners, UncoreCount, UncoreCounts};
+use super::directory::{Directory, Grant};
 use super::dram::Dram;
 use super::lower::{Counts, Level};
 use super::mshr::Mshrs;
@@ -19,9 +20,18 @@ pub struct SharedMemory(Arc<Mutex<Shared>>);
 impl SharedMemory {
     /// That of so many harts, at most 8.
     pub fn new(preset: &Preset, harts: usize) -> Self {
+        Self::counting(preset, harts, UncoreCounts::default())
+    }
+
+    /// The same, which adds what it does to `counts`.
+    pub fn counting(preset: &Preset, harts: usize, counts: UncoreCounts) -> Self {
         let llc = &preset.llc;
+        let cache = (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0));
+        counts.clear_lines();
         Self(Arc::new(Mutex::new(Shared {
-            llc: (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0)),
+            owners: Owners::new(cache.as_ref().map_or(0, Cache::places)),
+            llc: cache,
+            counts,
             llc_mshrs: Mshrs::new(llc.mshrs),
             llc_latency: u64::from(llc.latency),
             l2_latency: u64::from(preset.l2.latency),
@@ -44,6 +54,9 @@ impl SharedMemory {
 /// What [`SharedMemory`] shares.
 pub(super) struct Shared {
     llc: Option<Cache>,
+    /// Of the lines in the cache.
+    owners: Owners,
+    counts: UncoreCounts,
     llc_mshrs: Mshrs,
     llc_latency: u64,
     /// From here to the L1.
@@ -57,6 +70,8 @@ impl Snapshot for Shared {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
             llc,
+            owners,
+            counts,
             llc_mshrs,
             llc_latency: _,
             l2_latency: _,
@@ -65,6 +80,10 @@ impl Snapshot for Shared {
         } = self;
         if let Some(llc) = llc {
             llc.snapshot(archive)?;
+        }
+        owners.snapshot(archive)?;
+        if archive.is_loading() {
+            owners.recount(counts);
         }
         llc_mshrs.snapshot(archive)?;
         dram.snapshot(archive)?;
@@ -86,21 +105,22 @@ impl Shared {
         counts: &mut Counts,
     ) -> (u64, Level) {
         let Some(directory) = &mut self.directory else {
-            return self.fetch(line, cycle, counts);
+            return self.fetch((hart, origin), line, cycle, counts);
         };
         let write = origin.writes();
         let grant = directory.request(hart, line, cycle, write);
+        self.note(&grant, (hart, origin));
         let asked = grant.start + self.llc_latency + grant.asks;
         let (ready, level) = if grant.supplied {
             counts.transfers += 1;
             (asked, Level::Llc)
         } else {
-            let (ready, level) = self.fetch(line, grant.start, counts);
+            let (ready, level) = self.fetch((hart, origin), line, grant.start, counts);
             let last = if grant.asks == 0 { 0 } else { asked };
             (ready.max(last), level)
         };
         if grant.written_back {
-            self.write(line, asked);
+            self.write(hart, line, asked);
         }
         // Readers of what the LLC has do not wait for each other.
         if let Some(directory) = &mut self.directory
@@ -127,38 +147,80 @@ impl Shared {
         let grant = directory.request(hart, line, cycle, true);
         let ready = grant.start + self.llc_latency + grant.asks;
         directory.answered(line, ready + self.l2_latency);
+        self.note(&grant, (hart, Origin::Store));
+        self.counts
+            .of(hart, Origin::Store)
+            .count(UncoreCount::Upgrades);
         Some(ready)
     }
 
+    /// Counts what a request means for other harts.
+    fn note(&self, grant: &Grant, (hart, origin): (usize, Origin)) {
+        if grant.probes == 0 {
+            return;
+        }
+        let account = self.counts.of(hart, origin);
+        account.add(UncoreCount::Probes, grant.probes.into());
+        if grant.supplied {
+            account.count(UncoreCount::Transfers);
+        }
+        if grant.modified {
+            account.count(UncoreCount::ModifiedTransfers);
+        }
+    }
+
     /// A line from the LLC or memory.
-    fn fetch(&mut self, line: u64, cycle: u64, counts: &mut Counts) -> (u64, Level) {
+    fn fetch(
+        &mut self,
+        (hart, origin): (usize, Origin),
+        line: u64,
+        cycle: u64,
+        counts: &mut Counts,
+    ) -> (u64, Level) {
+        let account = self.counts.of(hart, origin);
         let Some(llc) = &mut self.llc else {
-            return (self.dram.access(line, cycle), Level::Memory);
+            return (self.dram.read(line, cycle, account), Level::Memory);
         };
         counts.llc_accesses += 1;
+        account.count(UncoreCount::Lookups);
         if let Some(filled) = llc.hit(line, cycle, false) {
             return ((cycle + self.llc_latency).max(filled), Level::Llc);
         }
         counts.llc_misses += 1;
+        account.count(UncoreCount::Misses);
         let (register, start) = self.llc_mshrs.choose(cycle);
-        let ready = self.dram.access(line, start + self.llc_latency);
+        let ready = self.dram.read(line, start + self.llc_latency, account);
         self.llc_mshrs.take(register, line, start, ready);
-        if let Some(victim) = llc.fill(line, ready, false, 0).filter(|v| v.dirty) {
-            self.dram.access(victim.line, ready);
-        }
+        self.fill((hart, origin), line, ready, false);
         (ready, Level::Memory)
     }
 
-    /// A line written back.
-    pub fn write(&mut self, line: u64, cycle: u64) {
+    /// A line written back, because of a request of a hart.
+    pub fn write(&mut self, hart: usize, line: u64, cycle: u64) {
+        let account = self.counts.of(hart, Origin::WriteBack);
         let Some(llc) = &mut self.llc else {
-            self.dram.access(line, cycle);
+            self.dram.write(line, cycle, account);
             return;
         };
-        if llc.hit(line, cycle, true).is_none()
-            && let Some(victim) = llc.fill(line, cycle, true, 0).filter(|v| v.dirty)
-        {
-            self.dram.access(victim.line, cycle);
+        account.count(UncoreCount::Lookups);
+        if llc.hit(line, cycle, true).is_none() {
+            account.count(UncoreCount::Misses);
+            self.fill((hart, Origin::WriteBack), line, cycle, true);
+        }
+    }
+
+    /// Puts a line that is not there into the LLC.
+    fn fill(&mut self, (hart, origin): (usize, Origin), line: u64, cycle: u64, dirty: bool) {
+        let Some(llc) = &mut self.llc else { return };
+        let victim = llc.fill(line, cycle, dirty, 0);
+        self.owners
+            .fill(llc.place(line), hart, origin, &self.counts);
+        let Some(victim) = victim else { return };
+        let account = self.counts.of(hart, origin);
+        account.count(UncoreCount::Evictions);
+        if victim.dirty {
+            account.count(UncoreCount::WriteBacks);
+            self.dram.write(victim.line, cycle, account);
         }
     }
 }

@@ -1,0 +1,125 @@
+//! The registers of a device as one table: it gives the enum that the device matches on ([`registers!`]), the C header of its
+//! driver ([`c_defines`]) and its documentation ([`markdown_rows`]).
+//!
+//! ```
+//! register_table::registers! {
+//!     Control "CONTROL" 0x00 "RW" "Control." ["RUN" 0:0 "the counters count"];
+//!     Count "COUNT" 0x40 * 2 "RW" "Counters." [];
+//! }
+//! assert_eq!(register_table::find(TABLE, 0x48), Some((Reg::Count, 1)));
+//! let header = register_table::c_defines("UNIT", TABLE);
+//! assert!(header.contains("#define UNIT_CONTROL_RUN_MASK 0x1ULL"));
+//! assert!(header.contains("#define UNIT_COUNT(n) (0x40 + 8 * (n))"));
+//! ```
+
+use std::fmt::Write;
+
+/// A bit field of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name as in the C header.
+    pub name: &'static str,
+    /// Lowest bit.
+    pub lo: u32,
+    /// Highest bit.
+    pub hi: u32,
+    /// One line for the header and the documentation.
+    pub doc: &'static str,
+}
+
+/// One row of a table: a register of 64 bits, or several of the same kind, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<R> {
+    /// The register.
+    pub reg: R,
+    /// Name as in the C header.
+    pub name: &'static str,
+    /// Byte offset of the first; a multiple of 8.
+    pub offset: u64,
+    /// How many there are.
+    pub count: u64,
+    /// "RO", "RW" or "WO".
+    pub access: &'static str,
+    /// One line for the header and the documentation.
+    pub doc: &'static str,
+    /// Bit fields.
+    pub fields: &'static [Field],
+}
+
+/// Makes the enum `Reg` and its `TABLE` of rows `Variant "NAME" offset [* count] "access" "doc" ["FIELD" high:low "doc", …];`.
+#[macro_export]
+macro_rules! registers {
+    ($($variant:ident $name:literal $offset:literal $(* $count:literal)? $access:literal $doc:literal
+        [$($field:literal $hi:literal : $lo:literal $fdoc:literal),* $(,)?];)*) => {
+        /// A register of the unit.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reg { $(#[doc = $doc] $variant,)* }
+
+        /// The table, in order of offset.
+        pub const TABLE: &[$crate::Row<Reg>] = &[$($crate::Row {
+            reg: Reg::$variant,
+            name: $name,
+            offset: $offset,
+            count: [1 $(, $count)?][[1 $(, $count)?].len() - 1],
+            access: $access,
+            doc: $doc,
+            fields: &[$($crate::Field { name: $field, lo: $lo, hi: $hi, doc: $fdoc }),*],
+        }),*];
+    };
+}
+
+/// The register at a byte offset, and its number among those of its row, from 0.
+pub fn find<R: Copy>(table: &[Row<R>], offset: u64) -> Option<(R, usize)> {
+    let found = table.iter().find_map(|row| {
+        let number = offset.checked_sub(row.offset)? / 8;
+        (number < row.count).then_some((row.reg, number as usize))
+    });
+    found.filter(|_| offset.is_multiple_of(8))
+}
+
+/// The table in C: offsets as `<PREFIX>_<REG>`, with an argument where there are several, fields as `<PREFIX>_<REG>_<FIELD>_MASK`
+/// (already shifted) and `…_SHIFT`.
+pub fn c_defines<R>(prefix: &str, table: &[Row<R>]) -> String {
+    let mut out = String::new();
+    for row in table {
+        let _ = writeln!(out, "\n/* {} ({}) */", row.doc, row.access);
+        let (name, offset) = (format!("{prefix}_{}", row.name), row.offset);
+        let _ = match row.count {
+            1 => writeln!(out, "#define {name} 0x{offset:02x}"),
+            _ => writeln!(out, "#define {name}(n) (0x{offset:02x} + 8 * (n))"),
+        };
+        for f in row.fields {
+            let mask = (u64::MAX >> (63 - (f.hi - f.lo))) << f.lo;
+            let name = format!("{name}_{}", f.name);
+            let _ = writeln!(out, "#define {name}_SHIFT {}", f.lo);
+            let _ = writeln!(out, "#define {name}_MASK 0x{mask:x}ULL /* {} */", f.doc);
+        }
+    }
+    out
+}
+
+/// The rows of the documentation's table, in Markdown: offset, name, access, meaning.
+pub fn markdown_rows<R>(table: &[Row<R>]) -> String {
+    let mut out = String::new();
+    for row in table {
+        let last = row.offset + 8 * (row.count - 1);
+        let offset = match row.count {
+            1 => format!("0x{:02x}", row.offset),
+            _ => format!("0x{:02x} to 0x{last:02x}", row.offset),
+        };
+        let _ = writeln!(
+            out,
+            "| {offset} | `{}` | {} | {} |",
+            row.name, row.access, row.doc
+        );
+        for f in row.fields {
+            let bits = if f.hi == f.lo {
+                f.lo.to_string()
+            } else {
+                format!("{}..{}", f.hi, f.lo)
+            };
+            let _ = writeln!(out, "| | `{}` bit {bits} | | {} |", f.name, f.doc);
+        }
+    }
+    out
+}
