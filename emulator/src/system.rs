@@ -1,5 +1,7 @@
 //! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
+mod new_hart;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -28,6 +30,7 @@ use crate::stream::{SharedTip, SpareWorker, StreamClosed};
 use crate::timed::{Timed, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 use crate::uncore::Uncore;
+use new_hart::{new_hart, translate};
 
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
@@ -499,24 +502,6 @@ impl System {
 /// All harts, in order.
 fn all<'a>(first: &'a mut Hart, others: &'a mut [Hart]) -> Vec<&'a mut Hart> {
     std::iter::once(first).chain(others).collect()
-}
-
-fn new_hart(id: usize, extensions: Extensions, translator: Translator) -> anyhow::Result<Hart> {
-    let mut hart = Hart::new(id);
-    hart.set_extensions(extensions);
-    translate(&mut hart, translator)?;
-    Ok(hart)
-}
-
-fn translate(hart: &mut Hart, translator: Translator) -> anyhow::Result<()> {
-    match (hart.set_translate(translator.into()), translator) {
-        (Err(e), Translator::Eager) => Err(BadInput(format!("translator: {e}")).into()),
-        (Err(e), _) => {
-            tracing::info!("translator: {e}");
-            Ok(())
-        }
-        (Ok(()), _) => Ok(()),
-    }
 }
 
 fn image<'a>(name: Option<&'a str>, bytes: Option<&'a [u8]>) -> Option<Image<'a>> {
