@@ -1,0 +1,244 @@
+//! The guest's performance counters under Linux, as users of perf know them, beside what the host counted.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{json, repo, run_spec, scratch, succeed};
+use isa::PerfEvent;
+use serde_json::Value;
+
+fn compile(dir: &Path, source: PathBuf, name: &str) {
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O1", "-g", "-static", "-o"]).arg(dir.join(name));
+    gcc.arg("-I").arg(repo().join("guest-sw/tools")).arg(source);
+    assert!(gcc.status().unwrap().success());
+}
+
+/// Runs a command under the timing core; its output folder.
+fn run(dir: &Path, region: &str, files: &str, command: &str) -> PathBuf {
+    let spec = format!(
+        "[run]\nboot = \"functional\"\nregion = \"{region}\"\nmax_cycles = 4000000000\nfiles = {files}\n\
+         command = '''{command}'''\n[record]\ntrace = false\ndetail = true\n"
+    );
+    let out = dir.join("out");
+    let _ = std::fs::remove_dir_all(&out);
+    succeed(run_spec(dir, &spec).arg("--out").arg(&out));
+    out
+}
+
+fn read(path: PathBuf) -> String {
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// What happens only where there is a kernel, and what happens everywhere.
+const EVENTS: [PerfEvent; 26] = [
+    PerfEvent::Instructions,
+    PerfEvent::Cycles,
+    PerfEvent::EcallUser,
+    PerfEvent::LoadPageFaults,
+    PerfEvent::StorePageFaults,
+    PerfEvent::Interrupts,
+    PerfEvent::CyclesIdle,
+    PerfEvent::DtlbMisses,
+    PerfEvent::DtlbL2Hits,
+    PerfEvent::DtlbWalks,
+    PerfEvent::DtlbWalkCycles,
+    PerfEvent::WalkReads,
+    PerfEvent::WalkReadMisses,
+    PerfEvent::PteCacheHits,
+    PerfEvent::L2Walks,
+    PerfEvent::RetiredDtlbMiss,
+    PerfEvent::BranchMisses,
+    PerfEvent::L1dReadMisses,
+    PerfEvent::LastLevelMisses,
+    PerfEvent::Slots,
+    PerfEvent::SlotsRetiring,
+    PerfEvent::SlotsBackend,
+    PerfEvent::StalledDram,
+    PerfEvent::IntDiv,
+    PerfEvent::Wfi,
+    PerfEvent::TlbFlushes,
+];
+
+#[test]
+fn counters_under_linux_are_the_hosts_own() {
+    let dir = scratch("counting-host");
+    compile(
+        &dir,
+        repo().join("emulator/tests/counting/counting.c"),
+        "counting",
+    );
+    let selectors = EVENTS.map(|event| format!("{:#x}", event.selector()));
+    let command = format!("./counting {} > counts.txt", selectors.join(" "));
+    let out = run(&dir, "command", "['counting']", &command);
+    let host = &json(&out.join("run.json"))["counters"]["harts"][0];
+    let text = read(out.join("counts.txt"));
+    assert_eq!(text.lines().count(), EVENTS.len(), "{text}");
+    for (event, line) in EVENTS.iter().zip(text.lines()) {
+        let name = event.row().name;
+        let places: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let (least, most) = (places[2] - places[1], places[3] - places[0]);
+        let host = host[name].as_u64().unwrap();
+        assert!(
+            (least..=most).contains(&host),
+            "{name}: {least} to {most} in the guest, {host}"
+        );
+        // What lies between the marks and the reads beside them.
+        let around = most - least;
+        assert!(
+            around <= 20_000 + host / 100,
+            "{name}: {around} beside {host}"
+        );
+        assert!(host > 0 || *event == PerfEvent::LoadPageFaults, "{name}");
+    }
+}
+
+/// The numbers of a perf stat file by event, without modifiers.
+fn stat(path: PathBuf) -> HashMap<String, f64> {
+    let text = read(path);
+    let counts = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let count = words.next()?.replace(',', "").parse().ok()?;
+        Some((words.next()?.to_owned(), count))
+    });
+    counts.collect()
+}
+
+/// Percentages of perf stat's metrics: `#  12.3 %  retiring`.
+fn metrics(text: &str) -> HashMap<String, f64> {
+    let metrics = text.lines().filter_map(|line| {
+        let (_, metric) = line.split_once('#')?;
+        let mut words = metric.split_whitespace();
+        let value = words.next()?.parse().ok()?;
+        Some((words.filter(|word| *word != "%").next()?.to_owned(), value))
+    });
+    metrics.collect()
+}
+
+#[test]
+fn perf_counts_as_users_know_it() {
+    let dir = scratch("counting-perf");
+    let bench = repo().join("workloads/bench");
+    compile(&dir, bench.join("sort.c"), "sort");
+    let command = "
+perf list > list.txt
+perf stat -d -d -d -o detailed.txt true
+perf stat -M TopdownL1,TopdownL2 -o topdown.txt ./sort
+perf stat -M IPC,Branches,Cache,TLB,Memory_BW -o metrics.txt ./sort
+perf stat -o default.txt ./sort
+perf stat -j -o groups.json -e '{inst.ret,cycles.hart}:W,{inst.div,inst.mul}' true
+perf stat -o condition.txt -e r100000002,r10100000002,cycles.commit,cycles.hart,cycles.idle -a ./sort
+perf stat -o many.txt -e inst.alu,inst.mul,inst.div,inst.branch,inst.jal,inst.jalr,inst.load,inst.store,inst.csr,inst.fence,\
+inst.amo,inst.lr,inst.sc,inst.xret,inst.wfi,mem.l2.access,mem.l2.miss,mem.walk,stall.rob,stall.head.l1,stall.head.l2,stall.head.dram,\
+topdown.slots,topdown.retiring,cycles.stalled,cycles.drained,cycles.flushed,cycles.commit,cycles.hart,inst.ret,br.call,br.ret,tlb.flush true
+perf stat -I 1 -o intervals.txt -e inst.ret ./sort
+perf stat -a -A -o harts.txt -e inst.ret true
+perf stat -r 2 -o runs.txt -e inst.ret true
+perf stat -C 0 -o hart.txt -e inst.ret true
+perf stat --per-thread -o threads.txt -e inst.ret ./sort
+sleep 1 & perf stat -o process.txt -e inst.ret -p $! ; wait
+perf record -q -e inst.div -c 5 -o div.data ./sort
+perf report --stats -i div.data > div.txt
+";
+    let out = run(&dir, "command", "['sort']", command);
+    let list = read(out.join("list.txt"));
+    for event in PerfEvent::ALL {
+        assert!(
+            list.contains(&event.row().name.to_lowercase()),
+            "{}",
+            event.row().name
+        );
+    }
+    for group in [
+        "TopdownL1",
+        "TopdownL2",
+        "Branches",
+        "Cache",
+        "TLB",
+        "Memory_BW",
+        "IPC",
+    ] {
+        assert!(list.contains(group), "{group}: {list}");
+    }
+    for name in [
+        "detailed",
+        "default",
+        "topdown",
+        "metrics",
+        "many",
+        "condition",
+    ] {
+        let text = read(out.join(format!("{name}.txt")));
+        assert!(!text.contains("<not"), "{text}");
+    }
+    let detailed = stat(out.join("detailed.txt"));
+    for event in [
+        "cycles",
+        "instructions",
+        "L1-dcache-loads",
+        "LLC-loads",
+        "iTLB-load-misses",
+        "L1-dcache-prefetches",
+    ] {
+        assert!(detailed.contains_key(event), "{detailed:?}");
+    }
+    let topdown = read(out.join("topdown.txt"));
+    let shares = metrics(&topdown);
+    let sum = |names: &[&str]| names.iter().map(|name| shares[*name]).sum::<f64>();
+    let roots = [
+        "retiring",
+        "frontend_bound",
+        "bad_speculation",
+        "backend_bound",
+    ];
+    assert!((sum(&roots) - 100.0).abs() < 0.3, "{topdown}");
+    for (root, parts) in [
+        ("frontend_bound", ["fetch_latency", "fetch_bandwidth"]),
+        ("bad_speculation", ["branch_mispredicts", "machine_clears"]),
+        ("backend_bound", ["memory_bound", "core_bound"]),
+    ] {
+        assert!((sum(&parts) - shares[root]).abs() < 0.3, "{topdown}");
+    }
+    let condition = stat(out.join("condition.txt"));
+    let [some, none] = ["r100000002", "r10100000002"].map(|event| condition[event]);
+    let [committing, all, idle] =
+        ["cycles.commit", "cycles.hart", "cycles.idle"].map(|event| condition[event]);
+    let near = |a: f64, b: f64| (a - b).abs() < 0.01 * b;
+    assert!(
+        near(some, committing) && near(some + none, all - idle),
+        "{condition:?}"
+    );
+    assert!(
+        read(out.join("many.txt")).contains('%'),
+        "more events than counters"
+    );
+    for name in ["intervals", "harts", "runs", "hart", "threads", "process"] {
+        let text = read(out.join(format!("{name}.txt")));
+        assert!(
+            text.contains("inst.ret") && !text.contains("<not"),
+            "{name}: {text}"
+        );
+    }
+    let div = read(out.join("div.txt"));
+    assert!(div.contains("SAMPLE events:"), "{div}");
+
+    let report = json(&out.join("report.json"));
+    let guest = report["counters"]["guest"].as_array().unwrap();
+    let known = |row: &&Value| row["host"].as_u64().is_some_and(|host| host > 0);
+    assert!(guest.iter().filter(known).count() > 60, "{guest:?}");
+    let checks = report["counters"]["checks"].as_array().unwrap();
+    for check in checks {
+        let [counters, profile] = ["counters", "profile"].map(|key| check[key].as_f64().unwrap());
+        assert!(
+            (counters - profile).abs() <= 1e-9 * profile + 1.0,
+            "{check}"
+        );
+    }
+    let pairs = report["counters"]["top_down"].as_array().unwrap();
+    let retiring = &pairs[0];
+    let [decode, commit] = ["decode", "commit"].map(|key| retiring[key].as_f64().unwrap());
+    assert!((decode - commit).abs() < 1e-3, "{retiring}");
+}
