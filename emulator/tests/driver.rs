@@ -189,9 +189,9 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         #include <sys/syscall.h>\n\
         #include <unistd.h>\n\
         int main(void) {\n\
-            for (int turn = 0; turn < 150; turn++) {\n\
-                for (volatile int i = 0; i < 100; i++);\n\
-                for (int i = 0; i < 4; i++) syscall(OWN, 0);\n\
+            for (int turn = 0; turn < 300; turn++) {\n\
+                for (volatile int i = 0; i < 400; i++);\n\
+                for (int i = 0; i < 20; i++) syscall(OWN, 0);\n\
                 sched_yield();\n\
             }\n\
             return 0;\n\
@@ -224,7 +224,7 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         one='taskset 1 ./left & taskset 1 ./right & wait'\n\
         two='taskset 1 ./left & taskset 2 ./right & taskset 2 ./left & taskset 1 ./right & wait'\n\
         own='perf stat -e cycles:u -o /tmp/s taskset 1 ./left & taskset 1 ./right & wait'\n\
-        record() { way=$1; shift; perf record -q -c 499 -o /tmp/p \"$@\"; echo $way: status $?\n\
+        record() { way=$1; shift; perf record -q -c 4999 -o /tmp/p \"$@\"; echo $way: status $?\n\
             perf script -i /tmp/p -F comm,ip,sym | awk -v way=$way -f count.awk; }\n\
         record harts -a -e tip sh -c \"$one\"\n\
         record two-harts -a -e tip sh -c \"$two\"\n\
