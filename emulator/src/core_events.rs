@@ -142,23 +142,27 @@ fn markdown() -> String {
          Stages before commit count instructions that then do not retire, too: those that trap, and loads that are flushed for their order. Wrong\n\
          paths are not simulated. Without the timing core only cycles and instructions count.\n"
     );
-    let mut topic = "";
-    for (selector, row) in rows().collect::<Vec<_>>() {
-        if row.topic != topic {
-            topic = row.topic;
-            let _ = write!(
+    let mut topics: Vec<&str> = Vec::new();
+    for (_, row) in rows() {
+        if !topics.contains(&row.topic) {
+            topics.push(row.topic);
+        }
+    }
+    for topic in topics {
+        let _ = write!(
+            out,
+            "\n## {topic}\n\n| event | selector | stage | cond. | counts |\n|---|---|---|---|---|\n"
+        );
+        for (selector, row) in rows().filter(|(_, row)| row.topic == topic) {
+            let _ = writeln!(
                 out,
-                "\n## {topic}, from {selector:#x} on\n\n| event | selector | stage | cond. | counts |\n|---|---|---|---|---|\n"
+                "| `{}` | {selector:#x} | {} | {} | {} |",
+                row.name,
+                row.stage.name(),
+                yes(row.per_cycle),
+                row.description
             );
         }
-        let _ = writeln!(
-            out,
-            "| `{}` | {selector:#x} | {} | {} | {} |",
-            row.name,
-            row.stage.name(),
-            yes(row.per_cycle),
-            row.description
-        );
     }
     out
 }
