@@ -446,8 +446,12 @@ pub const SBI_EVENTS: &[(u32, PerfEvent)] = &[
     (0x10002, PerfEvent::L1dWrites),
     (0x10003, PerfEvent::L1dWriteMisses),
     (0x10004, PerfEvent::L1dPrefetches),
+    // Only what the cache does not have is prefetched.
+    (0x10005, PerfEvent::L1dPrefetches),
     (0x10008, PerfEvent::L1iReads),
     (0x10009, PerfEvent::L1iMisses),
+    (0x1000c, PerfEvent::L1iPrefetches),
+    (0x1000d, PerfEvent::L1iPrefetches),
     (0x10010, PerfEvent::LastLevelReads),
     (0x10011, PerfEvent::LastLevelMisses),
     (0x10018, PerfEvent::DtlbReads),
