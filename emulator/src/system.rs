@@ -1,5 +1,6 @@
 //! A whole machine: board, guest memory at reset, harts, and their TIP units with their streams.
 
+mod engine;
 mod new_hart;
 
 use std::cell::RefCell;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use commit_trace::{Event, Recorder};
+use commit_trace::Recorder;
 use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Input, Output};
 use isa::{Extensions, Privilege};
@@ -16,7 +17,7 @@ use machine::{
     TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
-use timing::{Preset, SharedMemory, Stats};
+use timing::{Preset, SharedMemory};
 use tip_device::{Reg, TipUnit};
 use user_net::UserNet;
 
@@ -26,10 +27,11 @@ use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
-use crate::stream::{SharedTip, SpareWorker, StreamClosed};
-use crate::timed::{Timed, timed};
+use crate::stream::{SharedTip, SpareWorker};
+use crate::timed::timed;
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 use crate::uncore::Uncore;
+pub use engine::Engine;
 use new_hart::{new_hart, translate};
 
 /// `mtime` ticks per second.
@@ -98,73 +100,6 @@ pub struct System {
     extensions: Extensions,
     threads: Threads,
     translator: Translator,
-}
-
-/// What executes instructions: the timing cores, where there are any and they do not rest.
-pub struct Engine {
-    cores: Option<Box<dyn Timed>>,
-    rests: bool,
-}
-
-impl Engine {
-    /// Functional, until there are cores.
-    pub const FUNCTIONAL: Self = Self {
-        cores: None,
-        rests: false,
-    };
-
-    /// The functional harts go on for the timing cores.
-    pub fn rest(&mut self) {
-        self.rests = true;
-    }
-
-    /// The timing cores go on, from cycle `now`, for the functional harts. False if there are none.
-    pub fn go_on(&mut self, now: u64) -> bool {
-        let Some(cores) = &mut self.cores else {
-            return false;
-        };
-        if std::mem::take(&mut self.rests) {
-            cores.go_on(now);
-        }
-        true
-    }
-
-    /// What the timing core of each hart counted, without the cycles in which it rested.
-    pub fn stats(&self) -> Option<Vec<Stats>> {
-        self.cores.as_ref().map(|cores| cores.stats())
-    }
-
-    /// Counts all events from now on.
-    pub fn count_all(&mut self) {
-        if let Some(cores) = &mut self.cores {
-            cores.count_all();
-        }
-    }
-
-    /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`; empty without timing cores.
-    pub fn counts(&self) -> Vec<Vec<u64>> {
-        self.cores
-            .as_ref()
-            .map(|cores| cores.counts())
-            .unwrap_or_default()
-    }
-
-    /// The timing cores execute, not the functional harts.
-    pub fn is_timing(&self) -> bool {
-        self.cores.is_some() && !self.rests
-    }
-
-    /// Notes in what is recorded of every hart that the region of interest starts, stops or begins anew.
-    pub fn region(&mut self, event: &Event) {
-        if let Some(cores) = &mut self.cores {
-            cores.region(event);
-        }
-    }
-
-    /// Ends what was recorded; `None` if there is no timing core.
-    pub fn finish(self) -> Option<StreamClosed> {
-        self.cores.map(Timed::finish)
-    }
 }
 
 /// Without guest memory. Of what the machine was built with, all that it must be built with again is checked.

@@ -111,7 +111,7 @@ fn metrics(text: &str) -> HashMap<String, f64> {
         let (_, metric) = line.split_once('#')?;
         let mut words = metric.split_whitespace();
         let value = words.next()?.parse().ok()?;
-        Some((words.filter(|word| *word != "%").next()?.to_owned(), value))
+        Some((words.find(|word| *word != "%")?.to_owned(), value))
     });
     metrics.collect()
 }
