@@ -308,11 +308,13 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
         perf script -i p -F event | sort | uniq -c\n\
         perf test 'TIP PMU' 2>&1; perf test list 2>&1 | grep TIP";
     let said = console(&dir, 1, command, &[]);
-    for refused in ["group", "counted group", "period", "branches", "no hart"] {
+    for refused in ["group", "period", "branches", "no hart"] {
         assert!(!said.contains(&format!("\n{refused}: status 0")), "{said}");
         assert!(said.contains(&format!("\n{refused}: status ")), "{said}");
     }
-    assert_eq!(said.matches("A hart has one TIP unit").count(), 2, "{said}");
+    assert!(said.contains("A hart has one TIP unit"), "{said}");
+    // Of any event that a group cannot have, perf stat says no more.
+    assert!(said.contains("<not supported>      tip:u"), "{said}");
     assert!(
         said.contains("a period can be up to 281474976710656"),
         "{said}"
@@ -325,7 +327,7 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
     assert_eq!(running.len(), 2, "{said}");
     assert!(running.iter().all(|p| (20.0..80.0).contains(p)), "{said}");
     for event in [" tip:", " tip/random=1/:"] {
-        let line = said.lines().find(|line| line.ends_with(event));
+        let line = said.lines().find(|line| line.trim_end().ends_with(event));
         let samples = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         assert!(samples.is_some_and(|n| n > 10), "{event}: {said}");
     }
