@@ -167,7 +167,6 @@ perf report --stats -i div.data > div.txt
         "topdown",
         "rates",
         "memory",
-        "many",
         "condition",
     ] {
         let text = read(out.join(format!("{name}.txt")));
