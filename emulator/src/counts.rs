@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::system::Engine;
 
 /// Counts of the region of interest, or of all that was timed while there has been none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RegionCounts {
+    /// Those events, too, for which every instruction is followed.
+    all: bool,
     /// By hart, in the order of [`PerfEvent::ALL`]: what was counted in stretches that have ended,
     counted: Vec<Vec<u64>>,
     /// and before the one that is open.
@@ -17,6 +19,16 @@ pub struct RegionCounts {
 }
 
 impl RegionCounts {
+    /// Of all events, or of those alone that are counted anyway.
+    pub fn new(all: bool) -> Self {
+        Self {
+            all,
+            counted: Vec::new(),
+            before: None,
+            had_region: false,
+        }
+    }
+
     /// The region starts, stops or begins anew.
     pub fn region(&mut self, event: &Event, engine: &Engine) {
         self.had_region = true;
@@ -53,10 +65,10 @@ impl RegionCounts {
             false => engine.counts(),
         };
         let named = |counts: Vec<u64>| {
-            let names = PerfEvent::ALL
-                .iter()
-                .map(|event| event.row().name.to_owned());
-            names.zip(counts.into_iter().map(Value::from)).collect()
+            { PerfEvent::ALL.iter().zip(counts) }
+                .filter(|(event, _)| self.all || !event.is_followed())
+                .map(|(event, count)| (event.row().name.to_owned(), Value::from(count)))
+                .collect()
         };
         let harts: Vec<Map<String, Value>> = counts.into_iter().map(named).collect();
         (!harts.is_empty()).then(|| json!({ "region": self.had_region, "harts": harts }))

@@ -62,7 +62,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     system.stop_when_stuck(true);
 
     let mut engine = system.engine(args.mode, &preset);
-    let mut counts = RegionCounts::default();
+    let mut counts = RegionCounts::new(true);
     if args.counters.is_some() {
         if args.mode != Mode::Timing {
             return Err(BadInput("--counters: expected --mode timing".to_owned()).into());

@@ -211,7 +211,7 @@ fn simulate(
     let boots_first = plan.spec.boots_functionally_first();
     system.stop_at_regions(true);
     let mut regions = Regions::new(plan.spec.run.region);
-    let mut counts = RegionCounts::default();
+    let mut counts = RegionCounts::new(plan.spec.record.counters);
     let mut uncore = UncoreRegion::default();
     let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
@@ -309,7 +309,7 @@ fn simulate(
     let samples = self_profile.map(SelfProfile::stop);
     let timing = engine.is_timing();
     let stats = engine.stats().unwrap_or_default();
-    let counts = { plan.spec.record.counts_all() }.then(|| counts.end(&engine));
+    let counts = counts.end(&engine);
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let closed = engine.finish();
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
@@ -332,7 +332,7 @@ fn simulate(
         laps,
         parts,
         stats,
-        counts: counts.flatten(),
+        counts,
         tip_frozen_cycles,
         uncore,
         host,
@@ -371,7 +371,7 @@ fn timing(
     let spare_worker = host.as_ref().map(Host::spare_worker);
     let stages = record.stages && record.trace;
     let mut engine = system.timing(&plan.preset, recorders, stages, spare_worker);
-    if record.counts_all() {
+    if record.counters {
         engine.count_all();
     }
     Ok(engine)

@@ -78,7 +78,7 @@ pub struct Record {
     pub profilers: bool,
     /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
     pub detail: bool,
-    /// With the profilers: count every event of `tipsim core events` in the region of interest, too.
+    /// With the timing core: count also the events that need every instruction to be followed, such as top-down slots. Costs time.
     pub counters: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
@@ -92,17 +92,10 @@ impl Default for Record {
             trace: true,
             profilers: true,
             detail: true,
-            counters: true,
+            counters: false,
             stages: false,
             level: 1,
         }
-    }
-}
-
-impl Record {
-    /// Every event is counted.
-    pub fn counts_all(&self) -> bool {
-        self.counters && self.profilers
     }
 }
 

@@ -23,7 +23,7 @@ fn compile(dir: &Path) {
 fn run(dir: &Path, command: &str) -> PathBuf {
     let spec = format!(
         "[run]\nboot = \"functional\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['counting']\n\
-         command = '''{command}'''\n[record]\ntrace = false\ndetail = true\n"
+         command = '''{command}'''\n[record]\ntrace = false\ncounters = true\n"
     );
     let out = dir.join("out");
     let _ = std::fs::remove_dir_all(&out);

@@ -141,8 +141,10 @@ impl Report {
                 profile: share * all.cycles,
             }
         }));
-        let slots = event("TOPDOWN.SLOTS").max(1) as f64;
-        let at_commit = self.top_down.as_ref().map(|tree| &tree.processes[0].shares);
+        let slots = event("TOPDOWN.SLOTS") as f64;
+        let at_commit = { self.top_down.as_ref() }
+            .filter(|_| slots > 0.0)
+            .map(|tree| &tree.processes[0].shares);
         let top_down = at_commit.into_iter().flat_map(|shares| {
             TOP_DOWN.map(|(path, level, name, counter)| TopDownPair {
                 name,
