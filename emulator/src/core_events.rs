@@ -22,7 +22,7 @@ const PER_THOUSAND: &str = "1per_1k_inst";
 
 /// perf's metrics, over the events' names.
 #[rustfmt::skip]
-const METRICS: &[Metric] = &[
+const PERF_METRICS: &[Metric] = &[
     ("retiring", "TopdownL1;Default", "Slots of instructions that retired", "TOPDOWN.RETIRING / TOPDOWN.SLOTS", SHARE),
     ("frontend_bound", "TopdownL1;Default", "Slots for which the front end had no instruction", "TOPDOWN.FRONTEND_BOUND / TOPDOWN.SLOTS", SHARE),
     ("bad_speculation", "TopdownL1;Default", "Slots lost to mispredictions, flushes and traps", "TOPDOWN.BAD_SPECULATION / TOPDOWN.SLOTS", SHARE),
@@ -84,7 +84,7 @@ fn perf_files() -> BTreeMap<String, Vec<Value>> {
             "BriefDescription": row.description.trim_end_matches('.'),
         }));
     }
-    let metrics = METRICS
+    let metrics = PERF_METRICS
         .iter()
         .map(|&(name, groups, what, expression, unit)| {
             let mut metric = json!({

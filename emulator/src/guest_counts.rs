@@ -11,7 +11,7 @@ use serde_json::Value;
 const MAX_BYTES: u64 = 1 << 20;
 
 /// perf's names of the SBI's hardware and cache events.
-const NAMES: &[(&str, u32)] = &[
+const PERF_NAMES: &[(&str, u32)] = &[
     ("cpu-cycles", 1),
     ("cycles", 1),
     ("instructions", 2),
@@ -51,7 +51,7 @@ fn events(name: &str) -> Vec<PerfEvent> {
         .find(|event| event.row().name.eq_ignore_ascii_case(name))
         .copied();
     let sbi = || {
-        let (_, number) = NAMES.iter().find(|(known, _)| *known == name)?;
+        let (_, number) = PERF_NAMES.iter().find(|(known, _)| *known == name)?;
         let (_, event) = SBI_EVENTS.iter().find(|(sbi, _)| sbi == number)?;
         Some(*event)
     };
@@ -71,10 +71,10 @@ fn events(name: &str) -> Vec<PerfEvent> {
 }
 
 /// A line: count, event, and the share of time that it was counted, in percent.
-type Line = (f64, String, f64);
+type StatLine = (f64, String, f64);
 
 /// A line as `perf stat -o FILE` writes it: `1,234  event  # …  (50.00%)`.
-fn text_line(line: &str) -> Option<Line> {
+fn text_line(line: &str) -> Option<StatLine> {
     let mut words = line.split_whitespace();
     let count = words.next()?.replace(',', "").parse().ok()?;
     let event = words.next()?;
@@ -88,7 +88,7 @@ fn text_line(line: &str) -> Option<Line> {
 }
 
 /// A line as `perf stat -j -o FILE` writes it.
-fn json_line(line: &str) -> Option<Line> {
+fn json_line(line: &str) -> Option<StatLine> {
     let value: Value = serde_json::from_str(line).ok()?;
     let count = value["counter-value"].as_str()?.parse().ok()?;
     let event = value["event"].as_str()?.to_owned();
@@ -102,7 +102,7 @@ fn json_line(line: &str) -> Option<Line> {
     })
 }
 
-fn lines(text: &str) -> Vec<Line> {
+fn lines(text: &str) -> Vec<StatLine> {
     let is_stat = text.contains("Performance counter stats for");
     match text.trim_start().starts_with('{') || text.contains("\n{\"") {
         true => text.lines().filter_map(json_line).collect(),
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(events("cpu/event=0x420/"), [PerfEvent::IntDiv]);
         assert_eq!(events("r100000002"), [], "a condition");
         assert_eq!(events("page-faults"), []);
-        for (name, _) in NAMES {
+        for (name, _) in PERF_NAMES {
             assert_eq!(events(name).len(), 1, "{name}");
         }
     }

@@ -8,7 +8,7 @@ use machine::{Board, DeviceNode};
 use serde_json::{Map, Value, json};
 use snapshot::{Archive, Snapshot};
 use timing::{Origin, Preset, UncoreCount, UncoreCounts, refresh_period};
-use uncore_pmu::{Event, ORIGINS, Reg, Selection, Totals, UncorePmu, Unit, regs};
+use uncore_pmu::{Event, ORIGINS, Reg, RequestFilter, Totals, UncorePmu, Unit, regs};
 
 /// Address of the unit of the last-level cache; the memory controller's is on the next page.
 const UNCORE_BASE: u64 = 0x1004_8000;
@@ -17,9 +17,9 @@ const UNCORE_SIZE: u64 = 0x1000;
 /// PLIC source of the first unit's interrupt line; the other's follows.
 const UNCORE_IRQ: u32 = 40;
 /// Bytes of a line.
-const LINE: u64 = 64;
+const LINE_BYTES: u64 = 64;
 /// Of whatever hart and origin.
-const ALL: Selection = Selection {
+const ALL_REQUESTS: RequestFilter = RequestFilter {
     harts: 0,
     origins: 0,
 };
@@ -29,14 +29,14 @@ const _: () = assert!(ORIGINS.len() == Origin::COUNT);
 
 /// What the machine has counted.
 #[derive(Clone, Debug)]
-struct Counted {
+struct UncoreTotals {
     counts: UncoreCounts,
     /// In cycles, if memory is refreshed.
     refresh_period: Option<u64>,
 }
 
-impl Totals for Counted {
-    fn total(&self, event: Event, of: Selection, cycle: u64) -> u64 {
+impl Totals for UncoreTotals {
+    fn total(&self, event: Event, of: RequestFilter, cycle: u64) -> u64 {
         let sum = |kind| self.counts.sum(kind, of.harts, of.origins);
         match event {
             Event::Lookups => sum(UncoreCount::Lookups),
@@ -51,8 +51,8 @@ impl Totals for Counted {
             Event::Occupancy => sum(UncoreCount::Lines),
             Event::Reads => sum(UncoreCount::Reads),
             Event::Writes => sum(UncoreCount::Writes),
-            Event::ReadBytes => LINE * sum(UncoreCount::Reads),
-            Event::WriteBytes => LINE * sum(UncoreCount::Writes),
+            Event::ReadBytes => LINE_BYTES * sum(UncoreCount::Reads),
+            Event::WriteBytes => LINE_BYTES * sum(UncoreCount::Writes),
             Event::Activations => sum(UncoreCount::Activations),
             Event::RowHits => sum(UncoreCount::RowHits),
             Event::RowConflicts => sum(UncoreCount::RowConflicts),
@@ -83,7 +83,7 @@ type SharedUnit = Rc<RefCell<UncorePmu>>;
 /// A unit as a device.
 struct UncoreBus {
     unit: SharedUnit,
-    counted: Counted,
+    counted: UncoreTotals,
 }
 
 impl Snapshot for UncoreBus {
@@ -137,7 +137,7 @@ impl Device for UncoreBus {
 /// Both units, and what they count.
 pub struct Uncore {
     units: [(Unit, SharedUnit); 2],
-    counted: Counted,
+    counted: UncoreTotals,
 }
 
 /// Totals as they were when the region of interest began, and in it so far.
@@ -165,7 +165,7 @@ impl Uncore {
         harts: usize,
         preset: &Preset,
     ) -> Result<Self, devices::Overlap> {
-        let counted = Counted {
+        let counted = UncoreTotals {
             counts: UncoreCounts::default(),
             refresh_period: refresh_period(preset),
         };
@@ -200,7 +200,7 @@ impl Uncore {
 
     /// Follows the region of interest, which changes in `cycle`: it opens, perhaps anew, or closes.
     pub fn follow(&self, region: &mut UncoreRegion, opens: bool, anew: bool, cycle: u64) {
-        let refreshes = self.counted.total(Event::Refreshes, ALL, cycle);
+        let refreshes = self.counted.total(Event::Refreshes, ALL_REQUESTS, cycle);
         if anew {
             *region = UncoreRegion::default();
         }
@@ -215,16 +215,16 @@ impl Uncore {
     /// For run.json: the machine's own counts of the region, by hart and origin; and what the guest's counters counted until
     /// `cycle`, since reset.
     pub fn describe(&self, region: &UncoreRegion, harts: usize, cycle: u64) -> Value {
-        let counted = Counted {
+        let counted = UncoreTotals {
             counts: region.sum.clone(),
             refresh_period: None,
         };
         let mut units = Map::new();
         for (unit, pmu) in &self.units {
             let pmu = pmu.borrow();
-            let events = |of: Selection| -> Map<String, Value> {
+            let events = |of: RequestFilter| -> Map<String, Value> {
                 let rows = Event::TABLE.iter().filter(|row| row.unit == *unit);
-                rows.filter(|row| pmu.has(row.event) && (row.filtered || of == ALL))
+                rows.filter(|row| pmu.has(row.event) && (row.filtered || of == ALL_REQUESTS))
                     .map(|row| match row.event {
                         Event::Refreshes => (row.name.to_owned(), region.refreshes.into()),
                         event => (row.name.to_owned(), counted.total(event, of, 0).into()),
@@ -237,7 +237,7 @@ impl Uncore {
                     let origins = 1 << n;
                     (
                         (*name).to_owned(),
-                        events(Selection { harts, origins }).into(),
+                        events(RequestFilter { harts, origins }).into(),
                     )
                 });
                 Value::Object(origins.collect())
@@ -260,7 +260,7 @@ impl Uncore {
                 })
                 .collect();
             let described = json!({
-                "all": events(ALL),
+                "all": events(ALL_REQUESTS),
                 "harts": (0..harts).map(of_hart).collect::<Vec<_>>(),
                 "counters": counters,
             });

@@ -75,24 +75,13 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Compares a file with what it should be; with BLESS set it is written instead.
-fn assert_written(path: &str, expected: &str, from: &str) {
-    let path = repository(path);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, expected).unwrap();
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == expected,
-        "{} is not what {from} says: `scripts/dev bless` writes it",
-        path.display()
-    );
+fn assert_generated(path: &str, expected: &str) {
+    register_table::is_generated(&repository(path), expected, "scripts/dev bless").unwrap();
 }
 
 #[test]
 fn the_guide_lists_the_events() {
-    let from = "`tipsim core events --format markdown`";
-    assert_written("emulator/guide/src/events.md", &events("markdown"), from);
+    assert_generated("emulator/guide/src/events.md", &events("markdown"));
 }
 
 const PERF_PATCH: &str = "linux-patches/0040-perf-vendor-events-riscv-add-tipsim-s-core.patch";
@@ -128,7 +117,7 @@ written by `tipsim core events --format perf`.
             patch += &format!("+{line}\n");
         }
     }
-    assert_written(PERF_PATCH, &patch, "`tipsim core events --format perf`");
+    assert_generated(PERF_PATCH, &patch);
 }
 
 #[test]

@@ -172,11 +172,11 @@ fn reads(selectors: &[u32], at: usize) -> String {
 }
 
 /// After a trap, loads and stores are those of supervisor code again.
-const AGAIN: &str = "li t0, 0x800\n csrs mstatus, t0\n ";
+const TRANSLATE_AGAIN: &str = "li t0, 0x800\n csrs mstatus, t0\n ";
 
 /// Whatever else the core counts: jumps of every kind, fences, operations, loads of a line that is not there behind which the ROB fills, a
 /// load that runs ahead of a store to its bytes, one that waits for a store's data, one of which a store has some of the bytes, exceptions.
-const MORE: &str = "
+const MIXED_OPERATIONS: &str = "
  call direct
  lla t4, direct
  jalr t4
@@ -273,8 +273,8 @@ fn beside_the_host(
         second = all(256),
         third = all(512),
         fourth = all(768),
-        more = MORE.replace("after_trap", AGAIN),
-        again = AGAIN,
+        more = MIXED_OPERATIONS.replace("after_trap", TRANSLATE_AGAIN),
+        again = TRANSLATE_AGAIN,
     );
     let source = htif(&format!(".option norvc\n{body}"))
         .replace("begin_signature:", ".align 12\nbegin_signature:")

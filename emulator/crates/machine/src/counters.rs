@@ -47,8 +47,9 @@ impl Fixed {
 struct Programmable {
     /// Count at the time of `snapshot`.
     value: u64,
-    /// `mhpmevent`: what is [selected](Selection), the filter, OF.
+    /// `mhpmevent` without what it selects: the filter and OF.
     event: u64,
+    selection: Selection,
     /// Total of what is selected when `value` was last brought up to date.
     snapshot: u64,
     /// It counts: event chosen, not inhibited, privilege not filtered.
@@ -76,6 +77,7 @@ snapshot::snapshot!(Fixed {
 snapshot::snapshot!(Programmable {
     value,
     event,
+    selection,
     snapshot,
     running
 });
@@ -134,7 +136,8 @@ impl Counters {
 
     /// Reads `mhpmevent<index>`.
     pub fn event(&self, index: usize) -> u64 {
-        self.programmable[index - 3].event
+        let counter = &self.programmable[index - 3];
+        counter.event | counter.selection.bits()
     }
 
     /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls
@@ -142,16 +145,19 @@ impl Counters {
     /// [`Self::set_privilege`].
     pub fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
         let counter = &mut self.programmable[index - 3];
-        let before = counter.selection();
         let selection = Selection::new(value);
-        counter.event = value & (OF | FILTER) | selection.bits();
+        let before = std::mem::replace(&mut counter.selection, selection);
+        counter.event = value & (OF | FILTER);
         counter.running = false;
         (before.is_followed() || selection.is_followed()).then_some(selection)
     }
 
     /// What the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
     pub fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
-        let selections = self.programmable.each_ref().map(Programmable::selection);
+        let selections = self
+            .programmable
+            .each_ref()
+            .map(|counter| counter.selection);
         let followed = selections.into_iter().enumerate();
         followed.filter(|(_, selection)| selection.is_followed())
     }
@@ -208,7 +214,7 @@ impl Counters {
         let mut interrupt = false;
         for (i, counter) in { self.programmable.iter_mut() }
             .enumerate()
-            .filter(|(_, c)| c.selection() != Selection::default())
+            .filter(|(_, c)| c.selection != Selection::default())
         {
             let total = counter.total(i, totals);
             if counter.running {
@@ -252,7 +258,7 @@ impl Counters {
         }
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             let enabled =
-                counter.selection().events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
+                counter.selection.events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
             let runs = enabled && counter.event & filter == 0;
             if runs && !counter.running {
                 // While nothing is enabled, nobody brings it up to date.
@@ -285,13 +291,9 @@ impl Counters {
 }
 
 impl Programmable {
-    fn selection(&self) -> Selection {
-        Selection::new(self.event)
-    }
-
     /// It does not count more in a cycle, on average.
     fn most_per_cycle(&self) -> u64 {
-        let selection = self.selection();
+        let selection = self.selection;
         if selection.condition().is_some() || selection.events().eq([PerfEvent::Cycles]) {
             return 1;
         }
@@ -301,7 +303,7 @@ impl Programmable {
 
     /// It is programmable counter number `index`, from 0.
     fn total(&self, index: usize, totals: &impl Totals) -> u64 {
-        let selection = self.selection();
+        let selection = self.selection;
         if selection.is_followed() {
             return totals.selected(index);
         }
@@ -324,9 +326,9 @@ mod tests {
     use super::*;
 
     /// Totals in that cycle.
-    struct At(u64);
+    struct AtCycle(u64);
 
-    impl Totals for At {
+    impl Totals for AtCycle {
         fn total(&self, event: PerfEvent) -> u64 {
             match event {
                 PerfEvent::Cycles => self.0,
@@ -342,14 +344,14 @@ mod tests {
     #[test]
     fn fixed_counters_freeze_and_resume() {
         let mut counters = Counters::new();
-        counters.write(0, 1000, &At(10));
-        assert_eq!(counters.read(0, &At(15)), 1005);
+        counters.write(0, 1000, &AtCycle(10));
+        assert_eq!(counters.read(0, &AtCycle(15)), 1005);
         counters.set_inhibit(1);
-        counters.set_privilege(Privilege::Machine, &At(20));
-        assert_eq!(counters.read(0, &At(50)), 1010);
+        counters.set_privilege(Privilege::Machine, &AtCycle(20));
+        assert_eq!(counters.read(0, &AtCycle(50)), 1010);
         counters.set_inhibit(0);
-        counters.set_privilege(Privilege::Machine, &At(60));
-        assert_eq!(counters.read(0, &At(61)), 1011);
+        counters.set_privilege(Privilege::Machine, &AtCycle(60));
+        assert_eq!(counters.read(0, &AtCycle(61)), 1011);
     }
 
     #[test]
@@ -359,41 +361,41 @@ mod tests {
         assert_eq!(counters.filter(0), 7 << 60);
         counters.set_filter(0, SINH | MINH);
         counters.set_filter(2, UINH);
-        counters.set_privilege(Privilege::Machine, &At(100));
+        counters.set_privilege(Privilege::Machine, &AtCycle(100));
         assert!(counters.filtered());
         assert!(!counters.any_enabled(), "nothing can overflow");
-        counters.write(0, 1, &At(120));
-        counters.set_privilege(Privilege::User, &At(140));
-        assert_eq!(counters.read(0, &At(150)), 11);
-        assert_eq!(counters.read(2, &At(150)), 70);
-        counters.set_privilege(Privilege::Supervisor, &At(160));
-        assert_eq!(counters.read(0, &At(200)), 21);
-        assert_eq!(counters.read(2, &At(200)), 90);
+        counters.write(0, 1, &AtCycle(120));
+        counters.set_privilege(Privilege::User, &AtCycle(140));
+        assert_eq!(counters.read(0, &AtCycle(150)), 11);
+        assert_eq!(counters.read(2, &AtCycle(150)), 70);
+        counters.set_privilege(Privilege::Supervisor, &AtCycle(160));
+        assert_eq!(counters.read(0, &AtCycle(200)), 21);
+        assert_eq!(counters.read(2, &AtCycle(200)), 90);
         // What is inhibited needs no filter.
         counters.set_inhibit(5);
-        counters.set_privilege(Privilege::Supervisor, &At(200));
+        counters.set_privilege(Privilege::Supervisor, &AtCycle(200));
         assert!(!counters.filtered());
-        counters.set_privilege(Privilege::User, &At(300));
-        assert_eq!(counters.read(0, &At(400)), 21);
+        counters.set_privilege(Privilege::User, &AtCycle(300));
+        assert_eq!(counters.read(0, &AtCycle(400)), 21);
     }
 
     #[test]
     fn filter_and_overflow() {
         let mut counters = Counters::new();
         counters.set_event(3, SINH | 1);
-        counters.write(3, 0u64.wrapping_sub(50), &At(100));
-        counters.set_privilege(Privilege::User, &At(100));
+        counters.write(3, 0u64.wrapping_sub(50), &AtCycle(100));
+        counters.set_privilege(Privilege::User, &AtCycle(100));
         assert_eq!(counters.deadline(100), 150);
-        assert!(!counters.sync(&At(130)));
-        counters.set_privilege(Privilege::Supervisor, &At(130));
+        assert!(!counters.sync(&AtCycle(130)));
+        counters.set_privilege(Privilege::Supervisor, &AtCycle(130));
         assert_eq!(counters.deadline(130), u64::MAX);
-        assert!(!counters.sync(&At(500)));
-        counters.set_privilege(Privilege::User, &At(500));
+        assert!(!counters.sync(&AtCycle(500)));
+        counters.set_privilege(Privilege::User, &AtCycle(500));
         assert_eq!(counters.deadline(500), 520);
-        assert!(counters.sync(&At(521)));
+        assert!(counters.sync(&AtCycle(521)));
         assert_eq!(counters.overflows(), 1 << 3);
-        assert_eq!(counters.read(3, &At(521)), 1);
-        assert!(!counters.sync(&At(600)));
+        assert_eq!(counters.read(3, &AtCycle(521)), 1);
+        assert!(!counters.sync(&AtCycle(600)));
     }
 
     #[test]
@@ -401,20 +403,20 @@ mod tests {
         let mut counters = Counters::new();
         counters.set_inhibit(u64::MAX);
         counters.set_event(3, 1);
-        counters.write(3, 7, &At(0));
-        counters.set_privilege(Privilege::Machine, &At(0));
+        counters.write(3, 7, &AtCycle(0));
+        counters.set_privilege(Privilege::Machine, &AtCycle(0));
         assert!(!counters.any_enabled(), "nobody calls sync");
         counters.set_inhibit(0);
-        counters.set_privilege(Privilege::Machine, &At(100));
-        assert_eq!(counters.read(3, &At(140)), 47);
+        counters.set_privilege(Privilege::Machine, &AtCycle(100));
+        assert_eq!(counters.read(3, &AtCycle(140)), 47);
     }
 
     #[test]
     fn other_events_are_rearmed_conservatively() {
         let mut counters = Counters::new();
         counters.set_event(4, 2);
-        counters.write(4, 0u64.wrapping_sub(100), &At(0));
-        counters.set_privilege(Privilege::Machine, &At(0));
+        counters.write(4, 0u64.wrapping_sub(100), &AtCycle(0));
+        counters.set_privilege(Privilege::Machine, &AtCycle(0));
         assert_eq!(counters.deadline(0), 12);
     }
 }

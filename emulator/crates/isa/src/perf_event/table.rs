@@ -214,7 +214,7 @@ events! {
     /// Loads that found their data bank taken by the other port.
     BankConflicts = (34, 11) memory, "cache", "MEM.BANK.CONFLICT";
     /// Loads that were flushed, since they had run ahead of an older store to the same bytes.
-    OrderFailures = (34, 12) memory per_cycle, "cache", "MEM.ORDER.FAIL";
+    OrderFailures = (34, 12) commit per_cycle, "cache", "MEM.ORDER.FAIL";
     /// Accesses to device registers.
     DeviceAccesses = (34, 13) memory, "cache", "MEM.DEVICE";
     /// First-level TLB misses that the second level answered.
@@ -259,7 +259,7 @@ events! {
     SlotsResteer = (38, 4) decode per_cycle, "topdown", "TOPDOWN.FRONTEND_BOUND.LATENCY.OTHER";
     /// Slots of wrong paths behind mispredicted branches and jumps, and from the restart of fetch to the next instruction.
     SlotsMispredict = (38, 5) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.MISPREDICT";
-    /// The same for other flushes and traps.
+    /// Slots of wrong paths behind other flushes and traps, and from the restart of fetch to the next instruction.
     SlotsMachineClear = (38, 6) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR";
     /// Slots from the flush of a serialising instruction to the next instruction.
     SlotsFlush = (38, 7) decode per_cycle, "topdown", "TOPDOWN.BAD_SPECULATION.CLEAR.SERIALIZE";
@@ -383,7 +383,7 @@ events! {
     FailedStoreConditionals = (43, 7) execute, "instruction", "INST.SC.FAIL";
     /// Lines read from the L2 for the L1 instruction cache.
     L2Fetches = (43, 8) memory, "cache", "MEM.L2.ACCESS.FETCH";
-    /// Those that the L2 did not have.
+    /// Lines read for the L1 instruction cache that the L2 did not have.
     L2FetchMisses = (43, 9) memory, "cache", "MEM.L2.MISS.FETCH";
     /// Lines read from the L2 by prefetchers.
     L2Prefetches = (43, 10) memory, "cache", "MEM.L2.ACCESS.PREFETCH";

@@ -16,7 +16,7 @@ use super::watch::Watch;
 /// What a slot is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-enum Kind {
+enum SlotKind {
     Retiring,
     FetchBandwidth,
     Icache,
@@ -36,10 +36,10 @@ enum Kind {
 const REFILL: u64 = 5;
 
 const CLASSES: usize = CycleClass::ALL.len();
-const KINDS: usize = Kind::Waits as usize + CLASSES;
+const KINDS: usize = SlotKind::Waits as usize + CLASSES;
 
 /// Slots by kind.
-type ByKind = [u32; KINDS];
+type SlotsByKind = [u32; KINDS];
 
 const MEMORY: [CycleClass; 6] = [
     CycleClass::LoadL1,
@@ -52,10 +52,10 @@ const MEMORY: [CycleClass; 6] = [
 
 /// The kinds that an event is the sum of; `None`: it is no event of slots.
 fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
-    use {CycleClass as C, Kind as K, PerfEvent as E};
-    let kind = |kind: Kind| vec![kind as usize];
+    use {CycleClass as C, PerfEvent as E, SlotKind as K};
+    let kind = |kind: SlotKind| vec![kind as usize];
     let waits = |class: CycleClass| K::Waits as usize + class as usize;
-    let all = |kinds: &[Kind]| kinds.iter().map(|&kind| kind as usize).collect();
+    let all = |kinds: &[SlotKind]| kinds.iter().map(|&kind| kind as usize).collect();
     let clears = [K::Flush, K::Order, K::Trap];
     let latency = [K::Icache, K::Itlb, K::Resteer];
     let memory = || MEMORY.map(waits).to_vec();
@@ -122,7 +122,7 @@ impl Weights {
         Some(weights)
     }
 
-    fn sum(&self, slots: &ByKind, decoded: u32) -> u32 {
+    fn sum(&self, slots: &SlotsByKind, decoded: u32) -> u32 {
         let slots = self.slots.iter().zip(slots).map(|(a, b)| a * b);
         slots.sum::<u32>() + self.decoded * decoded
     }
@@ -130,13 +130,13 @@ impl Weights {
 
 /// A decode group, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
-struct Group {
+struct DecodeGroup {
     /// Instructions, and those of them that retired.
     decoded: u32,
     retired: u32,
 }
 
-snapshot::snapshot!(Group { decoded, retired });
+snapshot::snapshot!(DecodeGroup { decoded, retired });
 
 /// Counts slots.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +145,7 @@ pub(super) struct Slots {
     totals: [u64; KINDS],
     decoded: u64,
     /// Its slots are not in the totals. `None`: the core woke up, and has decoded nothing.
-    group: Option<Group>,
+    group: Option<DecodeGroup>,
     /// What the last instruction did to those after it: a kind.
     redirect: Option<u32>,
     /// Cycle in which it left the ROB.
@@ -217,12 +217,12 @@ impl Slots {
 
     /// Total of an event.
     pub fn count(&self, event: PerfEvent) -> Option<u64> {
-        let Group { decoded, retired } = self.group.unwrap_or_default();
+        let DecodeGroup { decoded, retired } = self.group.unwrap_or_default();
         if event == PerfEvent::Decoded {
             return Some(self.decoded + u64::from(decoded));
         }
         let kinds = kinds(event)?;
-        let open = match kinds.contains(&(Kind::Retiring as usize)) {
+        let open = match kinds.contains(&(SlotKind::Retiring as usize)) {
             true => retired,
             false => 0,
         };
@@ -232,7 +232,7 @@ impl Slots {
 
     /// An instruction that left the ROB in `commit`, and was the oldest before if it did not leave with the one before.
     pub fn take(&mut self, record: &CommitRecord, commit: u64, watches: Watches<'_>) {
-        let dispatched = record.dispatch(commit) - 1;
+        let dispatched = record.dispatch(commit).saturating_sub(1);
         if record.first_of_row() {
             let decode = record.decode(commit).max(self.cycle + 1);
             self.close_group(watches);
@@ -256,23 +256,24 @@ impl Slots {
         group.retired += u32::from(!record.is_trap());
         self.redirect = match record.redirect() {
             Redirect::None => None,
-            Redirect::Mispredict => Some(Kind::Mispredict as u32),
-            Redirect::Flush => Some(Kind::Flush as u32),
+            Redirect::Mispredict => Some(SlotKind::Mispredict as u32),
+            Redirect::Flush => Some(SlotKind::Flush as u32),
             Redirect::Exception if record.tea().contains(TeaEvents::FL_MO) => {
-                Some(Kind::Order as u32)
+                Some(SlotKind::Order as u32)
             }
-            Redirect::Exception | Redirect::Interrupt => Some(Kind::Trap as u32),
+            Redirect::Exception | Redirect::Interrupt => Some(SlotKind::Trap as u32),
         };
     }
 
     /// The slots of the group's own cycle.
     fn close_group(&mut self, watches: Watches<'_>) {
-        let Some(Group { decoded, retired }) = self.group.take() else {
+        let Some(DecodeGroup { decoded, retired }) = self.group.take() else {
             return;
         };
         let mut slots = [0; KINDS];
-        slots[Kind::Retiring as usize] = retired;
-        let rest = { self.redirect }.map_or(Kind::FetchBandwidth as usize, |kind| kind as usize);
+        slots[SlotKind::Retiring as usize] = retired;
+        let rest =
+            { self.redirect }.map_or(SlotKind::FetchBandwidth as usize, |kind| kind as usize);
         slots[rest] += self.width.saturating_sub(retired);
         for (total, &more) in self.totals.iter_mut().zip(&slots) {
             *total += u64::from(more);
@@ -287,12 +288,12 @@ impl Slots {
     fn gap(&mut self, decode: u64, tea: TeaEvents, watches: Watches<'_>) {
         let from = self.cycle + 1;
         if let Some(kind) = self.redirect {
-            let recovers = match kind == Kind::Mispredict as u32 {
+            let recovers = match kind == SlotKind::Mispredict as u32 {
                 true => decode.saturating_sub(REFILL),
                 false => self.left + 1,
             };
             let recovers = recovers.clamp(from, decode);
-            match kind == Kind::Flush as u32 {
+            match kind == SlotKind::Flush as u32 {
                 true => self.wait(from, recovers, watches),
                 false => self.wrong_path(from, recovers, kind as usize, watches),
             }
@@ -302,11 +303,11 @@ impl Slots {
         let waits = self.dispatched.clamp(from, decode);
         self.wait(from, waits, watches);
         let kind = if tea.contains(TeaEvents::DR_TLB) {
-            Kind::Itlb
+            SlotKind::Itlb
         } else if tea.contains(TeaEvents::DR_L1) {
-            Kind::Icache
+            SlotKind::Icache
         } else {
-            Kind::Resteer
+            SlotKind::Resteer
         };
         self.empty(waits, decode, kind as usize, watches);
     }
@@ -340,14 +341,14 @@ impl Slots {
                     self.empty(
                         from,
                         waits,
-                        Kind::Waits as usize + usize::from(class),
+                        SlotKind::Waits as usize + usize::from(class),
                         watches,
                     );
                     from = to.min(commit + 1);
-                    self.empty(waits, from, Kind::Commit as usize, watches);
+                    self.empty(waits, from, SlotKind::Commit as usize, watches);
                 }
                 None => {
-                    let serialize = Kind::Waits as usize + CycleClass::Serialize as usize;
+                    let serialize = SlotKind::Waits as usize + CycleClass::Serialize as usize;
                     self.empty(from, to, serialize, watches);
                     return;
                 }

@@ -3,7 +3,7 @@
 use commit_trace::TeaEvents;
 
 use super::{F4, FrontEnd};
-use crate::mem::{L1d, Lower, Origin, Side, Walk};
+use crate::mem::{L1d, Lower, Origin, TlbSide, Walk};
 use crate::path::{Packet, WalkReads};
 
 /// The memory system below the front end, which the load/store unit shares.
@@ -96,7 +96,7 @@ impl FrontEnd {
             let Below { walk, l1d, lower } = below;
             self.counts.itlb_misses += 1;
             self.tea |= TeaEvents::DR_TLB;
-            f0 = walk.translate(Side::Code, f0 + 1, reads, l1d, lower) + 1;
+            f0 = walk.translate(TlbSide::Code, f0 + 1, reads, l1d, lower) + 1;
             return self.l1i(packet.line(), f0, lower);
         }
         self.l1i(packet.line(), f0, below.lower)

@@ -10,7 +10,7 @@ mod store;
 use isa::StaticId;
 
 use crate::Preset;
-use crate::mem::{L1d, Level, Lower, SharedMemory, Side, Walk};
+use crate::mem::{L1d, Level, Lower, SharedMemory, TlbSide, Walk};
 use crate::micro_op::MicroOp;
 use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
@@ -183,9 +183,9 @@ impl Lsu {
     #[inline(never)]
     fn walk_for(&mut self, s0: u64, walk: &WalkReads) -> u64 {
         self.counts.dtlb_misses += 1;
-        let ready = self
-            .walk
-            .translate(Side::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
+        let ready =
+            self.walk
+                .translate(TlbSide::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
         // The queue's retry: selected in the cycle after the refill, fired in the next.
         ready + 2
     }

@@ -113,17 +113,17 @@ impl UncoreCounts {
     }
 
     /// Those of requests of a hart and an origin.
-    pub(super) fn of(&self, hart: usize, origin: Origin) -> Account<'_> {
+    pub(super) fn of(&self, hart: usize, origin: Origin) -> RequestCounts<'_> {
         let first = (hart % HARTS * Origin::COUNT + origin as usize) * KINDS;
-        Account(&self.0[first..first + KINDS])
+        RequestCounts(&self.0[first..first + KINDS])
     }
 }
 
 /// The counts of one hart and origin.
 #[derive(Clone, Copy)]
-pub(super) struct Account<'a>(&'a [AtomicU64]);
+pub(super) struct RequestCounts<'a>(&'a [AtomicU64]);
 
-impl Account<'_> {
+impl RequestCounts<'_> {
     fn get(self, kind: UncoreCount) -> u64 {
         self.0[kind as usize].load(Relaxed)
     }
@@ -145,11 +145,11 @@ impl Account<'_> {
 }
 
 /// Who brought each line of a cache: hart and origin in a number, 0 where there is none.
-pub(super) struct Owners(Box<[u8]>);
+pub(super) struct LineOwners(Box<[u8]>);
 
-snapshot::snapshot!(Owners(0));
+snapshot::snapshot!(LineOwners(0));
 
-impl Owners {
+impl LineOwners {
     /// Of an empty cache.
     pub fn new(lines: usize) -> Self {
         Self(vec![0; lines].into())
@@ -159,7 +159,7 @@ impl Owners {
     pub fn fill(&mut self, place: usize, hart: usize, origin: Origin, counts: &UncoreCounts) {
         let owner = 1 + (hart % HARTS * Origin::COUNT + origin as usize) as u8;
         let before = std::mem::replace(&mut self.0[place], owner);
-        if let Some((hart, origin)) = whose(before) {
+        if let Some((hart, origin)) = owner_of(before) {
             counts.of(hart, origin).uncount(UncoreCount::Lines);
         }
         counts.of(hart, origin).count(UncoreCount::Lines);
@@ -168,13 +168,13 @@ impl Owners {
     /// Counts all lines anew.
     pub fn recount(&self, counts: &UncoreCounts) {
         counts.clear_lines();
-        for (hart, origin) in self.0.iter().filter_map(|&owner| whose(owner)) {
+        for (hart, origin) in self.0.iter().filter_map(|&owner| owner_of(owner)) {
             counts.of(hart, origin).count(UncoreCount::Lines);
         }
     }
 }
 
-fn whose(owner: u8) -> Option<(usize, Origin)> {
+fn owner_of(owner: u8) -> Option<(usize, Origin)> {
     let number = usize::from(owner).checked_sub(1)?;
     Some((number / Origin::COUNT, Origin::ALL[number % Origin::COUNT]))
 }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_line_belongs_to_who_brought_it() {
         let counts = UncoreCounts::default();
-        let mut owners = Owners::new(4);
+        let mut owners = LineOwners::new(4);
         owners.fill(3, 7, Origin::WriteBack, &counts);
         owners.fill(2, 0, Origin::Fetch, &counts);
         owners.fill(3, 0, Origin::Fetch, &counts);

@@ -3,7 +3,7 @@
 //! Not modelled: the controller's queue depths and write draining (writes go to their bank when they
 //! arrive); FR-FCFS is approximated by serving each bank in program order with row hits on the open row.
 
-use super::counts::{Account, UncoreCount};
+use super::counts::{RequestCounts, UncoreCount};
 use super::slot::Slot;
 use crate::preset::{Dram as Params, DramModel, Preset};
 
@@ -82,18 +82,18 @@ impl Dram {
     }
 
     /// A line that is read, for `cause`, from `cycle` on; returns when its first beat is there.
-    pub fn read(&mut self, line: u64, cycle: u64, cause: Account<'_>) -> u64 {
+    pub fn read(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) -> u64 {
         cause.count(UncoreCount::Reads);
         self.access(line, cycle, cause)
     }
 
     /// The same of one that is written.
-    pub fn write(&mut self, line: u64, cycle: u64, cause: Account<'_>) {
+    pub fn write(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) {
         cause.count(UncoreCount::Writes);
         self.access(line, cycle, cause);
     }
 
-    fn access(&mut self, line: u64, cycle: u64, cause: Account<'_>) -> u64 {
+    fn access(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) -> u64 {
         self.accesses += 1;
         match self.model {
             // The memory port takes a request whenever its data bus can carry the answer.
@@ -107,7 +107,7 @@ impl Dram {
         }
     }
 
-    fn ddr(&mut self, line: u64, asked: u64, cause: Account<'_>) -> u64 {
+    fn ddr(&mut self, line: u64, asked: u64, cause: RequestCounts<'_>) -> u64 {
         let cycle = asked;
         let into_refresh = cycle % self.refresh_every;
         let cycle = if into_refresh < self.refresh_takes && self.refresh_every != u64::MAX {

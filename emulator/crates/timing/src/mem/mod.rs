@@ -21,7 +21,7 @@ pub(crate) use l1d::L1d;
 pub(crate) use lower::{Level, Lower};
 pub use origin::Origin;
 pub use shared::SharedMemory;
-pub(crate) use walk::{Side, Walk};
+pub(crate) use walk::{TlbSide, Walk};
 
 /// log2 of a cache line.
 pub(crate) const LINE_BITS: u32 = 6;

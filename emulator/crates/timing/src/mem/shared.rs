@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use snapshot::{Archive, Snapshot};
 
 use super::cache::Cache;
-use super::counts::{Owners, UncoreCount, UncoreCounts};
+use super::counts::{LineOwners, UncoreCount, UncoreCounts};
 use super::directory::{Directory, Grant};
 use super::dram::Dram;
 use super::lower::{Counts, Level};
@@ -29,7 +29,7 @@ impl SharedMemory {
         let cache = (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0));
         counts.clear_lines();
         Self(Arc::new(Mutex::new(Shared {
-            owners: Owners::new(cache.as_ref().map_or(0, Cache::places)),
+            owners: LineOwners::new(cache.as_ref().map_or(0, Cache::places)),
             llc: cache,
             counts,
             llc_mshrs: Mshrs::new(llc.mshrs),
@@ -55,7 +55,7 @@ impl SharedMemory {
 pub(super) struct Shared {
     llc: Option<Cache>,
     /// Of the lines in the cache.
-    owners: Owners,
+    owners: LineOwners,
     counts: UncoreCounts,
     llc_mshrs: Mshrs,
     llc_latency: u64,

@@ -12,7 +12,7 @@ const PTE_HIT: u64 = 1;
 
 /// Who wants a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum TlbSide {
     Data,
     Code,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Walk {
     pte: [u64; PTE_ENTRIES],
     next: usize,
     free: u64,
-    /// By [`Side`].
+    /// By [`TlbSide`].
     pub counts: [WalkCounts; 2],
     /// Entries read, and those that the walker had.
     pub reads: u64,
@@ -77,7 +77,7 @@ impl Walk {
     #[inline(never)]
     pub fn translate(
         &mut self,
-        side: Side,
+        side: TlbSide,
         cycle: u64,
         reads: &WalkReads,
         l1d: &mut L1d,
@@ -90,7 +90,7 @@ impl Walk {
 
     fn walk(
         &mut self,
-        side: Side,
+        side: TlbSide,
         cycle: u64,
         reads: &WalkReads,
         l1d: &mut L1d,

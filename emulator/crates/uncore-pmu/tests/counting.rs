@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use uncore_pmu::{Event, Reg, Selection, Tally, Totals, UncorePmu, Unit};
+use uncore_pmu::{Event, Reg, RequestFilter, Tally, Totals, UncorePmu, Unit};
 
 /// Totals that the test sets.
 #[derive(Default)]
@@ -12,7 +12,7 @@ struct Machine {
 }
 
 impl Totals for Machine {
-    fn total(&self, event: Event, of: Selection, _: u64) -> u64 {
+    fn total(&self, event: Event, of: RequestFilter, _: u64) -> u64 {
         match event {
             Event::Misses => self.misses.get() * if of.harts == 2 { 10 } else { 1 },
             Event::Occupancy => self.lines.get(),
@@ -50,7 +50,7 @@ fn counts_between_enable_and_inhibit() {
     assert_eq!(pmu.read((Reg::Cycles, 0), 40, &machine), 20);
     let tally = |event, harts, count| Tally {
         event,
-        of: Selection { harts, origins: 0 },
+        of: RequestFilter { harts, origins: 0 },
         times: 1,
         count,
     };

@@ -6,14 +6,8 @@ use uncore_pmu::{Event, Reg, Unit, regs};
 
 fn golden(file: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, expected).expect("write generated file");
-    }
-    let found = std::fs::read_to_string(&path).expect("read generated file");
-    assert!(
-        found == expected,
-        "{file} is stale: run BLESS=1 cargo test -p uncore-pmu"
-    );
+    let command = "BLESS=1 cargo test -p uncore-pmu";
+    register_table::is_generated(&path, expected, command).unwrap();
 }
 
 #[test]

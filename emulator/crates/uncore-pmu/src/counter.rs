@@ -4,7 +4,7 @@ use crate::{Event, Unit};
 
 /// On whose behalf: masks of which no bit or at least one is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct RequestFilter {
     /// A bit per hart; 0: all.
     pub harts: u8,
     /// A bit for each of [`crate::ORIGINS`]; 0: all.
@@ -14,7 +14,7 @@ pub struct Selection {
 /// Who knows what has happened.
 pub trait Totals {
     /// What was counted of an event until now, modulo 2^64; of a level, how much there is. In `cycle`, which never goes back.
-    fn total(&self, event: Event, of: Selection, cycle: u64) -> u64;
+    fn total(&self, event: Event, of: RequestFilter, cycle: u64) -> u64;
 }
 
 /// A counter of events: its value goes with the total while it counts.
@@ -44,9 +44,9 @@ impl Counter {
         Event::of(unit, self.select as u8)
     }
 
-    pub fn selection(&self) -> Selection {
+    pub fn selection(&self) -> RequestFilter {
         let [_, harts, origins, _] = self.select.to_le_bytes();
-        Selection { harts, origins }
+        RequestFilter { harts, origins }
     }
 
     pub fn start(&mut self, total: u64) {

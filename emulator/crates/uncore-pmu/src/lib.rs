@@ -6,10 +6,10 @@
 //! documentation ([`markdown`]).
 //!
 //! ```
-//! use uncore_pmu::{Event, Reg, Selection, Totals, Unit, UncorePmu};
+//! use uncore_pmu::{Event, Reg, RequestFilter, Totals, Unit, UncorePmu};
 //! struct Seven;
 //! impl Totals for Seven {
-//!     fn total(&self, _: Event, _: Selection, cycle: u64) -> u64 {
+//!     fn total(&self, _: Event, _: RequestFilter, cycle: u64) -> u64 {
 //!         7 * cycle
 //!     }
 //! }
@@ -26,7 +26,7 @@ mod events;
 pub mod regs;
 mod unit;
 
-pub use counter::{Selection, Totals};
+pub use counter::{RequestFilter, Totals};
 pub use doc::{c_header, markdown};
 pub use events::{Event, EventRow, ORIGINS, Unit};
 pub use regs::Reg;

@@ -1,15 +1,15 @@
 //! The unit.
 
-use crate::counter::{Counter, Selection, Totals};
+use crate::counter::{Counter, RequestFilter, Totals};
 use crate::regs::{self, ALL, COUNTERS, CYCLES, RUN};
 use crate::{Event, Reg, Unit};
 
 /// Counters are looked at for an overflow that often, in cycles, when one is near,
-const OFTEN: u64 = 1024;
+const CHECK_INTERVAL: u64 = 1024;
 /// which is never so many cycles away as this many events for each.
-const MOST_PER_CYCLE: u64 = 4096;
+const MAX_EVENTS_PER_CYCLE: u64 = 4096;
 /// Kinds of what was counted of which sums are kept.
-const MOST_TALLIES: usize = 1000;
+const MAX_TALLIES: usize = 1000;
 
 /// What all counters of a unit counted of one event for one selection, as the host adds it up when they stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub struct Tally {
     /// Number of the event; 0: cycles.
     pub event: u8,
     /// Of which harts and origins.
-    pub of: Selection,
+    pub of: RequestFilter,
     /// Times that a counter started and stopped.
     pub times: u64,
     /// The events.
     pub count: u64,
 }
 
-snapshot::snapshot!(Selection { harts, origins });
+snapshot::snapshot!(RequestFilter { harts, origins });
 snapshot::snapshot!(Tally {
     event,
     of,
@@ -166,7 +166,7 @@ impl UncorePmu {
         for (number, counter) in self.counters.iter().enumerate() {
             let counts = counter.counts && self.event(counter).is_some_and(|e| !e.row().level);
             if waits(number) && counts {
-                let soon = OFTEN.max(!counter.value / MOST_PER_CYCLE);
+                let soon = CHECK_INTERVAL.max(!counter.value / MAX_EVENTS_PER_CYCLE);
                 next = next.min(cycle.saturating_add(soon));
             }
         }
@@ -215,7 +215,7 @@ impl UncorePmu {
             (false, true) => self.cycles.start(cycle),
             (true, false) => {
                 let count = self.cycles.stop(cycle);
-                self.note(0, Selection::default(), count);
+                self.note(0, RequestFilter::default(), count);
             }
             _ => {}
         }
@@ -232,12 +232,12 @@ impl UncorePmu {
         }
     }
 
-    fn note(&mut self, event: u8, of: Selection, count: u64) {
+    fn note(&mut self, event: u8, of: RequestFilter, count: u64) {
         let mut tallies = self.tallies.iter_mut();
         if let Some(tally) = tallies.find(|t| (t.event, t.of) == (event, of)) {
             tally.times += 1;
             tally.count = tally.count.wrapping_add(count);
-        } else if self.tallies.len() < MOST_TALLIES {
+        } else if self.tallies.len() < MAX_TALLIES {
             self.tallies.push(Tally {
                 event,
                 of,

@@ -13,6 +13,7 @@
 //! ```
 
 use std::fmt::Write;
+use std::path::Path;
 
 /// A bit field of a register.
 #[derive(Clone, Copy, Debug)]
@@ -122,4 +123,17 @@ pub fn markdown_rows<R>(table: &[Row<R>]) -> String {
         }
     }
     out
+}
+
+/// For tests: a generated file is as expected. With `BLESS` in the environment it is written first; `command` does that.
+pub fn is_generated(path: &Path, expected: &str, command: &str) -> Result<(), String> {
+    let file = path.display();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, expected).map_err(|e| format!("{file}: {e}"))?;
+    }
+    let found = std::fs::read_to_string(path).map_err(|e| format!("{file}: {e}"))?;
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!("{file} is stale: run {command}")),
+    }
 }
