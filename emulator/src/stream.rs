@@ -1,13 +1,16 @@
-//! What hangs on the timing core's commit stage: the TIP unit in band, the recorder out of band; and beyond its channel, [`host`].
+//! What hangs on the timing core's commit stage: the TIP unit and the control transfer records in band, the recorder out of band;
+//! and beyond its channel, [`host`].
 
 mod host;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Event, InstId, RecordError, Recorder, Stages, StaticInfo,
+    Commit, CommitRecord, CommitSink, Event, InstId, RecordError, Recorder, Redirect, Stages,
+    StaticInfo, TeaEvents,
 };
 use isa::SharedCycle;
+use sampling_units::ctr::{Outcome, Passed, SharedTransferRecords, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 
@@ -108,20 +111,30 @@ impl Snapshot for SharedTip {
 #[derive(Debug)]
 pub struct Stream<const STAGES: bool> {
     tip: SharedTip,
+    transfer_records: SharedTransferRecords,
     /// Also tells the unit what was committed last.
     recorder: Recorder,
     origins: Vec<Origin>,
+    /// What the control transfer records have to know, by instruction.
+    kinds: Vec<StaticKind>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
     irq_at: SharedCycle,
 }
 
 impl<const STAGES: bool> Stream<STAGES> {
-    /// A sink for `tip`.
-    pub fn new(tip: SharedTip, recorder: Recorder, irq_at: SharedCycle) -> Self {
+    /// A sink for `tip` and the control transfer records of a hart.
+    pub fn new(
+        tip: SharedTip,
+        transfer_records: SharedTransferRecords,
+        recorder: Recorder,
+        irq_at: SharedCycle,
+    ) -> Self {
         Self {
             tip,
+            transfer_records,
             recorder,
             origins: Vec::new(),
+            kinds: Vec::new(),
             irq_at,
         }
     }
@@ -158,6 +171,8 @@ impl<const STAGES: bool> Stream<STAGES> {
                 trap_return: false,
             };
             self.origins = recent.iter().map(origin).collect();
+            // Nor of what has passed.
+            self.kinds = vec![StaticKind::default(); recent.len()];
             let commits: Vec<Commit> = recent.iter().map(|(commit, _)| *commit).collect();
             self.recorder = Recorder::going_on(cycle, &commits);
         }
@@ -176,6 +191,25 @@ impl<const STAGES: bool> Stream<STAGES> {
         }
     }
 
+    /// Tells the control transfer records what passes.
+    #[cold]
+    #[inline(never)]
+    fn record_transfers(&self, records: &[CommitRecord]) {
+        self.transfer_records.with(|transfer_records| {
+            for record in records {
+                let id = record.inst.0 as usize;
+                let kind = self.kinds[id];
+                transfer_records.passed(&Passed {
+                    pc: self.origins[id].pc,
+                    len: kind.bytes(),
+                    kind: kind.kind(),
+                    outcome: outcome(record.redirect(), record.tea()),
+                    cycles: record.commit_delta.into(),
+                });
+            }
+        });
+    }
+
     /// A commit that the unit or the side band waits for.
     #[cold]
     #[inline(never)]
@@ -187,6 +221,17 @@ impl<const STAGES: bool> Stream<STAGES> {
             self.recorder
                 .event(commit.commit, Event::SideBand { kind, bytes });
         }
+    }
+}
+
+/// How an instruction left the ROB, as the control transfer records want it.
+fn outcome(redirect: Redirect, tea: TeaEvents) -> Outcome {
+    match redirect {
+        Redirect::None | Redirect::Flush => Outcome::Retired,
+        Redirect::Mispredict => Outcome::Mispredicted,
+        Redirect::Exception if tea.contains(TeaEvents::FL_MO) => Outcome::Replayed,
+        Redirect::Exception => Outcome::Exception,
+        Redirect::Interrupt => Outcome::Interrupt,
     }
 }
 
@@ -204,6 +249,9 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
 
     #[inline(always)]
     fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
+        if self.transfer_records.is_active() {
+            self.record_transfers(records);
+        }
         if to <= self.tip.due.get() {
             return self.recorder.commits(from, records, to);
         }
@@ -231,14 +279,20 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
             privilege: static_info.privilege,
             trap_return: matches!(static_info.raw, SRET | MRET),
         });
+        self.kinds.push(StaticKind::of(static_info.raw));
         self.recorder.define(static_info);
     }
 
     fn event(&mut self, cycle: u64, event: Event) {
         match event {
-            Event::Idle { cycles } => self.unit(|unit, origin| unit.slept(cycles, &origin)),
+            Event::Idle { cycles } => {
+                self.unit(|unit, origin| unit.slept(cycles, &origin));
+                self.transfer_records.with(|records| records.slept(cycles));
+            }
             Event::Privilege(privilege) => {
                 self.tip.change(|tip| tip.unit.privilege(privilege, cycle));
+                self.transfer_records
+                    .with(|records| records.set_privilege(privilege));
             }
             _ => {}
         }

@@ -28,7 +28,7 @@ use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::{SharedTip, SpareWorker};
-use crate::timed::timed;
+use crate::timed::{Recorded, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 use crate::uncore::Uncore;
 pub use engine::Engine;
@@ -287,8 +287,14 @@ impl System {
                 .map(|&start| Recorder::discarding(start))
                 .collect()
         };
-        let tips = self.tips.iter().cloned();
-        let recorded = starts.into_iter().zip(recorders).zip(tips);
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        let recorded = harts.zip(&self.tips).zip(recorders);
+        let recorded = recorded.map(|((hart, tip), recorder)| Recorded {
+            start: hart.cycle(),
+            recorder,
+            tip: tip.clone(),
+            transfer_records: hart.transfer_records(),
+        });
         let irq_at = &self.board.bus.irq_at;
         let counts = self.uncore.counts().clone();
         let memory = &SharedMemory::counting(preset, self.harts(), counts);

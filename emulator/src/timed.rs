@@ -4,6 +4,7 @@ use commit_trace::{Event, Recorder};
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
+use sampling_units::ctr::SharedTransferRecords;
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 
@@ -41,27 +42,42 @@ struct Timing<const STAGES: bool> {
     apart: bool,
 }
 
-/// Cores of `preset` that share `memory`, one for each of what is `recorded`: its first cycle is the one after the number, its stream has
-/// recorder and TIP unit, whose interrupt brings `irq_at` forward.
+/// What a core begins with.
+pub struct Recorded {
+    /// Its first cycle is the one after this.
+    pub start: u64,
+    /// Gets what commits.
+    pub recorder: Recorder,
+    /// Its TIP unit,
+    pub tip: SharedTip,
+    /// and its hart's control transfer records.
+    pub transfer_records: SharedTransferRecords,
+}
+
+/// Cores of `preset` that share `memory`, one for each of what is `recorded`. A TIP unit's interrupt brings `irq_at` forward.
 pub fn timed<const STAGES: bool>(
     memory: &SharedMemory,
     preset: &Preset,
-    recorded: impl ExactSizeIterator<Item = ((u64, Recorder), SharedTip)>,
+    recorded: impl Iterator<Item = Recorded>,
     irq_at: &SharedCycle,
     spare_worker: Option<SpareWorker>,
     threads: Threads,
 ) -> Box<dyn Timed> {
-    let cores = recorded
-        .enumerate()
-        .map(|(hart, ((start, recorder), tip))| {
-            let stream = Stream::<STAGES>::new(tip, recorder, irq_at.clone());
-            Timing {
-                core: Core::sharing(memory, hart, preset, stream).started_at(start),
-                rested: 0,
-                spare_worker: spare_worker.clone(),
-                apart: true,
-            }
-        });
+    let cores = recorded.enumerate().map(|(hart, recorded)| {
+        let Recorded {
+            start,
+            recorder,
+            tip,
+            transfer_records,
+        } = recorded;
+        let stream = Stream::<STAGES>::new(tip, transfer_records, recorder, irq_at.clone());
+        Timing {
+            core: Core::sharing(memory, hart, preset, stream).started_at(start),
+            rested: 0,
+            spare_worker: spare_worker.clone(),
+            apart: true,
+        }
+    });
     Box::new(Cores {
         cores: cores.collect(),
         threads: threads.of_this_host(),

@@ -8,7 +8,9 @@ use std::process::{Command, Output, Stdio};
 use common::{assemble, guest, htif, repo, scratch, stderr, stdout, succeed, tipsim};
 use isa::PerfEvent;
 
-const ON: [&str; 4] = ["--set", "isa.smcsrind=true", "--set", "isa.smcdeleg=true"];
+const ON: [&str; 2] = ["--set", "isa.smcdeleg=true"];
+/// Without Smcsrind, and what needs it.
+const NO_WINDOWS: [&str; 4] = ["--set", "isa.smctr=false", "--set", "isa.smcsrind=false"];
 const MODES: [&str; 2] = ["functional", "timing"];
 
 /// Numbers that the assembler does not know by name, and the delegation of everything.
@@ -99,11 +101,11 @@ fn supervisor_mode_alone_samples_user_mode() {
 fn without_the_extensions_the_first_access_is_illegal() {
     let dir = scratch("delegation-none");
     let elf = program(&dir, &profiler(1));
-    for more in [&[][..], &ON[..2]] {
+    for more in [&[][..], &NO_WINDOWS] {
         let (out, _) = exec(&dir, &elf, more);
         assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     }
-    let (out, _) = exec(&dir, &elf, &ON[2..]);
+    let (out, _) = exec(&dir, &elf, &[&NO_WINDOWS[..], &ON].concat());
     common::assert_error(&out, 2, &["`isa.smcdeleg`", "false without isa.smcsrind"]);
 }
 

@@ -63,6 +63,8 @@ extensions! {
     Smcsrind "smcsrind" "sscsrind";
     /// Delegation of counters to the supervisor; needs Smcsrind.
     Smcdeleg "smcdeleg" "ssccfg";
+    /// Control transfer records; needs Smcsrind.
+    Smctr "smctr" "ssctr";
     /// The supervisor's own timer.
     Sstc "sstc";
     /// Accessed and dirty bits of pages are written by hardware.

@@ -41,6 +41,8 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
         0x143 => "stval",
         0x144 => "sip",
         0x14d => "stimecmp",
+        0x14e => "sctrctl",
+        0x14f => "sctrstatus",
         0x150 => "siselect",
         0x151 => "sireg",
         0x152 => "sireg2",
@@ -48,6 +50,7 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
         0x155 => "sireg4",
         0x156 => "sireg5",
         0x157 => "sireg6",
+        0x15f => "sctrdepth",
         0x180 => "satp",
         0xda0 => "scountovf",
         0xf11 => "mvendorid",
@@ -73,6 +76,7 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
         0x344 => "mip",
         0x34a => "mtinst",
         0x34b => "mtval2",
+        0x34e => "mctrctl",
         0x350 => "miselect",
         0x351 => "mireg",
         0x352 => "mireg2",
@@ -91,7 +95,7 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
 }
 
 /// The name of a CSR, `None` for a number that the base, F and privileged specifications, Sstc,
-/// Sscofpmf, Smcntrpmf, Smcsrind and Smcdeleg leave unnamed.
+/// Sscofpmf, Smcntrpmf, Smcsrind, Smcdeleg and Smctr leave unnamed.
 pub fn csr_name(csr: u16) -> Option<String> {
     let (stem, number) = match csr {
         0xc03..=0xc1f => ("hpmcounter", csr - 0xc00),

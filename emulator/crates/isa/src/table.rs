@@ -433,4 +433,7 @@ instructions! { $
     SinvalVma    sfence_vma    "sinval.vma"      "0001011 ..... ..... 000 00000 1110011"  SFENCE SfenceVma Svinval;
     SfenceWInval sfence_w_inval "sfence.w.inval" "0001100 00000 00000 000 00000 1110011"  NONE   Fence Svinval;
     SfenceInvalIr sfence_w_inval "sfence.inval.ir" "0001100 00001 00000 000 00000 1110011" NONE Fence Svinval;
+
+    // Smctr: the control transfer records.
+    Sctrclr   sctrclr    "sctrclr"    "0001000 00100 00000 000 00000 1110011"  NONE   Csr Smctr;
 }

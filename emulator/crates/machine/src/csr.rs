@@ -6,7 +6,7 @@ use isa::{Extension, Extensions, Interrupt, Privilege};
 use crate::mmu::Satp;
 
 /// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf; Smcntrpmf; Smcsrind;
-/// Smcdeleg).
+/// Smcdeleg; Smctr).
 pub(crate) mod number {
     pub const FFLAGS: u16 = 0x001;
     pub const FRM: u16 = 0x002;
@@ -23,10 +23,14 @@ pub(crate) mod number {
     pub const STVAL: u16 = 0x143;
     pub const SIP: u16 = 0x144;
     pub const STIMECMP: u16 = 0x14d;
+    pub const SCTRCTL: u16 = 0x14e;
+    pub const SCTRSTATUS: u16 = 0x14f;
     pub const SISELECT: u16 = 0x150;
     pub const SIREG: u16 = 0x151;
     pub const SIREG2: u16 = 0x152;
+    pub const SIREG3: u16 = 0x153;
     pub const SIREG6: u16 = 0x157;
+    pub const SCTRDEPTH: u16 = 0x15f;
     pub const SATP: u16 = 0x180;
     pub const MSTATUS: u16 = 0x300;
     pub const MISA: u16 = 0x301;
@@ -46,6 +50,7 @@ pub(crate) mod number {
     pub const MCAUSE: u16 = 0x342;
     pub const MTVAL: u16 = 0x343;
     pub const MIP: u16 = 0x344;
+    pub const MCTRCTL: u16 = 0x34e;
     pub const MISELECT: u16 = 0x350;
     pub const PMPCFG0: u16 = 0x3a0;
     pub const PMPCFG2: u16 = 0x3a2;

@@ -1,8 +1,10 @@
 //! Reading and writing CSRs, with their side effects.
 
 use isa::{Extension, Privilege, TimingModel};
+use sampling_units::ctr::Register;
 
 use crate::csr::{self, envcfg, number::*, status};
+use crate::csr_indirect::Selected;
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Satp;
 
@@ -14,6 +16,16 @@ const fn counter(number: u16) -> usize {
 /// Index of the counter that `mcyclecfg` or `minstretcfg` filters.
 const fn fixed(number: u16) -> usize {
     (number - MCYCLECFG) as usize * 2
+}
+
+/// The register of the control transfer records with this CSR number.
+const fn records_register(number: u16) -> Register {
+    match number {
+        MCTRCTL => Register::MachineControl,
+        SCTRCTL => Register::SupervisorControl,
+        SCTRSTATUS => Register::Status,
+        _ => Register::Depth,
+    }
 }
 
 impl Hart {
@@ -53,9 +65,14 @@ impl Hart {
             STIMECMP => csrs.stimecmp,
             SCOUNTINHIBIT => self.counters.inhibit() & self.delegated_counters()?,
             SISELECT => csrs.siselect,
-            SIREG..=SIREG6 => {
-                let behind = self.selected_csr(number)?;
-                self.csr(env, behind.number, count)? & behind.shown
+            SIREG..=SIREG6 => match self.selected(number)? {
+                Selected::Csr { number, shown } => self.csr(env, number, count)? & shown,
+                Selected::Record(register) => self.with_transfer_records(env, |r| r.read(register)),
+                Selected::Zero => 0,
+            },
+            SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
+                let register = records_register(number);
+                self.with_transfer_records(env, |records| records.read(register))
             }
             SATP => csrs.satp.0,
             MSTATUS => csrs.mstatus(),
@@ -187,10 +204,19 @@ impl Hart {
                 let value = self.counters.inhibit() & !delegated | value & delegated;
                 self.write_counter(env, MCOUNTINHIBIT, value, count);
             }
-            SIREG..=SIREG6 => {
-                let behind = self.selected_csr(number)?;
-                let kept = self.csr(env, behind.number, count)? & !behind.shown;
-                return self.write_csr(env, behind.number, value & behind.shown | kept, count);
+            SIREG..=SIREG6 => match self.selected(number)? {
+                Selected::Csr { number, shown } => {
+                    let kept = self.csr(env, number, count)? & !shown;
+                    return self.write_csr(env, number, value & shown | kept, count);
+                }
+                Selected::Record(register) => {
+                    self.with_transfer_records(env, |r| r.write(register, value))
+                }
+                Selected::Zero => {}
+            },
+            SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
+                let register = records_register(number);
+                self.with_transfer_records(env, |records| records.write(register, value));
             }
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
@@ -214,6 +240,7 @@ impl Hart {
             STIMECMP if !self.extensions.has(Extension::Sstc) => false,
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
             MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
+            SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => self.extensions.has(Extension::Smctr),
             MISELECT | SISELECT..=SIREG6 => self.extensions.has(Extension::Smcsrind),
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);

@@ -1,26 +1,36 @@
-//! Indirect access to CSRs (Smcsrind/Sscsrind 1.0), and the counters that machine mode delegates to the supervisor by it
-//! (Smcdeleg/Ssccfg 1.0).
+//! Indirect access to CSRs (Smcsrind/Sscsrind 1.0), and what is reached by it: the counters that machine mode delegates to the
+//! supervisor (Smcdeleg/Ssccfg 1.0), and control transfer records (Smctr/Ssctr 1.0).
 //!
 //! `siselect` says what `sireg` to `sireg6` stand for. Nothing is behind `mireg`: no extension here selects by `miselect`.
 //! Where the specifications leave open what an access to nothing does, it is illegal. There is neither Smstateen, whose
 //! `mstateen0.CSRIND` would forbid it all, nor a hypervisor with windows of its own.
 
-use isa::Extension;
+use isa::{Extension, TimingModel};
+use sampling_units::ctr::{Register, TransferRecords};
 
 use crate::counters::MINH;
 use crate::csr::{envcfg, number::*};
-use crate::hart::Hart;
+use crate::hart::{Env, Hart};
 
 /// `siselect` of counter 0; each counter has one.
 const FIRST_COUNTER: u64 = 0x40;
 const LAST_COUNTER: u64 = 0x5f;
+/// `siselect` of control transfer record 0, the youngest.
+const FIRST_RECORD: u64 = 0x200;
+const LAST_RECORD: u64 = 0x2ff;
 
-/// The CSR behind a window (`sireg`, `sireg2`, …).
-pub(crate) struct SelectedCsr {
-    /// Its own number.
-    pub number: u16,
-    /// Bits that the window shows; the others read as zero there and keep their values.
-    pub shown: u64,
+/// What is behind a window (`sireg`, `sireg2`, …).
+pub(crate) enum Selected {
+    /// A CSR that also has a number of its own.
+    Csr {
+        number: u16,
+        /// Bits that the window shows; the others read as zero there and keep their values.
+        shown: u64,
+    },
+    /// A register of a control transfer record.
+    Record(Register),
+    /// Reads as zero.
+    Zero,
 }
 
 impl Hart {
@@ -30,16 +40,27 @@ impl Hart {
     }
 
     /// What `window` stands for now; `None` if an access is illegal, in machine mode as well.
-    pub(crate) fn selected_csr(&self, window: u16) -> Option<SelectedCsr> {
+    pub(crate) fn selected(&self, window: u16) -> Option<Selected> {
         match self.csrs.siselect {
             select @ FIRST_COUNTER..=LAST_COUNTER => {
                 self.delegated_counter(window, (select - FIRST_COUNTER) as u16)
+            }
+            select @ FIRST_RECORD..=LAST_RECORD if self.extensions.has(Extension::Smctr) => {
+                let entry = (select - FIRST_RECORD) as u8;
+                Some(match window {
+                    SIREG => Selected::Record(Register::Source(entry)),
+                    SIREG2 => Selected::Record(Register::Target(entry)),
+                    SIREG3 => Selected::Record(Register::Data(entry)),
+                    // 0x154 is `siph`'s place in the AIA, and no window.
+                    0x154 => return None,
+                    _ => Selected::Zero,
+                })
             }
             _ => None,
         }
     }
 
-    fn delegated_counter(&self, window: u16, index: u16) -> Option<SelectedCsr> {
+    fn delegated_counter(&self, window: u16, index: u16) -> Option<Selected> {
         let delegated = self.delegated_counters()? >> index & 1 != 0;
         // 1 is the time, which is nobody's to write.
         if !delegated || index == 1 {
@@ -54,6 +75,23 @@ impl Hart {
             // Nobody's, or the upper halves that a 32-bit hart needs.
             _ => return None,
         };
-        Some(SelectedCsr { number, shown })
+        Some(Selected::Csr { number, shown })
+    }
+
+    /// Reads or changes the control transfer records, when all that retired has passed them.
+    pub(crate) fn with_transfer_records<T: TimingModel, R>(
+        &mut self,
+        env: &Env<'_, T>,
+        act: impl FnOnce(&mut TransferRecords) -> R,
+    ) -> R {
+        if T::TIMED && self.transfer_records.is_active() {
+            env.timing.now();
+        }
+        let (pc, privilege) = (self.executed.pc, self.privilege as u8);
+        self.transfer_records.with(|records| {
+            records.set_privilege(privilege);
+            records.reach(pc);
+            act(records)
+        })
     }
 }

@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use devices::{Bus, RAM_BASE};
 use isa::{Executed, Extension, Extensions, MemAccess, NOWHERE, Operand, Privilege, Reg, StaticId};
+use sampling_units::ctr::{SharedTransferRecords, TransferRecords};
 use snapshot::{Archive, Snapshot};
 use translator::{Frame, Translator};
 
@@ -57,21 +58,23 @@ pub(crate) struct InstPosition {
 /// Bits of [`Hart::after`]: what is left to do once the instruction has retired.
 pub(crate) mod after {
     /// The privilege changed.
-    pub const PRIVILEGE: u8 = 1;
+    pub const PRIVILEGE: u16 = 1;
     /// Translations changed.
-    pub const TRANSLATION: u8 = 2;
+    pub const TRANSLATION: u16 = 2;
     /// `wfi` was executed.
-    pub const WAIT: u8 = 4;
+    pub const WAIT: u16 = 4;
     /// An interrupt may have become pending or enabled.
-    pub const INTERRUPTS: u8 = 8;
+    pub const INTERRUPTS: u16 = 8;
     /// A device register was accessed, or a watched page written.
-    pub const DEVICE: u8 = 16;
+    pub const DEVICE: u16 = 16;
     /// A region trigger was executed, and the run shall end there.
-    pub const REGION: u8 = 32;
+    pub const REGION: u16 = 32;
     /// The run ends for the debugger.
-    pub const DEBUG: u8 = 64;
+    pub const DEBUG: u16 = 64;
     /// Exceptions repeat themselves without end, and the run ends for that.
-    pub const STUCK: u8 = 128;
+    pub const STUCK: u16 = 128;
+    /// A trap was taken that freezes the control transfer records.
+    pub const FREEZE: u16 = 256;
 }
 
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
@@ -86,7 +89,7 @@ pub struct Hart {
     pub(crate) check_at: u64,
     /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
     pub(crate) due: u64,
-    pub(crate) after: u8,
+    pub(crate) after: u16,
     /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
     pub(crate) executed: Executed,
     /// Its data access, and those before it in its run.
@@ -131,6 +134,8 @@ pub struct Hart {
     pub(crate) csrs: Csrs,
     pub(crate) pmp: Pmp,
     pub(crate) counters: Counters,
+    /// Also its commit stage's, if it has one.
+    pub(crate) transfer_records: SharedTransferRecords,
     /// Cycle before which no counter overflows.
     pub(crate) counters_due: u64,
     /// Cycle at which `time` reaches `stimecmp`.
@@ -185,6 +190,7 @@ impl Snapshot for Hart {
             csrs,
             pmp,
             counters,
+            transfer_records,
             counters_due,
             stimer_at,
             lines,
@@ -241,6 +247,7 @@ impl Snapshot for Hart {
         csrs.snapshot(archive)?;
         pmp.snapshot(archive)?;
         counters.snapshot(archive)?;
+        transfer_records.snapshot(archive)?;
         counters_due.snapshot(archive)?;
         stimer_at.snapshot(archive)?;
         lines.snapshot(archive)?;
@@ -299,6 +306,7 @@ impl Hart {
             csrs: Csrs::new(),
             pmp: Pmp::new(),
             counters: Counters::new(),
+            transfer_records: SharedTransferRecords::default(),
             counters_due: u64::MAX,
             stimer_at: u64::MAX,
             lines: 0,
@@ -332,6 +340,9 @@ impl Hart {
         self.exceptions = old.exceptions;
         self.host_calls = old.host_calls;
         self.guest_tag = old.guest_tag;
+        self.transfer_records = old.transfer_records;
+        self.transfer_records
+            .with(|records| *records = TransferRecords::default());
     }
 
     /// Number of the hart (`mhartid`).
@@ -417,6 +428,11 @@ impl Hart {
         self.guest_tag.clone()
     }
 
+    /// Its control transfer records, which its commit stage tells what passes.
+    pub fn transfer_records(&self) -> SharedTransferRecords {
+        self.transfer_records.clone()
+    }
+
     /// Sets the tag from outside a run.
     pub fn set_guest_tag(&mut self, tag: u64) {
         self.guest_tag.set(tag);
@@ -466,7 +482,7 @@ impl Hart {
     }
 
     /// Asks for [`Self::after`] to be looked at before the next instruction.
-    pub(crate) fn afterwards(&mut self, what: u8) {
+    pub(crate) fn afterwards(&mut self, what: u16) {
         self.after |= what;
         self.check_at = 0;
     }

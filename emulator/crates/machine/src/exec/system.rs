@@ -1,6 +1,7 @@
 //! CSR instructions, fences and the privileged instructions.
 
 use isa::{Exception, Privilege, Slot, TimingModel, Trap};
+use sampling_units::ctr::TransferRecords;
 
 use super::{Next, following, illegal};
 use crate::csr::status;
@@ -189,6 +190,18 @@ impl Hart {
         at: InstPosition,
     ) -> Next {
         self.supervisor_only(inst, 0)?;
+        following(inst, at)
+    }
+
+    #[cold]
+    pub(crate) fn sctrclr<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        inst: &Slot,
+        at: InstPosition,
+    ) -> Next {
+        self.supervisor_only(inst, 0)?;
+        self.with_transfer_records(env, TransferRecords::clear);
         following(inst, at)
     }
 

@@ -2,6 +2,7 @@
 
 use devices::{Bus, Event, Ram};
 use isa::{Interrupt, PerfEvent, TimingModel};
+use sampling_units::ctr::TransferRecords;
 
 use super::{Env, Hart, Mark, RunExit, after};
 use crate::counters::Totals;
@@ -176,6 +177,11 @@ impl Hart {
     /// Carries out side effects that the last instruction or trap deferred (`self.after`): privilege, TLB flush, devices.
     pub(super) fn settle<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
         let after = std::mem::take(&mut self.after);
+        if after & after::FREEZE != 0 {
+            // The trap has passed the records, then.
+            self.now(env, self.count);
+            self.transfer_records.with(TransferRecords::freeze);
+        }
         if after & after::PRIVILEGE != 0 {
             env.timing.privilege(self.privilege);
             if self.counters.filtered() {

@@ -188,6 +188,7 @@ impl Hart {
             number::SIP => Some(pending & self.csrs.mideleg),
             _ => {
                 let timing = &mut Untimed;
+                self.executed.pc = self.pc;
                 self.csr(&mut Env { bus, timing }, number, self.count)
             }
         }
@@ -196,6 +197,7 @@ impl Hart {
     /// Writes a CSR that [`Self::debug_csr`] reads; false if that cannot be done.
     pub fn set_debug_csr(&mut self, bus: &mut Bus, number: u16, value: u64) -> bool {
         let timing = &mut Untimed;
+        self.executed.pc = self.pc;
         !counts(number) && { self.write_csr(&mut Env { bus, timing }, number, value, self.count) }
             .is_some()
     }

@@ -115,6 +115,13 @@ impl Hart {
 
     /// Begins a run, for which the bus stays borrowed.
     pub(super) fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
+        if self.transfer_records.is_active() {
+            let (pc, privilege) = (self.pc, self.privilege as u8);
+            self.transfer_records.with(|records| {
+                records.set_privilege(privilege);
+                records.reach(pc);
+            });
+        }
         // Host pointers in the TLBs are valid only while the bus is borrowed.
         self.flush_translations();
         self.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);

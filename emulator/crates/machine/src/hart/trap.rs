@@ -1,11 +1,15 @@
 //! Traps and returns (Privileged ISA 1.13, sections 3.1.6 to 3.1.9 and 3.3.2).
 
-use isa::{Interrupt, Privilege, Trap};
+use isa::{Exception, Interrupt, Privilege, Trap};
+use sampling_units::ctr::control;
 
 use super::{Hart, TakenException, after};
 use crate::csr::{bit, status};
 
 const INTERRUPT: u64 = 1 << 63;
+/// Causes that may freeze the control transfer records.
+const BREAKPOINT: u64 = Exception::Breakpoint as u64;
+const COUNTER_OVERFLOW: u64 = INTERRUPT | Interrupt::CounterOverflow as u64;
 
 /// Pending interrupts are taken in this order.
 const PRIORITY: [Interrupt; 7] = [
@@ -49,6 +53,9 @@ impl Hart {
     }
 
     fn enter_handler(&mut self, cause: u64, delegated: bool, tval: u64, pc: u64) -> u64 {
+        if let BREAKPOINT | COUNTER_OVERFLOW = cause {
+            self.may_freeze(cause);
+        }
         let csrs = &mut self.csrs;
         let from = self.privilege;
         let vector = if delegated && from != Privilege::Machine {
@@ -83,6 +90,21 @@ impl Hart {
         } else {
             0
         })
+    }
+
+    /// Freezes the control transfer records by a trap for which that is asked for (Smctr 1.0, "Freeze").
+    #[cold]
+    fn may_freeze(&mut self, cause: u64) {
+        let by = match cause {
+            BREAKPOINT => control::BPFRZ,
+            _ => control::LCOFIFRZ,
+        };
+        if self
+            .transfer_records
+            .with(|records| records.control() & by != 0)
+        {
+            self.afterwards(after::FREEZE);
+        }
     }
 
     /// `mret`: gives the address to return to.

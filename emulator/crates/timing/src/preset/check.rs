@@ -62,6 +62,7 @@ impl Preset {
             ),
             ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
             ("isa.smcdeleg", isa.smcdeleg, isa.smcsrind, "isa.smcsrind"),
+            ("isa.smctr", isa.smctr, isa.smcsrind, "isa.smcsrind"),
         ];
         for (key, on, present, what) in needs {
             if on && !present {
