@@ -10,6 +10,7 @@ mod privileged;
 mod shared;
 mod timed;
 mod together;
+mod transfer_records;
 mod translated;
 
 use devices::{Bus, Clock, RAM_BASE};

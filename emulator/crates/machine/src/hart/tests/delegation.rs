@@ -25,7 +25,7 @@ fn machine(delegated: u64) -> Machine {
 
 impl Machine {
     /// Executes an instruction in a privilege; false if it was illegal.
-    fn executes(&mut self, privilege: Privilege, instruction: u32) -> bool {
+    pub(super) fn executes(&mut self, privilege: Privilege, instruction: u32) -> bool {
         self.write(RAM_BASE, &[instruction]);
         let hart = &mut self.hart;
         hart.set_pc(RAM_BASE);
@@ -44,11 +44,11 @@ impl Machine {
     }
 
     /// Reads a CSR in a privilege; `None` if that was illegal.
-    fn reads(&mut self, privilege: Privilege, csr: u16) -> Option<u64> {
+    pub(super) fn reads(&mut self, privilege: Privilege, csr: u16) -> Option<u64> {
         self.executes(privilege, csrr(1, csr)).then(|| self.x(1))
     }
 
-    fn writes(&mut self, privilege: Privilege, csr: u16, value: u64) -> bool {
+    pub(super) fn writes(&mut self, privilege: Privilege, csr: u16, value: u64) -> bool {
         self.hart.set_reg(2, value);
         self.executes(privilege, csrrw(0, csr, 2))
     }
@@ -70,6 +70,8 @@ impl Machine {
 fn windows_open_on_delegated_counters_alone() {
     use Privilege::{Machine, Supervisor, User};
     let mut machine = machine(0);
+    let extensions = Extensions::ALL.with(Extension::Smctr, false);
+    machine.hart.set_extensions(extensions);
     for cde in [false, true] {
         machine.hart.csrs.menvcfg = if cde { CDE } else { 0 };
         for select in [0..=0x80u64, 0x1ff..=0x201, 0xfff..=0xfff]
