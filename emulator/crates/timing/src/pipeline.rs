@@ -4,7 +4,7 @@ use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect
 use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
-use crate::follow::{Selections, Start};
+use crate::follow::{Group, Selections, Start};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
@@ -155,9 +155,10 @@ impl<S> Pipeline<S> {
             self.packet(packet, walk);
         }
         if self.front.buffer.ended() {
-            match self.selections.slots.is_some() {
-                false => self.start_row(),
-                true => self.start_row_followed(),
+            let dispatched = self.window.dispatched;
+            self.start_row();
+            if self.selections.slots.is_some() {
+                self.follow_row(dispatched);
             }
         }
         self.front.decode()
@@ -185,28 +186,23 @@ impl<S> Pipeline<S> {
     /// A decode group, and its ROB row.
     #[inline(never)]
     fn start_row(&mut self) {
-        self.start_row_by(|_, _| {});
-    }
-
-    /// The same, while slots are counted.
-    #[inline(never)]
-    fn start_row_followed(&mut self) {
-        self.start_row_by(|core, decoded| {
-            if let Some(slots) = &mut core.selections.slots {
-                let records = core.records.so_far();
-                slots.start_group(decoded, core.mark, records, &core.window);
-            }
-        });
-    }
-
-    /// `follow` is told in which cycle the group is decoded.
-    #[inline(always)]
-    fn start_row_by(&mut self, follow: impl FnOnce(&mut Self, u64)) {
         let decoded = self.front.start_group(self.window.dispatched);
-        follow(self, decoded);
         self.window
             .new_row(decoded, &mut self.stats.dispatch_stalls);
         self.mark |= FIRST_OF_ROW;
+    }
+
+    /// Counts the slots up to the row that was started; the last instruction of the row before was dispatched in `dispatched`.
+    #[inline(never)]
+    fn follow_row(&mut self, dispatched: u64) {
+        if let Some(slots) = &mut self.selections.slots {
+            let group = Group {
+                decode: self.front.buffer.cycle(),
+                dispatched,
+                mark: self.mark,
+            };
+            slots.start_group(group, &self.records, &self.window);
+        }
     }
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.

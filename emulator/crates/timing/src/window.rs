@@ -246,16 +246,25 @@ impl Window {
     }
 
     /// Why the last instruction redirected the front end, if it did; `None` once a row has started since.
-    #[inline(always)]
     pub fn restart(&self) -> Option<Restart> {
         (self.flushed == 2).then_some(self.restart)
     }
 
-    /// Cycle in which the last instruction left of the row that is `age` (below the number of rows) before the current one.
-    pub fn left(&self, age: u32) -> u64 {
-        if age == 0 {
-            return self.committed;
-        }
+    /// The last instruction of the row before this one redirected the front end.
+    #[inline(always)]
+    pub fn restarted(&self) -> bool {
+        self.flushed == 1
+    }
+
+    /// Why it did.
+    pub fn restarted_by(&self) -> Option<Restart> {
+        self.restarted().then_some(self.restart)
+    }
+
+    /// Cycle in which the last instruction left of a row before the current one, of which nothing has left: of the last one, and of those
+    /// that are so many before it, fewer than there are rows.
+    pub fn left(&self, before: u32) -> u64 {
+        let age = before + 1;
         let row = match self.row.checked_sub(age) {
             Some(row) => row,
             None => self.row + self.row_count - age,

@@ -19,7 +19,7 @@ use watch::Watch;
 
 pub(crate) use at_commit::class_of;
 pub(crate) use records::Follower;
-pub(crate) use slots::Slots;
+pub(crate) use slots::{Group, Slots};
 
 /// Programmable counters of a hart.
 const COUNTERS: usize = 29;

@@ -15,6 +15,7 @@ use isa::PerfEvent;
 use super::heads::{Heads, Stall};
 use super::kinds::{COMMIT, FETCH_BANDWIDTH, KINDS, RETIRING, SlotKind, Weights, kinds, late};
 use super::watch::Watch;
+use crate::records::Records;
 use crate::window::{Restart, Window};
 
 /// Cycles from the restart of fetch to the decode of what it fetches, if nothing is in the way.
@@ -33,6 +34,17 @@ snapshot::snapshot!(DecodeWatch {
     weights,
     watch
 });
+
+/// A decode group that starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// Cycle of its decode.
+    pub decode: u64,
+    /// Cycle in which the last instruction before it was dispatched.
+    pub dispatched: u64,
+    /// Flags of its first record: they have the events that delayed it.
+    pub mark: u32,
+}
 
 /// Counts slots.
 #[derive(Debug, Default)]
@@ -168,29 +180,27 @@ impl Slots {
         }
     }
 
-    /// A group is decoded in cycle `decode`; these records of the batch are before it, and `mark` has the events that delayed it.
-    /// Nobody has told the window of it yet.
+    /// A group is decoded, and has its row of the window, but no records yet.
     #[inline(always)]
-    pub fn start_group(
-        &mut self,
-        decode: u64,
-        mark: u32,
-        records: &[CommitRecord],
-        window: &Window,
-    ) {
+    pub fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
+        let Group {
+            decode,
+            dispatched,
+            mark,
+        } = group;
         let from = self.plain;
-        if decode < from || window.restart().is_some() || self.slow {
-            return self.start_group_slowly(decode, mark, records, window);
+        if decode < from || window.restarted() || self.slow {
+            return self.start_group_slowly(decode, dispatched, mark, records, window);
         }
         self.plain = decode + 1;
         self.last = 0;
         if decode != from {
-            let waits = window.dispatched.max(from).min(decode);
+            let waits = dispatched.max(from).min(decode);
             let width = u64::from(self.width);
             self.waits += (waits - from) * width;
             self.totals[late(mark) as usize] += (decode - waits) * width;
             if waits != from && self.heads.is_some() {
-                self.tell_apart(from, waits, records);
+                self.tell_apart(from, waits, records.so_far());
             }
         }
     }
@@ -200,11 +210,12 @@ impl Slots {
     fn start_group_slowly(
         &mut self,
         decode: u64,
+        dispatched: u64,
         mark: u32,
-        records: &[CommitRecord],
+        records: &Records,
         window: &Window,
     ) {
-        let restart = window.restart();
+        let (records, restart) = (records.so_far(), window.restarted_by());
         if !self.open || restart.is_some() || !self.watches.is_empty() {
             self.close_group(records, restart);
         }
@@ -213,7 +224,7 @@ impl Slots {
         match restart {
             Some(restart) => self.restarts(from, decode, restart, records, window),
             None => {
-                let waits = window.dispatched.max(from).min(decode);
+                let waits = dispatched.max(from).min(decode);
                 self.wait(from, waits, records);
                 self.empty(waits, decode, late(mark));
             }
