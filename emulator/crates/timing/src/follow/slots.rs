@@ -297,24 +297,34 @@ impl Slots {
         if room.is_some_and(fits) {
             return self.empty(from, to, kind);
         }
-        let (mut inside, mut wrong) = (self.rows, 0);
-        for cycle in from..to {
-            while inside > 0 && window.left(inside - 1) < cycle {
+        let (mut at, mut inside, mut wrong) = (from, self.rows, 0);
+        while at < to {
+            while inside > 0 && window.left(inside - 1) < at {
                 inside -= 1;
             }
-            if inside + wrong < self.rows {
-                wrong += 1;
-                self.empty(cycle, cycle + 1, kind);
+            let room = u64::from(self.rows - inside).saturating_sub(wrong);
+            let next = match (room, inside) {
+                // Until a row leaves.
+                (0, 1..) => to.min(window.left(inside - 1) + 1),
+                (0, 0) => to,
+                _ => to.min(at + room),
+            };
+            if room == 0 {
+                self.wait(at, next, records);
             } else {
-                self.wait(cycle, cycle + 1, records);
+                wrong += next - at;
+                self.empty(at, next, kind);
             }
+            at = next;
         }
     }
 
     /// Decode waits from cycle `from` to before `to`: for the oldest instruction of each.
     fn wait(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
         self.waits += (to - from) * u64::from(self.width);
-        self.tell_apart(from, to, records);
+        if self.heads.is_some() {
+            self.tell_apart(from, to, records);
+        }
     }
 
     /// Tells the cycles of a wait apart.
