@@ -9,7 +9,7 @@ use crate::system::Engine;
 /// Counts of the region of interest, or of all that was timed while there has been none.
 #[derive(Debug)]
 pub struct RegionCounts {
-    /// Those events, too, for which every instruction is followed.
+    /// Those events, too, that are counted only if somebody asks.
     all: bool,
     /// By hart, in the order of [`PerfEvent::ALL`]: what was counted in stretches that have ended,
     counted: Vec<Vec<u64>>,

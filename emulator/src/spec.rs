@@ -78,7 +78,7 @@ pub struct Record {
     pub profilers: bool,
     /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
     pub detail: bool,
-    /// With the timing core: count also the events that need every instruction to be followed, such as top-down slots. Costs time.
+    /// With the timing core: count also the events that are counted only if somebody asks, such as top-down slots. Costs some time.
     pub counters: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,

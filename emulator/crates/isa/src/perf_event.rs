@@ -87,11 +87,10 @@ impl PerfEvent {
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {
-            20..=24 | 38 | 40 | 41 => true,
-            32 => self != Self::Exceptions,
-            // Jumps by kind.
-            33 => (2..10).contains(&row.bit),
-            set => set == 42 && row.per_cycle,
+            20..=24 | 38 => true,
+            // By TEA's events.
+            41 => row.bit < 6,
+            _ => matches!(self, Self::RobOccupancy | Self::LoadQueueOccupancy),
         }
     }
 

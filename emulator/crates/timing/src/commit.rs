@@ -13,9 +13,13 @@ impl<S: CommitSink> Pipeline<S> {
     pub(crate) fn commit(&mut self, micro_op: &MicroOp, id: StaticId, retired: &Retired) -> u64 {
         let before = self.window.committed;
         let new_row = self.mark & FIRST_OF_ROW != 0;
-        let cycle = self
-            .window
-            .commit(retired.done, micro_op, new_row, &mut self.stats);
+        let cycle = self.window.commit(
+            retired.done,
+            retired.class,
+            micro_op,
+            new_row,
+            &mut self.stats,
+        );
         self.push(id, retired, before, cycle);
         cycle
     }
@@ -57,7 +61,10 @@ impl<S: CommitSink> Pipeline<S> {
             && count != 0
         {
             if let Some(follower) = &mut self.selections.follower {
-                follower.take(from, records, &self.micro_ops);
+                follower.take((from, *sent), records, &self.micro_ops);
+            }
+            if let Some(slots) = &mut self.selections.slots {
+                slots.sent(records);
             }
             if S::STAGES {
                 self.sink.stages(stages);

@@ -1,9 +1,11 @@
 //! Running totals of events.
 
-use commit_trace::CommitSink;
+use commit_trace::{CommitSink, CycleClass};
 use isa::{Exception, PerfEvent};
 
+use crate::follow::class_of;
 use crate::mem::Origin;
+use crate::micro_op::jump;
 use crate::pipeline::Pipeline;
 
 impl<S: CommitSink> Pipeline<S> {
@@ -14,13 +16,17 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Running total of an event.
     pub fn count(&self, event: PerfEvent) -> u64 {
-        use {Exception as X, PerfEvent as E};
+        use {CycleClass as C, Exception as X, PerfEvent as E};
         let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
         let (front, lsu) = (&self.front.counts, &self.lsu.counts);
         let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
         let [data, code] = &walk.counts;
         let l2 = |origin: Origin| lower.l2[origin as usize];
         let trap = |code: Exception| stats.exceptions_by_code[code as usize % 16];
+        let late_loads = |class: CycleClass| lsu.late_loads[class as usize];
+        let stalled = |class: CycleClass| stats.stalled[class as usize];
+        let branches = || stats.branch_sums();
+        let jumps = || stats.jump_sums();
         let last_level = match self.preset().llc.kib {
             0 => [lower.l2_accesses(), lower.l2_misses()],
             _ => [lower.llc_accesses, lower.llc_misses],
@@ -28,22 +34,22 @@ impl<S: CommitSink> Pipeline<S> {
         match event {
             E::Cycles | E::ReferenceCycles => self.now(),
             E::Instructions => stats.instructions,
-            E::L1dReads => lsu.loads,
+            E::L1dReads => lsu.all_loads(),
             E::L1dReadMisses => l1d.load_misses,
-            E::Branches => stats.branches + stats.jumps,
-            E::BranchMisses => stats.branch_misses + stats.jump_misses,
+            E::Branches => branches()[0] + jumps()[0],
+            E::BranchMisses => branches()[2] + jumps()[1],
             E::L1iReads => front.l1i_accesses,
             E::L1iMisses => front.l1i_misses,
             E::LastLevelReads => last_level[0],
             E::LastLevelMisses => last_level[1],
-            E::DtlbReads => lsu.loads + lsu.stores,
+            E::DtlbReads => lsu.all_loads() + lsu.stores,
             E::DtlbMisses => lsu.dtlb_misses,
             E::ItlbReads | E::FetchPackets => front.packets,
             E::ItlbMisses => front.itlb_misses,
-            E::TakenBranches => stats.branches_taken + stats.jumps,
+            E::TakenBranches => branches()[1] + jumps()[0],
             E::Exceptions => stats.exceptions,
-            E::CondTaken => stats.branches_taken,
-            E::CondMisses => stats.branch_misses,
+            E::CondTaken => branches()[1],
+            E::CondMisses => branches()[2],
             E::RedirectsF2 => front.redirects_f2,
             E::RedirectsF3 => front.redirects_f3,
             E::L1dWrites => lsu.stores,
@@ -63,7 +69,7 @@ impl<S: CommitSink> Pipeline<S> {
             E::L2TlbHits => data.l2_hits + code.l2_hits,
             E::PageWalks => data.walks + code.walks,
             E::CyclesCommitting => self.stats().cycles_committing(),
-            E::CyclesStalled => stats.cycles_stalled,
+            E::CyclesStalled => stats.stalled.iter().sum(),
             E::CyclesFlushed => stats.cycles_flushed,
             E::CyclesDrained => stats.cycles_drained,
             E::CyclesIdle => stats.cycles_idle,
@@ -131,10 +137,13 @@ impl<S: CommitSink> Pipeline<S> {
             E::FetchTargetCycles => front.target_cycles,
             E::L1iPrefetches => front.l1i_prefetches,
             E::Redirects => front.redirects,
-            E::BranchInst
+            E::Decoded => {
+                stats.instructions + stats.exceptions + stats.interrupts + stats.order_failures
+            }
+            E::IntAlu
             | E::IntMul
             | E::IntDiv
-            | E::IntAlu
+            | E::BranchInst
             | E::Jal
             | E::Jalr
             | E::Load
@@ -153,16 +162,30 @@ impl<S: CommitSink> Pipeline<S> {
             | E::FenceI
             | E::SfenceVma
             | E::Xret
-            | E::Wfi
-            | E::DirectJumps
-            | E::DirectCalls
-            | E::IndirectJumps
-            | E::IndirectCalls
-            | E::Returns
-            | E::IndirectMisses
-            | E::IndirectCallMisses
-            | E::ReturnMisses
-            | E::Slots
+            | E::Wfi => class_of(event).map_or(0, |class| stats.of_class(class, lsu)),
+            E::DirectJumps => stats.jumps(jump::DIRECT)[0],
+            E::DirectCalls => stats.jumps(jump::DIRECT_CALL)[0],
+            E::IndirectJumps => stats.jumps(jump::INDIRECT)[0],
+            E::IndirectCalls => stats.jumps(jump::INDIRECT_CALL)[0],
+            E::Returns => stats.jumps(jump::RETURN)[0],
+            E::IndirectMisses => stats.jumps(jump::INDIRECT)[1],
+            E::IndirectCallMisses => stats.jumps(jump::INDIRECT_CALL)[1],
+            E::ReturnMisses => stats.jumps(jump::RETURN)[1],
+            E::StalledAlu => stalled(C::Alu),
+            E::StalledL1 => stalled(C::LoadL1),
+            E::StalledL2 => stalled(C::LoadL2),
+            E::StalledLlc => stalled(C::LoadLlc),
+            E::StalledDram => stalled(C::LoadDram),
+            E::StalledStore => stalled(C::Store),
+            E::StalledDivider => stalled(C::Divider),
+            E::StalledSerialize => stalled(C::Serialize),
+            E::StalledDevice => stalled(C::Device),
+            E::RetiredLoadL1 => lsu.early_loads(),
+            E::RetiredLoadL2 => late_loads(C::LoadL2),
+            E::RetiredLoadLlc => late_loads(C::LoadLlc),
+            E::RetiredLoadDram => late_loads(C::LoadDram),
+            E::RetiredLoadDevice => late_loads(C::Device),
+            E::Slots
             | E::SlotsRetiring
             | E::SlotsFrontend
             | E::SlotsBackend
@@ -189,33 +212,16 @@ impl<S: CommitSink> Pipeline<S> {
             | E::SlotsCoreSerialize
             | E::SlotsCoreExecution
             | E::SlotsCoreCommit
-            | E::StalledAlu
-            | E::StalledL1
-            | E::StalledL2
-            | E::StalledLlc
-            | E::StalledDram
-            | E::StalledStore
-            | E::StalledDivider
-            | E::StalledSerialize
-            | E::StalledDevice
             | E::RetiredIcacheMiss
             | E::RetiredItlbMiss
             | E::RetiredStoreQueueFull
             | E::RetiredL1dMiss
             | E::RetiredDtlbMiss
             | E::RetiredLlcMiss
-            | E::RetiredLoadL1
-            | E::RetiredLoadL2
-            | E::RetiredLoadLlc
-            | E::RetiredLoadDram
-            | E::RetiredLoadDevice
-            | E::Decoded
             | E::RobOccupancy
             | E::LoadQueueOccupancy => {
-                let follower = self.selections.follower.as_ref();
-                follower
-                    .and_then(|follower| follower.count(event))
-                    .unwrap_or(0)
+                let restart = self.window.restart();
+                self.selections.followed(event, restart).unwrap_or(0)
             }
         }
     }

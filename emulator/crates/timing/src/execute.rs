@@ -4,11 +4,12 @@ use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
 
 use crate::lsu::Access;
-use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp};
+use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp, jump};
 use crate::pipeline::Pipeline;
 use crate::predict::Forecast;
 use crate::records::Retired;
 use crate::schedule::lane;
+use crate::window::Restart;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
 const RESOLVE: u64 = 4;
@@ -70,6 +71,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes an instruction of fixed latency.
     #[inline(never)]
     pub(crate) fn simple(&mut self, micro_op: &MicroOp, id: StaticId) {
+        self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
         let (issue, _) = self
@@ -96,6 +98,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes an integer or FP division or a square root.
     #[inline(never)]
     pub(crate) fn divide(&mut self, micro_op: &MicroOp, id: StaticId, operand: &Operand) {
+        self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
         let [int_busy, fp_busy] = &mut self.stats.divider_busy;
@@ -152,9 +155,8 @@ impl<S: CommitSink> Pipeline<S> {
         let (dispatch, issue, done) = self.issue_control(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.branch(forecast, issue + RESOLVE, commits);
-        self.stats.branches += 1;
-        self.stats.branches_taken += u64::from(forecast.taken());
-        self.stats.branch_misses += u64::from(missed);
+        let outcome = usize::from(missed) * 2 + usize::from(forecast.taken());
+        self.stats.branches_by_outcome[outcome] += 1;
         self.commit_control(micro_op, id, (dispatch, issue, done), missed);
     }
 
@@ -164,8 +166,10 @@ impl<S: CommitSink> Pipeline<S> {
         let (dispatch, issue, done) = self.issue_control(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
-        self.stats.jumps += 1;
-        self.stats.jump_misses += u64::from(missed);
+        let [count, misses] =
+            &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
+        *count += 1;
+        *misses += u64::from(missed);
         self.commit_control(micro_op, id, (dispatch, issue, done), missed);
     }
 
@@ -196,7 +200,7 @@ impl<S: CommitSink> Pipeline<S> {
             },
         );
         if missed {
-            self.window.redirected();
+            self.window.redirected(Restart::Mispredict);
         }
     }
 
@@ -213,6 +217,7 @@ impl<S: CommitSink> Pipeline<S> {
         let schedule = &mut self.window.schedule;
         let answer = self.lsu.load(micro_op, load, issued, head, schedule);
         if let Some(known) = answer.failed {
+            self.lsu.counts.take_back(micro_op, &answer);
             return self.order_failure(micro_op, load, (issue, known));
         }
         self.write_register(micro_op, answer.wake);

@@ -86,8 +86,8 @@ pub(crate) mod jump {
     pub const INDIRECT: u8 = 2;
     pub const INDIRECT_CALL: u8 = 3;
     pub const RETURN: u8 = 4;
-    /// How many there are.
-    pub const COUNT: usize = 5;
+    /// A power of two above all of them.
+    pub const BOUND: u8 = 8;
 }
 
 /// What the stages want to know of a static instruction; 32 bytes, two to a cache line.

@@ -4,7 +4,7 @@ use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect
 use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
-use crate::follow::{Follower, Selections};
+use crate::follow::{Group, Selections, Start};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
@@ -93,7 +93,7 @@ impl<S> Pipeline<S> {
             fetch_packets: front.counts.packets,
             redirects_f2: front.counts.redirects_f2,
             redirects_f3: front.counts.redirects_f3,
-            loads: lsu.counts.loads,
+            loads: lsu.counts.all_loads(),
             stores: lsu.counts.stores,
             forwards: lsu.counts.forwards,
             bank_conflicts: lsu.counts.bank_conflicts,
@@ -116,22 +116,24 @@ impl<S> Pipeline<S> {
             dtlb_misses: lsu.counts.dtlb_misses,
             l2tlb_hits: lsu.walk.counts.iter().map(|of| of.l2_hits).sum(),
             page_walks: lsu.walk.counts.iter().map(|of| of.walks).sum(),
-            ..self.stats.clone()
+            ..self.stats.clone().summed()
         }
     }
 
     /// Follows all that commits from now on, for the host.
     pub fn follow(&mut self) {
-        let start = Self::follower(&self.preset, &self.window, &self.front);
+        let start = self.following();
         self.selections.always(start);
     }
 
-    /// One that follows from now on.
-    fn follower(preset: &Preset, window: &Window, front: &FrontEnd) -> Follower {
-        let decoded = front.buffer.cycle().max(window.committed);
-        let width = preset.decode.width;
-        let rows = preset.rob.entries / width;
-        Follower::new(width, rows, window.committed, decoded)
+    /// Where following starts from.
+    fn following(&self) -> Start {
+        Start {
+            width: self.preset.decode.width,
+            entries: self.preset.rob.entries,
+            committed: self.window.committed,
+            decoded: self.front.buffer.cycle().max(self.window.committed),
+        }
     }
 
     /// Leaves room for instructions that were announced to another core.
@@ -153,7 +155,11 @@ impl<S> Pipeline<S> {
             self.packet(packet, walk);
         }
         if self.front.buffer.ended() {
+            let dispatched = self.window.dispatched;
             self.start_row();
+            if self.selections.slots.is_some() {
+                self.follow_row(dispatched);
+            }
         }
         self.front.decode()
     }
@@ -184,6 +190,19 @@ impl<S> Pipeline<S> {
         self.window
             .new_row(decoded, &mut self.stats.dispatch_stalls);
         self.mark |= FIRST_OF_ROW;
+    }
+
+    /// Counts the slots up to the row that was started; the last instruction of the row before was dispatched in `dispatched`.
+    #[inline(never)]
+    fn follow_row(&mut self, dispatched: u64) {
+        if let Some(slots) = &mut self.selections.slots {
+            let group = Group {
+                decode: self.front.buffer.cycle(),
+                dispatched,
+                mark: self.mark,
+            };
+            slots.start_group(group, &self.records, &self.window);
+        }
     }
 
     /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
@@ -332,11 +351,9 @@ impl<S: CommitSink> Pipeline<S> {
             return;
         }
         self.stats.cycles_idle += cycle - from;
+        self.selections.sleep(from, cycle, &self.window);
         self.window.committed = cycle;
         self.records.sent = cycle;
-        if let Some(follower) = &mut self.selections.follower {
-            follower.sleep(from, cycle);
-        }
         self.sink.event(
             from,
             Event::Idle {
@@ -358,8 +375,8 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// What a counter counts from now on.
     pub fn select(&mut self, counter: usize, selection: Selection) {
-        let start = Self::follower(&self.preset, &self.window, &self.front);
-        self.selections.select(counter, selection, || start);
+        let start = self.following();
+        self.selections.select(counter, selection, start);
     }
 
     /// Drops every translation.

@@ -35,6 +35,12 @@ impl Records {
         }
     }
 
+    /// Those of the run that is under way.
+    #[inline(always)]
+    pub fn so_far(&self) -> &[CommitRecord] {
+        &self.records[..self.count.min(WAITING)]
+    }
+
     #[inline(always)]
     pub fn push(&mut self, record: CommitRecord) {
         self.records[self.count % WAITING] = record;

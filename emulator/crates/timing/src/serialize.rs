@@ -9,6 +9,7 @@ use crate::lsu::S0;
 use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::window::Restart;
 
 /// Dispatch to commit of an instruction that goes through the CSR unit.
 const CSR_DONE: u64 = 5;
@@ -66,7 +67,8 @@ impl<S: CommitSink> Pipeline<S> {
         let cycle = self.commit(micro_op, executed.id, &retired);
         self.write_register(micro_op, cycle);
         self.stats.flushes += 1;
-        self.window.redirected();
+        self.stats.classes[micro_op.class as usize] += 1;
+        self.window.redirected(Restart::Flush);
         self.front.redirect(cycle + 1);
     }
 

@@ -1,6 +1,11 @@
 //! Counters of a run.
 
+use commit_trace::CycleClass;
+use isa::InstClass;
 use serde::Serialize;
+
+use crate::lsu::LsuCounts;
+use crate::micro_op::jump;
 
 /// Everything counted since reset; `run.json` carries it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -104,9 +109,71 @@ pub struct Stats {
     /// Flushes of all translations.
     #[serde(skip)]
     pub tlb_flushes: u64,
+    /// Cycles of [`Self::cycles_stalled`], by what the oldest instruction waits for.
+    #[serde(skip)]
+    pub stalled: [u64; CycleClass::ALL.len()],
+    /// Jumps by kind (direct, direct call, indirect, indirect call, return): how many, and how many were mispredicted.
+    #[serde(skip)]
+    pub jumps_by_kind: [[u64; 2]; jump::BOUND as usize],
+    /// Conditional branches: not taken, taken, and those of both that were mispredicted.
+    #[serde(skip)]
+    pub branches_by_outcome: [u64; 4],
+    /// Instructions that retired, by class: of those classes that nothing else here counts.
+    #[serde(skip)]
+    pub classes: [u64; InstClass::COUNT],
 }
 
 impl Stats {
+    /// Instructions of a class that retired.
+    pub(crate) fn of_class(&self, class: InstClass, lsu: &LsuCounts) -> u64 {
+        use InstClass as C;
+        let jumps = |kinds: &[u8]| { kinds.iter() }.map(|&kind| self.jumps(kind)[0]).sum();
+        let (loads, stores) = (lsu.retired_loads(), lsu.stores());
+        match class {
+            C::Branch => self.branch_sums()[0],
+            C::Jal => jumps(&[jump::DIRECT, jump::DIRECT_CALL]),
+            C::Jalr => jumps(&[jump::INDIRECT, jump::INDIRECT_CALL, jump::RETURN]),
+            C::Load => loads[0],
+            C::FpLoad => loads[1],
+            C::Store => stores[0],
+            C::FpStore => stores[1],
+            // All that are nothing else: they take the shortest way.
+            C::IntAlu => {
+                let counted = self.classes.iter().sum::<u64>() - self.classes[C::IntAlu as usize];
+                let accesses: u64 = loads.iter().chain(&stores).sum();
+                let control = self.branch_sums()[0] + self.jump_sums()[0];
+                self.instructions - counted - accesses - control
+            }
+            _ => self.classes[class as usize],
+        }
+    }
+
+    /// Jumps of a kind: how many, and how many were mispredicted.
+    pub(crate) fn jumps(&self, kind: u8) -> [u64; 2] {
+        self.jumps_by_kind[usize::from(kind % jump::BOUND)]
+    }
+
+    /// Conditional branches, those that were taken, and those that were mispredicted.
+    pub(crate) fn branch_sums(&self) -> [u64; 3] {
+        let [right, taken, missed, missed_taken] = self.branches_by_outcome;
+        let missed = missed + missed_taken;
+        [right + taken + missed, taken + missed_taken, missed]
+    }
+
+    /// Jumps, and those that were mispredicted.
+    pub(crate) fn jump_sums(&self) -> [u64; 2] {
+        let add = |[a, b]: [u64; 2], [c, d]: &[u64; 2]| [a + c, b + d];
+        self.jumps_by_kind.iter().fold([0; 2], add)
+    }
+
+    /// Fills in what other fields say.
+    pub(crate) fn summed(mut self) -> Self {
+        self.cycles_stalled = self.stalled.iter().sum();
+        [self.branches, self.branches_taken, self.branch_misses] = self.branch_sums();
+        [self.jumps, self.jump_misses] = self.jump_sums();
+        self
+    }
+
     /// Cycles with a commit.
     pub(crate) fn cycles_committing(&self) -> u64 {
         let traps = self.exceptions + self.interrupts + self.order_failures;
@@ -180,7 +247,11 @@ snapshot::snapshot!(Stats {
     divider_busy,
     failed_store_conditionals,
     store_queue_occupancy,
-    tlb_flushes
+    tlb_flushes,
+    stalled,
+    jumps_by_kind,
+    branches_by_outcome,
+    classes
 });
 snapshot::snapshot!(Stalls {
     rob,

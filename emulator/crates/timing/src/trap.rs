@@ -9,6 +9,7 @@ use crate::micro_op::{Kind, MicroOp};
 use crate::path::Packet;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::window::Restart;
 
 /// Dispatch to the exception of an instruction that was found bad in decode.
 const DECODED_BAD: u64 = 1;
@@ -131,7 +132,17 @@ impl<S: CommitSink> Pipeline<S> {
         let rows = (retired.done - retired.dispatch).min(rows);
         let refill = FLUSH.max(rows + ROLLBACK);
         let before = self.window.committed;
-        let cycle = self.window.trap(retired.done, refill, &mut self.stats);
+        let restart = match retired.tea.contains(TeaEvents::FL_MO) {
+            true => Restart::Order,
+            false => Restart::Trap,
+        };
+        let cycle = { &mut self.window }.trap(
+            retired.done,
+            retired.class,
+            refill,
+            restart,
+            &mut self.stats,
+        );
         self.push(id, retired, before, cycle);
         self.front.redirect(cycle + 1);
     }

@@ -1,6 +1,6 @@
 //! The window of instructions in flight: what dispatch takes and commit gives back.
 
-use commit_trace::CommitRecord;
+use commit_trace::{CommitRecord, CycleClass};
 
 use crate::Preset;
 use crate::micro_op::{MicroOp, ring};
@@ -10,6 +10,29 @@ use crate::stats::{Stalls, Stats};
 
 /// Commit to the reuse of a register that it freed: the free list, and the pre-selected register.
 const FREE_LIST: u64 = 2;
+
+/// Why the front end was redirected by an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// It was mispredicted.
+    #[default]
+    Mispredict,
+    /// It flushed at commit.
+    Flush,
+    /// A load, whose order failed.
+    Order,
+    /// It trapped.
+    Trap,
+}
+
+snapshot::snapshot_enum!(Restart: Mispredict, Flush, Order, Trap);
+
+impl Restart {
+    /// The instruction left without committing.
+    pub fn is_trap(self) -> bool {
+        matches!(self, Self::Order | Self::Trap)
+    }
+}
 
 /// ROB, registers, queues.
 pub(crate) struct Window {
@@ -34,13 +57,16 @@ pub(crate) struct Window {
     /// The instruction before this row redirected the front end (1; 2 until a row starts): an empty ROB is
     /// its doing.
     flushed: u8,
+    /// Why the last redirection was.
+    restart: Restart,
     /// Rows that are behind a blocked head at most: the ROB's, or as many as fill the integer issue queue
     /// if every other instruction waits in it.
     pub rows_behind: u64,
 }
 
 snapshot::snapshot!(Window {
-    rows, row, files, loads, stores, schedule, dispatched, lead, decoded, committed, flushed
+    rows, row, files, loads, stores, schedule, dispatched, lead, decoded, committed, flushed,
+    restart
 } keeps {
     row_count, scarce, rows_behind
 });
@@ -70,6 +96,7 @@ impl Window {
             decoded: 0,
             committed: 0,
             flushed: 0,
+            restart: Restart::default(),
             rows_behind: u64::from(rows.min(2 * issue.int_entries / preset.decode.width)),
         }
     }
@@ -145,18 +172,19 @@ impl Window {
         self.lead = CommitRecord::lead_of(cycle + 1 - self.decoded);
     }
 
-    /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order.
+    /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order. `class`: what it waits for.
     #[inline(always)]
     pub fn commit(
         &mut self,
         done: u64,
+        class: CycleClass,
         micro_op: &MicroOp,
         new_row: bool,
         stats: &mut Stats,
     ) -> u64 {
         let cycle = done.max(self.committed + u64::from(new_row));
         if cycle > self.committed + 1 {
-            self.account(cycle, stats);
+            self.account(cycle, class, stats);
         }
         self.committed = cycle;
         if self.scarce {
@@ -171,7 +199,7 @@ impl Window {
 
     /// Splits the cycles without a commit between an empty and a waiting ROB.
     #[inline(always)]
-    fn account(&self, cycle: u64, stats: &mut Stats) {
+    fn account(&self, cycle: u64, class: CycleClass, stats: &mut Stats) {
         let next = self.committed + 1;
         let enters = (self.dispatched + 1).clamp(next, cycle);
         let empty = enters - next;
@@ -180,7 +208,7 @@ impl Window {
         } else {
             stats.cycles_drained += empty;
         }
-        stats.cycles_stalled += cycle - enters;
+        stats.stalled[class as usize] += cycle - enters;
     }
 
     /// Gives back the queue entry of an instruction that leaves without committing.
@@ -194,19 +222,54 @@ impl Window {
 
     /// A trap at the ROB's head, strictly after the commit before; nothing is dispatched until the rollback
     /// is over, `refill` cycles later.
-    pub fn trap(&mut self, ready: u64, refill: u64, stats: &mut Stats) -> u64 {
+    pub fn trap(
+        &mut self,
+        ready: u64,
+        class: CycleClass,
+        refill: u64,
+        restart: Restart,
+        stats: &mut Stats,
+    ) -> u64 {
         let cycle = ready.max(self.committed + 1);
-        self.account(cycle, stats);
+        self.account(cycle, class, stats);
         self.committed = cycle;
-        self.redirected();
+        self.redirected(restart);
         self.dispatched = cycle + refill - 1;
         cycle
     }
 
     /// The last instruction redirected the front end.
     #[inline(always)]
-    pub fn redirected(&mut self) {
+    pub fn redirected(&mut self, restart: Restart) {
         self.flushed = 2;
+        self.restart = restart;
+    }
+
+    /// Why the last instruction redirected the front end, if it did; `None` once a row has started since.
+    pub fn restart(&self) -> Option<Restart> {
+        (self.flushed == 2).then_some(self.restart)
+    }
+
+    /// The last instruction of the row before this one redirected the front end.
+    #[inline(always)]
+    pub fn restarted(&self) -> bool {
+        self.flushed == 1
+    }
+
+    /// Why it did.
+    pub fn restarted_by(&self) -> Option<Restart> {
+        self.restarted().then_some(self.restart)
+    }
+
+    /// Cycle in which the last instruction left of a row before the current one, of which nothing has left: of the last one, and of those
+    /// that are so many before it, fewer than there are rows.
+    pub fn left(&self, before: u32) -> u64 {
+        let age = before + 1;
+        let row = match self.row.checked_sub(age) {
+            Some(row) => row,
+            None => self.row + self.row_count - age,
+        };
+        self.rows[row as usize % MAX].saturating_sub(1)
     }
 
     /// First cycle in which an instruction that needs an empty ROB can be dispatched.

@@ -11,60 +11,184 @@ use crate::micro_op::{Kind, MicroOp, jump};
 pub(super) struct CommitWatch {
     pub counter: usize,
     selection: Selection,
+    weights: Weights,
     pub watch: Watch,
 }
 
 snapshot::snapshot!(CommitWatch {
     counter,
     selection,
+    weights,
     watch
 });
+
+/// How often a selection's events occur, by what is known of an instruction.
+#[derive(Clone, Debug)]
+struct Weights {
+    /// As one leaves the ROB that redirects nothing and has none of TEA's events: by class, of jumps also by kind, of loads also by
+    /// what they waited for.
+    class: [u32; InstClass::COUNT],
+    jump: [u32; jump::BOUND as usize],
+    load: [u32; CycleClass::ALL.len()],
+    /// In each cycle in which the ROB is empty, after a redirection or not; in which its head waits, by what it waits for; and in which
+    /// something commits.
+    flushed: u32,
+    drained: u32,
+    stalled: [u32; CycleClass::ALL.len()],
+    committing: u32,
+    /// Some occur as instructions leave, not only in cycles in which none does.
+    leaving: bool,
+}
+
+snapshot::snapshot!(Weights {
+    class,
+    jump,
+    load,
+    flushed,
+    drained,
+    stalled,
+    committing,
+    leaving
+});
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self {
+            class: [0; InstClass::COUNT],
+            jump: [0; jump::BOUND as usize],
+            load: [0; CycleClass::ALL.len()],
+            flushed: 0,
+            drained: 0,
+            stalled: [0; CycleClass::ALL.len()],
+            committing: 0,
+            leaving: false,
+        }
+    }
+}
+
+impl Weights {
+    fn of(selection: Selection) -> Self {
+        use {CycleClass as C, PerfEvent as E};
+        let mut weights = Self::default();
+        let count = |event: E| selection.events().filter(|&e| e == event).count() as u32;
+        weights.class = [count(E::Instructions); InstClass::COUNT];
+        for class in [InstClass::Branch, InstClass::Jal, InstClass::Jalr] {
+            weights.class[class as usize] += count(E::Branches);
+        }
+        for class in selection.events().filter_map(class_of) {
+            weights.class[class as usize] += 1;
+        }
+        for (kind, event) in [
+            (jump::DIRECT, E::DirectJumps),
+            (jump::DIRECT_CALL, E::DirectCalls),
+            (jump::INDIRECT, E::IndirectJumps),
+            (jump::INDIRECT_CALL, E::IndirectCalls),
+            (jump::RETURN, E::Returns),
+        ] {
+            weights.jump[usize::from(kind)] = count(event);
+        }
+        for (class, event) in [
+            (C::LoadL1, E::RetiredLoadL1),
+            (C::Store, E::RetiredLoadL1),
+            (C::LoadL2, E::RetiredLoadL2),
+            (C::LoadLlc, E::RetiredLoadLlc),
+            (C::LoadDram, E::RetiredLoadDram),
+            (C::Device, E::RetiredLoadDevice),
+        ] {
+            weights.load[class as usize] = count(event);
+        }
+        weights.flushed = count(E::CyclesFlushed);
+        weights.drained = count(E::CyclesDrained);
+        weights.committing = count(E::CyclesCommitting);
+        let stalled = |class| count(E::CyclesStalled) + count(stalled_by(class));
+        weights.stalled = C::ALL.map(stalled);
+        let standing = weights.flushed + weights.drained + count(E::CyclesStalled);
+        let standing = standing
+            + C::ALL
+                .map(|class| count(stalled_by(class)))
+                .iter()
+                .sum::<u32>();
+        weights.leaving = standing as usize != selection.events().count();
+        weights
+    }
+
+    /// How often they occur as an instruction leaves that redirects nothing and has none of TEA's events.
+    #[inline]
+    fn plain(&self, record: &CommitRecord, micro_op: &MicroOp) -> u32 {
+        let class = self.class[micro_op.class as usize];
+        match micro_op.kind {
+            Kind::Jump => class + self.jump[usize::from(micro_op.jump % jump::BOUND)],
+            Kind::Load => class + self.load[record.class() as usize],
+            _ => class,
+        }
+    }
+}
 
 impl CommitWatch {
     pub fn new(counter: usize, selection: Selection, watch: Watch) -> Self {
         Self {
             counter,
             selection,
+            weights: Weights::of(selection),
             watch,
         }
     }
 
-    /// An instruction left in cycle `commit`, after one that left in cycle `before`. `flushed`: if the ROB was empty between them, it
-    /// was by a misprediction, flush or trap.
-    pub fn take(
+    /// Instructions left, the first of them so many cycles after `cycle`. `flushed`, before and after: as in
+    /// [`crate::window::Window`].
+    pub fn take_all<'a>(
         &mut self,
-        record: &CommitRecord,
-        before: u64,
-        commit: u64,
-        micro_op: &MicroOp,
-        flushed: bool,
-    ) {
-        let events = || self.selection.events();
-        let mut occurs = events()
-            .filter(|&event| happens(event, record, micro_op))
-            .count();
-        if record.commit_delta != 0 {
-            let empty = match flushed {
-                true => PerfEvent::CyclesFlushed,
-                false => PerfEvent::CyclesDrained,
-            };
-            let stalled = stalled_by(record.class());
-            let is_stall =
-                |event: &PerfEvent| *event == PerfEvent::CyclesStalled || *event == stalled;
-            let enters = record.dispatch(commit).clamp(before + 1, commit);
-            let while_empty = events().filter(|&event| event == empty).count();
-            let while_stalled = events().filter(is_stall).count();
-            self.watch.span(before + 1, enters, while_empty as u32);
-            self.watch.span(enters, commit, while_stalled as u32);
-            if !record.is_trap() {
-                occurs += events()
-                    .filter(|&event| event == PerfEvent::CyclesCommitting)
-                    .count();
+        cycle: u64,
+        flushed: u8,
+        records: &[CommitRecord],
+        micro_op: impl Fn(&CommitRecord) -> &'a MicroOp,
+    ) -> u8 {
+        let (mut commit, mut flushed) = (cycle, flushed);
+        for record in records {
+            flushed >>= u8::from(record.first_of_row());
+            let before = commit;
+            commit += u64::from(record.commit_delta);
+            if record.commit_delta > 1 {
+                self.stand_still(record, before, commit, flushed != 0);
             }
+            let redirects = record.redirect() != Redirect::None;
+            flushed = if redirects { 2 } else { flushed };
+            if !self.weights.leaving {
+                continue;
+            }
+            let micro_op = micro_op(record);
+            let mut occurs = match redirects || record.tea() != TeaEvents::default() {
+                false => self.weights.plain(record, micro_op),
+                true => {
+                    let happens = |&event: &PerfEvent| happens(event, record, micro_op);
+                    self.selection.events().filter(happens).count() as u32
+                }
+            };
+            if record.commit_delta != 0 && !record.is_trap() {
+                occurs += self.weights.committing;
+            }
+            self.watch.add(commit, occurs);
         }
-        if occurs != 0 {
-            self.watch.add(commit, occurs as u32);
-        }
+        self.watch.close(commit);
+        flushed
+    }
+
+    /// Nothing left after cycle `before` until that record did in cycle `commit`. `flushed`: if the ROB was empty meanwhile, it was by a
+    /// misprediction, flush or trap.
+    fn stand_still(&mut self, record: &CommitRecord, before: u64, commit: u64, flushed: bool) {
+        let Weights {
+            flushed: while_flushed,
+            drained: while_drained,
+            stalled,
+            ..
+        } = self.weights;
+        let empty = match flushed {
+            true => while_flushed,
+            false => while_drained,
+        };
+        let enters = record.dispatch(commit).clamp(before + 1, commit);
+        self.watch.span(before + 1, enters, empty);
+        { &mut self.watch }.span(enters, commit, stalled[record.class() as usize]);
     }
 }
 
@@ -84,7 +208,7 @@ fn stalled_by(class: CycleClass) -> PerfEvent {
 }
 
 /// The class of instructions that an event is of.
-pub(super) fn class_of(event: PerfEvent) -> Option<InstClass> {
+pub(crate) fn class_of(event: PerfEvent) -> Option<InstClass> {
     use {InstClass as I, PerfEvent as E};
     Some(match event {
         E::IntAlu => I::IntAlu,

@@ -5,175 +5,21 @@
 //! misprediction, flush or trap; recovery lasts until the next instruction is there; a slot in which decode has to wait is the back end's.
 //! Of wrong paths nothing is simulated. Behind a mispredicted branch, and behind what traps, full groups are taken to be decoded until the
 //! ROB is full: bad speculation; then decode waits. Behind a serialising instruction it waits until that has committed.
+//!
+//! The core says when it decodes a group. Of a group that is decoded in the cycle after the last one, which redirected nothing, no more than
+//! that is kept: its slots are those that retire, of which there are as many as instructions, and those that no other kind has.
 
-use std::collections::VecDeque;
-
-use commit_trace::{CommitRecord, CycleClass, Redirect, TeaEvents};
+use commit_trace::{CommitRecord, CycleClass};
 use isa::PerfEvent;
 
+use super::heads::{Heads, Stall};
+use super::kinds::{COMMIT, FETCH_BANDWIDTH, KINDS, RETIRING, SlotKind, Weights, kinds, late};
 use super::watch::Watch;
-
-/// What a slot is counted as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-enum SlotKind {
-    Retiring,
-    FetchBandwidth,
-    Icache,
-    Itlb,
-    Resteer,
-    Mispredict,
-    Flush,
-    Order,
-    Trap,
-    /// Decode waits though something commits.
-    Commit,
-    /// The first of those that wait for the oldest instruction, by its class.
-    Waits,
-}
+use crate::records::Records;
+use crate::window::{Restart, Window};
 
 /// Cycles from the restart of fetch to the decode of what it fetches, if nothing is in the way.
 const REFILL: u64 = 5;
-
-const CLASSES: usize = CycleClass::ALL.len();
-const KINDS: usize = SlotKind::Waits as usize + CLASSES;
-
-/// Slots by kind.
-type SlotsByKind = [u32; KINDS];
-
-const MEMORY: [CycleClass; 6] = [
-    CycleClass::LoadL1,
-    CycleClass::LoadL2,
-    CycleClass::LoadLlc,
-    CycleClass::LoadDram,
-    CycleClass::Store,
-    CycleClass::Device,
-];
-
-/// The kinds that an event is the sum of; `None`: it is no event of slots.
-fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
-    use {CycleClass as C, PerfEvent as E, SlotKind as K};
-    let kind = |kind: SlotKind| vec![kind as usize];
-    let waits = |class: CycleClass| K::Waits as usize + class as usize;
-    let all = |kinds: &[SlotKind]| kinds.iter().map(|&kind| kind as usize).collect();
-    let clears = [K::Flush, K::Order, K::Trap];
-    let latency = [K::Icache, K::Itlb, K::Resteer];
-    let memory = || MEMORY.map(waits).to_vec();
-    let core = || {
-        let classes = [C::Alu, C::Divider, C::Serialize].map(waits);
-        [vec![K::Commit as usize], classes.to_vec()].concat()
-    };
-    Some(match event {
-        E::Slots => (0..KINDS).collect(),
-        E::SlotsRetiring => kind(K::Retiring),
-        E::SlotsFrontend => [all(&latency), kind(K::FetchBandwidth)].concat(),
-        E::SlotsBackend => [memory(), core()].concat(),
-        E::SlotsBadSpeculation => [all(&clears), kind(K::Mispredict)].concat(),
-        E::SlotsFetchLatency => all(&latency),
-        E::SlotsFetchBandwidth => kind(K::FetchBandwidth),
-        E::SlotsIcache => kind(K::Icache),
-        E::SlotsItlb => kind(K::Itlb),
-        E::SlotsResteer => kind(K::Resteer),
-        E::SlotsMispredict => kind(K::Mispredict),
-        E::SlotsMachineClear => all(&clears),
-        E::SlotsFlush => kind(K::Flush),
-        E::SlotsOrder => kind(K::Order),
-        E::SlotsTrap => kind(K::Trap),
-        E::SlotsMemory => memory(),
-        E::SlotsCore => core(),
-        E::SlotsMemoryL1 => vec![waits(C::LoadL1)],
-        E::SlotsMemoryL2 => vec![waits(C::LoadL2)],
-        E::SlotsMemoryLlc => vec![waits(C::LoadLlc)],
-        E::SlotsMemoryDram => vec![waits(C::LoadDram)],
-        E::SlotsMemoryStore => vec![waits(C::Store)],
-        E::SlotsMemoryDevice => vec![waits(C::Device)],
-        E::SlotsCoreDivider => vec![waits(C::Divider)],
-        E::SlotsCoreSerialize => vec![waits(C::Serialize)],
-        E::SlotsCoreExecution => vec![waits(C::Alu)],
-        E::SlotsCoreCommit => kind(K::Commit),
-        _ => return None,
-    })
-}
-
-/// How much a slot of each kind counts for, and an instruction decoded, in a sum of events.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Weights {
-    slots: [u32; KINDS],
-    decoded: u32,
-}
-
-snapshot::snapshot!(Weights { slots, decoded });
-
-impl Weights {
-    /// `None`: one of them is no event of decode.
-    pub fn of(events: impl Iterator<Item = PerfEvent>) -> Option<Self> {
-        let mut weights = Self {
-            slots: [0; KINDS],
-            decoded: 0,
-        };
-        for event in events {
-            match event {
-                PerfEvent::Decoded => weights.decoded += 1,
-                _ => kinds(event)?
-                    .into_iter()
-                    .for_each(|kind| weights.slots[kind] += 1),
-            }
-        }
-        Some(weights)
-    }
-
-    fn sum(&self, slots: &SlotsByKind, decoded: u32) -> u32 {
-        let slots = self.slots.iter().zip(slots).map(|(a, b)| a * b);
-        slots.sum::<u32>() + self.decoded * decoded
-    }
-}
-
-/// A decode group, as far as it is known.
-#[derive(Clone, Copy, Debug, Default)]
-struct DecodeGroup {
-    /// Instructions, and those of them that retired.
-    decoded: u32,
-    retired: u32,
-}
-
-snapshot::snapshot!(DecodeGroup { decoded, retired });
-
-/// Counts slots.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Slots {
-    width: u32,
-    totals: [u64; KINDS],
-    decoded: u64,
-    /// Its slots are not in the totals. `None`: the core woke up, and has decoded nothing.
-    group: Option<DecodeGroup>,
-    /// What the last instruction did to those after it: a kind.
-    redirect: Option<u32>,
-    /// Cycle in which it left the ROB.
-    left: u64,
-    /// By row in the ROB, and rows that it has: the cycle in which its last instruction leaves.
-    rows: VecDeque<u64>,
-    row_count: u32,
-    /// Cycle in which the group was decoded, or up to which the core slept.
-    cycle: u64,
-    /// Cycle in which its last instruction was dispatched.
-    dispatched: u64,
-    /// Cycles of commits, and the class of what was the oldest instruction until then.
-    heads: VecDeque<(u64, u8)>,
-}
-
-snapshot::snapshot!(Slots {
-    width,
-    totals,
-    decoded,
-    group,
-    redirect,
-    left,
-    rows,
-    row_count,
-    cycle,
-    dispatched,
-    heads
-});
 
 /// A counter's condition of what is decoded.
 #[derive(Clone, Debug, Default)]
@@ -189,194 +35,357 @@ snapshot::snapshot!(DecodeWatch {
     watch
 });
 
-/// Who is told of each cycle of decode.
-pub(super) type Watches<'a> = &'a mut [DecodeWatch];
+/// A decode group that starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// Cycle of its decode.
+    pub decode: u64,
+    /// Cycle in which the last instruction before it was dispatched.
+    pub dispatched: u64,
+    /// Flags of its first record: they have the events that delayed it.
+    pub mark: u32,
+}
+
+/// Counts slots.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    width: u32,
+    rows: u32,
+    /// Slots by kind; those that retire, those that groups leave over without a restart, and those in which decode waits though something
+    /// commits follow from the rest.
+    totals: [u64; KINDS],
+    /// Slots in which decode waits.
+    waits: u64,
+    /// Cycle after which it counts, and cycles asleep since.
+    began: u64,
+    asleep: u64,
+    /// The cycle after the one in which the last group was decoded, or up to which the core slept. A group that is decoded in it, after
+    /// one that restarted nothing, leaves nothing to count.
+    plain: u64,
+    /// No group is open, or they are watched.
+    slow: bool,
+    /// By which waits are told apart.
+    heads: Option<Heads>,
+    /// There is a group whose own slots are not counted yet.
+    open: bool,
+    /// Instructions that left the ROB, but for those of the batch that is under way,
+    sent: u64,
+    /// those of them that did not retire, or are of no group that is counted,
+    others: u64,
+    /// and those of the open group; if none is open, of those since one was.
+    last: u64,
+    watches: Vec<DecodeWatch>,
+}
+
+snapshot::snapshot!(Slots {
+    width,
+    rows,
+    totals,
+    waits,
+    began,
+    asleep,
+    plain,
+    slow,
+    heads,
+    open,
+    sent,
+    others,
+    last,
+    watches
+});
 
 impl Slots {
     /// Those of a core so wide, with so many rows in its ROB, which has decoded in that cycle.
-    pub fn new(width: u32, row_count: u32, decoded: u64) -> Self {
+    pub fn new(width: u32, rows: u32, decoded: u64) -> Self {
         Self {
             width,
-            row_count,
-            left: decoded,
-            rows: VecDeque::new(),
-            totals: [0; KINDS],
-            decoded: 0,
-            group: None,
-            redirect: None,
-            cycle: decoded,
-            dispatched: decoded,
-            heads: VecDeque::new(),
+            rows,
+            began: decoded,
+            plain: decoded + 1,
+            slow: true,
+            ..Self::default()
         }
     }
 
-    /// Cycle of the last decode.
+    /// Cycle of the last decode, or up to which the core slept.
     pub fn decoded_in(&self) -> u64 {
-        self.cycle
+        self.plain - 1
     }
 
-    /// Total of an event.
-    pub fn count(&self, event: PerfEvent) -> Option<u64> {
-        let DecodeGroup { decoded, retired } = self.group.unwrap_or_default();
-        if event == PerfEvent::Decoded {
-            return Some(self.decoded + u64::from(decoded));
-        }
+    /// Watches each cycle for a counter, too.
+    pub(super) fn watch(&mut self, watch: DecodeWatch) {
+        self.watches.push(watch);
+        self.set_pace();
+    }
+
+    /// Watches nothing for a counter any more.
+    pub fn forget(&mut self, counter: usize) {
+        self.watches.retain(|watch| watch.counter != counter);
+        self.set_pace();
+    }
+
+    /// Cycles that a counter's condition holds.
+    pub fn watched(&self, counter: usize) -> Option<u64> {
+        let mut watches = self.watches.iter();
+        let found = watches.find(|watch| watch.counter == counter);
+        found.map(|found| found.watch.total)
+    }
+
+    /// Total of an event. `restart`: what the last instruction did. Asked between batches.
+    pub fn count(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
         let kinds = kinds(event)?;
-        let open = match kinds.contains(&(SlotKind::Retiring as usize)) {
-            true => retired,
-            false => 0,
+        let trap = u64::from(self.open && restart.is_some_and(Restart::is_trap));
+        // Of those that left, all are in a group, or none since the last one.
+        let (left, open) = match self.open {
+            true => (self.sent, self.last - trap),
+            false => (self.sent - self.last, 0),
         };
-        let closed = kinds.iter().map(|&kind| self.totals[kind]).sum::<u64>();
-        Some(closed + u64::from(open))
+        let retired = left - self.others - trap;
+        let cycles = self.decoded_in() - self.began - self.asleep - u64::from(self.open);
+        let counted = cycles * u64::from(self.width) + open;
+        let waits: u64 = self.totals[SlotKind::Waits as usize..].iter().sum();
+        let lost: u64 = self.totals[..SlotKind::Waits as usize].iter().sum();
+        let count = |&kind: &usize| match kind {
+            RETIRING => retired,
+            FETCH_BANDWIDTH => counted.saturating_sub(retired + lost + self.waits),
+            COMMIT => self.waits - waits,
+            kind => self.totals[kind],
+        };
+        Some(kinds.iter().map(count).sum())
     }
 
-    /// An instruction that left the ROB in `commit`, and was the oldest before if it did not leave with the one before.
-    pub fn take(&mut self, record: &CommitRecord, commit: u64, watches: Watches<'_>) {
-        let dispatched = record.dispatch(commit).saturating_sub(1);
-        if record.first_of_row() {
-            let decode = record.decode(commit).max(self.cycle + 1);
-            self.close_group(watches);
-            self.gap(decode, record.tea(), watches);
-            while self.rows.front().is_some_and(|&leaves| leaves < decode) {
-                self.rows.pop_front();
+    /// Tells apart what decode waits for from now on, by these stalls; or not.
+    pub(super) fn tell_waits_apart(&mut self, heads: Option<Heads>) {
+        match heads {
+            Some(heads) => _ = self.heads.get_or_insert(heads),
+            None => self.heads = None,
+        }
+    }
+
+    /// These are all the records of a batch: those instructions left the ROB.
+    pub fn sent(&mut self, records: &[CommitRecord]) {
+        self.last = self.since_row(records);
+        self.sent += records.len() as u64;
+        if let Some(heads) = &mut self.heads {
+            heads.sent(records);
+        }
+    }
+
+    /// How many instructions the open group has; or, if none is, how many there are since one was. `records`: those of the batch.
+    fn since_row(&self, records: &[CommitRecord]) -> u64 {
+        let first = records.iter().rposition(|record| record.first_of_row());
+        match first {
+            Some(first) if self.open => (records.len() - first) as u64,
+            _ => self.last + records.len() as u64,
+        }
+    }
+
+    /// A group is decoded, and has its row of the window, but no records yet.
+    #[inline(always)]
+    pub fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
+        let Group {
+            decode,
+            dispatched,
+            mark,
+        } = group;
+        let from = self.plain;
+        if decode < from || window.restarted() || self.slow {
+            return self.start_group_slowly(decode, dispatched, mark, records, window);
+        }
+        self.plain = decode + 1;
+        self.last = 0;
+        if decode != from {
+            let waits = dispatched.max(from).min(decode);
+            let width = u64::from(self.width);
+            self.waits += (waits - from) * width;
+            self.totals[late(mark) as usize] += (decode - waits) * width;
+            if waits != from && self.heads.is_some() {
+                self.tell_apart(from, waits, records.so_far());
             }
-            self.cycle = decode;
-            self.rows.push_back(commit);
         }
-        if let Some(leaves) = self.rows.back_mut() {
-            *leaves = commit;
+    }
+
+    /// The same of a group after a restart or sleep, and if groups are watched.
+    #[inline(never)]
+    fn start_group_slowly(
+        &mut self,
+        decode: u64,
+        dispatched: u64,
+        mark: u32,
+        records: &Records,
+        window: &Window,
+    ) {
+        let (records, restart) = (records.so_far(), window.restarted_by());
+        if !self.open || restart.is_some() || !self.watches.is_empty() {
+            self.close_group(records, restart);
         }
-        self.left = commit;
-        self.dispatched = dispatched;
-        if record.commit_delta != 0 {
-            self.heads.push_back((commit, record.class() as u8));
-        }
-        let group = self.group.get_or_insert_default();
-        group.decoded += 1;
-        group.retired += u32::from(!record.is_trap());
-        self.redirect = match record.redirect() {
-            Redirect::None => None,
-            Redirect::Mispredict => Some(SlotKind::Mispredict as u32),
-            Redirect::Flush => Some(SlotKind::Flush as u32),
-            Redirect::Exception if record.tea().contains(TeaEvents::FL_MO) => {
-                Some(SlotKind::Order as u32)
+        // Not so of one that was under way as counting began.
+        let (from, decode) = (self.plain, decode.max(self.plain));
+        match restart {
+            Some(restart) => self.restarts(from, decode, restart, records, window),
+            None => {
+                let waits = dispatched.max(from).min(decode);
+                self.wait(from, waits, records);
+                self.empty(waits, decode, late(mark));
             }
-            Redirect::Exception | Redirect::Interrupt => Some(SlotKind::Trap as u32),
-        };
+        }
+        self.open = true;
+        self.last = 0;
+        self.plain = decode + 1;
+        self.set_pace();
+    }
+
+    /// What the next group takes.
+    fn set_pace(&mut self) {
+        self.slow = !self.open || !self.watches.is_empty();
     }
 
     /// The slots of the group's own cycle.
-    fn close_group(&mut self, watches: Watches<'_>) {
-        let Some(DecodeGroup { decoded, retired }) = self.group.take() else {
+    fn close_group(&mut self, records: &[CommitRecord], restart: Option<Restart>) {
+        let decoded = self.since_row(records);
+        let trap = u64::from(restart.is_some_and(Restart::is_trap));
+        if !std::mem::take(&mut self.open) {
+            self.others += decoded;
             return;
-        };
-        let mut slots = [0; KINDS];
-        slots[SlotKind::Retiring as usize] = retired;
-        let rest =
-            { self.redirect }.map_or(SlotKind::FetchBandwidth as usize, |kind| kind as usize);
-        slots[rest] += self.width.saturating_sub(retired);
-        for (total, &more) in self.totals.iter_mut().zip(&slots) {
-            *total += u64::from(more);
         }
-        self.decoded += u64::from(decoded);
-        for DecodeWatch { weights, watch, .. } in watches {
-            watch.span(self.cycle, self.cycle + 1, weights.sum(&slots, decoded));
+        self.others += trap;
+        let (decoded, retired) = (decoded as u32, (decoded - trap) as u32);
+        let rest = restart.map_or(SlotKind::FetchBandwidth, SlotKind::of) as usize;
+        if rest != FETCH_BANDWIDTH {
+            self.totals[rest] += u64::from(self.width.saturating_sub(retired));
+        }
+        let cycle = self.decoded_in();
+        for DecodeWatch { weights, watch, .. } in &mut self.watches {
+            let value = weights.of_group(self.width, decoded, retired, rest);
+            watch.span(cycle, cycle + 1, value);
         }
     }
 
-    /// The slots between the group and the next one, which is decoded in cycle `decode`, and was delayed by `tea`.
-    fn gap(&mut self, decode: u64, tea: TeaEvents, watches: Watches<'_>) {
-        let from = self.cycle + 1;
-        if let Some(kind) = self.redirect {
-            let recovers = match kind == SlotKind::Mispredict as u32 {
-                true => decode.saturating_sub(REFILL),
-                false => self.left + 1,
-            };
-            let recovers = recovers.clamp(from, decode);
-            match kind == SlotKind::Flush as u32 {
-                true => self.wait(from, recovers, watches),
-                false => self.wrong_path(from, recovers, kind as usize, watches),
-            }
-            self.empty(recovers, decode, kind as usize, watches);
-            return;
-        }
-        let waits = self.dispatched.clamp(from, decode);
-        self.wait(from, waits, watches);
-        let kind = if tea.contains(TeaEvents::DR_TLB) {
-            SlotKind::Itlb
-        } else if tea.contains(TeaEvents::DR_L1) {
-            SlotKind::Icache
-        } else {
-            SlotKind::Resteer
+    /// The last instruction restarted the front end, which has the next one for decode in cycle `decode`.
+    fn restarts(
+        &mut self,
+        from: u64,
+        decode: u64,
+        restart: Restart,
+        records: &[CommitRecord],
+        window: &Window,
+    ) {
+        let recovers = match restart {
+            Restart::Mispredict => decode.saturating_sub(REFILL),
+            _ => window.committed + 1,
         };
-        self.empty(waits, decode, kind as usize, watches);
+        let recovers = recovers.clamp(from, decode);
+        let kind = SlotKind::of(restart);
+        match restart {
+            Restart::Flush => self.wait(from, recovers, records),
+            _ => self.wrong_path((from, recovers), kind, records, window),
+        }
+        self.empty(recovers, decode, kind);
     }
 
     /// Wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room.
-    fn wrong_path(&mut self, from: u64, to: u64, kind: usize, watches: Watches<'_>) {
-        let mut wrong = 0;
-        for cycle in from..to {
-            while self.rows.front().is_some_and(|&leaves| leaves < cycle) {
-                self.rows.pop_front();
+    fn wrong_path(
+        &mut self,
+        (from, to): (u64, u64),
+        kind: SlotKind,
+        records: &[CommitRecord],
+        window: &Window,
+    ) {
+        // Rows leave in order. Is there room for all of them, even if none leaves meanwhile?
+        let room = u64::from(self.rows).checked_sub(to - from);
+        let fits = |rows: u64| rows as u32 == self.rows || window.left(rows as u32) < from;
+        if room.is_some_and(fits) {
+            return self.empty(from, to, kind);
+        }
+        let (mut at, mut inside, mut wrong) = (from, self.rows, 0);
+        while at < to {
+            while inside > 0 && window.left(inside - 1) < at {
+                inside -= 1;
             }
-            if self.rows.len() + wrong < self.row_count as usize {
-                wrong += 1;
-                self.empty(cycle, cycle + 1, kind, watches);
+            let room = u64::from(self.rows - inside).saturating_sub(wrong);
+            let next = match (room, inside) {
+                // Until a row leaves.
+                (0, 1..) => to.min(window.left(inside - 1) + 1),
+                (0, 0) => to,
+                _ => to.min(at + room),
+            };
+            if room == 0 {
+                self.wait(at, next, records);
             } else {
-                self.wait(cycle, cycle + 1, watches);
+                wrong += next - at;
+                self.empty(at, next, kind);
             }
+            at = next;
         }
     }
 
     /// Decode waits from cycle `from` to before `to`: for the oldest instruction of each.
-    fn wait(&mut self, from: u64, to: u64, watches: Watches<'_>) {
+    fn wait(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
+        self.waits += (to - from) * u64::from(self.width);
+        if self.heads.is_some() {
+            self.tell_apart(from, to, records);
+        }
+    }
+
+    /// Tells the cycles of a wait apart.
+    #[inline(never)]
+    fn tell_apart(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
+        let width = self.width;
+        let Some(heads) = &mut self.heads else {
+            return;
+        };
+        heads.learn(records);
+        // When nothing is in the ROB, decode waits for that.
+        let none = Stall {
+            before: heads.committed(),
+            commit: to.max(heads.committed() + 1),
+            class: CycleClass::Serialize as u8,
+        };
         let mut from = from;
         while from < to {
-            match self.heads.front() {
-                Some(&(commit, _)) if commit < from => {
-                    self.heads.pop_front();
-                }
-                Some(&(commit, class)) => {
-                    let waits = commit.min(to);
-                    self.empty(
-                        from,
-                        waits,
-                        SlotKind::Waits as usize + usize::from(class),
-                        watches,
-                    );
-                    from = to.min(commit + 1);
-                    self.empty(waits, from, SlotKind::Commit as usize, watches);
-                }
-                None => {
-                    let serialize = SlotKind::Waits as usize + CycleClass::Serialize as usize;
-                    self.empty(from, to, serialize, watches);
-                    return;
-                }
-            }
+            let stall = heads.after(from).unwrap_or(none);
+            let stalls = (stall.before + 1).max(from).min(to);
+            let ends = stall.commit.min(to);
+            let kind = (SlotKind::Waits as usize + usize::from(stall.class)).min(KINDS - 1);
+            self.totals[kind] += (ends - stalls) * u64::from(width);
+            tell(&mut self.watches, width, (from, stalls), COMMIT);
+            tell(&mut self.watches, width, (stalls, ends), kind);
+            from = ends;
         }
     }
 
     /// All slots of the cycles from `from` to before `to` are of a kind.
-    fn empty(&mut self, from: u64, to: u64, kind: usize, watches: Watches<'_>) {
-        if from >= to {
-            return;
-        }
-        self.totals[kind] += (to - from) * u64::from(self.width);
-        for DecodeWatch { weights, watch, .. } in watches {
-            watch.span(from, to, weights.slots[kind] * self.width);
-        }
+    #[inline]
+    fn empty(&mut self, from: u64, to: u64, kind: SlotKind) {
+        self.totals[kind as usize] += (to - from) * u64::from(self.width);
+        tell(&mut self.watches, self.width, (from, to), kind as usize);
     }
 
     /// The core sleeps from cycle `from` to `to`: these cycles have no slots.
-    pub fn sleep(&mut self, from: u64, to: u64, watches: Watches<'_>) {
-        self.close_group(watches);
-        self.wait(self.cycle + 1, from + 1, watches);
-        for DecodeWatch { watch, .. } in watches {
+    pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
+        let cycle = self.decoded_in();
+        self.close_group(&[], window.restart());
+        self.last = 0;
+        let asleep = (from + 1).max(cycle + 1);
+        self.wait(cycle + 1, asleep, &[]);
+        for DecodeWatch { watch, .. } in &mut self.watches {
             watch.skip(to + 1);
         }
-        self.cycle = self.cycle.max(to);
-        self.dispatched = self.cycle;
-        self.heads.clear();
-        self.rows.clear();
+        self.plain = cycle.max(to) + 1;
+        self.asleep += self.plain - asleep;
+        if let Some(heads) = &mut self.heads {
+            heads.sleep(to);
+        }
+        self.set_pace();
+    }
+}
+
+/// All slots of the cycles from `from` to before `to` are of a kind.
+#[inline]
+fn tell(watches: &mut [DecodeWatch], width: u32, (from, to): (u64, u64), kind: usize) {
+    for DecodeWatch { weights, watch, .. } in watches {
+        if from < to {
+            watch.span(from, to, weights.slots[kind] * width);
+        }
     }
 }

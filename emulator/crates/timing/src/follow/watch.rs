@@ -37,6 +37,7 @@ impl Watch {
     }
 
     /// It occurs so often, once more, in a cycle.
+    #[inline]
     pub fn add(&mut self, cycle: u64, value: u32) {
         self.close(cycle);
         self.pending += value;
@@ -53,11 +54,14 @@ impl Watch {
     }
 
     /// Nothing more occurs before `cycle`.
+    #[inline]
     pub fn close(&mut self, cycle: u64) {
         if cycle > self.next {
             let pending = std::mem::take(&mut self.pending);
             self.count(1, pending);
-            self.count(cycle - self.next - 1, 0);
+            if cycle > self.next + 1 {
+                self.count(cycle - self.next - 1, 0);
+            }
             self.next = cycle;
         }
     }
@@ -68,16 +72,14 @@ impl Watch {
     }
 
     /// So many cycles, in each of which it occurs so often.
+    #[inline]
     fn count(&mut self, cycles: u64, value: u32) {
-        if cycles == 0 {
-            return;
-        }
         let met = (value >= u32::from(self.condition.threshold)) != self.condition.invert;
-        self.total += match (met, self.condition.edge) {
-            (false, _) => 0,
-            (true, false) => cycles,
-            (true, true) => u64::from(!self.met),
+        let counted = match self.condition.edge {
+            false => cycles,
+            true => u64::from(!self.met),
         };
+        self.total += if met { counted } else { 0 };
         self.met = met;
     }
 }

@@ -44,9 +44,10 @@ impl Lsu {
         head: u64,
         schedule: &mut Schedule,
     ) -> Answer {
-        self.counts.loads += 1;
+        self.counts.loads[usize::from(micro_op.file % 4)] += 1;
         let first = issued.cycle + S0;
         if load.mmio {
+            self.counts.late_loads[CycleClass::Device as usize] += 1;
             return self.device(first, head);
         }
         let mut s0 = self.translate(first, load.walk);
@@ -78,6 +79,7 @@ impl Lsu {
             None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
             Some((ready, level)) => {
                 let (class, missed) = class_of(level);
+                self.counts.late_loads[class as usize] += 1;
                 let done = done.max(ready);
                 Answer::new(done, done, class, tea | missed)
             }
@@ -140,7 +142,7 @@ impl Lsu {
     /// as many enter as stand between them.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {
-        let entered = self.counts.loads + self.counts.stores;
+        let entered = self.counts.all_loads() + self.counts.stores;
         let first = if s0 <= self.retried {
             let shift = (entered - self.entered) % RETRY;
             self.retried + 1 + if self.single { shift } else { 0 }
@@ -210,7 +212,7 @@ impl Lsu {
     /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
     /// the first cycle in which it can commit.
     pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&WalkReads>) -> Answer {
-        self.counts.loads += 1;
+        self.counts.atomics += 1;
         if access.mmio() {
             return self.device(s0, s0);
         }

@@ -11,7 +11,7 @@ use isa::StaticId;
 
 use crate::Preset;
 use crate::mem::{L1d, Level, Lower, SharedMemory, TlbSide, Walk};
-use crate::micro_op::MicroOp;
+use crate::micro_op::{MicroOp, ring};
 use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
@@ -75,8 +75,16 @@ impl Answer {
 /// Counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LsuCounts {
-    pub loads: u64,
+    /// Loads by register file, those that are tried again after they failed their order twice; and atomics.
+    pub loads: [u64; 4],
+    pub atomics: u64,
+    /// Loads that failed, by register file,
+    pub failed: [u64; 4],
+    /// and those that retire and wait for more than the L1 or a store.
+    pub late_loads: [u64; CycleClass::ALL.len()],
     pub stores: u64,
+    /// Those of FP data.
+    pub fp_stores: u64,
     pub forwards: u64,
     pub bank_conflicts: u64,
     pub mmio: u64,
@@ -89,7 +97,11 @@ pub(crate) struct LsuCounts {
 
 snapshot::snapshot!(LsuCounts {
     loads,
+    atomics,
+    failed,
+    late_loads,
     stores,
+    fp_stores,
     forwards,
     bank_conflicts,
     mmio,
@@ -97,6 +109,37 @@ snapshot::snapshot!(LsuCounts {
     partial_forwards,
     forward_waits
 });
+
+impl LsuCounts {
+    /// Loads that were executed, and atomics.
+    pub fn all_loads(&self) -> u64 {
+        self.loads.iter().sum::<u64>() + self.atomics
+    }
+
+    /// Integer and FP loads that retired.
+    pub fn retired_loads(&self) -> [u64; 2] {
+        let of = |file: u8| self.loads[usize::from(file)] - self.failed[usize::from(file)];
+        [of(ring::NONE) + of(ring::INT), of(ring::FP)]
+    }
+
+    /// Loads that retired and that the L1 answered, or a store.
+    pub fn early_loads(&self) -> u64 {
+        self.retired_loads().iter().sum::<u64>() - self.late_loads.iter().sum::<u64>()
+    }
+
+    /// Integer and FP stores.
+    pub fn stores(&self) -> [u64; 2] {
+        [self.stores - self.fp_stores, self.fp_stores]
+    }
+
+    /// A load failed its order, and is taken back.
+    pub fn take_back(&mut self, micro_op: &MicroOp, answer: &Answer) {
+        self.failed[usize::from(micro_op.file % 4)] += 1;
+        if let CycleClass::LoadL2 | CycleClass::LoadLlc | CycleClass::LoadDram = answer.class {
+            self.late_loads[answer.class as usize] -= 1;
+        }
+    }
+}
 
 /// Load/store unit, and what it shares with the front end.
 pub(crate) struct Lsu {

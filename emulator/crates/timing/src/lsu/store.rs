@@ -47,6 +47,7 @@ impl Lsu {
                 (address, data + IN_QUEUE, data + STORE_DONE)
             }
             Some((latency, port)) => {
+                self.counts.fp_stores += 1;
                 // FP data waits in the FP queue, its address in the memory queue.
                 let (address, _) = schedule.book(address_ready, micro_op.ports, lane::MEM);
                 let (data, _) = schedule.book(data_ready, port, lane::FP);
