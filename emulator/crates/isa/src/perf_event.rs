@@ -83,7 +83,7 @@ impl PerfEvent {
         }
     }
 
-    /// It is counted by following what commits, and only while somebody asks for it: see [`Selection::is_followed`].
+    /// It is counted by following what commits or issues, and only while somebody asks for it: see [`Selection::is_followed`].
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {
@@ -91,8 +91,14 @@ impl PerfEvent {
             32 => self != Self::Exceptions,
             // Jumps by kind.
             33 => (2..10).contains(&row.bit),
+            _ if self.is_of_issue() => true,
             set => set == 42 && row.per_cycle,
         }
+    }
+
+    /// It is counted where micro-ops issue, and only while somebody asks for it.
+    pub fn is_of_issue(self) -> bool {
+        self.row().set == 47
     }
 
     /// It does not occur more often in a cycle, on average: bounds how soon a counter can overflow.

@@ -6,9 +6,11 @@ use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{Executed, InstClass, MemKind};
 
 use crate::lsu::S0;
+use crate::micro_op::MicroOp;
 use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::schedule::lane;
 
 /// Dispatch to commit of an instruction that goes through the CSR unit.
 const CSR_DONE: u64 = 5;
@@ -51,6 +53,9 @@ impl<S: CommitSink> Pipeline<S> {
             }
             _ => (dispatch + 1, dispatch + CSR_DONE),
         };
+        if issue != 0 {
+            self.issued_alone(micro_op);
+        }
         if micro_op.class == InstClass::FenceI {
             self.front.clear_l1i();
         }
@@ -68,6 +73,13 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.flushes += 1;
         self.window.redirected();
         self.front.redirect(cycle + 1);
+    }
+
+    /// Counts one that issued, which has its ports to itself and needs no slot.
+    pub(crate) fn issued_alone(&mut self, micro_op: &MicroOp) {
+        if self.selections.issues {
+            self.units.issued.count(micro_op.ports, lane::MEM, 0);
+        }
     }
 
     /// Dispatch into an empty machine.

@@ -27,12 +27,15 @@ pub(crate) struct Selections {
     selections: [Selection; COUNTERS],
     /// The host asks for all totals.
     always: bool,
+    /// Somebody asks for what issues.
+    pub issues: bool,
     pub follower: Option<Box<Follower>>,
 }
 
 snapshot::snapshot!(Selections {
     selections,
     always,
+    issues,
     follower
 });
 
@@ -40,6 +43,7 @@ impl Selections {
     /// Follows from now on, whatever the counters are set to.
     pub fn always(&mut self, follower: Follower) {
         self.always = true;
+        self.issues = true;
         self.follower.get_or_insert_with(|| Box::new(follower));
     }
 
@@ -54,6 +58,8 @@ impl Selections {
             return;
         };
         *place = selection;
+        let issues = |s: &Selection| s.events().any(PerfEvent::is_of_issue);
+        self.issues = self.always || self.selections.iter().any(issues);
         if !self.always && !self.selections.iter().any(|s| s.is_followed()) {
             self.follower = None;
             return;
@@ -288,7 +294,7 @@ mod tests {
     fn all_that_is_to_be_followed_is() {
         let follower = Follower::default();
         for &event in PerfEvent::ALL {
-            let counted = follower.count(event).is_some();
+            let counted = follower.count(event).is_some() || event.is_of_issue();
             assert_eq!(counted, event.is_followed(), "{event:?}");
         }
     }
