@@ -15,7 +15,7 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
-use crate::spec::{Mode, Threads, parse_size};
+use crate::spec::{Mode, parse_size};
 use crate::stuck;
 use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
@@ -67,7 +67,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         input: Some(input.clone()),
         drives: &args.drive,
         write_drives: true,
-        threads: Threads::default(),
+        threads: args.threads,
         translator: args.translator,
         epoch: args.clock.seconds(),
         share: args.share.as_deref(),

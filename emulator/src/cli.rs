@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
 use crate::epoch::Epoch;
-use crate::spec::{Mode, Net, Translator};
+use crate::spec::{Mode, Net, Threads, Translator};
 use crate::trace_cmd::Place;
 
 pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat};
@@ -160,6 +160,9 @@ pub struct BootArgs {
     /// What is translated to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
+    /// Threads of the host that simulate one hart under the timing core; the results are the same.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub threads: Threads,
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
     #[arg(long)]
     pub core: Option<String>,
@@ -214,6 +217,9 @@ pub struct ExecArgs {
     /// What is translated to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
+    /// Threads of the host that simulate one hart under the timing core; the results are the same.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub threads: Threads,
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,

@@ -16,7 +16,7 @@ use crate::failure::{BadInput, bad_input, write_whole};
 use crate::gdb::{self, Debugger};
 use crate::run::region::Regions;
 use crate::semihosting::Semihosting;
-use crate::spec::{Mode, Region, Threads, parse_size};
+use crate::spec::{Mode, Region, parse_size};
 use crate::stuck;
 use crate::system::{Engine, Setup, System, harts};
 
@@ -37,7 +37,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         input: None,
         drives: &[],
         write_drives: false,
-        threads: Threads::default(),
+        threads: args.threads,
         translator: args.translator,
         epoch: Epoch::Fixed.seconds(),
         share: None,

@@ -1,6 +1,8 @@
 //! What programmable counters count, in a program of which it is known: every event of the instruction table, and sums.
 
 mod common;
+#[path = "counters/matrix.rs"]
+mod matrix;
 
 use std::collections::HashMap;
 use std::path::Path;

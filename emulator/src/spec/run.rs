@@ -78,7 +78,7 @@ impl From<Translator> for machine::Translate {
 }
 
 /// Threads of the host that simulate under the timing core; the results are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Threads {
     /// Two, if the host has so many processors and the guest one hart, as long as they seldom wait for each other.

@@ -83,15 +83,21 @@ impl PerfEvent {
         }
     }
 
-    /// It is counted by following what commits, and only while somebody asks for it: see [`Selection::is_followed`].
+    /// It is counted by following what commits or issues, and only while somebody asks for it: see [`Selection::is_followed`].
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {
             20..=24 | 38 => true,
             // By TEA's events.
             41 => row.bit < 6,
+            _ if self.is_of_issue() => true,
             _ => matches!(self, Self::RobOccupancy | Self::LoadQueueOccupancy),
         }
+    }
+
+    /// It is counted where micro-ops issue, and only while somebody asks for it.
+    pub fn is_of_issue(self) -> bool {
+        self.row().set == 47
     }
 
     /// It does not occur more often in a cycle, on average: bounds how soon a counter can overflow.

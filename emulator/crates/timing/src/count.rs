@@ -5,8 +5,10 @@ use isa::{Exception, PerfEvent};
 
 use crate::follow::class_of;
 use crate::mem::Origin;
-use crate::micro_op::jump;
+use crate::micro_op::{jump, port};
 use crate::pipeline::Pipeline;
+use crate::predict::Component;
+use crate::units::Issued;
 
 impl<S: CommitSink> Pipeline<S> {
     /// Running total of what a counter is set to.
@@ -21,12 +23,15 @@ impl<S: CommitSink> Pipeline<S> {
         let (front, lsu) = (&self.front.counts, &self.lsu.counts);
         let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
         let [data, code] = &walk.counts;
+        let Issued { ports, queues } = &self.units.issued;
+        let missed = |component: Component| front.misses_by[component as usize];
         let l2 = |origin: Origin| lower.l2[origin as usize];
         let trap = |code: Exception| stats.exceptions_by_code[code as usize % 16];
         let late_loads = |class: CycleClass| lsu.late_loads[class as usize];
         let stalled = |class: CycleClass| stats.stalled[class as usize];
         let branches = || stats.branch_sums();
         let jumps = || stats.jump_sums();
+        let control = || branches()[0] + jumps()[0];
         let last_level = match self.preset().llc.kib {
             0 => [lower.l2_accesses(), lower.l2_misses()],
             _ => [lower.llc_accesses, lower.llc_misses],
@@ -36,7 +41,7 @@ impl<S: CommitSink> Pipeline<S> {
             E::Instructions => stats.instructions,
             E::L1dReads => lsu.all_loads(),
             E::L1dReadMisses => l1d.load_misses,
-            E::Branches => branches()[0] + jumps()[0],
+            E::Branches => control(),
             E::BranchMisses => branches()[2] + jumps()[1],
             E::L1iReads => front.l1i_accesses,
             E::L1iMisses => front.l1i_misses,
@@ -79,6 +84,11 @@ impl<S: CommitSink> Pipeline<S> {
             E::StallsStoreQueue => stalls.store_queue,
             E::StallsIssueQueue => stalls.issue_queue,
             E::StallsSerialize => stalls.serialize,
+            E::StallsMemQueue => stalls.by_lane[0],
+            E::StallsIntQueue => stalls.by_lane[1],
+            E::StallsFpQueue => stalls.by_lane[2],
+            E::StallsTags => stalls.by_lane[3],
+            E::StallsFpRegisters => stalls.fp_registers,
             E::Flushes => stats.flushes,
             E::Interrupts => stats.interrupts,
             E::EcallUser => trap(X::EcallU),
@@ -104,6 +114,11 @@ impl<S: CommitSink> Pipeline<S> {
             E::L1dMshrOccupancy => l1d.mshr_busy(),
             E::L2MshrOccupancy => self.lsu.lower.l2_mshr_busy(),
             E::MshrFull => l1d.mshr_full,
+            E::StoreMshrFull => l1d.store_mshr_full,
+            E::L2MshrFull => lower.l2_mshr_full,
+            E::LlcMshrFull => lower.llc_mshr_full,
+            E::LlcMshrOccupancy => lower.llc_mshr_busy,
+            E::StoreDataFull => l1d.store_data_full,
             E::DividerBusy => stats.divider_busy[0],
             E::FpDividerBusy => stats.divider_busy[1],
             E::PendingHits => l1d.pending_hits,
@@ -113,6 +128,11 @@ impl<S: CommitSink> Pipeline<S> {
             E::PteCacheHits => walk.pte_hits,
             E::PartialForwards => lsu.partial_forwards,
             E::ForwardWaits => lsu.forward_waits,
+            E::RefusedLoads => lsu.refused,
+            E::BankRetries => lsu.bank_retries,
+            E::LoadReplays => lsu.replays(),
+            E::StoreReplays => l1d.store_replays,
+            E::DelayedStores => lsu.delayed_stores,
             E::FailedStoreConditionals => stats.failed_store_conditionals,
             E::L2Fetches => l2(Origin::Fetch)[0],
             E::L2FetchMisses => l2(Origin::Fetch)[1],
@@ -140,6 +160,35 @@ impl<S: CommitSink> Pipeline<S> {
             E::Decoded => {
                 stats.instructions + stats.exceptions + stats.interrupts + stats.order_failures
             }
+            E::MissesBimodal => missed(Component::Bimodal),
+            E::MissesTage => missed(Component::Tage),
+            E::MissesLoop => missed(Component::Loops),
+            E::MissesReturns => missed(Component::Returns),
+            E::MissesBtb => missed(Component::Btb),
+            E::MissesMicroBtb => missed(Component::MicroBtb),
+            E::MissesUnknown => missed(Component::Unknown),
+            E::BtbHits => front.btb_hits,
+            E::BtbMisses => control() - front.btb_hits,
+            E::MicroBtbHits => control() - front.micro_btb_misses,
+            E::MicroBtbMisses => front.micro_btb_misses,
+            E::F2Address => front.redirects_f2 - front.history_redirects[0],
+            E::F2History => front.history_redirects[0],
+            E::F3Address => front.redirects_f3 - front.history_redirects[1],
+            E::F3History => front.history_redirects[1],
+            E::ReturnsFull => front.returns_full,
+            E::ReturnsEmpty => front.returns_empty,
+            E::IssuedInt0 => ports[port::INT as usize],
+            E::IssuedInt1 => ports[port::INT as usize + 1],
+            E::IssuedInt2 => ports[port::INT as usize + 2],
+            E::IssuedInt3 => ports[port::INT as usize + 3],
+            E::IssuedInt4 => ports[port::INT as usize + 4],
+            E::IssuedMem0 => ports[port::MEM as usize],
+            E::IssuedMem1 => ports[port::MEM as usize + 1],
+            E::IssuedFp0 => ports[port::FP as usize],
+            E::IssuedFp1 => ports[port::FP as usize + 1],
+            E::MemQueueOccupancy => queues[0],
+            E::IntQueueOccupancy => queues[1],
+            E::FpQueueOccupancy => queues[2],
             E::IntAlu
             | E::IntMul
             | E::IntDiv

@@ -43,13 +43,22 @@ impl<S: CommitSink> Pipeline<S> {
             .dispatch(micro_op, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
-    /// Executes an integer operation of one cycle on any integer port.
+    /// A micro-op issued to `port` in cycle `issue`, and gave back its slot in `queue`; it was dispatched in cycle `dispatch`.
     #[inline(always)]
-    pub(crate) fn alu(&mut self, micro_op: &MicroOp, id: StaticId) {
+    fn issued<const COUNTED: bool>(&mut self, port: u32, queue: u32, dispatch: u64, issue: u64) {
+        if COUNTED {
+            self.units.issued.count(port, queue, issue - dispatch);
+        }
+    }
+
+    /// Executes an integer operation of one cycle on any integer port. `COUNTED`, here and below: somebody asks for what issues.
+    #[inline(always)]
+    pub(crate) fn alu<const COUNTED: bool>(&mut self, micro_op: &MicroOp, id: StaticId) {
         let dispatch = self.dispatch(micro_op, 0);
         let [a, b, _] = micro_op.src.map(|r| self.registers[usize::from(r)]);
         let ready = (dispatch + 1).max(a).max(b);
         let (issue, port) = self.window.schedule.book(ready, micro_op.ports, lane::INT);
+        self.issued::<COUNTED>(port, lane::INT, dispatch, issue);
         self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
@@ -70,14 +79,13 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes an instruction of fixed latency.
     #[inline(never)]
-    pub(crate) fn simple(&mut self, micro_op: &MicroOp, id: StaticId) {
+    pub(crate) fn simple<const COUNTED: bool>(&mut self, micro_op: &MicroOp, id: StaticId) {
         self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
-        let (issue, _) = self
-            .window
-            .schedule
-            .book(ready, micro_op.ports, micro_op.lanes);
+        let schedule = &mut self.window.schedule;
+        let (issue, port) = schedule.book(ready, micro_op.ports, micro_op.lanes);
+        self.issued::<COUNTED>(port, micro_op.lanes, dispatch, issue);
         let done = issue + u64::from(micro_op.done);
         self.write_register(micro_op, issue + u64::from(micro_op.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
@@ -97,7 +105,12 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes an integer or FP division or a square root.
     #[inline(never)]
-    pub(crate) fn divide(&mut self, micro_op: &MicroOp, id: StaticId, operand: &Operand) {
+    pub(crate) fn divide<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        operand: &Operand,
+    ) {
         self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
@@ -116,8 +129,9 @@ impl<S: CommitSink> Pipeline<S> {
         };
         *busy += cycles - overlap;
         let schedule = &mut self.window.schedule;
-        let (issue, _) = schedule.book(ready.max(*free), micro_op.ports, micro_op.lanes);
+        let (issue, port) = schedule.book(ready.max(*free), micro_op.ports, micro_op.lanes);
         *free = issue + cycles - overlap;
+        self.issued::<COUNTED>(port, micro_op.lanes, dispatch, issue);
         let done = issue + cycles;
         self.write_register(micro_op, done);
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
@@ -137,13 +151,14 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Dispatches and issues a branch or jump; returns the cycles of its dispatch, its issue, and its earliest commit.
     #[inline(always)]
-    fn issue_control(&mut self, micro_op: &MicroOp) -> (u64, u64, u64) {
+    fn issue_control<const COUNTED: bool>(&mut self, micro_op: &MicroOp) -> (u64, u64, u64) {
         let dispatch = self.dispatch(micro_op, 0);
         let [a, b, _] = micro_op.src.map(|r| self.registers[usize::from(r)]);
         let ready = (dispatch + 1).max(a).max(b);
         let schedule = &mut self.window.schedule;
         let (issue, port) = schedule.book(ready, micro_op.ports, lane::INT);
         schedule.release(issue + RESOLVE + 1, micro_op.lanes & lane::TAG);
+        self.issued::<COUNTED>(port, lane::INT, dispatch, issue);
         self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         (dispatch, issue, issue + u64::from(ALU_DONE) + behind)
@@ -151,8 +166,13 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes a conditional branch, up to its commit.
     #[inline(never)]
-    pub(crate) fn branch(&mut self, micro_op: &MicroOp, id: StaticId, forecast: &Forecast) {
-        let (dispatch, issue, done) = self.issue_control(micro_op);
+    pub(crate) fn branch<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        forecast: &Forecast,
+    ) {
+        let (dispatch, issue, done) = self.issue_control::<COUNTED>(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.branch(forecast, issue + RESOLVE, commits);
         let outcome = usize::from(missed) * 2 + usize::from(forecast.taken());
@@ -162,8 +182,13 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes a jump, up to its commit.
     #[inline(never)]
-    pub(crate) fn jump(&mut self, micro_op: &MicroOp, id: StaticId, forecast: &Forecast) {
-        let (dispatch, issue, done) = self.issue_control(micro_op);
+    pub(crate) fn jump<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        forecast: &Forecast,
+    ) {
+        let (dispatch, issue, done) = self.issue_control::<COUNTED>(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
         let [count, misses] =
@@ -206,7 +231,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes a load, up to its commit.
     #[inline(never)]
-    pub(crate) fn load(&mut self, micro_op: &MicroOp, load: &Access<'_>) {
+    pub(crate) fn load<const COUNTED: bool>(&mut self, micro_op: &MicroOp, load: &Access<'_>) {
         let dispatch = self.dispatch(micro_op, self.window.loads.available());
         let ready = self.sources(micro_op, dispatch);
         let head = self.window.empty();
@@ -214,11 +239,12 @@ impl<S: CommitSink> Pipeline<S> {
             .lsu
             .issue_load(micro_op, ready, &mut self.window.schedule);
         let issue = issued.cycle;
+        self.issued::<COUNTED>(issued.port, lane::MEM, dispatch, issue);
         let schedule = &mut self.window.schedule;
         let answer = self.lsu.load(micro_op, load, issued, head, schedule);
         if let Some(known) = answer.failed {
             self.lsu.counts.take_back(micro_op, &answer);
-            return self.order_failure(micro_op, load, (issue, known));
+            return self.order_failure::<COUNTED>(micro_op, load, (issue, known));
         }
         self.write_register(micro_op, answer.wake);
         let commit = self.commit(micro_op, load.id, &Retired::of(&answer, dispatch, issue));
@@ -227,7 +253,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Executes a store, up to its write to the cache.
     #[inline(never)]
-    pub(crate) fn store(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
+    pub(crate) fn store<const COUNTED: bool>(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(micro_op, entry);
@@ -238,6 +264,9 @@ impl<S: CommitSink> Pipeline<S> {
         let fp = (micro_op.class == InstClass::FpStore).then_some(self.units.fp_data);
         let schedule = &mut self.window.schedule;
         let times = self.lsu.store(micro_op, store, (base, data), fp, schedule);
+        if COUNTED {
+            times.count(dispatch, &mut self.units.issued);
+        }
         let mut retired = Retired::of(&times.answer, dispatch, times.issue);
         if full {
             retired.tea |= TeaEvents::DR_SQ;

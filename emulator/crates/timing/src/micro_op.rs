@@ -49,6 +49,8 @@ pub(crate) mod port {
     pub const MEM: u32 = 5;
     /// Floating-point ports.
     pub const FP: u32 = 7;
+    /// How many there are.
+    pub const COUNT: usize = 9;
 }
 
 /// Which register file and which queue an instruction takes an entry of.

@@ -256,6 +256,18 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the one that was fetched last.
     pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
+        match self.selections.issues {
+            false => self.retire_as::<false>(executed, passed, output),
+            true => self.retire_as::<true>(executed, passed, output),
+        }
+    }
+
+    fn retire_as<const COUNTED: bool>(
+        &mut self,
+        executed: &Executed,
+        passed: &InstOutput,
+        output: &mut Reader<'_>,
+    ) {
         let micro_op = &self.micro_op(executed.id);
         let id = executed.id;
         let access = Access {
@@ -270,20 +282,29 @@ impl<S: CommitSink> Pipeline<S> {
         match micro_op.kind {
             _ if executed.trap.is_some() => self.retire_alone(executed, access.walk),
             Kind::Unique | Kind::Trap => self.retire_alone(executed, access.walk),
-            Kind::Alu => self.alu(micro_op, id),
-            Kind::Branch => self.branch(micro_op, id, &passed.forecast),
-            Kind::Jump => self.jump(micro_op, id, &passed.forecast),
-            Kind::Load => self.load(micro_op, &access),
-            Kind::Store => self.store(micro_op, &access),
-            Kind::Divide | Kind::FpDivide => self.divide(micro_op, id, &executed.operand),
-            Kind::Simple => self.simple(micro_op, id),
+            Kind::Alu => self.alu::<COUNTED>(micro_op, id),
+            Kind::Branch => self.branch::<COUNTED>(micro_op, id, &passed.forecast),
+            Kind::Jump => self.jump::<COUNTED>(micro_op, id, &passed.forecast),
+            Kind::Load => self.load::<COUNTED>(micro_op, &access),
+            Kind::Store => self.store::<COUNTED>(micro_op, &access),
+            Kind::Divide | Kind::FpDivide => {
+                self.divide::<COUNTED>(micro_op, id, &executed.operand)
+            }
+            Kind::Simple => self.simple::<COUNTED>(micro_op, id),
         }
         self.send();
     }
 
     /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
-    #[inline(never)]
     pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
+        match self.selections.issues {
+            false => self.run_as::<false>(extent, output),
+            true => self.run_as::<true>(extent, output),
+        }
+    }
+
+    #[inline(never)]
+    fn run_as<const COUNTED: bool>(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
         // Aside, so that one can be referred to while the core changes.
         let static_info = std::mem::take(&mut self.micro_ops);
         let mut steps = output.run(extent);
@@ -302,9 +323,9 @@ impl<S: CommitSink> Pipeline<S> {
             self.decode(packet, walk);
             let kind = micro_op.kind;
             if kind.is(Kind::Alu) {
-                self.alu(micro_op, id);
+                self.alu::<COUNTED>(micro_op, id);
             } else if kind.is(Kind::Branch) {
-                self.branch(micro_op, id, &steps.forecast());
+                self.branch::<COUNTED>(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Load) | kind.is(Kind::Store) {
                 let found = steps.found();
                 let access = &Access {
@@ -315,19 +336,19 @@ impl<S: CommitSink> Pipeline<S> {
                     walk: output.data_walk(found),
                 };
                 match kind.is(Kind::Load) {
-                    true => self.load(micro_op, access),
-                    false => self.store(micro_op, access),
+                    true => self.load::<COUNTED>(micro_op, access),
+                    false => self.store::<COUNTED>(micro_op, access),
                 }
             } else if kind.is(Kind::Jump) {
-                self.jump(micro_op, id, &steps.forecast());
+                self.jump::<COUNTED>(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Divide) | kind.is(Kind::FpDivide) {
                 let operand = match kind.is(Kind::Divide) {
                     true => output.operand(),
                     false => Operand::default(),
                 };
-                self.divide(micro_op, id, &operand);
+                self.divide::<COUNTED>(micro_op, id, &operand);
             } else {
-                self.simple(micro_op, id);
+                self.simple::<COUNTED>(micro_op, id);
             }
         }
         self.micro_ops = static_info;

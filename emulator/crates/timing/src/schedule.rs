@@ -24,6 +24,10 @@ pub(crate) mod lane {
     pub const FP: u32 = 1 << 16;
     /// Branch tags: each branch in flight holds one.
     pub const TAG: u32 = 1 << 24;
+    /// How many there are.
+    pub const COUNT: usize = 4;
+    /// Those of issue queues, from the first.
+    pub const QUEUES: usize = 3;
 
     /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.
     pub const EACH_SLOT: u32 = MEM | INT | FP;
@@ -123,10 +127,22 @@ impl Schedule {
         (self.occupied + u64::from(after_slot)) & stops != 0
     }
 
-    /// First cycle ≥ `cycle` in which it finds room.
-    pub fn room(&mut self, cycle: u64, after_slot: u32, stops: u64) -> u64 {
+    /// First cycle ≥ `cycle` in which it finds room. Each cycle before is added to the first lane that is full in it.
+    pub fn room(
+        &mut self,
+        cycle: u64,
+        after_slot: u32,
+        stops: u64,
+        waits: &mut [u64; lane::COUNT],
+    ) -> u64 {
         self.advance(cycle);
-        while self.full(after_slot, stops & !lane::ALWAYS) {
+        let stops = stops & !lane::ALWAYS;
+        loop {
+            let full = (self.occupied + u64::from(after_slot)) & stops;
+            if full == 0 {
+                break;
+            }
+            waits[full.trailing_zeros() as usize / 8 % lane::COUNT] += 1;
             self.step();
         }
         self.horizon = self.now + SPAN;
@@ -200,6 +216,22 @@ impl Schedule {
 mod tests {
     use super::*;
 
+    fn room(schedule: &mut Schedule, cycle: u64, after_slot: u32, stops: u64) -> u64 {
+        schedule.room(cycle, after_slot, stops, &mut [0; lane::COUNT])
+    }
+
+    #[test]
+    fn a_wait_is_that_of_the_first_lane_that_is_full() {
+        let mut schedule = Schedule::new([1, 1, 1, 1]);
+        for (lane, cycle) in [(lane::MEM, 20), (lane::INT, 50), (lane::FP, 10)] {
+            schedule.take(lane);
+            schedule.release(cycle, lane);
+        }
+        let mut waits = [0; lane::COUNT];
+        let cycle = schedule.room(5, lane::EACH_SLOT, lane::STOPS_ANY, &mut waits);
+        assert_eq!((cycle, waits), (50, [15, 30, 0, 0]));
+    }
+
     #[test]
     fn lowest_free_port_then_next_cycle() {
         let mut schedule = Schedule::new([4; 4]);
@@ -227,14 +259,14 @@ mod tests {
     #[test]
     fn waits_for_the_first_release() {
         let mut schedule = Schedule::new([2, 4, 2, 1]);
-        assert_eq!(schedule.room(5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
+        assert_eq!(room(&mut schedule, 5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
         schedule.take(lane::MEM);
         schedule.release(50, lane::MEM);
-        assert_eq!(schedule.room(5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
+        assert_eq!(room(&mut schedule, 5, lane::EACH_SLOT, lane::STOPS_ANY), 5);
         schedule.take(lane::MEM);
         assert_eq!(schedule.book(19, 1, lane::MEM), (19, 1));
         assert_eq!(
-            schedule.room(6, lane::EACH_SLOT, lane::STOPS_ANY),
+            room(&mut schedule, 6, lane::EACH_SLOT, lane::STOPS_ANY),
             20,
             "even for an instruction of another queue"
         );
@@ -245,8 +277,14 @@ mod tests {
         let mut schedule = Schedule::new([4; 4]);
         schedule.take(lane::INT);
         schedule.release(9, lane::INT);
-        assert_eq!(schedule.room(1, 3 * lane::EACH_SLOT, lane::STOPS_ANY), 1);
-        assert_eq!(schedule.room(1, 4 * lane::EACH_SLOT, lane::STOPS_ANY), 9);
+        assert_eq!(
+            room(&mut schedule, 1, 3 * lane::EACH_SLOT, lane::STOPS_ANY),
+            1
+        );
+        assert_eq!(
+            room(&mut schedule, 1, 4 * lane::EACH_SLOT, lane::STOPS_ANY),
+            9
+        );
     }
 
     #[test]
@@ -254,8 +292,11 @@ mod tests {
         let mut schedule = Schedule::new([1, 4, 4, 4]);
         schedule.take(lane::MEM);
         assert_eq!(schedule.book(1 << 40, 0b110, lane::MEM), (1 << 40, 0b010));
-        assert_eq!(schedule.room(0, lane::EACH_SLOT, lane::STOPS_ANY), SPAN);
-        let later = schedule.room(1 << 50, lane::EACH_SLOT, lane::STOPS_ANY);
+        assert_eq!(
+            room(&mut schedule, 0, lane::EACH_SLOT, lane::STOPS_ANY),
+            SPAN
+        );
+        let later = room(&mut schedule, 1 << 50, lane::EACH_SLOT, lane::STOPS_ANY);
         assert_eq!(later, 1 << 50, "a long jump is one step");
     }
 
@@ -264,10 +305,9 @@ mod tests {
         let mut schedule = Schedule::new([4, 4, 4, 1]);
         schedule.take(lane::TAG);
         schedule.release(30, lane::TAG);
-        assert_eq!(schedule.room(2, lane::EACH_SLOT, lane::STOPS_ANY), 2);
-        assert_eq!(
-            schedule.room(2, 4 * lane::EACH_SLOT, lane::STOPS_BRANCH),
-            30
-        );
+        assert_eq!(room(&mut schedule, 2, lane::EACH_SLOT, lane::STOPS_ANY), 2);
+        let mut waits = [0; lane::COUNT];
+        let cycle = schedule.room(2, 4 * lane::EACH_SLOT, lane::STOPS_BRANCH, &mut waits);
+        assert_eq!((cycle, waits), (30, [0, 0, 0, 28]));
     }
 }

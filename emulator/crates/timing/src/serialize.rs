@@ -6,9 +6,11 @@ use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
 use isa::{Executed, InstClass, MemKind};
 
 use crate::lsu::S0;
+use crate::micro_op::MicroOp;
 use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::schedule::lane;
 use crate::window::Restart;
 
 /// Dispatch to commit of an instruction that goes through the CSR unit.
@@ -52,6 +54,9 @@ impl<S: CommitSink> Pipeline<S> {
             }
             _ => (dispatch + 1, dispatch + CSR_DONE),
         };
+        if issue != 0 {
+            self.issued_alone(micro_op);
+        }
         if micro_op.class == InstClass::FenceI {
             self.front.clear_l1i();
         }
@@ -70,6 +75,13 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.classes[micro_op.class as usize] += 1;
         self.window.redirected(Restart::Flush);
         self.front.redirect(cycle + 1);
+    }
+
+    /// Counts one that issued, which has its ports to itself and needs no slot.
+    pub(crate) fn issued_alone(&mut self, micro_op: &MicroOp) {
+        if self.selections.issues {
+            self.units.issued.count(micro_op.ports, lane::MEM, 0);
+        }
     }
 
     /// Dispatch into an empty machine.

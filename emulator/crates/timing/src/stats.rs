@@ -198,6 +198,12 @@ pub struct Stalls {
     pub issue_queue: u64,
     /// A serialising instruction waited for an empty ROB and the memory system.
     pub serialize: u64,
+    /// Those of the issue queues: no slot of the memory, integer or FP issue queue, no branch tag.
+    #[serde(skip)]
+    pub by_lane: [u64; 4],
+    /// Those of the registers: no FP register.
+    #[serde(skip)]
+    pub fp_registers: u64,
 }
 
 snapshot::snapshot!(Stats {
@@ -259,5 +265,7 @@ snapshot::snapshot!(Stalls {
     load_queue,
     store_queue,
     issue_queue,
-    serialize
+    serialize,
+    by_lane,
+    fp_registers
 });

@@ -9,6 +9,7 @@ use crate::micro_op::{Kind, MicroOp};
 use crate::path::Packet;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::schedule::lane;
 use crate::window::Restart;
 
 /// Dispatch to the exception of an instruction that was found bad in decode.
@@ -27,10 +28,13 @@ impl<S: CommitSink> Pipeline<S> {
             Kind::Unique => {
                 let dispatch = self.dispatch_alone();
                 let (issue, ready) = match micro_op.class {
-                    InstClass::Ecall => (dispatch + 1, dispatch + ECALL_DONE),
-                    InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => self
-                        .lsu
-                        .fault(micro_op, dispatch + 1, &mut self.window.schedule),
+                    InstClass::Ecall => {
+                        self.issued_alone(micro_op);
+                        (dispatch + 1, dispatch + ECALL_DONE)
+                    }
+                    InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => {
+                        self.fault(micro_op, dispatch, dispatch + 1)
+                    }
                     _ => (0, dispatch + DECODED_BAD),
                 };
                 (dispatch, issue, ready)
@@ -39,7 +43,7 @@ impl<S: CommitSink> Pipeline<S> {
                 // It takes its entries like any other; the window forgets them at the trap.
                 let dispatch = self.dispatch(micro_op, 0);
                 let ready = self.sources(micro_op, dispatch);
-                let (issue, fault) = self.lsu.fault(micro_op, ready, &mut self.window.schedule);
+                let (issue, fault) = self.fault(micro_op, dispatch, ready);
                 self.window.leave_queue(micro_op.queue);
                 (dispatch, issue, fault)
             }
@@ -70,6 +74,20 @@ impl<S: CommitSink> Pipeline<S> {
         self.trap(executed.id, &retired, rows);
     }
 
+    /// Issues a load or store that faults, dispatched in cycle `dispatch`: the cycles of that and of the exception.
+    fn fault(&mut self, micro_op: &MicroOp, dispatch: u64, ready: u64) -> (u64, u64) {
+        let schedule = &mut self.window.schedule;
+        let (issue, port, known) = self.lsu.fault(micro_op, ready, schedule);
+        match micro_op.lanes {
+            0 => self.issued_alone(micro_op),
+            _ if self.selections.issues => {
+                self.units.issued.count(port, lane::MEM, issue - dispatch);
+            }
+            _ => {}
+        }
+        (issue, known)
+    }
+
     /// The instruction decoded last was tagged with an interrupt.
     pub(crate) fn take_interrupt(&mut self, id: StaticId) {
         let micro_op = self.micro_op(id);
@@ -93,7 +111,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// the exception in cycle `known`. The stream gets a record for each: a trap, and the commit.
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_failure(
+    pub(crate) fn order_failure<const COUNTED: bool>(
         &mut self,
         micro_op: &MicroOp,
         load: &Access<'_>,
@@ -116,7 +134,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.decode(Some(again), None);
         // The stores are all older than the head, and the second try finds their addresses known, and the page in
         // the TLB.
-        self.load(
+        self.load::<COUNTED>(
             micro_op,
             &Access {
                 walk: None,

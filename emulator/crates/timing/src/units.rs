@@ -1,7 +1,8 @@
 //! The state of execution units that the issue schedule does not have.
 
 use crate::Preset;
-use crate::micro_op::PortMap;
+use crate::micro_op::{PortMap, port};
+use crate::schedule::lane;
 
 /// The unpipelined units.
 pub(crate) struct Units {
@@ -12,9 +13,31 @@ pub(crate) struct Units {
     pub mul_port: u32,
     /// Latency and port of FP data on its way to the store queue.
     pub fp_data: (u64, u32),
+    pub issued: Issued,
 }
 
-snapshot::snapshot!(Units { divider_free, fp_divider_free } keeps { mul_port, fp_data });
+/// What issued while somebody asked for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Issued {
+    /// Micro-ops by port.
+    pub ports: [u64; port::COUNT],
+    /// Cycles of slots in use, of all together, of the memory, integer and FP issue queue.
+    pub queues: [u64; lane::QUEUES],
+}
+
+snapshot::snapshot!(Issued { ports, queues });
+
+impl Issued {
+    /// A micro-op issued to the port with this bit, and gave back its slot of the queue with this lane `waited` cycles after it was
+    /// dispatched.
+    #[inline(always)]
+    pub fn count(&mut self, port: u32, queue: u32, waited: u64) {
+        self.ports[port.trailing_zeros() as usize % port::COUNT] += 1;
+        self.queues[queue.trailing_zeros() as usize / 8 % lane::QUEUES] += waited;
+    }
+}
+
+snapshot::snapshot!(Units { divider_free, fp_divider_free, issued } keeps { mul_port, fp_data });
 
 impl Units {
     pub fn new(preset: &Preset, ports: &PortMap) -> Self {
@@ -22,6 +45,7 @@ impl Units {
             divider_free: 0,
             fp_divider_free: 0,
             mul_port: ports.mul,
+            issued: Issued::default(),
             fp_data: (u64::from(preset.execute.fp), ports.fp0),
         }
     }

@@ -154,7 +154,8 @@ impl Window {
             _ => 0,
         };
         let free = want.max(register).max(entry);
-        let cycle = self.schedule.room(free, after_slot, stops);
+        let waits = &mut stalls.by_lane;
+        let cycle = self.schedule.room(free, after_slot, stops, waits);
         stalls.issue_queue += cycle - free;
         let reason = match (register < entry, queue) {
             (false, _) => &mut stalls.registers,
@@ -162,6 +163,9 @@ impl Window {
             (true, _) => &mut stalls.store_queue,
         };
         *reason += free - want;
+        if register >= entry && file == ring::FP {
+            stalls.fp_registers += free - want;
+        }
         self.dispatch_in(cycle);
     }
 

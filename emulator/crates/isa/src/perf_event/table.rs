@@ -291,6 +291,16 @@ events! {
     SlotsCoreExecution = (38, 20) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.EXECUTION";
     /// Slots in which decode waited though instructions committed.
     SlotsCoreCommit = (38, 21) decode per_cycle, "topdown", "TOPDOWN.BACKEND_BOUND.CORE.COMMIT";
+    /// Cycles by which dispatch was late for want of a slot of the memory issue queue.
+    StallsMemQueue = (36, 6) decode, "pipeline", "STALL.ISSUE.QUEUE.MEM";
+    /// Cycles by which dispatch was late for want of a slot of the integer issue queue, while the memory issue queue had one.
+    StallsIntQueue = (36, 7) decode, "pipeline", "STALL.ISSUE.QUEUE.INT";
+    /// Cycles by which dispatch was late for want of a slot of the floating-point issue queue, while the others had one.
+    StallsFpQueue = (36, 8) decode, "pipeline", "STALL.ISSUE.QUEUE.FP";
+    /// Cycles by which dispatch was late for want of a branch tag, while all issue queues had room.
+    StallsTags = (36, 9) decode, "pipeline", "STALL.ISSUE.QUEUE.TAG";
+    /// Cycles by which dispatch was late for want of a floating-point register.
+    StallsFpRegisters = (36, 10) decode, "pipeline", "STALL.REGISTERS.FP";
     /// System calls from user mode.
     EcallUser = (39, 0) commit, "trap", "EXC.ECALL.U";
     /// Environment calls from supervisor mode: calls of the firmware.
@@ -363,8 +373,18 @@ events! {
     DividerBusy = (42, 6) execute, "pipeline", "BUSY.DIV";
     /// Cycles in which the floating-point divider is busy.
     FpDividerBusy = (42, 7) execute, "pipeline", "BUSY.FP.DIV";
-    /// Cycles by which misses were late, as all miss registers of the L1 data cache were in use.
+    /// Cycles by which misses of loads, atomics and walks were late, as all miss registers of the L1 data cache were in use.
     MshrFull = (42, 8) memory, "cache", "STALL.MSHR.L1D";
+    /// Cycles by which stores that missed were written late, as all miss registers of the L1 data cache were in use.
+    StoreMshrFull = (42, 9) memory, "cache", "STALL.MSHR.L1D.STORE";
+    /// Cycles by which misses were late, as all miss registers of the L2 were in use.
+    L2MshrFull = (42, 10) memory, "cache", "STALL.MSHR.L2";
+    /// Cycles by which this hart's misses were late, as all miss registers of the last-level cache were in use.
+    LlcMshrFull = (42, 11) memory, "cache", "STALL.MSHR.LLC";
+    /// Miss registers of the last-level cache in use for this hart, summed over cycles.
+    LlcMshrOccupancy = (42, 12) memory, "cache", "OCCUPANCY.MSHR.LLC";
+    /// Cycles by which stores that missed were written late for want of an entry for their data.
+    StoreDataFull = (42, 13) memory, "cache", "STALL.STORE.DATA";
     /// Loads and atomics whose line was on its way to the L1 data cache.
     PendingHits = (43, 0) memory, "cache", "MEM.L1D.PENDING";
     /// Misses in the L1 data cache whose line had been prefetched.
@@ -403,6 +423,16 @@ events! {
     L2Writebacks = (43, 17) memory, "cache", "MEM.L2.WRITEBACK";
     /// Lines that the L2 gave up for others.
     L2Evictions = (43, 18) memory, "cache", "MEM.L2.EVICT";
+    /// Loads that were refused, as a store was replayed, and tried again.
+    RefusedLoads = (43, 19) memory, "cache", "MEM.LOAD.REFUSED";
+    /// Further tries of loads that found their data bank taken.
+    BankRetries = (43, 20) memory, "cache", "MEM.BANK.RETRY";
+    /// Loads that were tried again: after a miss of the data TLB, a refusal, a bank conflict, or for a store's data; each time counts.
+    LoadReplays = (43, 21) memory, "cache", "MEM.LOAD.REPLAY";
+    /// Stores that missed in the L1 data cache, or whose line was on its way, and were replayed when it was there.
+    StoreReplays = (43, 22) memory, "cache", "MEM.STORE.REPLAY";
+    /// Stores that were written later, as a load took the data cache's port.
+    DelayedStores = (43, 23) memory, "cache", "MEM.STORE.DELAYED";
     /// Misses of the data TLB that the second level answered.
     DtlbL2Hits = (44, 0) memory, "tlb", "TLB.L2.DATA.HIT";
     /// Page-table walks for data.
@@ -427,6 +457,64 @@ events! {
     L1iPrefetches = (45, 3) fetch, "cache", "FETCH.L1I.PREFETCH";
     /// Restarts of fetch by mispredictions, flushes, traps and wake-ups.
     Redirects = (45, 4) fetch, "fetch", "FETCH.REDIRECT";
+    /// Conditional branches mispredicted by the bimodal table: neither TAGE nor the loop predictor knew better.
+    MissesBimodal = (46, 0) commit, "branch", "BR.MISP.BIMODAL";
+    /// Conditional branches mispredicted by TAGE.
+    MissesTage = (46, 1) commit, "branch", "BR.MISP.TAGE";
+    /// Conditional branches mispredicted by the loop predictor, which overruled the others.
+    MissesLoop = (46, 2) commit, "branch", "BR.MISP.LOOP";
+    /// Returns mispredicted by the return stack.
+    MissesReturns = (46, 3) commit, "branch", "BR.MISP.RETURNS";
+    /// Indirect jumps and calls for which the BTB had another target.
+    MissesBtb = (46, 4) commit, "branch", "BR.MISP.BTB";
+    /// Indirect jumps and calls that only the micro BTB had, with another target.
+    MissesMicroBtb = (46, 5) commit, "branch", "BR.MISP.MICRO_BTB";
+    /// Indirect jumps and calls of which no buffer knew a target.
+    MissesUnknown = (46, 6) commit, "branch", "BR.MISP.UNKNOWN";
+    /// Branches and jumps that the BTB had, right or wrong.
+    BtbHits = (46, 7) fetch, "branch", "BR.BTB.HIT";
+    /// Branches and jumps that the BTB had not.
+    BtbMisses = (46, 8) fetch, "branch", "BR.BTB.MISS";
+    /// Branches and jumps that the micro BTB had, right or wrong.
+    MicroBtbHits = (46, 9) fetch, "branch", "BR.MICRO_BTB.HIT";
+    /// Branches and jumps that the micro BTB had not.
+    MicroBtbMisses = (46, 10) fetch, "branch", "BR.MICRO_BTB.MISS";
+    /// Restarts of fetch by F2, as F1 (the micro BTB) had gone elsewhere.
+    F2Address = (46, 11) fetch, "branch", "BR.FETCH.F2.ADDRESS";
+    /// Restarts of fetch by F2, as F1 had only missed a branch that was not taken, which is part of the history.
+    F2History = (46, 12) fetch, "branch", "BR.FETCH.F2.HISTORY";
+    /// Restarts of fetch by F3 (TAGE, loop predictor, return stack, decoded jumps), as F2 (bimodal table, BTB) had gone elsewhere.
+    F3Address = (46, 13) fetch, "branch", "BR.FETCH.F3.ADDRESS";
+    /// Restarts of fetch by F3, as F2 had only missed a branch that was not taken, which is part of the history.
+    F3History = (46, 14) fetch, "branch", "BR.FETCH.F3.HISTORY";
+    /// Calls that found the return stack full: the oldest address is lost.
+    ReturnsFull = (46, 15) fetch, "branch", "BR.RETURNS.OVERFLOW";
+    /// Returns that found the return stack empty.
+    ReturnsEmpty = (46, 16) fetch, "branch", "BR.RETURNS.UNDERFLOW";
+    /// Micro-ops that issued to integer port 0, which has the jump unit.
+    IssuedInt0 = (47, 0) execute, "issue", "ISSUE.INT0";
+    /// Micro-ops that issued to integer port 1.
+    IssuedInt1 = (47, 1) execute, "issue", "ISSUE.INT1";
+    /// Micro-ops that issued to integer port 2.
+    IssuedInt2 = (47, 2) execute, "issue", "ISSUE.INT2";
+    /// Micro-ops that issued to integer port 3.
+    IssuedInt3 = (47, 3) execute, "issue", "ISSUE.INT3";
+    /// Micro-ops that issued to integer port 4.
+    IssuedInt4 = (47, 4) execute, "issue", "ISSUE.INT4";
+    /// Micro-ops that issued to memory port 0: loads, and addresses and data of stores, as one or two.
+    IssuedMem0 = (47, 5) execute, "issue", "ISSUE.MEM0";
+    /// Micro-ops that issued to memory port 1.
+    IssuedMem1 = (47, 6) execute, "issue", "ISSUE.MEM1";
+    /// Micro-ops that issued to floating-point port 0, which has divider and store data.
+    IssuedFp0 = (47, 7) execute, "issue", "ISSUE.FP0";
+    /// Micro-ops that issued to floating-point port 1.
+    IssuedFp1 = (47, 8) execute, "issue", "ISSUE.FP1";
+    /// Slots of the memory issue queue in use, summed over cycles: from dispatch to issue.
+    MemQueueOccupancy = (47, 9) execute, "issue", "OCCUPANCY.ISSUE.QUEUE.MEM";
+    /// Slots of the integer issue queue in use, summed over cycles.
+    IntQueueOccupancy = (47, 10) execute, "issue", "OCCUPANCY.ISSUE.QUEUE.INT";
+    /// Slots of the floating-point issue queue in use, summed over cycles.
+    FpQueueOccupancy = (47, 11) execute, "issue", "OCCUPANCY.ISSUE.QUEUE.FP";
 }
 
 /// What the SBI's hardware and cache events are (SBI 3.0, section 11.2: hardware events, and

@@ -44,6 +44,8 @@ pub(crate) struct Selections {
     always: bool,
     /// Follows decode, and commit.
     pub slots: Option<Box<Slots>>,
+    /// Somebody asks for what issues.
+    pub issues: bool,
     pub follower: Option<Box<Follower>>,
 }
 
@@ -51,6 +53,7 @@ snapshot::snapshot!(Selections {
     selections,
     always,
     slots,
+    issues,
     follower
 });
 
@@ -82,6 +85,7 @@ impl Selections {
     /// Follows from now on, whatever the counters are set to.
     pub fn always(&mut self, start: Start) {
         self.always = true;
+        self.issues = true;
         self.start(start);
     }
 
@@ -91,6 +95,8 @@ impl Selections {
             return;
         };
         *place = selection;
+        let issues = |s: &Selection| s.events().any(PerfEvent::is_of_issue);
+        self.issues = self.always || self.selections.iter().any(issues);
         self.start(start);
         if let Some(slots) = &mut self.slots {
             slots.forget(counter);
@@ -183,7 +189,8 @@ mod tests {
     #[test]
     fn all_that_is_to_be_followed_is() {
         for &event in PerfEvent::ALL {
-            let counted = kinds::is_of_slots(event) || records::is_counted(event);
+            let of_commit = kinds::is_of_slots(event) || records::is_counted(event);
+            let counted = of_commit || event.is_of_issue();
             assert_eq!(counted, event.is_followed(), "{event:?}");
         }
     }

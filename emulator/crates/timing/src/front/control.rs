@@ -1,7 +1,7 @@
 //! Branches and jumps: the cycle in which the next packet is fetched.
 
 use super::FrontEnd;
-use crate::predict::{BranchOutcome, Forecast, Last, Stage};
+use crate::predict::{BranchOutcome, Component, Forecast, Last, Stage};
 
 /// Cycles from a branch's commit to the micro BTB's training: the fetch target queue's entry is read when the next packet
 /// commits, and passes the predictor's update stages (`ifu/fetch-target-queue.scala`).
@@ -16,7 +16,7 @@ impl FrontEnd {
         let branch = BranchOutcome::branch(taken, forecast.next());
         let (f1, f2) = self.stages(forecast, &branch, committed);
         if forecast.last() == Last::Wrong {
-            self.redirect(resolved);
+            self.mispredicted(forecast.component(), resolved);
             return true;
         }
         if taken {
@@ -32,6 +32,12 @@ impl FrontEnd {
     pub fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let jump = BranchOutcome::jump(forecast.next());
         let (f1, f2) = self.stages(forecast, &jump, committed);
+        if forecast.strains_returns() {
+            match forecast.overflows_returns() {
+                true => self.counts.returns_full += 1,
+                false => self.counts.returns_empty += 1,
+            }
+        }
         let right = match forecast.last() {
             Last::Right => true,
             Last::Wrong => false,
@@ -41,9 +47,20 @@ impl FrontEnd {
             // A stage that knows nothing fetches on, which is right for a jump to the next packet.
             self.leave(f1, f2, forecast.falls());
         } else {
-            self.redirect(resolved);
+            let component = match forecast.last() {
+                Last::Wrong => Component::Returns,
+                _ if forecast.is_known() => Component::Btb,
+                _ if f1.hit => Component::MicroBtb,
+                _ => Component::Unknown,
+            };
+            self.mispredicted(component, resolved);
         }
         !right
+    }
+
+    fn mispredicted(&mut self, component: Component, resolved: u64) {
+        self.counts.misses_by[component as usize] += 1;
+        self.redirect(resolved);
     }
 
     /// The predictions of F1 and F2; trains the micro BTB.
@@ -57,9 +74,11 @@ impl FrontEnd {
         let at = forecast.at;
         let trained = committed + TRAINS;
         let found = self.micro_btb.predict(at, self.f0 + 1);
+        self.counts.btb_hits += u64::from(forecast.is_known());
         if found.same(branch) {
             self.micro_btb.confirm(at, found, branch.taken, trained);
         } else {
+            self.counts.micro_btb_misses += u64::from(!found.hit);
             self.micro_btb.write(at, found, branch, trained);
         }
         let f2 = forecast
@@ -72,8 +91,9 @@ impl FrontEnd {
     #[inline(always)]
     fn leave(&mut self, f1: Stage, f2: Stage, falls: bool) {
         let agrees = |stage: Stage| if stage.redirects { stage.right } else { falls };
-        let distance = self.view.distance(agrees(f1), agrees(f2));
-        self.count(distance);
+        let (one, two) = (agrees(f1), agrees(f2));
+        let distance = self.view.distance(one, two);
+        self.count(distance, one, two);
         self.next_f0 = self.f0 + distance;
     }
 

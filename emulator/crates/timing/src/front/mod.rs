@@ -11,7 +11,7 @@ use commit_trace::TeaEvents;
 
 use crate::Preset;
 use crate::mem::Cache;
-use crate::predict::MicroBtb;
+use crate::predict::{Component, MicroBtb};
 use crate::ring::Ring;
 use buffer::FetchBuffer;
 
@@ -36,6 +36,15 @@ pub(crate) struct FrontCounts {
     /// of room in the fetch buffer, and in the target queue.
     pub buffer_cycles: u64,
     pub target_cycles: u64,
+    /// Restarts by F2 and F3 only for a branch that is not taken, which the stage before had missed.
+    pub history_redirects: [u64; 2],
+    /// Mispredictions by the [`Component`] whose they are.
+    pub misses_by: [u64; Component::COUNT],
+    pub btb_hits: u64,
+    pub micro_btb_misses: u64,
+    /// Calls that found the return stack full, and returns that found it empty.
+    pub returns_full: u64,
+    pub returns_empty: u64,
 }
 
 snapshot::snapshot!(FrontCounts {
@@ -49,7 +58,13 @@ snapshot::snapshot!(FrontCounts {
     l1i_prefetches,
     l1i_cycles,
     buffer_cycles,
-    target_cycles
+    target_cycles,
+    history_redirects,
+    misses_by,
+    btb_hits,
+    micro_btb_misses,
+    returns_full,
+    returns_empty
 });
 
 /// The front end.

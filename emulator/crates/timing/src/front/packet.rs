@@ -69,16 +69,21 @@ impl FrontEnd {
             return 1;
         }
         let distance = self.view.distance(true, true);
-        self.count(distance);
+        self.count(distance, true, true);
         distance
     }
 
-    /// Counts a packet whose next one starts `distance` cycles later.
+    /// Counts a packet whose next one starts `distance` cycles later. `one` and `two`: see [`View::distance`](super::View).
     #[inline(always)]
-    pub(super) fn count(&mut self, distance: u64) {
+    pub(super) fn count(&mut self, distance: u64, one: bool, two: bool) {
         if distance != 1 {
+            let view = &self.view;
             self.counts.redirects_f2 += u64::from(distance == 2);
             self.counts.redirects_f3 += u64::from(distance == 3);
+            let elsewhere = [!one | view.left1, !two | view.left2];
+            let [f2, f3] = &mut self.counts.history_redirects;
+            *f2 += u64::from(distance == 2 && !elsewhere[0]);
+            *f3 += u64::from(distance == 3 && !elsewhere[1]);
         }
     }
 

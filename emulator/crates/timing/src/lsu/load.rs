@@ -27,6 +27,7 @@ impl Lsu {
     ) -> Issued {
         let issued = self.load_ports.issue(schedule, ready, micro_op);
         if issued.displaces {
+            self.counts.delayed_stores += 1;
             // Those behind the store are later, too: they take another slot together.
             let (slot, _) = schedule.book(self.written + 1 - S0, STORE_PORT, 0);
             self.written = slot + S0;
@@ -53,11 +54,13 @@ impl Lsu {
         let mut s0 = self.translate(first, load.walk);
         let mut tea = TeaEvents::default();
         if s0 != first {
+            self.counts.load_walks += 1;
             tea = TeaEvents::ST_TLB;
         } else if self.banked && self.conflicts(load.pa, s0, issued.first) {
             self.counts.bank_conflicts += 1;
             s0 = self.try_again(load.pa, s0, micro_op, schedule);
         } else if self.l1d.is_replaying(s0 + 2) {
+            self.counts.refused += 1;
             s0 += REFUSED;
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
@@ -178,6 +181,7 @@ impl Lsu {
         loop {
             let (slot, _) = schedule.book(s0 + REFUSED - S0, last, 0);
             s0 = slot + S0;
+            self.counts.bank_retries += 1;
             if !self.conflicts(pa, s0, false) {
                 return s0;
             }
@@ -234,10 +238,15 @@ impl Lsu {
         Answer::new(done, done, CycleClass::Serialize, tea)
     }
 
-    /// A load or store that faults: the cycles of its issue, and in which the ROB has the exception.
-    pub fn fault(&mut self, micro_op: &MicroOp, ready: u64, schedule: &mut Schedule) -> (u64, u64) {
-        let (issue, _) = schedule.book(ready, micro_op.ports, micro_op.lanes);
+    /// A load or store that faults: the cycle of its issue, the port, and the cycle in which the ROB has the exception.
+    pub fn fault(
+        &mut self,
+        micro_op: &MicroOp,
+        ready: u64,
+        schedule: &mut Schedule,
+    ) -> (u64, u32, u64) {
+        let (issue, port) = schedule.book(ready, micro_op.ports, micro_op.lanes);
         // Not modelled: the walk that found the fault.
-        (issue, issue + S0 + ANSWER)
+        (issue, port, issue + S0 + ANSWER)
     }
 }

@@ -93,6 +93,22 @@ pub(crate) struct LsuCounts {
     pub partial_forwards: u64,
     /// or for its data.
     pub forward_waits: u64,
+    /// Loads that missed in the data TLB,
+    pub load_walks: u64,
+    /// that were refused since a store was replayed,
+    pub refused: u64,
+    /// and further tries of those that found their bank taken.
+    pub bank_retries: u64,
+    /// Stores that gave way to a load.
+    pub delayed_stores: u64,
+}
+
+impl LsuCounts {
+    /// Loads that were tried again, once for each reason.
+    pub fn replays(&self) -> u64 {
+        let waits = self.forward_waits + self.partial_forwards;
+        self.load_walks + self.refused + self.bank_conflicts + waits
+    }
 }
 
 snapshot::snapshot!(LsuCounts {
@@ -107,7 +123,11 @@ snapshot::snapshot!(LsuCounts {
     mmio,
     dtlb_misses,
     partial_forwards,
-    forward_waits
+    forward_waits,
+    load_walks,
+    refused,
+    bank_retries,
+    delayed_stores
 });
 
 impl LsuCounts {
@@ -266,6 +286,8 @@ snapshot::snapshot!(LoadPorts { last, run });
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issued {
     pub cycle: u64,
+    /// The port's bit.
+    pub port: u32,
     /// To the first memory port.
     first: bool,
     /// In a cycle in which a store was to be written, which goes later: loads come first.
@@ -293,6 +315,7 @@ impl LoadPorts {
         }
         Issued {
             cycle,
+            port,
             first,
             displaces,
         }

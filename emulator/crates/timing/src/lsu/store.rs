@@ -5,8 +5,9 @@ use commit_trace::{CycleClass, TeaEvents};
 use super::queue::Store;
 use super::{Access, Answer, Lsu, S0, STORE_PORT};
 use crate::mem::LINE_BITS;
-use crate::micro_op::MicroOp;
+use crate::micro_op::{MicroOp, port};
 use crate::schedule::{Schedule, lane};
+use crate::units::Issued;
 
 /// Issue to the first commit: S0, search, the ROB's busy bit.
 const STORE_DONE: u64 = 5;
@@ -25,7 +26,29 @@ pub(crate) struct StoreTimes {
     data_in: u64,
     /// Cycle in which the address issued.
     pub issue: u64,
+    /// When the data issued, and the ports' bits: none for data that issued with the address.
+    pub data_issue: u64,
+    pub ports: [u32; 2],
     pub answer: Answer,
+}
+
+impl StoreTimes {
+    /// Counts what issued of one that was dispatched in cycle `dispatch`.
+    pub fn count(&self, dispatch: u64, issued: &mut Issued) {
+        let [address, data] = [self.issue, self.data_issue].map(|cycle| cycle - dispatch);
+        match self.ports {
+            [port, 0] => issued.count(port, lane::MEM, address),
+            // FP data has a slot of its own, other data is in one with the address.
+            [first, second] if second >> port::FP != 0 => {
+                issued.count(first, lane::MEM, address);
+                issued.count(second, lane::FP, data);
+            }
+            [first, second] => {
+                issued.count(first, lane::MEM, 0);
+                issued.count(second, lane::MEM, address.max(data));
+            }
+        }
+    }
 }
 
 impl Lsu {
@@ -41,19 +64,20 @@ impl Lsu {
         schedule: &mut Schedule,
     ) -> StoreTimes {
         self.counts.stores += 1;
-        let (address, data_in, data_done) = match fp {
+        let (address, data_issue, ports, data_in, data_done) = match fp {
             None => {
-                let (address, data) = issue(micro_op, address_ready, data_ready, schedule);
-                (address, data + IN_QUEUE, data + STORE_DONE)
+                let (address, data, ports) = issue(micro_op, address_ready, data_ready, schedule);
+                (address, data, ports, data + IN_QUEUE, data + STORE_DONE)
             }
             Some((latency, port)) => {
                 self.counts.fp_stores += 1;
                 // FP data waits in the FP queue, its address in the memory queue.
-                let (address, _) = schedule.book(address_ready, micro_op.ports, lane::MEM);
-                let (data, _) = schedule.book(data_ready, port, lane::FP);
+                let (address, first) = schedule.book(address_ready, micro_op.ports, lane::MEM);
+                let (data, second) = schedule.book(data_ready, port, lane::FP);
                 // FP data goes through the FP pipeline's port 0.
                 let data_in = data + latency;
-                (address, data_in, data_in + FP_DATA_DONE)
+                let ports = [first, second];
+                (address, data, ports, data_in, data_in + FP_DATA_DONE)
             }
         };
         let first = address + S0;
@@ -68,6 +92,8 @@ impl Lsu {
             address_in: s0 - S0 + IN_QUEUE,
             data_in,
             issue: address,
+            data_issue,
+            ports,
             answer: Answer::new(done, done, CycleClass::Store, tea),
         }
     }
@@ -115,25 +141,27 @@ impl Lsu {
     }
 }
 
-/// Issues an integer store: at once when both parts are ready, else each when it is.
+/// Issues an integer store: at once when both parts are ready, else each when it is. The cycles of address and data, and the ports of
+/// what issues first and second, if there are two.
 #[inline(always)]
 fn issue(
     micro_op: &MicroOp,
     address_ready: u64,
     data_ready: u64,
     schedule: &mut Schedule,
-) -> (u64, u64) {
-    let (first, _) = schedule.book(address_ready.min(data_ready), micro_op.ports, 0);
+) -> (u64, u64, [u32; 2]) {
+    let (first, port) = schedule.book(address_ready.min(data_ready), micro_op.ports, 0);
     let later = address_ready.max(data_ready);
     if later <= first {
         schedule.release(first + 1, micro_op.lanes);
-        return (first, first);
+        return (first, first, [port, 0]);
     }
     // It keeps its one slot until both have issued.
-    let (second, _) = schedule.book(later, micro_op.ports, micro_op.lanes);
+    let (second, other) = schedule.book(later, micro_op.ports, micro_op.lanes);
+    let ports = [port, other];
     if address_ready < data_ready {
-        (first, second)
+        (first, second, ports)
     } else {
-        (second, first)
+        (second, first, ports)
     }
 }

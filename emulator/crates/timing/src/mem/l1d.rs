@@ -52,11 +52,17 @@ pub(crate) struct L1d {
     pub pending_hits: u64,
     /// Cycles by which misses were late for want of a register.
     pub mshr_full: u64,
+    /// The same of stores.
+    pub store_mshr_full: u64,
+    /// Cycles by which stores that missed were late for want of an entry for their data,
+    pub store_data_full: u64,
+    /// and stores that were replayed.
+    pub store_replays: u64,
 }
 
 snapshot::snapshot!(L1d {
     tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, walk_misses, prefetches,
-    prefetch_hits, pending_hits, mshr_full
+    prefetch_hits, pending_hits, mshr_full, store_mshr_full, store_data_full, store_replays
 } keeps {
     line_port, refill, release, writeback, prefetch, coherent
 });
@@ -86,6 +92,9 @@ impl L1d {
             prefetch_hits: 0,
             pending_hits: 0,
             mshr_full: 0,
+            store_mshr_full: 0,
+            store_data_full: 0,
+            store_replays: 0,
         }
     }
 
@@ -133,18 +142,28 @@ impl L1d {
     #[cold]
     #[inline(never)]
     fn store_late(&mut self, line: u64, s2: u64, filled: Option<u64>, lower: &mut Lower) -> u64 {
-        let s2 = self.store_data.room(s2);
+        let room = self.store_data.room(s2);
+        self.store_data_full += room - s2;
+        let s2 = room;
         let (s2, ready) = match filled {
             Some(filled) => (s2, filled),
             None => {
-                let (_, s2) = self.mshrs.choose(s2);
+                let s2 = self.register_for_store(s2);
                 (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
         if ready + REPLAY > s2 {
+            self.store_replays += 1;
             self.store_data.take(s2, ready);
         }
         s2
+    }
+
+    /// First cycle from `s2` on in which a store that misses has a miss register.
+    fn register_for_store(&mut self, s2: u64) -> u64 {
+        let (_, start) = self.mshrs.choose(s2);
+        self.store_mshr_full += start - s2;
+        start
     }
 
     /// A store is replayed in cycle `s2`, and nothing else can be accessed.
@@ -159,23 +178,26 @@ impl L1d {
     fn store_to_shared(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         let filled = self.tags.hit(line, s2, true);
         if let Some(cycle) = self.replays.join(line, s2) {
+            self.store_data_full += cycle - s2;
+            self.store_replays += u64::from(cycle == s2);
             return cycle;
         }
         let (s2, until) = match filled {
             Some(_) if !self.tags.asks(line) => return s2,
             // A line on its way that comes to be read is asked for again when it is there.
             Some(filled) => {
-                let (_, s2) = self.mshrs.choose(s2.max(filled));
+                let s2 = self.register_for_store(s2.max(filled));
                 match self.own(line, s2, lower) {
                     Some((ready, _)) => (s2, ready),
                     None => return s2,
                 }
             }
             None => {
-                let (_, s2) = self.mshrs.choose(s2);
+                let s2 = self.register_for_store(s2);
                 (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
+        self.store_replays += 1;
         self.replays.start(line, until);
         s2
     }
@@ -190,6 +212,7 @@ impl L1d {
             return None;
         }
         let (register, start) = self.mshrs.choose(s2);
+        self.mshr_full += start - s2;
         let allowed = lower.upgrade(line, start + ALLOCATE)?;
         let ready = allowed + self.refill - ALLOCATE;
         self.mshrs.take(register, line, start, ready + self.release);

@@ -48,6 +48,11 @@ pub(crate) struct Counts {
     pub writebacks: u64,
     pub upgrades: u64,
     pub transfers: u64,
+    /// Cycles by which misses were late for want of a miss register of the L2, of the LLC,
+    pub l2_mshr_full: u64,
+    pub llc_mshr_full: u64,
+    /// and those of the latter in use for this hart.
+    pub llc_mshr_busy: u64,
 }
 
 snapshot::snapshot!(Counts {
@@ -59,7 +64,10 @@ snapshot::snapshot!(Counts {
     llc_misses,
     writebacks,
     upgrades,
-    transfers
+    transfers,
+    l2_mshr_full,
+    llc_mshr_full,
+    llc_mshr_busy
 });
 
 impl Counts {
@@ -184,7 +192,9 @@ impl Lower {
             return (ready, Level::L2, None);
         }
         self.counts.l2[origin as usize][1] += 1;
-        let (register, start) = self.l2_mshrs.choose(start);
+        let asked = start;
+        let (register, start) = self.l2_mshrs.choose(asked);
+        self.counts.l2_mshr_full += start - asked;
         let mut shared = self.shared.lock();
         let (ready, level) = shared.read(self.hart, line, start, origin, &mut self.counts);
         let ready = ready + self.l2_latency;

@@ -191,6 +191,8 @@ impl Shared {
         let (register, start) = self.llc_mshrs.choose(cycle);
         let ready = self.dram.read(line, start + self.llc_latency, account);
         self.llc_mshrs.take(register, line, start, ready);
+        counts.llc_mshr_full += start - cycle;
+        counts.llc_mshr_busy += ready - start;
         self.fill((hart, origin), line, ready, false);
         (ready, Level::Memory)
     }

@@ -420,19 +420,26 @@ impl State {
     #[inline(always)]
     fn jump(&mut self, role: Role, at: FetchSlot, bank: u8, after: u64, next: u64) -> Forecast {
         let falls = next == self.end;
+        let (mut full, mut empty) = (false, false);
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
         let last = match role {
             Role::Direct | Role::DirectCall => Last::Right,
-            Role::Return if self.returns.ret() == next => Last::Right,
-            Role::Return => Last::Wrong,
+            Role::Return => {
+                let address;
+                (address, empty) = self.returns.ret();
+                match address == next {
+                    true => Last::Right,
+                    false => Last::Wrong,
+                }
+            }
             _ => Last::AsF2,
         };
         if matches!(role, Role::DirectCall | Role::IndirectCall) {
-            self.returns.call(after);
+            full = self.returns.call(after);
         }
         self.close(bank, Outcome::None);
         let forecast = self.predictor.jump(at, next, last);
-        forecast.that_falls(falls)
+        forecast.that_falls(falls).with_returns(full, empty)
     }
 
     /// Ends the packet with an instruction of `bank`, and what that did to the history.

@@ -8,6 +8,7 @@
 
 mod bimodal;
 mod btb;
+mod forecast;
 mod history;
 mod late;
 mod loops;
@@ -15,6 +16,7 @@ mod micro_btb;
 mod returns;
 mod tage;
 
+pub(crate) use forecast::{Component, Forecast, Last};
 pub(crate) use history::{History, Outcome};
 pub(crate) use micro_btb::MicroBtb;
 pub(crate) use returns::Returns;
@@ -145,6 +147,7 @@ impl Known {
     #[inline(always)]
     pub fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
         Stage {
+            hit: self.hit,
             redirects: self.hit & (taken | !self.conditional),
             right: (self.target == branch.target) & (self.conditional == branch.conditional),
             sees: self.hit & self.conditional,
@@ -156,6 +159,8 @@ impl Known {
 /// What one stage of the front end does about a branch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stage {
+    /// It has an entry.
+    pub hit: bool,
     /// It leaves the packet there.
     pub redirects: bool,
     /// If it leaves, it goes where the branch went, and for the right reason.
@@ -164,163 +169,6 @@ pub(crate) struct Stage {
     pub sees: bool,
     /// It knows where the branch went.
     pub target: bool,
-}
-
-/// Where fetch goes on after a branch or jump in the end, in F3.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Last {
-    /// Where it went.
-    #[default]
-    Right,
-    /// Elsewhere: it is mispredicted.
-    Wrong,
-    /// Where F2 has it go: an indirect jump.
-    AsF2,
-}
-
-/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not
-/// part of it: that is written when branches commit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Forecast {
-    /// Where it stands in its packet.
-    pub at: FetchSlot,
-    /// The low half: that of where it went. Above it flags.
-    rest: u64,
-}
-
-impl Forecast {
-    const BANK: u64 = 1 << 32;
-    const TAKEN: u64 = 1 << 33;
-    const FALLS: u64 = 1 << 34;
-    const BASE: u64 = 1 << 35;
-    const KNOWN: u64 = 1 << 36;
-    const REDIRECTS: u64 = 1 << 37;
-    const GOES_RIGHT: u64 = 1 << 38;
-    const SEES: u64 = 1 << 39;
-    const TARGET: u64 = 1 << 40;
-    const WRONG: u64 = 1 << 41;
-    const AS_F2: u64 = 1 << 42;
-
-    #[inline(always)]
-    fn new(at: FetchSlot, branch: &BranchOutcome, base: bool, found: Known) -> Self {
-        let f2 = found.stage(branch, base);
-        let rest = u64::from(branch.target)
-            | flags(Self::TAKEN, branch.taken)
-            | flags(Self::BASE, base)
-            | flags(Self::KNOWN, found.hit)
-            | flags(Self::REDIRECTS, f2.redirects)
-            | flags(Self::GOES_RIGHT, f2.right)
-            | flags(Self::SEES, f2.sees)
-            | flags(Self::TARGET, f2.target);
-        Self { at, rest }
-    }
-
-    /// The same of a conditional branch that the BTB has as one; `target`: with where it went.
-    #[inline(always)]
-    fn of_known(at: FetchSlot, branch: &BranchOutcome, base: bool, target: bool) -> Self {
-        let rest = u64::from(branch.target)
-            | Self::KNOWN
-            | Self::SEES
-            | flags(Self::TAKEN, branch.taken)
-            | flags(Self::BASE | Self::REDIRECTS, base)
-            | flags(Self::GOES_RIGHT | Self::TARGET, target);
-        Self { at, rest }
-    }
-
-    /// The same with these flags too, if `set`.
-    #[inline(always)]
-    fn with(self, flags: u64, set: bool) -> Self {
-        let rest = self.rest | self::flags(flags, set);
-        Self { rest, ..self }
-    }
-
-    /// The same of one that stands in that bank of its packet.
-    #[inline(always)]
-    pub fn in_bank(self, bank: u8) -> Self {
-        self.with(Self::BANK, bank != 0)
-    }
-
-    /// The same of one with which F3 does that.
-    #[inline(always)]
-    pub fn in_the_end(self, last: Last) -> Self {
-        self.with(Self::WRONG, last == Last::Wrong)
-            .with(Self::AS_F2, last == Last::AsF2)
-    }
-
-    /// The same of one that goes to the packet that follows in memory, if `falls`.
-    #[inline(always)]
-    pub fn that_falls(self, falls: bool) -> Self {
-        self.with(Self::FALLS, falls)
-    }
-
-    /// It in two words.
-    #[inline(always)]
-    pub fn words(&self) -> [u64; 2] {
-        [self.at.0, self.rest]
-    }
-
-    /// The one that gave these words.
-    #[inline(always)]
-    pub fn from_words([at, rest]: [u64; 2]) -> Self {
-        let at = FetchSlot(at);
-        Self { at, rest }
-    }
-
-    #[inline(always)]
-    fn is(&self, flags: u64) -> bool {
-        self.rest & flags != 0
-    }
-
-    /// Where it went, the low half.
-    #[inline(always)]
-    pub fn next(&self) -> u32 {
-        self.rest as u32
-    }
-
-    /// Bank of its packet.
-    #[inline(always)]
-    pub fn bank(&self) -> u8 {
-        u8::from(self.is(Self::BANK))
-    }
-
-    /// It left the packet.
-    #[inline(always)]
-    pub fn taken(&self) -> bool {
-        self.is(Self::TAKEN)
-    }
-
-    /// It went to the packet that follows in memory.
-    #[inline(always)]
-    pub fn falls(&self) -> bool {
-        self.is(Self::FALLS)
-    }
-
-    /// The bimodal table's direction.
-    #[inline(always)]
-    pub fn base(&self) -> bool {
-        self.is(Self::BASE)
-    }
-
-    /// What F2 does, if the BTB has it: else what the micro BTB says of it.
-    #[inline(always)]
-    pub fn f2(&self) -> Option<Stage> {
-        self.is(Self::KNOWN).then(|| Stage {
-            redirects: self.is(Self::REDIRECTS),
-            right: self.is(Self::GOES_RIGHT),
-            sees: self.is(Self::SEES),
-            target: self.is(Self::TARGET),
-        })
-    }
-
-    /// What F3 does.
-    #[inline(always)]
-    pub fn last(&self) -> Last {
-        match (self.is(Self::WRONG), self.is(Self::AS_F2)) {
-            (true, _) => Last::Wrong,
-            (_, true) => Last::AsF2,
-            _ => Last::Right,
-        }
-    }
 }
 
 /// The components that depend on nothing but the path.
@@ -387,10 +235,11 @@ impl Predictor {
             self.btb.write(self.clock.trains(), at, &branch);
             Forecast::new(at, &branch, base, found)
         };
-        let mut direction = match &mut self.tage {
+        let (given, by_tage) = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
-            None => base,
+            None => (base, false),
         };
+        let mut direction = given;
         if let Some(loops) = &mut self.loops {
             // Not modelled: that the loop predictor also counts what only the micro BTB knows.
             let known = found.hit & found.conditional;
@@ -400,7 +249,7 @@ impl Predictor {
             return forecast;
         }
         self.clock.missed();
-        forecast.in_the_end(Last::Wrong)
+        { forecast.by(by_tage, direction != given) }.in_the_end(Last::Wrong)
     }
 
     /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
@@ -421,12 +270,6 @@ impl Predictor {
         let forecast = Forecast::new(at, &jump, base, found);
         forecast.in_the_end(last)
     }
-}
-
-/// These flags, if they are set.
-#[inline(always)]
-fn flags(flags: u64, set: bool) -> u64 {
-    u64::from(set).wrapping_neg() & flags
 }
 
 /// Two-bit saturating counter.

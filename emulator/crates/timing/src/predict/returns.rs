@@ -8,30 +8,39 @@ const MAX: usize = 64;
 pub(crate) struct Returns {
     addresses: [u64; MAX],
     top: usize,
+    /// Addresses that were pushed and neither popped nor lost.
+    depth: usize,
     size: usize,
 }
 
-snapshot::snapshot!(Returns { addresses, top } keeps { size });
+snapshot::snapshot!(Returns { addresses, top, depth } keeps { size });
 
 impl Returns {
     pub fn new(size: u32) -> Self {
         Self {
             addresses: [0; MAX],
             top: 0,
+            depth: 0,
             size: (size as usize).clamp(1, MAX),
         }
     }
 
-    pub fn call(&mut self, address: u64) {
+    /// True if the stack was full: the oldest address is lost.
+    pub fn call(&mut self, address: u64) -> bool {
+        let full = self.depth == self.size;
+        self.depth += usize::from(!full);
         self.top = (self.top + 1) % self.size;
         self.addresses[self.top] = address;
+        full
     }
 
-    /// The predicted address; the entry is consumed.
-    pub fn ret(&mut self) -> u64 {
+    /// The predicted address, and whether the stack was empty; the entry is consumed.
+    pub fn ret(&mut self) -> (u64, bool) {
+        let empty = self.depth == 0;
+        self.depth -= usize::from(!empty);
         let address = self.addresses[self.top];
         self.top = (self.top + self.size - 1) % self.size;
-        address
+        (address, empty)
     }
 }
 
@@ -42,9 +51,9 @@ mod tests {
     #[test]
     fn last_in_first_out_until_it_wraps() {
         let mut returns = Returns::new(2);
-        for address in [1, 2, 3] {
-            returns.call(address);
-        }
-        assert_eq!([returns.ret(), returns.ret(), returns.ret()], [3, 2, 3]);
+        let full = [1, 2, 3].map(|address| returns.call(address));
+        assert_eq!(full, [false, false, true]);
+        let popped = [returns.ret(), returns.ret(), returns.ret()];
+        assert_eq!(popped, [(3, false), (2, false), (3, true)]);
     }
 }

@@ -117,14 +117,14 @@ impl Tage {
         }
     }
 
-    /// Predicts, given the base prediction, then trains with the outcome.
+    /// Predicts, given the base prediction, then trains with the outcome: the direction, and whether it comes from a table.
     #[inline]
-    pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> bool {
+    pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> (bool, bool) {
         let tables = u32::from(self.tables[number(at) % BRANCHES]);
-        let mut direction = base;
+        let mut direction = (base, false);
         if tables != 0 {
             direction = self.look(tables, at, history, base, taken);
-        } else if direction != taken {
+        } else if base != taken {
             self.allocate(&Places::new(at, history), at, ALL, taken);
         }
         self.trained = self.trained.wrapping_add(1);
@@ -136,7 +136,14 @@ impl Tage {
 
     /// The same for a branch that may have entries in `tables`.
     #[inline(always)]
-    fn look(&mut self, tables: u32, at: FetchSlot, history: u64, base: bool, taken: bool) -> bool {
+    fn look(
+        &mut self,
+        tables: u32,
+        at: FetchSlot,
+        history: u64,
+        base: bool,
+        taken: bool,
+    ) -> (bool, bool) {
         let places = Places::new(at, history);
         let hit = |t: usize| self.entries[places.index(t as u32)] & TAG == places.tags[t];
         let hits = (0..TABLES).fold(0, |hits, t| hits | u32::from(hit(t)) << t) & tables;
@@ -145,7 +152,7 @@ impl Tage {
             if base != taken {
                 self.allocate(&places, at, ALL, taken);
             }
-            return base;
+            return (base, false);
         };
         let others = hits & !(1 << provider);
         let second = self.entries[places.index((others | 1).ilog2())] >> COUNTER & 4 != 0;
@@ -171,7 +178,7 @@ impl Tage {
         if direction != taken {
             self.allocate(&places, at, ALL & !((2 << provider) - 1), taken);
         }
-        direction
+        (direction, !weak | (others != 0))
     }
 
     /// After a misprediction: an entry in a longer table, or less use for those in the way.
@@ -244,7 +251,8 @@ mod tests {
         let (mut history, mut wrong) = (0u64, 0);
         for i in 0..4000 {
             let taken = i % period == 0;
-            wrong += u32::from(tage.branch(at, history, false, taken) != taken && i >= 3000);
+            let (direction, _) = tage.branch(at, history, false, taken);
+            wrong += u32::from(direction != taken && i >= 3000);
             history = history << 1 | u64::from(taken);
         }
         wrong

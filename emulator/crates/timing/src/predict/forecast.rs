@@ -1,0 +1,235 @@
+//! What is known of a branch or jump before cycles are.
+
+use super::{BranchOutcome, FetchSlot, Known, Stage};
+
+/// Where fetch goes on after a branch or jump in the end, in F3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Where it went.
+    #[default]
+    Right,
+    /// Elsewhere: it is mispredicted.
+    Wrong,
+    /// Where F2 has it go: an indirect jump.
+    AsF2,
+}
+
+/// What predicts where a branch or jump goes, as F3 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Component {
+    /// The direction of a conditional branch: one of these three.
+    Bimodal,
+    Tage,
+    Loops,
+    /// The target of a return.
+    Returns,
+    /// The target of another indirect jump: one of these two, or none.
+    Btb,
+    MicroBtb,
+    Unknown,
+}
+
+impl Component {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+}
+
+/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not
+/// part of it: that is written when branches commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forecast {
+    /// Where it stands in its packet.
+    pub at: FetchSlot,
+    /// The low half: that of where it went. Above it flags.
+    rest: u64,
+}
+
+impl Forecast {
+    const BANK: u64 = 1 << 32;
+    const TAKEN: u64 = 1 << 33;
+    const FALLS: u64 = 1 << 34;
+    const BASE: u64 = 1 << 35;
+    const KNOWN: u64 = 1 << 36;
+    const REDIRECTS: u64 = 1 << 37;
+    const GOES_RIGHT: u64 = 1 << 38;
+    const SEES: u64 = 1 << 39;
+    const TARGET: u64 = 1 << 40;
+    const WRONG: u64 = 1 << 41;
+    const AS_F2: u64 = 1 << 42;
+    const BY_TAGE: u64 = 1 << 43;
+    const BY_LOOPS: u64 = 1 << 44;
+    const RETURNS_FULL: u64 = 1 << 45;
+    const RETURNS_EMPTY: u64 = 1 << 46;
+
+    #[inline(always)]
+    pub(super) fn new(at: FetchSlot, branch: &BranchOutcome, base: bool, found: Known) -> Self {
+        let f2 = found.stage(branch, base);
+        let rest = u64::from(branch.target)
+            | flags(Self::TAKEN, branch.taken)
+            | flags(Self::BASE, base)
+            | flags(Self::KNOWN, found.hit)
+            | flags(Self::REDIRECTS, f2.redirects)
+            | flags(Self::GOES_RIGHT, f2.right)
+            | flags(Self::SEES, f2.sees)
+            | flags(Self::TARGET, f2.target);
+        Self { at, rest }
+    }
+
+    /// The same of a conditional branch that the BTB has as one; `target`: with where it went.
+    #[inline(always)]
+    pub(super) fn of_known(
+        at: FetchSlot,
+        branch: &BranchOutcome,
+        base: bool,
+        target: bool,
+    ) -> Self {
+        let rest = u64::from(branch.target)
+            | Self::KNOWN
+            | Self::SEES
+            | flags(Self::TAKEN, branch.taken)
+            | flags(Self::BASE | Self::REDIRECTS, base)
+            | flags(Self::GOES_RIGHT | Self::TARGET, target);
+        Self { at, rest }
+    }
+
+    /// The same with these flags too, if `set`.
+    #[inline(always)]
+    fn with(self, flags: u64, set: bool) -> Self {
+        let rest = self.rest | self::flags(flags, set);
+        Self { rest, ..self }
+    }
+
+    /// The same of one that stands in that bank of its packet.
+    #[inline(always)]
+    pub fn in_bank(self, bank: u8) -> Self {
+        self.with(Self::BANK, bank != 0)
+    }
+
+    /// The same of one with which F3 does that.
+    #[inline(always)]
+    pub fn in_the_end(self, last: Last) -> Self {
+        self.with(Self::WRONG, last == Last::Wrong)
+            .with(Self::AS_F2, last == Last::AsF2)
+    }
+
+    /// The same of one whose direction comes from TAGE, or from the loop predictor, which overrules it.
+    #[inline(always)]
+    pub(super) fn by(self, tage: bool, loops: bool) -> Self {
+        self.with(Self::BY_TAGE, tage).with(Self::BY_LOOPS, loops)
+    }
+
+    /// The same of a call that finds the return stack full, or a return that finds it empty.
+    #[inline(always)]
+    pub fn with_returns(self, full: bool, empty: bool) -> Self {
+        self.with(Self::RETURNS_FULL, full)
+            .with(Self::RETURNS_EMPTY, empty)
+    }
+
+    /// The same of one that goes to the packet that follows in memory, if `falls`.
+    #[inline(always)]
+    pub fn that_falls(self, falls: bool) -> Self {
+        self.with(Self::FALLS, falls)
+    }
+
+    /// It in two words.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 2] {
+        [self.at.0, self.rest]
+    }
+
+    /// The one that gave these words.
+    #[inline(always)]
+    pub fn from_words([at, rest]: [u64; 2]) -> Self {
+        let at = FetchSlot(at);
+        Self { at, rest }
+    }
+
+    #[inline(always)]
+    fn is(&self, flags: u64) -> bool {
+        self.rest & flags != 0
+    }
+
+    /// Where it went, the low half.
+    #[inline(always)]
+    pub fn next(&self) -> u32 {
+        self.rest as u32
+    }
+
+    /// Bank of its packet.
+    #[inline(always)]
+    pub fn bank(&self) -> u8 {
+        u8::from(self.is(Self::BANK))
+    }
+
+    /// It left the packet.
+    #[inline(always)]
+    pub fn taken(&self) -> bool {
+        self.is(Self::TAKEN)
+    }
+
+    /// It went to the packet that follows in memory.
+    #[inline(always)]
+    pub fn falls(&self) -> bool {
+        self.is(Self::FALLS)
+    }
+
+    /// The bimodal table's direction.
+    #[inline(always)]
+    pub fn base(&self) -> bool {
+        self.is(Self::BASE)
+    }
+
+    /// What F2 does, if the BTB has it: else what the micro BTB says of it.
+    #[inline(always)]
+    pub fn f2(&self) -> Option<Stage> {
+        self.is(Self::KNOWN).then(|| Stage {
+            hit: true,
+            redirects: self.is(Self::REDIRECTS),
+            right: self.is(Self::GOES_RIGHT),
+            sees: self.is(Self::SEES),
+            target: self.is(Self::TARGET),
+        })
+    }
+
+    /// The BTB has it.
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        self.is(Self::KNOWN)
+    }
+
+    /// What gave the direction of a conditional branch; known if that was wrong.
+    pub fn component(&self) -> Component {
+        match (self.is(Self::BY_LOOPS), self.is(Self::BY_TAGE)) {
+            (true, _) => Component::Loops,
+            (_, true) => Component::Tage,
+            _ => Component::Bimodal,
+        }
+    }
+
+    /// A call that finds the return stack full, or a return that finds it empty.
+    #[inline(always)]
+    pub fn strains_returns(&self) -> bool {
+        self.is(Self::RETURNS_FULL | Self::RETURNS_EMPTY)
+    }
+
+    /// It is a call.
+    pub fn overflows_returns(&self) -> bool {
+        self.is(Self::RETURNS_FULL)
+    }
+
+    /// What F3 does.
+    #[inline(always)]
+    pub fn last(&self) -> Last {
+        match (self.is(Self::WRONG), self.is(Self::AS_F2)) {
+            (true, _) => Last::Wrong,
+            (_, true) => Last::AsF2,
+            _ => Last::Right,
+        }
+    }
+}
+
+/// These flags, if they are set.
+#[inline(always)]
+fn flags(flags: u64, set: bool) -> u64 {
+    u64::from(set).wrapping_neg() & flags
+}

@@ -1,0 +1,178 @@
+//! Of every event, in each privilege: what the guest's counter shows of a region beside the host's own count, on one hart by one and by two
+//! threads of the host, on two harts, and after a checkpoint in its middle.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use isa::PerfEvent;
+
+use crate::common::{assemble, json, scratch, stderr, stdout, tipsim};
+
+/// Bits of `mhpmevent`: not in machine, supervisor, user mode.
+const MINH: u64 = 1 << 62;
+const SINH: u64 = 1 << 61;
+const UINH: u64 = 1 << 60;
+/// Everywhere, and in one of them alone.
+const FILTERS: [u64; 4] = [0, SINH | UINH, MINH | UINH, MINH | SINH];
+const COUNTERS: usize = 29;
+
+/// The program with its counters set to these, and so many turns in each mode.
+fn program(dir: &Path, turns: u32, selectors: &[u64]) -> PathBuf {
+    let mut all = selectors.to_vec();
+    all.resize(COUNTERS, 0);
+    let list: Vec<String> = all.iter().map(u64::to_string).collect();
+    let source =
+        include_str!("matrix.S").replace(".dword SELECTORS", &format!(".dword {}", list.join(",")));
+    let source = source.replace("li s0, TURNS", &format!("li s0, {turns}"));
+    assemble(dir, "matrix", &source)
+}
+
+/// What the counters showed.
+fn shown(output: &Output) -> Vec<u64> {
+    let text = stdout(output);
+    let values = text.lines().map(|line| u64::from_str_radix(line, 16));
+    values
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|e| panic!("{e}: {text}{}", stderr(output)))
+}
+
+/// What they show, and what the host counted of the region.
+fn beside_the_host(elf: &Path, with: &[&str]) -> (Vec<u64>, HashMap<String, u64>) {
+    let file = elf.with_extension("json");
+    let mut exec = tipsim();
+    exec.args(["exec", "--mode", "timing"]).args(with);
+    let output = exec.arg("--counters").arg(&file).arg(elf).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let counts = json(&file);
+    assert_eq!(counts["region"], true);
+    let host = counts["harts"][0].as_object().unwrap().iter();
+    let host = host.map(|(name, count)| (name.clone(), count.as_u64().unwrap()));
+    (shown(&output), host.collect())
+}
+
+/// How much more the guest's counter may show than the host counted: what belongs to the instruction that lets the counters go, of which
+/// they see the execution, to the mark behind it, and to the fetch of the instruction that stops them. Of what is not here, nothing.
+fn most_beside(event: PerfEvent) -> u64 {
+    use PerfEvent as E;
+    match event {
+        // Two instructions, the mark and one that accesses a register and flushes, and the packet of the one that stops.
+        E::Instructions | E::SlotsRetiring | E::Decoded | E::CyclesCommitting => 2,
+        E::IntAlu | E::Csr | E::Flushes | E::Redirects => 1,
+        E::IssuedInt0 | E::IssuedInt1 | E::IntQueueOccupancy => 1,
+        E::L1iReads | E::ItlbReads | E::FetchPackets => 1,
+        // It waits until the machine is empty, then fetch begins anew.
+        E::Cycles | E::ReferenceCycles => 18,
+        E::CyclesStalled => 8,
+        E::CyclesFlushed | E::StallsSerialize => 7,
+        E::CyclesDrained => 1,
+        E::StalledAlu | E::StalledSerialize => 4,
+        E::RobOccupancy => 10,
+        // The same in slots of decode, four a cycle, which are known with the next instruction that is decoded.
+        E::Slots => 77,
+        E::SlotsBackend | E::SlotsCore => 52,
+        E::SlotsBadSpeculation | E::SlotsMachineClear | E::SlotsFlush => 23,
+        E::SlotsCoreSerialize => 20,
+        E::SlotsCoreExecution | E::SlotsCoreCommit => 16,
+        _ => 0,
+    }
+}
+
+#[test]
+fn each_event_in_each_privilege_is_what_the_host_counts() {
+    let dir = scratch("counters-matrix");
+    let mut equal = PerfEvent::ALL.len() as u32;
+    let mut occur = [0; 4];
+    let mut never = Vec::new();
+    // The third has what is scarce or not there in the others.
+    let few = "--harts 2 --set l1i.prefetch=true --set issue.int_width=5 --set l2.mshrs=2 --set rename.int_regs=48 --set rename.fp_regs=40";
+    let configurations =
+        ["--threads one", "--threads two", few].map(|with| with.split(' ').collect::<Vec<_>>());
+    for events in PerfEvent::ALL.chunks(COUNTERS / FILTERS.len()) {
+        let each = |event: &PerfEvent| FILTERS.map(|filter| filter | u64::from(event.selector()));
+        let selectors: Vec<u64> = events.iter().flat_map(each).collect();
+        let elf = program(&dir, 20, &selectors);
+        let mut found = Vec::new();
+        for with in &configurations {
+            let (values, host) = beside_the_host(&elf, with);
+            assert_eq!(values.len(), COUNTERS);
+            for (event, values) in events.iter().zip(values.chunks(FILTERS.len())) {
+                let name = event.row().name;
+                let [all, machine, supervisor, user] = values.try_into().unwrap();
+                assert_eq!(all, machine + supervisor + user, "{name}: {values:?}");
+                let more = all.checked_sub(host[name]);
+                let more = more.unwrap_or_else(|| panic!("{name}: {all} of {}", host[name]));
+                let most = most_beside(*event);
+                assert!(more <= most, "{name}: {all} of {}, {most} more", host[name]);
+                equal -= u32::from(most != 0 && with == &configurations[0]);
+            }
+            found.push(values);
+        }
+        assert_eq!(found[0], found[1], "by one thread and by two");
+        for (n, event) in events.iter().enumerate() {
+            let total = |filter| {
+                found
+                    .iter()
+                    .map(|values| values[FILTERS.len() * n + filter])
+                    .sum::<u64>()
+            };
+            for (filter, occur) in occur.iter_mut().enumerate() {
+                *occur += u32::from(total(filter) != 0);
+            }
+            if total(0) == 0 {
+                never.push(event.row().name);
+            }
+        }
+    }
+    let all = PerfEvent::ALL.len();
+    println!(
+        "{equal} of {all} are equal; {occur:?} occur in all, in machine, supervisor, user mode; never: {never:?}"
+    );
+    assert!(equal > 185 && never.len() < 3, "{equal} {never:?}");
+    assert!(occur.iter().all(|&occur| occur > 180), "{occur:?}");
+}
+
+/// Of a million instructions; `tipsim boot` looks at its limit every millisecond of the guest's, after some 700,000.
+const MIDDLE: u64 = 500_000;
+
+/// `tipsim boot` of the program, up to so many instructions if it is to be saved then.
+fn boot(from: (&str, &Path), with: &[&str], save: Option<(u64, &Path)>) -> Output {
+    let mut command = tipsim();
+    command.args(["boot", "--mode", "timing"]).args(with);
+    command.arg(from.0).arg(from.1);
+    if let Some((until, file)) = save {
+        command
+            .args(["--max-insts", &until.to_string(), "--save"])
+            .arg(file);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    output
+}
+
+#[test]
+fn a_checkpoint_in_the_region_changes_no_count() {
+    let dir = scratch("counters-checkpoint");
+    let half = dir.join("half");
+    for (n, events) in PerfEvent::ALL.chunks(COUNTERS).enumerate() {
+        let selector = |(n, event): (usize, &PerfEvent)| {
+            FILTERS[n % FILTERS.len()] | u64::from(event.selector())
+        };
+        let selectors: Vec<u64> = (n..).zip(events).map(selector).collect();
+        let elf = program(&dir, 270, &selectors);
+        for harts in ["1", "2"] {
+            let from_reset = ["--harts", harts, "--threads", "one"];
+            let whole = boot(("--firmware", &elf), &from_reset, None);
+            let first = boot(("--firmware", &elf), &from_reset, Some((MIDDLE, &half)));
+            assert_eq!(stdout(&first), "", "saved in the region");
+            // Two threads take turns slowly on a host that is busy: once is enough.
+            let threads = if n == 0 { "two" } else { "one" };
+            let second = boot(("--restore", &half), &["--threads", threads], None);
+            let [whole, second] = [whole, second].map(|output| shown(&output));
+            assert_eq!(whole.len(), COUNTERS);
+            for ((event, whole), second) in events.iter().zip(whole).zip(second) {
+                assert_eq!(second, whole, "{} on {harts}", event.row().name);
+            }
+        }
+    }
+}
