@@ -121,6 +121,7 @@ static const struct riscv_row {
 	{ 0xfe007fff, 0x16000073, "sinval.vma", "st" },
 	{ 0xffffffff, 0x18000073, "sfence.w.inval", "" },
 	{ 0xffffffff, 0x18100073, "sfence.inval.ir", "" },
+	{ 0xffffffff, 0x10400073, "sctrclr", "" },
 	{ 0x0000fc03, 0x00008000, "lbu", "BX" },
 	{ 0x0000fc43, 0x00008400, "lhu", "BH" },
 	{ 0x0000fc43, 0x00008440, "lh", "BH" },
