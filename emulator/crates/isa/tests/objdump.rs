@@ -164,6 +164,7 @@ fn is_known_difference(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
         Extension::Zacas,
         Extension::Zcb,
         Extension::Zfa,
+        Extension::Smctr,
     ];
     if objdump.starts_with('.') && inst.extensions().iter().any(|e| unknown.contains(e)) {
         return true;
@@ -186,8 +187,8 @@ fn is_known_difference(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
         _ if inst.class == InstClass::Csr && csr_name(inst.csr()).is_none() => {
             ours.contains(&format!("{:#x}", inst.csr()))
         }
-        // binutils 2.40 lacks Smcntrpmf, Smcdeleg, and of Smcsrind what the AIA does not have.
-        _ if matches!(inst.csr(), 0x120 | 0x321 | 0x322 | 0x152..=0x157 | 0x352..=0x357)
+        // binutils 2.40 lacks Smcntrpmf, Smcdeleg, Smctr, and of Smcsrind what the AIA does not have.
+        _ if matches!(inst.csr(), 0x120 | 0x14e | 0x14f | 0x15f | 0x34e | 0x321 | 0x322 | 0x152..=0x157 | 0x352..=0x357)
             && inst.class == InstClass::Csr =>
         {
             objdump.contains(&format!("{:#x}", inst.csr()))
