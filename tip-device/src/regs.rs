@@ -1,7 +1,7 @@
 //! The register table.
 
 use register_table::{find, registers};
-use sampling_rules::Heuristic;
+pub use sampling_rules::UNIT_HEURISTICS as HEURISTICS;
 
 registers! {
     Id "ID" 0x00 "RO" "Identification." [
@@ -121,18 +121,6 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need \
          not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs",
     ),
-];
-
-/// By their values in `CONTROL.HEURISTIC`. Not `dispatch-op`: it may wait for several commit groups, and a checkpoint would
-/// have to hold them.
-pub const HEURISTICS: &[Heuristic] = &[
-    Heuristic::Tip,
-    Heuristic::TipIlp,
-    Heuristic::Nci,
-    Heuristic::NciIlp,
-    Heuristic::Lci,
-    Heuristic::Dispatch,
-    Heuristic::Software,
 ];
 
 /// Value of `ID.MAGIC`.

@@ -1,6 +1,6 @@
 //! The profilers, one row each: what reports say of the heuristics of [`sampling_rules`].
 
-use sampling_rules::Heuristic;
+use sampling_rules::{Heuristic, UNIT_HEURISTICS};
 use serde::{Deserialize, Serialize};
 
 use crate::published::Level;
@@ -132,6 +132,12 @@ impl Profiler {
         Self::ALL
             .into_iter()
             .find(|profiler| profiler.name() == name)
+    }
+
+    /// The profiler whose rule the TIP unit applies for this value of its register's field.
+    pub fn of_unit(heuristic: u64) -> Option<Self> {
+        let found = UNIT_HEURISTICS.get(usize::try_from(heuristic).ok()?)?;
+        Some(Self::ALL[*found as usize])
     }
 
     /// True if `errors.json` has it.

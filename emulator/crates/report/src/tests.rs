@@ -26,7 +26,7 @@ pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -
     Report::build(
         evaluation,
         &Symbolizer::new(files),
-        guest,
+        guest.map_or(&[], std::slice::from_ref),
         &disassemble,
         meta,
     )

@@ -278,6 +278,18 @@ rules! {
     }
 }
 
+/// Those that the TIP unit has, by their values in its register `CONTROL.HEURISTIC` and in the configuration of perf's event. Not
+/// `dispatch-op`: it may wait for several commit groups, and a checkpoint would have to hold them.
+pub const UNIT_HEURISTICS: &[Heuristic] = &[
+    Heuristic::Tip,
+    Heuristic::TipIlp,
+    Heuristic::Nci,
+    Heuristic::NciIlp,
+    Heuristic::Lci,
+    Heuristic::Dispatch,
+    Heuristic::Software,
+];
+
 /// Saves a rule with a pending sample.
 impl snapshot::Snapshot for Rule {
     fn snapshot(&mut self, archive: &mut snapshot::Archive<'_>) -> snapshot::Result {
@@ -291,11 +303,13 @@ impl snapshot::Snapshot for Rule {
         match &mut self.0 {
             Kind::Dispatch(dispatch) => dispatch.snapshot(archive),
             Kind::Software(software) => software.snapshot(archive),
-            // It holds instructions by their numbers, which a checkpoint does not keep.
-            Kind::DispatchOp(_) => Err(snapshot::SnapshotError::Unsaved(
-                "a sample of dispatch-op is pending".to_owned(),
-            )),
-            Kind::Tip | Kind::TipIlp | Kind::Nci | Kind::NciIlp | Kind::Lci => Ok(()),
+            // Those hold nothing.
+            _ if !self.heuristic().waits_for_records() => Ok(()),
+            // Not of the unit's.
+            _ => Err(snapshot::SnapshotError::Unsaved(format!(
+                "a sample of {} is pending",
+                self.heuristic().name()
+            ))),
         }
     }
 }
