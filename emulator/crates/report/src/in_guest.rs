@@ -134,9 +134,9 @@ impl InGuestBuilder {
         }
     }
 
-    /// By process and rule.
+    /// By rule and process.
     pub fn finish(mut self) -> Vec<InGuest> {
-        self.out.sort_by_key(|own| (own.process, own.column));
+        self.out.sort_by_key(|own| (own.rule, own.process));
         self.out
     }
 }
@@ -267,7 +267,7 @@ impl Report {
         )?;
         writeln!(
             out,
-            "{:<44}{:>18} |{:^27}|{:^27}",
+            "{:<44}{:>18} |{:^27} |{:>19}",
             "", "samples", "instruction, %", "function, %"
         )?;
         write!(out, "{:<18}{:<10}{:<16}", "Process", "rule", "file")?;
@@ -275,7 +275,7 @@ impl Report {
         for _ in 0..2 {
             write!(
                 out,
-                " |{:>6}{:>6}{:>5}{:>9}",
+                " |{:>6}{:>6}{:>6}{:>9}",
                 "guest", "model", "betw.", "sampling"
             )?;
         }
@@ -294,7 +294,7 @@ impl Report {
                 let error = own.errors.get(level);
                 write!(
                     out,
-                    " |{:>6}{:>6}{:>5}{:>9}",
+                    " |{:>6}{:>6}{:>6}{:>9}",
                     fixed(error.guest.error),
                     fixed(error.model.error),
                     fixed(error.between.error),

@@ -300,15 +300,16 @@ impl snapshot::Snapshot for Rule {
         if let Some(found) = found.filter(|found| *found != self.heuristic()) {
             *self = Self::new(found);
         }
+        let heuristic = self.heuristic();
         match &mut self.0 {
             Kind::Dispatch(dispatch) => dispatch.snapshot(archive),
             Kind::Software(software) => software.snapshot(archive),
             // Those hold nothing.
-            _ if !self.heuristic().waits_for_records() => Ok(()),
+            _ if !heuristic.waits_for_records() => Ok(()),
             // Not of the unit's.
             _ => Err(snapshot::SnapshotError::Unsaved(format!(
                 "a sample of {} is pending",
-                self.heuristic().name()
+                heuristic.name()
             ))),
         }
     }
