@@ -293,7 +293,7 @@ impl TipUnit {
             Reg::Status => {
                 // A trigger that no commit has shown yet waits, too.
                 let pending = self.pending.is_some() || self.timer.next() < now;
-                self.fifo.len() as u64 | u64::from(pending) * status::PENDING
+                self.fifo.len() as u64 | if pending { status::PENDING } else { 0 }
             }
             Reg::Overrun => self.overruns,
             Reg::Clock => self.clock_hz,
