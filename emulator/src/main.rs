@@ -22,6 +22,7 @@ mod failure;
 mod gdb;
 mod guest;
 mod guest_counts;
+mod guest_profiles;
 mod host_memory;
 mod kept;
 mod kernel;

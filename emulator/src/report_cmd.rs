@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profile::{Evaluation, Evaluator};
-use report::perf_data::GuestProfile;
 use report::{Comparison, Options, Report, Run, explain};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,10 +14,7 @@ use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
-use crate::{guest_counts, kept, trace_cmd};
-
-/// The name that perf gives our PMU's event.
-const GUEST_EVENT: &str = "tip";
+use crate::{guest_counts, guest_profiles, kept, trace_cmd};
 
 /// Writes errors.json and report.{txt,json,html} of a hart into its folder; the text, for the terminal.
 pub fn write(
@@ -29,15 +25,15 @@ pub fn write(
     run: Value,
 ) -> anyhow::Result<String> {
     let symbolizer = symbols.symbolizer();
-    let perf_data = out.join("perf.data");
     // Of several harts, the guest's profile has all in one.
     let one_hart = run["harts"].is_null();
-    let guest = (one_hart && perf_data.exists())
-        .then(|| GuestProfile::read(&perf_data, GUEST_EVENT))
-        .and_then(|read| read.map_err(|e| eprintln!("tipsim: warning: {e}")).ok());
+    let guests = match one_hart {
+        true => guest_profiles::read(out),
+        false => Vec::new(),
+    };
     let counts = &run["counters"]["harts"][hart as usize];
     let counts = BTreeMap::<String, u64>::deserialize(counts).ok();
-    let mut report = Report::build(evaluation, &symbolizer, guest.as_ref(), &disassemble, run);
+    let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
     if let Some(counts) = counts {
         // The guest's are those of all harts.
         let guest = match one_hart {

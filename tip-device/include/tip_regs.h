@@ -16,6 +16,8 @@
 #define TIP_ID_WIDTH_MASK 0xff0000000000ULL /* commit width b: addresses per sample */
 #define TIP_ID_FIFO_DEPTH_SHIFT 48
 #define TIP_ID_FIFO_DEPTH_MASK 0xff000000000000ULL /* samples that the FIFO holds */
+#define TIP_ID_HEURISTICS_SHIFT 56
+#define TIP_ID_HEURISTICS_MASK 0xff00000000000000ULL /* one bit for each value of CONTROL.HEURISTIC that the unit has; 0 in units without that field, which have TIP alone */
 
 /* Control. (RW) */
 #define TIP_CONTROL 0x08
@@ -33,6 +35,8 @@
 #define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO */
 #define TIP_CONTROL_FREEZE_SHIFT 6
 #define TIP_CONTROL_FREEZE_MASK 0x40ULL /* the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too */
+#define TIP_CONTROL_HEURISTIC_SHIFT 7
+#define TIP_CONTROL_HEURISTIC_MASK 0x780ULL /* which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0 */
 
 /* Reload value of the timer, in core cycles (at least 1). (RW) */
 #define TIP_PERIOD 0x10
@@ -40,12 +44,12 @@
 /* Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first. (RW) */
 #define TIP_COUNT 0x18
 
-/* Status. (RO) */
+/* Status. (RW) */
 #define TIP_STATUS 0x20
 #define TIP_STATUS_COUNT_SHIFT 0
-#define TIP_STATUS_COUNT_MASK 0xffULL /* samples in the FIFO */
+#define TIP_STATUS_COUNT_MASK 0xffULL /* samples in the FIFO; read-only */
 #define TIP_STATUS_PENDING_SHIFT 8
-#define TIP_STATUS_PENDING_MASK 0x100ULL /* a trigger has come whose sample is not complete */
+#define TIP_STATUS_PENDING_MASK 0x100ULL /* a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample */
 
 /* Samples lost to a full FIFO; their cycles went into later samples. Any write clears. (RW) */
 #define TIP_OVERRUN 0x28
@@ -66,7 +70,7 @@
 #define TIP_FLAGS_OLDEST_SHIFT 4
 #define TIP_FLAGS_OLDEST_MASK 0x30ULL /* index of the oldest instruction */
 #define TIP_FLAGS_STALLED_SHIFT 8
-#define TIP_FLAGS_STALLED_MASK 0x100ULL /* no instruction committed and the ROB was not empty */
+#define TIP_FLAGS_STALLED_MASK 0x100ULL /* no instruction committed and the ROB was not empty. This and the next four: of TIP and TIP-ILP alone */
 #define TIP_FLAGS_FRONTEND_SHIFT 9
 #define TIP_FLAGS_FRONTEND_MASK 0x200ULL /* the ROB was empty for want of instructions (Drained); the address is the first one to arrive */
 #define TIP_FLAGS_EXCEPTION_SHIFT 10
@@ -108,6 +112,15 @@
 
 /* Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset. (RO) */
 #define TIP_FROZEN 0x90
+
+/* Values of TIP_CONTROL_HEURISTIC. */
+#define TIP_HEURISTIC_TIP 0 /* all that commit in the trigger's cycle; if none does, the one that the commit stage waits for, or that emptied the ROB */
+#define TIP_HEURISTIC_TIP_ILP 1 /* as tip, but of several that commit the oldest */
+#define TIP_HEURISTIC_NCI 2 /* the oldest instruction that commits in the next committing cycle */
+#define TIP_HEURISTIC_NCI_ILP 3 /* all that commit in the next committing cycle */
+#define TIP_HEURISTIC_LCI 4 /* the youngest instruction that committed before the trigger's cycle */
+#define TIP_HEURISTIC_DISPATCH 5 /* the first instruction dispatched at or after the trigger; no sample if it was on a wrong path */
+#define TIP_HEURISTIC_SOFTWARE 6 /* the first instruction decoded at or after the trigger: where an interrupt would return to */
 
 /* Side-band record types; fields are packed, little-endian. */
 #define TIP_SB_SWITCH 1 /* u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), char comm[16] (the thread's name): this task runs from now on on this hart */

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use register_table::{c_defines, markdown_rows};
 
-use crate::regs::{MAGIC, SIDE_BAND, TABLE};
+use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, TABLE};
 
 /// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
-/// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, side-band types as
-/// `TIP_SB_<TYPE>`.
+/// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, heuristics as
+/// `TIP_HEURISTIC_<NAME>`, side-band types as `TIP_SB_<TYPE>`.
 pub fn c_header() -> String {
     let mut out = String::from(
         "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n\
@@ -18,6 +18,12 @@ pub fn c_header() -> String {
     let _ = writeln!(out, "#define TIP_MAGIC 0x{MAGIC:x}ULL");
     let _ = writeln!(out, "#define TIP_VERSION 1");
     out += &c_defines("TIP", TABLE);
+    out.push_str("\n/* Values of TIP_CONTROL_HEURISTIC. */\n");
+    for (number, heuristic) in HEURISTICS.iter().enumerate() {
+        let (name, doc) = (heuristic.name(), heuristic.doc());
+        let name = name.to_uppercase().replace('-', "_");
+        let _ = writeln!(out, "#define TIP_HEURISTIC_{name} {number} /* {doc} */");
+    }
     out.push_str("\n/* Side-band record types; fields are packed, little-endian. */\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "#define TIP_SB_{name} {kind} /* {doc} */");
@@ -34,6 +40,13 @@ pub fn markdown() -> String {
          Cycles are core cycles.\n\n| offset | name | access | meaning |\n|---|---|---|---|\n",
     );
     out += &markdown_rows(TABLE);
+    out.push_str(
+        "\n## Heuristics\n\n| `CONTROL.HEURISTIC` | name | a sample names |\n|---|---|---|\n",
+    );
+    for (number, heuristic) in HEURISTICS.iter().enumerate() {
+        let (name, doc) = (heuristic.name(), heuristic.doc());
+        let _ = writeln!(out, "| {number} | `{name}` | {doc} |");
+    }
     out.push_str("\n## Side-band records\n\n| type | name | payload |\n|---|---|---|\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "| {kind} | `{name}` | {doc} |");

@@ -1,6 +1,7 @@
 //! The TIP unit (Time-Proportional Instruction Profiling, MICRO'21, section 3): the Offending
 //! Instruction Register, sample selection, a period timer with a privilege filter, a FIFO of
-//! samples, and the register file that a driver programs.
+//! samples, and the register file that a driver programs. Which instructions a sample names is not decided here, but by the
+//! rules that the host's profilers apply, too ([`sampling_rules`]).
 //!
 //! The unit knows registers and commit-stage events, never addresses on a bus; whoever owns a bus
 //! maps [`Reg::at`] offsets onto it. One table ([`regs`]) gives the [`Reg`] enum, the C header
@@ -16,14 +17,16 @@
 //! ```
 
 mod doc;
+mod recent;
 pub mod regs;
 mod sample;
+mod selection;
 mod side_band;
 mod timer;
 mod unit;
 
 pub use doc::{c_header, markdown};
-pub use regs::{Reg, control, flags};
+pub use regs::{Reg, control, flags, status};
 pub use sample::Sample;
 pub use side_band::SideBandRecord;
 pub use unit::{Origin, TipUnit, WriteEffect};

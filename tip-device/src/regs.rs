@@ -1,6 +1,7 @@
 //! The register table.
 
 use register_table::{find, registers};
+pub use sampling_rules::UNIT_HEURISTICS as HEURISTICS;
 
 registers! {
     Id "ID" 0x00 "RO" "Identification." [
@@ -8,6 +9,7 @@ registers! {
         "VERSION" 39:32 "version of this register layout, 1",
         "WIDTH" 47:40 "commit width b: addresses per sample",
         "FIFO_DEPTH" 55:48 "samples that the FIFO holds",
+        "HEURISTICS" 63:56 "one bit for each value of CONTROL.HEURISTIC that the unit has; 0 in units without that field, which have TIP alone",
     ];
     Control "CONTROL" 0x08 "RW" "Control." [
         "ENABLE" 0:0 "the timer runs",
@@ -17,12 +19,13 @@ registers! {
         "M" 4:4 "the timer counts cycles in machine mode",
         "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO",
         "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too",
+        "HEURISTIC" 10:7 "which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0",
     ];
     Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
     Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
-    Status "STATUS" 0x20 "RO" "Status." [
-        "COUNT" 7:0 "samples in the FIFO",
-        "PENDING" 8:8 "a trigger has come whose sample is not complete",
+    Status "STATUS" 0x20 "RW" "Status." [
+        "COUNT" 7:0 "samples in the FIFO; read-only",
+        "PENDING" 8:8 "a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample",
     ];
     Overrun "OVERRUN" 0x28 "RW" "Samples lost to a full FIFO; their cycles went into later samples. Any write clears." [];
     Pop "POP" 0x30 "WO" "Write 1: drop the oldest sample. The interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set." [];
@@ -31,7 +34,7 @@ registers! {
     Flags "FLAGS" 0x48 "RO" "Flags of the oldest sample." [
         "VALID" 3:0 "one bit per address",
         "OLDEST" 5:4 "index of the oldest instruction",
-        "STALLED" 8:8 "no instruction committed and the ROB was not empty",
+        "STALLED" 8:8 "no instruction committed and the ROB was not empty. This and the next four: of TIP and TIP-ILP alone",
         "FRONTEND" 9:9 "the ROB was empty for want of instructions (Drained); the address is the first one to arrive",
         "EXCEPTION" 10:10 "the ROB was empty after this instruction trapped",
         "FLUSH" 11:11 "the ROB was empty after this instruction flushed the pipeline",
@@ -139,8 +142,18 @@ pub mod control {
     pub const IRQ_ENABLE: u64 = 1 << 5;
     /// The timer stands still while the interrupt is handled.
     pub const FREEZE: u64 = 1 << 6;
+    /// Position of the heuristic's number.
+    pub const HEURISTIC_SHIFT: u32 = 7;
+    /// Which instructions samples name: index into [`super::HEURISTICS`].
+    pub const HEURISTIC: u64 = 15 << HEURISTIC_SHIFT;
     /// All writable bits.
-    pub const ALL: u64 = 0x7f;
+    pub const ALL: u64 = 0x7f | HEURISTIC;
+}
+
+/// Bits of [`Reg::Status`].
+pub mod status {
+    /// A trigger waits for its sample.
+    pub const PENDING: u64 = 1 << 8;
 }
 
 /// Bits of [`Reg::Flags`].

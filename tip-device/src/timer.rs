@@ -1,6 +1,7 @@
 //! The period timer: counts core cycles in the enabled privilege modes, never while asleep.
 
 use crate::control;
+use crate::regs::HEURISTICS;
 
 /// Never.
 const NEVER: u64 = u64::MAX;
@@ -117,6 +118,10 @@ impl Timer {
         self.stop(now);
         self.frozen = false;
         self.control = bits & control::ALL;
+        let heuristic = (bits & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
+        if heuristic as usize >= HEURISTICS.len() {
+            self.control &= !control::HEURISTIC;
+        }
         self.start(now);
     }
 

@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 
 use commit_trace::{Commit, InstId, Redirect};
+use sampling_rules::{Heuristic, Rule};
 
-use crate::regs::MAGIC;
-use crate::sample::{RecentCommits, WIDTH, select};
+use crate::recent::RecentCommits;
+use crate::regs::{HEURISTICS, MAGIC};
+use crate::sample::WIDTH;
+use crate::selection::Selection;
 use crate::side_band::Assembler;
 use crate::timer::Timer;
-use crate::{Reg, Sample, SideBandRecord, control};
+use crate::{Reg, Sample, SideBandRecord, control, status};
 
 const FIFO_DEPTH: usize = 16;
 
@@ -36,6 +39,25 @@ enum FreezeState {
 
 snapshot::snapshot_enum!(FreezeState: Running, Handling, Returned);
 
+/// A trigger that waits for its sample.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    /// The cycle of the trigger.
+    pub cycle: u64,
+    pub rule: Rule,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            cycle: 0,
+            rule: Rule::new(Heuristic::Tip),
+        }
+    }
+}
+
+snapshot::snapshot!(Pending { cycle, rule });
+
 /// What a register write did beyond the unit itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteEffect {
@@ -52,6 +74,9 @@ pub struct TipUnit {
     clock_hz: u64,
     timer: Timer,
     recent: RecentCommits,
+    /// The last cycle that a rule was shown, or in which the hart slept.
+    seen: u64,
+    pub(crate) pending: Option<Pending>,
     fifo: VecDeque<Sample>,
     overruns: u64,
     /// Cycles from the last trigger that gave a sample up to the latest trigger: the weight of the next sample.
@@ -65,6 +90,8 @@ pub struct TipUnit {
 // What is recent is the recorder's: it is recalled before it is needed.
 snapshot::snapshot!(TipUnit {
     timer,
+    seen,
+    pending,
     fifo,
     overruns,
     weight,
@@ -86,6 +113,8 @@ impl TipUnit {
             clock_hz,
             timer: Timer::new(),
             recent: RecentCommits::default(),
+            seen: 0,
+            pending: None,
             fifo: VecDeque::with_capacity(FIFO_DEPTH),
             overruns: 0,
             weight: 0,
@@ -106,8 +135,13 @@ impl TipUnit {
         self.timer.control() & control::ENABLE != 0
     }
 
-    /// Every commit concerns the unit: it waits for its interrupt to be taken, or for the return from it.
-    pub fn waits_for_trap(&self) -> bool {
+    /// Every commit concerns the unit: a sample is pending, or it waits for its interrupt to be taken, or for the return
+    /// from it.
+    pub fn watches(&self) -> bool {
+        self.pending.is_some() || self.waits_for_trap()
+    }
+
+    fn waits_for_trap(&self) -> bool {
         match self.freeze_state {
             FreezeState::Running => self.freezes() && self.irq(),
             FreezeState::Handling => self.fifo.is_empty(),
@@ -129,11 +163,8 @@ impl TipUnit {
     #[inline]
     pub fn commit(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let taken = self.waits_for_trap() && self.follow_trap(commit, origin);
-        let risen = if commit.commit > self.timer.next() {
-            self.take_samples(Some(commit), commit.commit, origin)
-        } else {
-            None
-        };
+        let due = self.pending.is_some() || commit.commit > self.timer.next();
+        let risen = due.then(|| self.show(Some(commit), origin)).flatten();
         if taken {
             self.timer.set_frozen(true, commit.commit);
         }
@@ -168,7 +199,7 @@ impl TipUnit {
 
     /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest first,
     /// before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
-    /// after [`Self::next_sample`], or while the unit [waits for a trap](Self::waits_for_trap).
+    /// after [`Self::next_sample`], or while the unit [watches](Self::watches).
     pub fn recall(&mut self, youngest_first: impl Iterator<Item = Commit>) {
         self.recent.replace(youngest_first);
     }
@@ -176,7 +207,9 @@ impl TipUnit {
     /// The hart slept in `wfi` for `cycles` after its last commit.
     pub fn slept(&mut self, cycles: u64, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let last = self.recent.oir().map_or(0, |c| c.commit);
-        let risen = self.take_samples(None, last + 1, origin);
+        let due = self.pending.is_some() || last >= self.timer.next();
+        let risen = due.then(|| self.show(None, origin)).flatten();
+        self.seen = self.seen.max(last) + cycles;
         self.timer.slept(cycles);
         risen
     }
@@ -186,59 +219,82 @@ impl TipUnit {
         self.timer.set_privilege(privilege, cycle);
     }
 
-    /// Takes the samples whose triggers fall before `until`.
+    /// Takes the samples of the cycles before `head` leaves the ROB; of a hart that goes to sleep, up to its last commit.
     #[cold]
-    fn take_samples(
-        &mut self,
-        head: Option<&Commit>,
-        until: u64,
-        origin: &impl Fn(InstId) -> Origin,
-    ) -> Option<u64> {
-        let mut risen = None;
-        while self.timer.next() < until {
-            let cycle = self.timer.next();
-            self.weight += self.trigger_distance;
-            self.trigger_distance = self.timer.reload();
-            let Some(mut selected) = select(cycle, &self.recent, head, origin) else {
-                continue;
-            };
-            // A trigger that comes while the sample waits for its instruction adds to it.
-            while self.timer.next() <= selected.complete && selected.complete > cycle {
-                self.weight += self.trigger_distance;
-                self.trigger_distance = self.timer.reload();
-            }
-            selected.sample.weight = std::mem::take(&mut self.weight);
-            let low = !self.irq();
-            self.push(selected.sample);
-            if low && self.irq() {
-                risen = risen.or(Some(selected.complete));
-            }
+    fn show(&mut self, head: Option<&Commit>, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
+        let last = self.recent.oir().map_or(0, |oir| oir.commit);
+        // The group is not whole yet.
+        if head.is_some_and(|head| head.commit <= last) {
+            return None;
         }
+        let recent = std::mem::take(&mut self.recent);
+        let seen = self.seen;
+        let mut selection = Selection {
+            unit: self,
+            recent: &recent,
+            origin,
+            risen: None,
+        };
+        recent.spans(seen, head, &mut selection);
+        let risen = selection.risen;
+        self.recent = recent;
+        self.seen = seen.max(head.map_or(last, |head| head.commit - 1));
         risen
     }
 
-    fn push(&mut self, mut sample: Sample) {
+    /// The heuristic that CONTROL asks for.
+    pub(crate) fn heuristic(&self) -> Heuristic {
+        let number = (self.timer.control() & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
+        HEURISTICS[number as usize]
+    }
+
+    /// The cycle of the next trigger, if it falls before `until`: it is no longer due, and its cycles are in the next
+    /// sample's weight.
+    pub(crate) fn next_trigger(&mut self, until: u64) -> Option<u64> {
+        let cycle = self.timer.next();
+        if cycle >= until {
+            return None;
+        }
+        self.weight += self.trigger_distance;
+        self.trigger_distance = self.timer.reload();
+        Some(cycle)
+    }
+
+    /// Queues a sample; true if the interrupt line rises.
+    pub(crate) fn push(&mut self, mut sample: Sample) -> bool {
+        let low = !self.irq();
         for address in &mut sample.address[self.width..] {
             *address = 0;
         }
         if self.fifo.len() == FIFO_DEPTH {
             self.overruns += 1;
-            self.weight += sample.weight;
         } else {
+            sample.weight = std::mem::take(&mut self.weight);
             self.fifo.push_back(sample);
         }
+        low && self.irq()
     }
 
     /// Reads a register at cycle `now`.
     pub fn read(&self, reg: Reg, now: u64) -> u64 {
         let oldest = self.fifo.front().copied().unwrap_or_default();
         match reg {
-            Reg::Id => MAGIC | 1 << 32 | (self.width as u64) << 40 | (FIFO_DEPTH as u64) << 48,
+            Reg::Id => {
+                let heuristics = (1 << HEURISTICS.len()) - 1;
+                MAGIC
+                    | 1 << 32
+                    | (self.width as u64) << 40
+                    | (FIFO_DEPTH as u64) << 48
+                    | heuristics << 56
+            }
             Reg::Control => self.timer.control(),
             Reg::Period => self.timer.period(),
             Reg::Count => self.timer.cycles_left(now),
-            // A trigger waits for its sample only between two commits, when no load can execute.
-            Reg::Status => self.fifo.len() as u64,
+            Reg::Status => {
+                // A trigger that no commit has shown yet waits, too.
+                let pending = self.pending.is_some() || self.timer.next() < now;
+                self.fifo.len() as u64 | if pending { status::PENDING } else { 0 }
+            }
             Reg::Overrun => self.overruns,
             Reg::Clock => self.clock_hz,
             Reg::Cycle => oldest.cycle,
@@ -268,6 +324,11 @@ impl TipUnit {
                 self.trigger_distance = self.timer.period();
                 self.weight = 0;
             }
+            Reg::Status => {
+                if value & status::PENDING != 0 {
+                    self.pending = None;
+                }
+            }
             Reg::Overrun => self.overruns = 0,
             Reg::Pop => {
                 if value & 1 != 0 {
@@ -279,7 +340,6 @@ impl TipUnit {
             Reg::SbCommit => return WriteEffect::SideBand(self.side_band.finish(value)),
             Reg::Id
             | Reg::Frozen
-            | Reg::Status
             | Reg::Clock
             | Reg::Cycle
             | Reg::Flags

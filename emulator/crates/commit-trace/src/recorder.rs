@@ -16,8 +16,9 @@ pub use error::RecordError;
 /// more than some 50 µs.
 pub const BATCH_RECORDS: usize = 2 * 1024;
 
-/// Commits that [`Recorder::recent`] gives: a group of the widest commit stage.
-pub const RECENT: usize = MAX_COMMIT_WIDTH;
+/// Commits that [`Recorder::recent`] gives: a group of the widest commit stage with a trap, and what committed before it, after
+/// which there may be traps.
+pub const RECENT: usize = MAX_COMMIT_WIDTH + 4;
 
 /// Records that a recorder without a reader holds: few enough to stay in the first-level cache.
 const DISCARDED: usize = 512;

@@ -30,7 +30,6 @@ mod names;
 mod oracle;
 mod packed;
 mod paged;
-mod policy;
 mod process;
 mod profile;
 mod profilers;

@@ -3,12 +3,11 @@
 mod running;
 
 use commit_trace::{CommitRecord, Span};
+use sampling_rules::{GroupTrigger, Trigger, WAITS_FOR_COMMIT};
 
 use crate::block::{Group, bits};
 use crate::calls::Calls;
 use crate::events::Truth;
-use crate::policy::{GroupTrigger, Trigger};
-use crate::profilers::WAITS_FOR_COMMIT;
 use crate::{Filter, ProcessId, Sampler, SamplerResult, SamplingClock, Schedule};
 use running::{Running, Tick};
 
@@ -110,7 +109,7 @@ impl ClockGroup {
             let after = time - start - 1;
             let (state, head, end) = group.state(after);
             let at = GroupTrigger {
-                group,
+                group: group.records,
                 state,
                 head,
                 last,

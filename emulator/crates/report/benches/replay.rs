@@ -188,7 +188,7 @@ fn main() {
         let time = best(|| {
             let symbolizer = Symbolizer::new(SymbolFiles::default());
             let hex = |raw: u32, _| format!("{raw:08x}");
-            let report = Report::build(&evaluation, &symbolizer, None, &hex, Value::Null);
+            let report = Report::build(&evaluation, &symbolizer, &[], &hex, Value::Null);
             black_box((
                 report.text(&Options::default()),
                 report.json(),

@@ -1,6 +1,6 @@
 //! From an evaluation to a report.
 
-use profile::{Evaluation, Filter, Level, Profiler, process_names};
+use profile::{Evaluation, Filter, Level, process_names};
 use serde_json::Value;
 use symbols::{Symbolizer, Symbols};
 
@@ -8,6 +8,7 @@ use super::columns::{Column, Levels};
 use super::error::{Sums, Truth, Whole};
 use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
+use super::in_guest::{InGuest, InGuestBuilder};
 use super::model::{Report, Totals, focus};
 use super::rows::{self, Function, Selection};
 use super::tables::{InstructionRow, ModuleRow, ProcessReport};
@@ -21,18 +22,20 @@ use crate::perf_data::GuestProfile;
 const NOTICEABLE: f64 = 0.01;
 
 impl Report {
-    /// Compares every sampler of `evaluation`, and the guest's own profile if there is one, with the
-    /// Oracle. `disassemble` gets an instruction's encoding and address. `meta` is shown as it is.
+    /// Compares every sampler of `evaluation`, and the guest's own profiles, with the Oracle, and the latter with the
+    /// samplers of the same rules. `disassemble` gets an instruction's encoding and address. `meta` is shown as it is.
     pub fn build(
         evaluation: &Evaluation,
         symbolizer: &Symbolizer,
-        guest: Option<&GuestProfile>,
+        guests: &[GuestProfile],
         disassemble: &dyn Fn(u32, u64) -> String,
         meta: Value,
     ) -> Self {
-        let matched = guest.map(|guest| guest::matched(evaluation, guest));
-        let gathered = Gathered::new(evaluation, symbolizer, matched.as_ref());
-        let columns = columns(evaluation, guest, matched.as_ref());
+        let matched: Vec<Matched> = { guests.iter() }
+            .map(|guest| guest::matched(evaluation, guest))
+            .collect();
+        let gathered = Gathered::new(evaluation, symbolizer, &matched);
+        let columns = columns(evaluation, guests, &matched);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
         let selection = Selection {
             evaluation,
@@ -49,7 +52,8 @@ impl Report {
             tea,
             disagreements,
             module_units,
-        } = ProcessParts::new(&selection, &gathered, &columns);
+            in_guest,
+        } = ProcessParts::new(&selection, &gathered, &columns, guests);
         let listings = super::listing::listings(
             &selection,
             &gathered,
@@ -63,7 +67,7 @@ impl Report {
             threads: threads::threads(evaluation, &gathered),
             top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
             modules: modules(&gathered.symbols, module_units),
-            warnings: warnings(evaluation, &gathered, matched.as_ref(), units),
+            warnings: warnings(evaluation, &gathered, &matched, units),
             columns,
             processes,
             functions: functions.into_iter().map(|f| f.row).collect(),
@@ -71,6 +75,7 @@ impl Report {
             listings,
             tea,
             counters: None,
+            in_guest,
             disagreements,
         }
     }
@@ -87,11 +92,7 @@ fn totals(evaluation: &Evaluation) -> Totals {
     }
 }
 
-fn columns(
-    evaluation: &Evaluation,
-    guest: Option<&GuestProfile>,
-    matched: Option<&Matched>,
-) -> Vec<Column> {
+fn columns(evaluation: &Evaluation, guests: &[GuestProfile], matched: &[Matched]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for result in &evaluation.samplers {
         let profiler = result.sampler.profiler;
@@ -103,6 +104,7 @@ fn columns(
         columns.push(Column {
             name: result.sampler.name.clone(),
             profiler: Some(profiler),
+            unit: None,
             schedule: Some(result.sampler.schedule),
             filter: result.sampler.filter.clone(),
             samples: result.samples,
@@ -113,20 +115,22 @@ fn columns(
             primary: first.is_some_and(|first| std::ptr::eq(first, result)),
         });
     }
-    if let (Some(guest), Some(matched)) = (guest, matched) {
+    for (number, (guest, matched)) in guests.iter().zip(matched).enumerate() {
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
         let unmatched = matched.unmatched.values().sum::<u64>() + matched.strangers;
         columns.push(Column {
-            name: "guest-tip".to_owned(),
+            name: matched.name.clone(),
             profiler: None,
+            unit: guest.profiler(),
             schedule: None,
             filter: Filter::NONE,
             samples: guest.samples.len() as u64,
             dropped: guest.lost + guest.malformed,
             tail_cycles: 0,
             unmatched_cycles: unmatched as f64 / units,
-            published: Levels::from_fn(|level| Profiler::Tip.published(level)),
-            primary: true,
+            published: Levels::from_fn(|level| guest.profiler()?.published(level)),
+            // The tables have room for one.
+            primary: number == 0,
         });
     }
     columns
@@ -143,10 +147,16 @@ struct ProcessParts {
     disagreements: Vec<Disagreement>,
     /// The Oracle's units per module.
     module_units: Vec<u64>,
+    in_guest: Vec<InGuest>,
 }
 
 impl ProcessParts {
-    fn new(selection: &Selection<'_>, gathered: &Gathered<'_>, columns: &[Column]) -> Self {
+    fn new(
+        selection: &Selection<'_>,
+        gathered: &Gathered<'_>,
+        columns: &[Column],
+        guests: &[GuestProfile],
+    ) -> Self {
         let &Selection {
             evaluation, units, ..
         } = selection;
@@ -168,6 +178,7 @@ impl ProcessParts {
         let mut instructions = rows::Instructions::default();
         let mut tea = tea::TeaBuilder::new(evaluation, columns);
         let mut disagreements = Vec::new();
+        let mut in_guest = InGuestBuilder::new(columns, guests);
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
         let mut builder = rows::RowBuilder::new(selection);
         for (at, (summary, name)) in summaries.iter().zip(&names).enumerate() {
@@ -178,6 +189,7 @@ impl ProcessParts {
             let pid = evaluation.processes.get(id).and_then(|p| p.pid);
             processes.push(own.finish(name, pid, share(rows.oracle_total), units));
             functions.add(selection, at, &rows);
+            in_guest.add(at, &rows, &mut builder);
             let in_focus = focus.contains(&(at + 1));
             instructions.add(at, &rows, in_focus);
             if let Some(tea) = &mut tea {
@@ -202,6 +214,7 @@ impl ProcessParts {
             tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
             module_units,
+            in_guest: in_guest.finish(),
         }
     }
 }
@@ -334,7 +347,7 @@ fn modules(symbols: &Symbols, units: Vec<u64>) -> Vec<ModuleRow> {
 fn warnings(
     evaluation: &Evaluation,
     gathered: &Gathered<'_>,
-    matched: Option<&Matched>,
+    matched: &[Matched],
     units: f64,
 ) -> Vec<String> {
     let mut out = gathered.symbols.warnings.clone();
@@ -344,26 +357,27 @@ fn warnings(
             evaluation.malformed_side_band
         ));
     }
-    let Some(matched) = matched else { return out };
-    let lost: u64 = matched.unmatched.values().sum();
-    if lost > 0 {
-        out.push(format!(
-            "guest-tip: {:.0} cycles at addresses that were never executed count as wrong",
-            lost as f64 / units
-        ));
-    }
-    if matched.strangers > 0 {
-        out.push(format!(
-            "guest-tip: {:.0} cycles of processes that the stream does not know are left out",
-            matched.strangers as f64 / units
-        ));
-    }
-    if !matched
-        .unmatched
-        .keys()
-        .all(|p| gathered.processes.iter().any(|it| it.process == *p))
-    {
-        out.push("guest-tip: some sampled processes have no cycles in the stream".to_owned());
+    for matched in matched {
+        let name = &matched.name;
+        let lost: u64 = matched.unmatched.values().sum();
+        if lost > 0 {
+            out.push(format!(
+                "{name}: {:.0} cycles at addresses that were never executed count as wrong",
+                lost as f64 / units
+            ));
+        }
+        if matched.strangers > 0 {
+            out.push(format!(
+                "{name}: {:.0} cycles of processes that the stream does not know are left out",
+                matched.strangers as f64 / units
+            ));
+        }
+        let known = |process| gathered.processes.iter().any(|it| it.process == process);
+        if !matched.unmatched.keys().copied().all(known) {
+            out.push(format!(
+                "{name}: some sampled processes have no cycles in the stream"
+            ));
+        }
     }
     out
 }

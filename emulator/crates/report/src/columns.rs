@@ -6,10 +6,13 @@ use serde::Serialize;
 /// One profile that is compared with the Oracle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
-    /// Name, `guest-tip` for what perf measured in the guest.
+    /// Name, `guest-tip` for what perf measured in the guest by that rule.
     pub name: String,
     /// The sampler's rule; `None` for a profile from the guest.
     pub profiler: Option<Profiler>,
+    /// Of a profile from the guest: the sampler whose rule the TIP unit applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Profiler>,
     /// When it sampled; `None` for a profile from the guest.
     pub schedule: Option<Schedule>,
     /// The cycles that it saw, of a sampler.
@@ -29,6 +32,18 @@ pub struct Column {
 }
 
 impl Column {
+    /// The heading of the first profile from the guest, where there is room for one.
+    pub(super) const GUEST: &str = "guest";
+
+    /// At the head of a column of the page.
+    pub(super) fn short(&self) -> &str {
+        match self.profiler {
+            Some(profiler) => profiler.short(),
+            None if self.primary => Self::GUEST,
+            None => &self.name,
+        }
+    }
+
     /// The profiler's name without its rate.
     pub fn label(&self) -> &str {
         self.profiler.map_or(&self.name, |profiler| profiler.name())

@@ -11,7 +11,7 @@ use super::guest::Matched;
 /// process at a time.
 pub(super) struct Gathered<'a> {
     evaluation: &'a Evaluation,
-    guest: Option<&'a Matched>,
+    guests: &'a [Matched],
     /// The names of all rows.
     pub symbols: Symbols,
     /// Address of the first instruction of each static instruction's block, as far as the code tells.
@@ -170,25 +170,21 @@ fn by_row(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Vec
 
 impl<'a> Gathered<'a> {
     /// Names everything that has any weight.
-    pub fn new(
-        evaluation: &'a Evaluation,
-        symbolizer: &Symbolizer,
-        guest: Option<&'a Matched>,
-    ) -> Self {
+    pub fn new(evaluation: &'a Evaluation, symbolizer: &Symbolizer, guests: &'a [Matched]) -> Self {
         let mut gathered = Self {
             evaluation,
-            guest,
+            guests,
             symbols: Symbols::default(),
             leaders: Vec::new(),
             processes: Vec::new(),
         };
         let profiles = evaluation.samplers.iter().map(|result| &result.profile);
         let profiles = std::iter::once(&evaluation.oracle).chain(profiles);
-        let last = guest.and_then(|matched| matched.weights.last_key_value());
-        let guests = last.map_or(0, |((process, _), _)| process.0 + 1);
+        let last = { guests.iter() }.filter_map(|matched| matched.weights.last_key_value());
+        let sampled = last.map(|((process, _), _)| process.0 + 1).max();
         let count = profiles
             .map(|profile| profile.processes())
-            .fold(guests, u32::max);
+            .fold(sampled.unwrap_or(0), u32::max);
         let mut places = Places::default();
         for process in (0..count).map(ProcessId) {
             let rows = gathered.weights(process);
@@ -284,7 +280,7 @@ impl<'a> Gathered<'a> {
                 scope,
             });
         }
-        if let Some(matched) = self.guest {
+        for matched in self.guests {
             let by_row = Sparse::of(&insts, matched.of(process));
             let unmatched = matched.unmatched.get(&process).copied().unwrap_or(0);
             let total = by_row.iter().map(|(_, units)| units).sum::<u64>();
@@ -344,7 +340,7 @@ impl<'a> Gathered<'a> {
         for result in &self.evaluation.samplers {
             add(&mut result.profile.of(process).map(inst));
         }
-        if let Some(matched) = self.guest {
+        for matched in self.guests {
             add(&mut matched.of(process).map(inst));
         }
         insts

@@ -19,6 +19,8 @@ pub(super) struct Matched {
     pub samples: HashMap<ProcessId, f64>,
     /// Per privilege (0 U, 1 S, 3 M): whether the event sampled it.
     pub covers: [bool; 4],
+    /// The column's name.
+    pub name: String,
 }
 
 impl Matched {
@@ -34,6 +36,14 @@ impl Matched {
 /// stands for all: reports do not tell them apart.
 type Index = HashMap<(u32, u64), InstId>;
 
+/// The name of a guest's profile among the columns: of the rule that its unit sampled by.
+fn name(guest: &GuestProfile) -> String {
+    match guest.profiler() {
+        Some(profiler) => format!("guest-{profiler}"),
+        None => format!("guest-{}", guest.heuristic),
+    }
+}
+
 pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched {
     let mut index = Index::new();
     let sampled = guest.samples.iter().flat_map(|sample| &sample.addresses);
@@ -44,6 +54,7 @@ pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched 
     let covers = [0, 1, 2, 3].map(|privilege| guest.covers(privilege));
     let mut out = Matched {
         covers,
+        name: name(guest),
         ..Matched::default()
     };
     for sample in &guest.samples {

@@ -1,6 +1,6 @@
 //! The report as one page that needs nothing else: no network, no fonts, no other files.
 
-use profile::{CATEGORIES, Level, Profiler};
+use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
 use super::model::Report;
@@ -103,7 +103,7 @@ impl Report {
             "columns": self.columns.iter().map(|column| json!({
                 "name": column.name,
                 "label": column.label(),
-                "short": column.profiler.map_or("guest", Profiler::short),
+                "short": column.short(),
                 "profiler": column.profiler,
                 "period": column.schedule.map(|s| s.period),
                 "random": column.schedule.is_some_and(|s| s.random.is_some()),

@@ -1,6 +1,6 @@
 //! The machine-readable forms.
 
-use profile::{Level, Profiler};
+use profile::Level;
 use serde_json::{Map, Value, json};
 
 use super::model::Report;
@@ -8,8 +8,8 @@ use super::sections::SECTIONS;
 
 impl Report {
     /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
-    /// sampled at several rates is there with the first of them; `guest-tip` is absent for processes
-    /// that perf did not sample in the guest.
+    /// sampled at several rates is there with the first of them; `guest-tip` and others of the guest are absent for
+    /// processes that perf did not sample there.
     pub fn errors_json(&self) -> Value {
         let mut processes = Map::new();
         for process in &self.processes {
@@ -18,10 +18,11 @@ impl Report {
                 let mut errors = Map::new();
                 for (column, error) in self.columns.iter().zip(&process.errors) {
                     let name = column.label();
-                    let wanted = column
-                        .profiler
-                        .map_or(name == "guest-tip", Profiler::is_in_errors_json);
-                    if let (true, true, Some(error)) = (column.primary, wanted, error) {
+                    let wanted = match column.profiler {
+                        Some(profiler) => column.primary && profiler.is_in_errors_json(),
+                        None => true,
+                    };
+                    if let (true, Some(error)) = (wanted, error) {
                         errors.insert(name.to_owned(), json!(error.get(level).error));
                     }
                 }

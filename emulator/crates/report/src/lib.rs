@@ -9,7 +9,7 @@
 //! let symbolizer = Symbolizer::new(SymbolFiles::default());
 //! let disassemble = |raw: u32, _pc: u64| format!("{raw:08x}");
 //! let report =
-//!     Report::build(evaluation, &symbolizer, None, &disassemble, serde_json::json!({"name": "demo"}));
+//!     Report::build(evaluation, &symbolizer, &[], &disassemble, serde_json::json!({"name": "demo"}));
 //! print!("{}", report.text(&Options::default()));
 //! # }
 //! ```
@@ -29,6 +29,7 @@ mod explain;
 mod gather;
 mod guest;
 mod html;
+mod in_guest;
 mod json;
 mod listing;
 mod model;
@@ -47,6 +48,7 @@ pub use columns::{Column, LevelError, Levels};
 pub use compare::{Change, Comparison, Run};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
+pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::columns::Column;
 use super::counters::CounterReport;
+use super::in_guest::InGuest;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
@@ -35,6 +36,8 @@ pub struct Report {
     pub tea: Option<TeaReport>,
     /// What was counted beside the profile, if anything was.
     pub counters: Option<CounterReport>,
+    /// What perf sampled in the guest beside the host's model of the same rule.
+    pub in_guest: Vec<InGuest>,
     /// What profilers charge to the wrong instruction, in words; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
@@ -60,8 +63,8 @@ pub(super) fn focus(
     samples: impl Fn(usize, usize) -> f64,
     share: impl Fn(usize) -> f64,
 ) -> Vec<usize> {
-    let guest = columns.iter().position(|column| column.profiler.is_none());
-    let sampled = |index: &usize| guest.is_some_and(|column| samples(*index, column) > 0.0);
+    let guests = || (0..columns.len()).filter(|column| columns[*column].profiler.is_none());
+    let sampled = |index: &usize| guests().any(|column| samples(*index, column) > 0.0);
     let own = 1..processes;
     let found: Vec<usize> = own.clone().filter(sampled).collect();
     if !found.is_empty() {

@@ -186,6 +186,18 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
+    /// The privilege of a row's instruction.
+    pub fn privilege(&self, rows: &Rows, row: usize) -> u8 {
+        self.selection.evaluation.static_info[rows.insts[row].0 as usize].privilege
+    }
+
+    /// The name of a row's function.
+    pub fn function(&self, rows: &Rows, row: usize) -> String {
+        let symbols = self.selection.symbols;
+        let at = &symbols.locations[rows.places[row] as usize];
+        symbols.function(at.function).name.to_string()
+    }
+
     pub fn instruction(&mut self, rows: &Rows, process: usize, row: usize) -> InstructionRow {
         let Selection {
             evaluation,

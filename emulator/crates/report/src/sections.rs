@@ -35,7 +35,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 3] = [
+pub(super) const SECTIONS: [Section; 4] = [
     Section {
         key: "threads",
         place: TextPosition::Head,
@@ -51,6 +51,14 @@ pub(super) const SECTIONS: [Section; 3] = [
         html: |report| sensitivity::charts(&report.sensitivity()),
         json: Some(|report| json!(report.sensitivity())),
         rule: |path, below| path.sensitivity(below),
+    },
+    Section {
+        key: "in_guest",
+        place: TextPosition::Tail,
+        text: |report, out, _| report.write_in_guest(out),
+        html: Report::in_guest_html,
+        json: None,
+        rule: |path, below| path.in_guest(below),
     },
     Section {
         key: "counters",

@@ -26,7 +26,7 @@ pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -
     Report::build(
         evaluation,
         &Symbolizer::new(files),
-        guest,
+        guest.map_or(&[], std::slice::from_ref),
         &disassemble,
         meta,
     )
@@ -132,6 +132,43 @@ fn samples_from_the_guest_are_a_column() {
         "sh was not sampled"
     );
     assert_eq!(report.warnings.len(), 3, "{:?}", report.warnings);
+}
+
+#[test]
+fn a_profile_from_the_guest_is_beside_the_model_of_its_rule() {
+    let report = report_of(&evaluation(), Some(&guest()));
+    let [own] = &report.in_guest[..] else {
+        panic!("{:?}", report.in_guest);
+    };
+    assert_eq!((own.rule, own.samples), (Profiler::Tip, 3.0));
+    assert_eq!(report.processes[own.process].name, "quickstart");
+    assert_eq!(report.columns[own.model].profiler, Some(Profiler::Tip));
+    let errors = own.errors.function;
+    let column = &report.processes[own.process].errors[own.column];
+    assert_eq!(errors.guest, column.unwrap().function);
+    assert!(errors.between.error > 0.3 && errors.between.sampling > 0.0);
+    let text = report.text(&Options::default());
+    assert!(
+        text.contains("by the host's model of the same rule"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 120),
+        "{text}"
+    );
+    assert!(report.html("").contains("<h2>In the guest</h2>"));
+    assert_eq!(report.json()["in_guest"][0]["rule"], "tip");
+    // A rule without a sampler of the host is a column alone.
+    let mut other = guest();
+    other.heuristic = 3;
+    let report = report_of(&evaluation(), Some(&other));
+    assert_eq!(report.columns.last().unwrap().name, "guest-nci-ilp");
+    assert!(
+        report
+            .in_guest
+            .iter()
+            .all(|own| own.rule == Profiler::NciIlp)
+    );
 }
 
 #[test]

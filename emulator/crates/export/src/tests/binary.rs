@@ -93,7 +93,7 @@ fn perf_data_has_an_event_per_profiler() {
     let bytes = written(Format::PerfData, true, &["tip", "software"]).unwrap();
     for name in ["oracle", "tip", "software"] {
         // The reader was written for perf's own files.
-        let profile = GuestProfile::parse(&bytes, name).unwrap();
+        let profile = GuestProfile::parse(&bytes, name).unwrap().remove(0);
         assert_eq!(profile.total_cycles(), 20_000, "{name}");
         assert_eq!((profile.malformed, profile.lost), (0, 0));
         assert_eq!(profile.commands[&42], "quickstart");

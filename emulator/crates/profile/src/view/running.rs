@@ -1,13 +1,12 @@
 //! One sampler at work.
 
-use commit_trace::{CommitRecord, InstId, Span, State};
+use commit_trace::{CommitRecord, InstId, Span};
+use sampling_rules::{Outcome, Rule, Trigger};
 
 use super::ExecutionContext;
 use crate::calls::ContextTally;
 use crate::events::{MisplacedCounter, SampleSignatures, Truth};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
-use crate::policy::{Outcome, Trigger};
-use crate::profilers::Rule;
 use crate::{ContextId, ProcessId, Profile, Profiler, Sample, Sampler, SamplerResult};
 
 /// Weights that a sampler gathers before it adds them to its profile, which is larger than the host's caches: many cache
@@ -45,7 +44,7 @@ impl Running {
     pub fn new(position: usize, sampler: Sampler) -> Self {
         Self {
             position,
-            rule: sampler.profiler.rule(),
+            rule: Rule::new(sampler.profiler.heuristic()),
             sampler,
             profile: Profile::new(UNITS_PER_CYCLE),
             fresh: Vec::with_capacity(FRESH),
@@ -117,17 +116,8 @@ impl Running {
     /// A span passes while a sample is pending; true if it still is.
     #[inline(always)]
     pub fn span(&mut self, tick: &Tick, span: &Span<'_>, execution: ExecutionContext<'_>) -> bool {
-        if !self.sampler.profiler.waits_for_records() {
-            let outcome = self.rule.span(span);
-            return self.settle(tick, outcome, span.records, execution);
-        }
-        match (span.state, span.records) {
-            (State::Computing, [first, ..]) => {
-                let before = span.commit - u64::from(first.commit_delta);
-                self.records(tick, before, span.records, execution)
-            }
-            _ => true,
-        }
+        let outcome = self.rule.span(span);
+        self.settle(tick, outcome, span.records, execution)
     }
 
     /// Records pass that leave the ROB after cycle `before`, while a sample is pending; true if it still is.

@@ -3,6 +3,7 @@
 mod counters;
 mod error;
 mod events;
+mod in_guest;
 mod profile;
 mod run;
 mod top_down;
@@ -20,7 +21,8 @@ const TMA: &str = "Yasin, A Top-Down method for performance analysis (ISPASS 201
 const ORACLE: &str = "profile/src/oracle.rs, from every record of the commit stream";
 const TOP_DOWN: &str =
     "profile/src/topdown.rs (its table of rules), from every record of the commit stream";
-const SAMPLERS: &str = "profile/src/evaluate.rs and profile/src/profilers/, from the spans in which its clock triggered";
+const SAMPLERS: &str =
+    "profile/src/evaluate.rs and sampling-rules/src/, from the spans in which its clock triggered";
 const EVENTS: &str = "profile/src/events.rs, from the records' nine event bits; report/src/tea.rs";
 const RUN: &str = "emulator/src/run/outcome.rs (run.json)";
 

@@ -7,8 +7,9 @@ use super::cursor::Cursor;
 
 const HEADER_BYTES: u64 = 104;
 const PIPE_HEADER_BYTES: u64 = 16;
-/// Feature bit of the section that has the events' names.
+/// Feature bits of the sections that have the events' names, and the PMUs'.
 const FEATURE_EVENT_DESC: usize = 12;
+const FEATURE_PMU_MAPPINGS: usize = 16;
 
 /// A parsed header.
 pub(super) struct Container<'a> {
@@ -21,6 +22,11 @@ pub(super) struct Container<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attr {
     pub name: String,
+    /// The PMU's number, and its name if the file has it.
+    pub kind: u32,
+    pub pmu: String,
+    /// The PMU's own configuration.
+    pub config: u64,
     pub period: u64,
     pub is_frequency: bool,
     pub exclude_user: bool,
@@ -79,8 +85,12 @@ impl<'a> Container<'a> {
         };
         let records =
             section(file, (start, length)).ok_or(PerfDataError::Damaged("data section"))?;
-        if let Some(names) = feature(file, start.saturating_add(length), features) {
+        let table = start.saturating_add(length);
+        if let Some(names) = feature(file, table, features, FEATURE_EVENT_DESC) {
             name_events(&mut attrs, names);
+        }
+        if let Some(names) = feature(file, table, features, FEATURE_PMU_MAPPINGS) {
+            name_pmus(&mut attrs, names);
         }
         let by_id = attrs
             .iter()
@@ -94,16 +104,19 @@ impl<'a> Container<'a> {
         })
     }
 
-    /// The index of the event with this name, modifiers aside.
-    pub fn event(&self, wanted: &str) -> Result<usize, PerfDataError> {
+    /// The indices of the events with this name, modifiers aside, and of those of the PMU with this name; at least one.
+    pub fn events(&self, wanted: &str) -> Result<Vec<usize>, PerfDataError> {
         let plain = |name: &str| name.split([':', '/']).next().unwrap_or("") == wanted;
-        self.attrs
-            .iter()
-            .position(|attr| plain(&attr.name))
-            .ok_or_else(|| PerfDataError::NoEvent {
+        let is_wanted = |attr: &Attr| plain(&attr.name) || attr.pmu == wanted;
+        let found = (0..self.attrs.len()).filter(|index| is_wanted(&self.attrs[*index]));
+        let found: Vec<usize> = found.collect();
+        if found.is_empty() {
+            return Err(PerfDataError::NoEvent {
                 wanted: wanted.to_owned(),
                 found: self.attrs.iter().map(|attr| attr.name.clone()).collect(),
-            })
+            });
+        }
+        Ok(found)
     }
 
     /// The event that a sample record belongs to.
@@ -170,13 +183,16 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
     for bytes in section(file, place)?.chunks_exact(entry) {
         let (attr, ids) = bytes.split_at(entry - 16);
         let mut fields = Cursor(attr);
-        let (kind, _size, _config) = (fields.u32()?, fields.u32()?, fields.u64()?);
+        let (kind, _size, config) = (fields.u32()?, fields.u32()?, fields.u64()?);
         let period = fields.u64()?;
         let (sample_type, read_format, flags) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let mut ids = Cursor(ids);
         let mut ids = Cursor(section(file, (ids.u64()?, ids.u64()?))?);
         attrs.push(Attr {
             name: format!("type {kind}"),
+            kind,
+            pmu: String::new(),
+            config,
             period,
             is_frequency: flags >> 10 & 1 != 0,
             exclude_user: flags >> 4 & 1 != 0,
@@ -190,14 +206,13 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
     (!attrs.is_empty()).then_some(attrs)
 }
 
-/// The bytes of the event description: the sections of the features that are present follow the
-/// data, in order of their bits.
-fn feature(file: &[u8], table: u64, features: [u64; 4]) -> Option<&[u8]> {
+/// The bytes of a feature: the sections of the features that are present follow the data, in order of their bits.
+fn feature(file: &[u8], table: u64, features: [u64; 4], wanted: usize) -> Option<&[u8]> {
     let present = |bit: usize| features[bit / 64] >> (bit % 64) & 1 != 0;
-    if !present(FEATURE_EVENT_DESC) {
+    if !present(wanted) {
         return None;
     }
-    let before = (0..FEATURE_EVENT_DESC).filter(|bit| present(*bit)).count() as u64;
+    let before = (0..wanted).filter(|bit| present(*bit)).count() as u64;
     let mut entry = Cursor(section(file, (table.checked_add(16 * before)?, 16))?);
     section(file, (entry.u64()?, entry.u64()?))
 }
@@ -213,6 +228,22 @@ fn name_events(attrs: &mut [Attr], description: &[u8]) {
             let length = rest.u32()?;
             attr.name = super::sample::text(rest.bytes(length as usize)?);
             rest.skip_words(ids.into())?;
+        }
+        Some(())
+    };
+    let _ = read();
+}
+
+/// Names the PMUs of events, as far as that can be read.
+fn name_pmus(attrs: &mut [Attr], mappings: &[u8]) {
+    let mut rest = Cursor(mappings);
+    let mut read = || {
+        for _ in 0..rest.u32()? {
+            let (kind, length) = (rest.u32()?, rest.u32()?);
+            let name = super::sample::text(rest.bytes(length as usize)?);
+            for attr in attrs.iter_mut().filter(|attr| attr.kind == kind) {
+                attr.pmu.clone_from(&name);
+            }
         }
         Some(())
     };

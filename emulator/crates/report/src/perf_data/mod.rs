@@ -1,4 +1,4 @@
-//! What `perf record -e tip` wrote inside the guest: the measured counterpart of the `tip` sampler.
+//! What `perf record -e tip` wrote inside the guest: the measured counterpart of the sampler of the same rule.
 //!
 //! A reader for the few records that a profile needs. `linux-perf-data` reads all of the format, but
 //! it allocates what a file's length fields claim and asserts on a record's, and this file comes from
@@ -18,6 +18,7 @@ mod sample;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use profile::Profiler;
 use serde::{Deserialize, Serialize};
 
 use container::{Container, RecordType};
@@ -25,11 +26,17 @@ use container::{Container, RecordType};
 /// The samples of one event of a `perf.data` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestProfile {
-    /// The event as it was asked for, such as `tip` or `tip:u`.
+    /// The file's name.
+    #[serde(default)]
+    pub file: String,
+    /// The event as it was asked for, such as `tip` or `tip/heuristic=nci/u`.
     pub event: String,
+    /// The number of the rule that the unit sampled by (`CONTROL.HEURISTIC`; 0: TIP), of an event of the TIP unit.
+    #[serde(default)]
+    pub heuristic: u64,
     /// The samples, in the file's order.
     pub samples: Vec<GuestSample>,
-    /// Samples that the kernel dropped (`PERF_RECORD_LOST` and `PERF_RECORD_LOST_SAMPLES`).
+    /// Samples that the kernel dropped (`PERF_RECORD_LOST` and `PERF_RECORD_LOST_SAMPLES`), of all events of the file.
     pub lost: u64,
     /// Sample records of the event that could not be read.
     pub malformed: u64,
@@ -98,64 +105,80 @@ pub enum PerfDataError {
 }
 
 impl GuestProfile {
-    /// Reads the samples of `event` (a PMU's or an event's name, without modifiers).
+    /// Reads the samples of each event of a PMU, or of that name (without modifiers).
     ///
     /// # Errors
     /// If the file cannot be read, is not a `perf.data` file, or has no such event.
-    pub fn read(path: &Path, event: &str) -> Result<Self, PerfDataError> {
+    pub fn read(path: &Path, event: &str) -> Result<Vec<Self>, PerfDataError> {
         let bytes = std::fs::read(path).map_err(|source| PerfDataError::Io {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(&bytes, event)
+        let mut profiles = Self::parse(&bytes, event)?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        for profile in &mut profiles {
+            profile.file = file.clone().into_owned();
+        }
+        Ok(profiles)
     }
 
-    /// Reads the samples of `event` from the bytes of a file.
+    /// The same from the bytes of a file: at least one.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn parse(bytes: &[u8], event: &str) -> Result<Self, PerfDataError> {
+    pub fn parse(bytes: &[u8], event: &str) -> Result<Vec<Self>, PerfDataError> {
         let container = Container::parse(bytes)?;
-        let index = container.event(event)?;
-        let attr = &container.attrs[index];
-        let mut profile = Self {
-            event: attr.name.clone(),
-            period: attr.period,
-            is_frequency: attr.is_frequency,
-            exclude_user: attr.exclude_user,
-            exclude_kernel: attr.exclude_kernel,
-            exclude_machine: attr.exclude_machine,
-            ..Self::default()
+        let wanted = container.events(event)?;
+        let profile = |index: &usize| {
+            let attr = &container.attrs[*index];
+            Self {
+                event: attr.name.clone(),
+                heuristic: attr.config >> 1 & 15,
+                period: attr.period,
+                is_frequency: attr.is_frequency,
+                exclude_user: attr.exclude_user,
+                exclude_kernel: attr.exclude_kernel,
+                exclude_machine: attr.exclude_machine,
+                ..Self::default()
+            }
         };
+        let mut profiles: Vec<Self> = wanted.iter().map(profile).collect();
+        let mut commands = BTreeMap::new();
+        let mut lost = 0u64;
         for record in container.records() {
             let record = record?;
             match record.kind {
                 RecordType::Sample => {
-                    if container.attr_of(record.body) == Some(index) {
-                        match sample::parse(record.body, attr) {
-                            Some(sample) => profile.samples.push(sample),
-                            None => profile.malformed += 1,
-                        }
+                    let event = container.attr_of(record.body);
+                    let at = wanted.iter().position(|index| event == Some(*index));
+                    let Some(at) = at else { continue };
+                    match sample::parse(record.body, &container.attrs[wanted[at]]) {
+                        Some(sample) => profiles[at].samples.push(sample),
+                        None => profiles[at].malformed += 1,
                     }
                 }
-                RecordType::Comm => {
-                    if let Some((pid, name)) = sample::command(record.body) {
-                        profile.commands.insert(pid, name);
-                    }
-                }
+                RecordType::Comm => commands.extend(sample::command(record.body)),
                 RecordType::Lost | RecordType::LostSamples => {
                     let at = if record.kind == RecordType::Lost {
                         8
                     } else {
                         0
                     };
-                    let lost = sample::word(record.body, at).unwrap_or(0);
-                    profile.lost = profile.lost.saturating_add(lost);
+                    lost = lost.saturating_add(sample::word(record.body, at).unwrap_or(0));
                 }
                 RecordType::Other => {}
             }
         }
-        Ok(profile)
+        for profile in &mut profiles {
+            profile.commands.clone_from(&commands);
+            profile.lost = lost;
+        }
+        Ok(profiles)
+    }
+
+    /// The profiler whose rule the unit applied, of an event of the TIP unit, unless this version does not know it.
+    pub fn profiler(&self) -> Option<Profiler> {
+        Profiler::of_unit(self.heuristic)
     }
 
     /// True if instructions of this privilege (0 U, 1 S, 3 M) could be sampled.

@@ -96,7 +96,9 @@ fn file() -> File {
 
 #[test]
 fn samples_of_one_event() {
-    let profile = GuestProfile::parse(&file().bytes(), "tip").unwrap();
+    let profile = GuestProfile::parse(&file().bytes(), "tip")
+        .unwrap()
+        .remove(0);
     assert_eq!(profile.event, "tip:u");
     assert!(profile.exclude_kernel && !profile.exclude_user);
     assert!(profile.is_frequency);
@@ -120,7 +122,9 @@ fn samples_of_one_event() {
 
 #[test]
 fn an_ordinary_event_has_its_instruction_pointer() {
-    let profile = GuestProfile::parse(&file().bytes(), "cycles").unwrap();
+    let profile = GuestProfile::parse(&file().bytes(), "cycles")
+        .unwrap()
+        .remove(0);
     assert_eq!(profile.samples.len(), 1);
     assert_eq!(profile.samples[0].addresses, [0x2000]);
     assert_eq!(profile.samples[0].cycle, None);

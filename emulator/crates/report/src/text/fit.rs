@@ -17,7 +17,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
 }
 
 /// As [`fit`], but keeps the end.
-pub(super) fn fit_end(text: &str, width: usize) -> String {
+pub(crate) fn fit_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return fit(text, width);

@@ -6,6 +6,7 @@ use profile::{CATEGORIES, Profiler};
 
 use super::fit::{fit, fit_end, percent, wrap};
 use super::{Options, short};
+use crate::columns::Column;
 use crate::model::Report;
 use crate::tables::InstructionRow;
 use crate::words::Disagreement;
@@ -93,7 +94,7 @@ fn functions(
 /// Column titles of at most six characters.
 fn title(report: &Report, column: usize) -> &str {
     let profiler = report.columns[column].profiler;
-    profiler.map_or("guest", Profiler::heading)
+    profiler.map_or(Column::GUEST, Profiler::heading)
 }
 
 fn instructions(

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use crate::policy::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
+use crate::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The oldest instruction that commits in the first committing cycle at or after the trigger.
 pub(crate) struct Nci;
@@ -10,10 +10,12 @@ pub(crate) struct Nci;
 impl SpanPolicy for Nci {
     const WAITS_FOR_COMMIT: bool = true;
 
+    #[inline]
     fn trigger(_: &Trigger<'_>) -> Outcome {
         Outcome::Pending
     }
 
+    #[inline]
     fn span(span: &Span<'_>) -> Outcome {
         match span.state {
             State::Computing => Outcome::One(span.records[0]),
@@ -33,10 +35,12 @@ pub(crate) struct NciIlp;
 impl SpanPolicy for NciIlp {
     const WAITS_FOR_COMMIT: bool = true;
 
+    #[inline]
     fn trigger(_: &Trigger<'_>) -> Outcome {
         Outcome::Pending
     }
 
+    #[inline]
     fn span(span: &Span<'_>) -> Outcome {
         match span.state {
             State::Computing => Outcome::All,
@@ -46,7 +50,7 @@ impl SpanPolicy for NciIlp {
 
     #[inline(always)]
     fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord] {
-        if at.is_last { at.group.records } else { &[] }
+        if at.is_last { at.group } else { &[] }
     }
 }
 
@@ -55,6 +59,7 @@ impl SpanPolicy for NciIlp {
 pub(crate) struct Lci;
 
 impl SpanPolicy for Lci {
+    #[inline]
     fn trigger(at: &Trigger<'_>) -> Outcome {
         at.last.map_or(Outcome::Dropped, Outcome::One)
     }

@@ -2,7 +2,7 @@
 
 use commit_trace::CommitRecord;
 
-use crate::policy::{Outcome, RecordPolicy};
+use crate::{Outcome, RecordPolicy};
 
 /// The instruction that a sampling interrupt returns to (`sepc`): the interrupt is taken at decode,
 /// so everything decoded before the trigger commits first, and the first instruction that is decoded
@@ -12,16 +12,18 @@ use crate::policy::{Outcome, RecordPolicy};
 /// Left out: that the kernel keeps interrupts disabled for stretches, which bunches the real
 /// profiler's samples where it enables them again, and what its handler costs. `perf record -e
 /// cycles` in the guest shows both.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Software {
     trigger: u64,
 }
 
 impl RecordPolicy for Software {
+    #[inline]
     fn trigger(&mut self, cycle: u64) {
         self.trigger = cycle;
     }
 
+    #[inline]
     fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
         let mut commit = before;
         let named = records.iter().find(|record| {
@@ -31,3 +33,5 @@ impl RecordPolicy for Software {
         named.map_or(Outcome::Pending, |record| Outcome::One(*record))
     }
 }
+
+snapshot::snapshot!(Software { trigger });

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Span, State};
 
-use crate::policy::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
+use crate::{GroupTrigger, Outcome, SpanPolicy, Trigger, oldest};
 
 /// The Oracle's rule in the trigger's cycle. In Drained the sample waits for the first instruction
 /// to be dispatched, which is the one that the span names.
@@ -11,6 +11,7 @@ pub(crate) struct Tip;
 impl SpanPolicy for Tip {
     const MISPLACES: bool = false;
 
+    #[inline]
     fn trigger(at: &Trigger<'_>) -> Outcome {
         if at.span.state == State::Drained {
             Outcome::Pending
@@ -19,6 +20,7 @@ impl SpanPolicy for Tip {
         }
     }
 
+    #[inline]
     fn span(_drained: &Span<'_>) -> Outcome {
         Outcome::All
     }
@@ -36,6 +38,7 @@ pub(crate) struct TipIlp;
 impl SpanPolicy for TipIlp {
     const MISPLACES: bool = false;
 
+    #[inline]
     fn trigger(at: &Trigger<'_>) -> Outcome {
         match Tip::trigger(at) {
             Outcome::All => Outcome::One(at.span.records[0]),
@@ -43,6 +46,7 @@ impl SpanPolicy for TipIlp {
         }
     }
 
+    #[inline]
     fn span(drained: &Span<'_>) -> Outcome {
         Tip::span(drained)
     }

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, CycleClass, MAX_COMMIT_WIDTH, Redirect};
 
-use crate::policy::{Outcome, RecordPolicy};
+use crate::{Outcome, RecordPolicy};
 
 /// Cycles between the redirect of a mispredicted branch and the first dispatch from the right path
 /// (BOOM v3: b2 + 6 when the fetch hits). Longer refills only make wrong-path time look shorter.
@@ -13,20 +13,28 @@ const REFILL: u64 = 6;
 /// Wrong paths are not in the stream, but a tag can land there: where the instruction before the one
 /// found redirected the front end after the trigger, what was dispatched at the trigger was squashed
 /// with it. That a wrong path dispatches in every cycle until its redirect is an assumption.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tail {
     trigger: u64,
     /// The youngest instruction known to be older, if it passed since the trigger.
     older: Option<Older>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct Older {
     commit: u64,
     redirect: Redirect,
     /// Nothing is dispatched behind a serialising instruction.
     serialising: bool,
 }
+
+snapshot::snapshot!(Tail { trigger, older });
+snapshot::snapshot!(Older {
+    commit,
+    redirect,
+    serialising
+});
+snapshot::snapshot!(Dispatch { tail });
 
 /// The first instruction of the right path.
 struct Found<'a> {
@@ -45,6 +53,7 @@ fn dispatch_cycle(commit: u64, record: &CommitRecord) -> u64 {
 }
 
 impl Tail {
+    #[inline]
     fn start(&mut self, trigger: u64) {
         *self = Self {
             trigger,
@@ -80,6 +89,7 @@ impl Tail {
         None
     }
 
+    #[inline]
     fn set_older(&mut self, commit: u64, record: &CommitRecord) {
         self.older = Some(Older {
             commit,
@@ -89,6 +99,7 @@ impl Tail {
     }
 
     /// True if the tag was on a wrong path, when the right one is dispatched in this cycle.
+    #[inline]
     fn is_squashed(&self, dispatch: u64) -> bool {
         let Some(older) = &self.older else {
             return false;
@@ -104,16 +115,18 @@ impl Tail {
 /// Tags the entry at the ROB's tail in the first dispatching cycle at or after the trigger; the
 /// sample is taken when its row commits and names the first committing instruction of the row. One
 /// row holds what is dispatched in one cycle, so that is the first instruction dispatched.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Dispatch {
     tail: Tail,
 }
 
 impl RecordPolicy for Dispatch {
+    #[inline]
     fn trigger(&mut self, cycle: u64) {
         self.tail.start(cycle);
     }
 
+    #[inline]
     fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
         match self.tail.find(before, records) {
             None => Outcome::Pending,
@@ -126,7 +139,7 @@ impl RecordPolicy for Dispatch {
 /// Tags one micro-op of those dispatched in that cycle, each in its turn: the n-th sample takes the
 /// n-th slot, modulo how many there are. (IBS and SPE count micro-ops instead of cycles, so that the
 /// slot is as good as random.) The sample is taken when the group has committed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DispatchOp {
     tail: Tail,
     turn: usize,
@@ -137,6 +150,7 @@ pub(crate) struct DispatchOp {
 }
 
 impl DispatchOp {
+    #[inline]
     fn push(&mut self, record: &CommitRecord) {
         if let Some(op) = self.ops.get_mut(self.len) {
             *op = (!record.redirect().is_trap()).then_some(*record);
@@ -146,11 +160,13 @@ impl DispatchOp {
 }
 
 impl RecordPolicy for DispatchOp {
+    #[inline]
     fn trigger(&mut self, cycle: u64) {
         self.tail.start(cycle);
         self.group = None;
     }
 
+    #[inline]
     fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
         let (group, mut commit, records) = match self.group {
             Some(group) => (group, before, records),

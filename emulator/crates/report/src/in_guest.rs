@@ -1,0 +1,395 @@
+//! What perf sampled in the guest by a rule of the TIP unit, beside the host's model of the same rule.
+
+use std::fmt::{self, Write};
+
+use profile::{Filter, Level, Profiler};
+use serde::Serialize;
+
+use super::columns::{Column, LevelError, Levels};
+use super::error::{Side, Sums, Truth, Whole, between};
+use super::gather::{Rows, SymbolMap};
+use super::html::escape;
+use super::model::Report;
+use super::rows::RowBuilder;
+use super::text::fit::{count, fit, fit_end, fixed, percent};
+use crate::perf_data::GuestProfile;
+
+/// A process with less of a profile's samples gets no comparison: that of perf itself before it starts the program.
+const NOTICEABLE: f64 = 0.05;
+/// Functions and instructions of a comparison.
+const MAX_ROWS: usize = 50;
+/// Those of the text, and of the page.
+const SHOWN: usize = 6;
+
+/// A profile from the guest and the host's model of the same rule, in one process. Of both only the privilege modes that the
+/// guest's event sampled.
+#[derive(Clone, Debug, Serialize)]
+pub struct InGuest {
+    /// Index into [`processes`](Report::processes).
+    pub process: usize,
+    /// Whose rule it is.
+    pub rule: Profiler,
+    /// The guest's file and event.
+    pub file: String,
+    /// As it was asked for.
+    pub event: String,
+    /// Index into [`columns`](Report::columns) of the guest's profile.
+    pub column: usize,
+    /// Of the host's sampler.
+    pub model: usize,
+    /// Samples of the guest in this process.
+    pub samples: f64,
+    /// Those of the model.
+    pub model_samples: f64,
+    /// How the two differ, and each from the Oracle.
+    pub errors: Levels<InGuestError>,
+    /// Functions that either gives most to.
+    pub functions: Vec<InGuestRow>,
+    /// Instructions that either gives most to.
+    pub instructions: Vec<InGuestRow>,
+}
+
+/// Errors of a profile from the guest and of the host's model, as fractions from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct InGuestError {
+    /// Of the guest's profile against the Oracle.
+    pub guest: LevelError,
+    /// Of the model against the Oracle.
+    pub model: LevelError,
+    /// Between the two. Its `sampling` is what is expected if both are samples of one distribution.
+    pub between: LevelError,
+}
+
+/// A function or an instruction, with its share by each.
+#[derive(Clone, Debug, Serialize)]
+pub struct InGuestRow {
+    /// The function, with the instruction's distance from its start.
+    pub name: String,
+    /// Disassembly of an instruction.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// By the Oracle.
+    pub oracle: f64,
+    /// By the host's model.
+    pub model: f64,
+    /// By the guest.
+    pub guest: f64,
+}
+
+/// A profile from the guest and where its model is.
+struct Pair {
+    rule: Profiler,
+    file: String,
+    event: String,
+    guest: usize,
+    model: usize,
+    /// Of all processes.
+    samples: f64,
+    covers: [bool; 4],
+}
+
+/// Compares process by process.
+pub(super) struct InGuestBuilder {
+    pairs: Vec<Pair>,
+    out: Vec<InGuest>,
+}
+
+impl InGuestBuilder {
+    /// Finds the model of each profile from the guest: a sampler of its rule that sees all cycles, at its period, or else at the
+    /// shortest one.
+    pub fn new(columns: &[Column], guests: &[GuestProfile]) -> Self {
+        let own = (0..columns.len()).filter(|at| columns[*at].profiler.is_none());
+        let pair = |(column, guest): (usize, &GuestProfile)| {
+            let rule = guest.profiler()?;
+            let same = (0..columns.len()).filter(|at| columns[*at].profiler == Some(rule));
+            let rank = |at: &usize| {
+                let column = &columns[*at];
+                let period = column.schedule.map_or(u64::MAX, |schedule| schedule.period);
+                let other = guest.is_frequency || period != guest.period;
+                (column.filter != Filter::NONE, other, period)
+            };
+            Some(Pair {
+                rule,
+                file: guest.file.clone(),
+                event: guest.event.clone(),
+                guest: column,
+                model: same.min_by_key(rank)?,
+                samples: guest.samples.len() as f64,
+                covers: [0, 1, 2, 3].map(|privilege| guest.covers(privilege)),
+            })
+        };
+        Self {
+            pairs: own.zip(guests).filter_map(pair).collect(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Adds the process at `process` among the gathered.
+    pub fn add(&mut self, process: usize, rows: &Rows, builder: &mut RowBuilder<'_>) {
+        for pair in &self.pairs {
+            let samples = rows.columns[pair.guest].totals.samples;
+            if samples >= 1.0 && samples >= NOTICEABLE * pair.samples {
+                self.out.push(compare(pair, process, rows, builder));
+            }
+        }
+    }
+
+    /// By rule and process.
+    pub fn finish(mut self) -> Vec<InGuest> {
+        self.out.sort_by_key(|own| (own.rule, own.process));
+        self.out
+    }
+}
+
+fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_>) -> InGuest {
+    let covered = |row: usize| pair.covers[usize::from(builder.privilege(rows, row) & 3)];
+    let in_scope = |(row, units): (usize, u64)| if covered(row) { units } else { 0 };
+    let whole = rows.insts.len();
+    let oracle: Vec<u64> = { rows.oracle.iter().copied().enumerate() }
+        .map(in_scope)
+        .collect();
+    let by_row = |column: usize| {
+        let mut weights = vec![0; whole];
+        for (row, units) in rows.columns[column].by_row.iter() {
+            weights[row] = in_scope((row, units));
+        }
+        weights
+    };
+    let totals = rows.columns[pair.guest].totals;
+    let guest = Side {
+        weights: by_row(pair.guest),
+        total: totals.total,
+        samples: totals.samples,
+    };
+    let weights = by_row(pair.model);
+    let total = weights.iter().sum::<u64>();
+    let totals = rows.columns[pair.model].totals;
+    let model = Side {
+        samples: totals.samples * (total as f64 / totals.total.max(1) as f64),
+        weights,
+        total,
+    };
+    let errors = Levels::from_fn(|level| {
+        let keys = rows.keys(level);
+        let sum = |weights: &[u64]| keys.sum(weights.iter().copied().enumerate());
+        let side = |side: &Side| Side {
+            weights: sum(&side.weights),
+            ..*side
+        };
+        let truth = Truth::new(sum(&oracle));
+        let (guest, model) = (side(&guest), side(&model));
+        let against_oracle = |side: &Side| {
+            let whole = Whole {
+                oracle: oracle.iter().sum(),
+                profile: side.total,
+                samples: side.samples,
+            };
+            let mut sums = Sums::default();
+            sums.add(&whole, &truth, &side.weights);
+            sums.error(&whole)
+        };
+        InGuestError {
+            guest: against_oracle(&guest),
+            model: against_oracle(&model),
+            between: between(&guest, &model),
+        }
+    });
+    let total = oracle.iter().sum();
+    let all = [
+        (&oracle, total),
+        (&model.weights, model.total),
+        (&guest.weights, guest.total),
+    ];
+    InGuest {
+        process: process + 1,
+        rule: pair.rule,
+        file: pair.file.clone(),
+        event: pair.event.clone(),
+        column: pair.guest,
+        model: pair.model,
+        samples: guest.samples,
+        model_samples: model.samples,
+        errors,
+        functions: largest(&rows.function, all)
+            .map(|(row, shares)| named(builder.function(rows, row), String::new(), shares))
+            .collect(),
+        instructions: largest(&rows.instruction, all)
+            .map(|(row, shares)| {
+                let row = builder.instruction(rows, process, row);
+                named(row.label, row.text, shares)
+            })
+            .collect(),
+    }
+}
+
+fn named(name: String, text: String, [oracle, model, guest]: [f64; 3]) -> InGuestRow {
+    InGuestRow {
+        name,
+        text,
+        oracle,
+        model,
+        guest,
+    }
+}
+
+/// The symbols with the largest shares of any: a row of each, and its shares.
+fn largest(
+    keys: &SymbolMap,
+    all: [(&Vec<u64>, u64); 3],
+) -> impl Iterator<Item = (usize, [f64; 3])> {
+    let shares = all.map(|(weights, total)| {
+        let sums = keys.sum(weights.iter().copied().enumerate());
+        let share = move |units: &u64| *units as f64 / total.max(1) as f64;
+        sums.iter().map(share).collect::<Vec<f64>>()
+    });
+    let mut rows = vec![0; keys.count];
+    for (row, key) in keys.of_row.iter().enumerate().rev() {
+        rows[*key as usize] = row;
+    }
+    let own = |key: usize| [0, 1, 2].map(|which: usize| shares[which][key]);
+    let mut out: Vec<_> = (0..keys.count).map(|key| (rows[key], own(key))).collect();
+    out.retain(|(_, shares)| shares.iter().any(|share| *share > 0.0));
+    let most = |(_, shares): &(usize, [f64; 3])| shares.iter().copied().fold(0.0, f64::max);
+    out.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.0.cmp(&b.0)));
+    out.truncate(MAX_ROWS);
+    out.into_iter()
+}
+
+impl Report {
+    pub(super) fn write_in_guest(&self, out: &mut String) -> fmt::Result {
+        if self.in_guest.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nSampled in the guest, and by the host's model of the same rule: errors against the Oracle, and between the two;\n\
+             sampling: what is expected between two profiles of one distribution with so many samples"
+        )?;
+        writeln!(
+            out,
+            "{:<44}{:>18} |{:^27} |{:>19}",
+            "", "samples", "instruction, %", "function, %"
+        )?;
+        write!(out, "{:<18}{:<10}{:<16}", "Process", "rule", "file")?;
+        write!(out, "{:>9}{:>9}", "guest", "model")?;
+        for _ in 0..2 {
+            write!(
+                out,
+                " |{:>6}{:>6}{:>6}{:>9}",
+                "guest", "model", "betw.", "sampling"
+            )?;
+        }
+        writeln!(out)?;
+        for own in &self.in_guest {
+            write!(
+                out,
+                "{:<18}{:<10}{:<16}{:>9}{:>9}",
+                fit(&self.processes[own.process].name, 17),
+                own.rule,
+                fit(&own.file, 15),
+                count(own.samples),
+                count(own.model_samples),
+            )?;
+            for level in [Level::Instruction, Level::Function] {
+                let error = own.errors.get(level);
+                write!(
+                    out,
+                    " |{:>6}{:>6}{:>6}{:>9}",
+                    fixed(error.guest.error),
+                    fixed(error.model.error),
+                    fixed(error.between.error),
+                    fixed(error.between.sampling),
+                )?;
+            }
+            writeln!(out)?;
+        }
+        for own in &self.in_guest {
+            let title = format!("{}, {}", self.processes[own.process].name, own.rule);
+            writeln!(
+                out,
+                "\n{:<70}{:>8}{:>8}{:>8}",
+                fit(&title, 69),
+                "Oracle",
+                "model",
+                "guest"
+            )?;
+            for row in own.functions.iter().take(SHOWN) {
+                line(out, &fit(&row.name, 69), "", row)?;
+            }
+            for row in own.instructions.iter().take(SHOWN) {
+                line(
+                    out,
+                    &fit_end(&row.name, 37),
+                    &row.text.replace('\t', " "),
+                    row,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as tables of the page; empty if there is nothing to compare.
+    pub(super) fn in_guest_html(&self) -> String {
+        if self.in_guest.is_empty() {
+            return String::new();
+        }
+        let mut out = "<section id=\"in-guest\"><h2>In the guest</h2><p>What perf sampled in the guest, beside the host's \
+            model of the same rule: errors against the Oracle and between the two, in %. Sampling: what is expected between \
+            two profiles of one distribution with so many samples.</p><table><thead><tr><th>process</th><th>rule</th>\
+            <th>file</th><th>samples</th><th>model's</th>"
+            .to_owned();
+        for level in [Level::Instruction, Level::Function] {
+            let name = level.name();
+            for what in ["guest", "model", "between", "sampling"] {
+                out += &format!("<th>{name}: {what}</th>");
+            }
+        }
+        out += "</tr></thead><tbody>";
+        for own in &self.in_guest {
+            let mut cells = vec![
+                escape(&self.processes[own.process].name),
+                own.rule.to_string(),
+                escape(&own.file),
+                count(own.samples),
+                count(own.model_samples),
+            ];
+            for level in [Level::Instruction, Level::Function] {
+                let error = own.errors.get(level);
+                let (guest, model, between) = (error.guest, error.model, error.between);
+                let values = [guest.error, model.error, between.error, between.sampling];
+                cells.extend(values.map(fixed));
+            }
+            out += &row(&cells);
+        }
+        out += "</tbody></table>";
+        for own in &self.in_guest {
+            let name = escape(&self.processes[own.process].name);
+            out += &format!(
+                "<table><thead><tr><th>{name}, {}</th><th></th><th>Oracle</th><th>model</th><th>guest</th></tr></thead><tbody>",
+                own.rule
+            );
+            let functions = own.functions.iter().take(SHOWN);
+            for part in functions.chain(own.instructions.iter().take(2 * SHOWN)) {
+                let mut cells = vec![escape(&part.name), escape(&part.text)];
+                cells.extend([part.oracle, part.model, part.guest].map(percent));
+                out += &row(&cells);
+            }
+            out += "</tbody></table>";
+        }
+        out + "</section>"
+    }
+}
+
+fn row(cells: &[String]) -> String {
+    format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
+}
+
+/// A row of the text, of which the name or the disassembly may be empty.
+fn line(out: &mut String, name: &str, text: &str, row: &InGuestRow) -> fmt::Result {
+    let left = match text {
+        "" => name.to_owned(),
+        _ => format!("  {name:<38}{}", fit(text, 29)),
+    };
+    let [oracle, model, guest] = [row.oracle, row.model, row.guest].map(percent);
+    writeln!(out, "{left:<70}{oracle:>8}{model:>8}{guest:>8}")
+}

@@ -1,0 +1,41 @@
+//! What `perf record` wrote into the output folder with the TIP unit.
+
+use std::path::{Path, PathBuf};
+
+use report::perf_data::{GuestProfile, PerfDataError};
+
+/// The name of the unit's PMU in the guest.
+const PMU: &str = "tip";
+
+/// The unit's profiles, one of each heuristic: of `perf.data`, and then of other files of perf's (`*.data`) by their names. What
+/// cannot be read is said on standard error.
+pub fn read(out: &Path) -> Vec<GuestProfile> {
+    let first = out.join("perf.data");
+    let mut files: Vec<PathBuf> = { std::fs::read_dir(out).into_iter().flatten() }
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "data") && path.is_file())
+        .collect();
+    files.sort_by_key(|path| (*path != first, path.clone()));
+    let mut profiles: Vec<GuestProfile> = Vec::new();
+    for path in &files {
+        let found = match GuestProfile::read(path, PMU) {
+            Ok(found) => found,
+            // Other tools' files may be called so, too, and perf records other events.
+            Err(PerfDataError::NotPerfData | PerfDataError::NoEvent { .. }) if *path != first => {
+                continue;
+            }
+            Err(error) => {
+                let name = path.file_name().unwrap_or_default().display();
+                eprintln!("tipsim: warning: {name}: {error}");
+                continue;
+            }
+        };
+        for profile in found {
+            let known = |other: &GuestProfile| other.heuristic == profile.heuristic;
+            if !profiles.iter().any(known) {
+                profiles.push(profile);
+            }
+        }
+    }
+    profiles
+}
