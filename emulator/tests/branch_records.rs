@@ -240,7 +240,7 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
         };
         let (source, target) = match kind {
             1 if !on_next => continue,
-            _ if !on && !(kind == 1 && on_next) => continue,
+            _ if !on && (kind != 1 || !on_next) => continue,
             _ => (
                 if on { row.pc } else { 0 },
                 if on_next { next.pc } else { 0 },
@@ -251,7 +251,7 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
         assert!(cycles < 4096);
         made.push([
             source | VALID,
-            target | missed * MISPREDICTED,
+            target | (missed * MISPREDICTED),
             cycles << 16 | valid | kind,
         ]);
         cycles = 0;
