@@ -12,8 +12,11 @@ const PMU: &str = "tip";
 pub fn read(out: &Path) -> Vec<GuestProfile> {
     let first = out.join("perf.data");
     let mut files: Vec<PathBuf> = { std::fs::read_dir(out).into_iter().flatten() }
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|end| end == "data") && path.is_file())
+        .filter_map(Result::ok)
+        // No link: the guest may have made it.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "data"))
         .collect();
     files.sort_by_key(|path| (*path != first, path.clone()));
     let mut profiles: Vec<GuestProfile> = Vec::new();

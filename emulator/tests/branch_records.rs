@@ -152,6 +152,49 @@ hex:
 digits: .ascii "0123456789abcdef"
 "#;
 
+/// Instead of both modes: a supervisor that has its own loops recorded, but neither what it did before nor what it does while a
+/// breakpoint has frozen the records.
+const FROZEN: &str = r#"
+supervisor:
+  la t0, broken
+  csrw stvec, t0
+  li t1, 100
+1:
+  addi t1, t1, -1
+  bnez t1, 1b
+  li t0, 2 | 1 << 11
+  csrw SCTRCTL, t0
+  li t1, 5
+2:
+  addi t1, t1, -1
+  bnez t1, 2b
+  ebreak
+  li t1, 4
+3:
+  addi t1, t1, -1
+  bnez t1, 3b
+  csrw SCTRCTL, zero
+  li t1, 100
+4:
+  addi t1, t1, -1
+  bnez t1, 4b
+  ecall
+.align 2
+broken:
+  li t1, 100
+5:
+  addi t1, t1, -1
+  bnez t1, 5b
+  csrr t0, sepc
+  addi t0, t0, 4
+  csrw sepc, t0
+  csrr t0, SCTRSTATUS
+  slli t0, t0, 33
+  srli t0, t0, 33
+  csrw SCTRSTATUS, t0
+  sret
+"#;
+
 const VALID: u64 = 1;
 const MISPREDICTED: u64 = 1;
 const CYCLES_VALID: u64 = 1 << 15;
@@ -260,10 +303,9 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
 }
 
 /// The records that a run printed, oldest first, and its trace.
-fn run(name: &str, control: u64, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<Row>) {
-    let dir = scratch(&format!("branch-records-{name}-{harts}-{threads}"));
-    let source = PROGRAM.replace("CONTROL", &control.to_string());
-    let elf = assemble(&dir, "program", &source);
+fn run(source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<Row>) {
+    let dir = scratch(&format!("branch-records-{harts}-{threads}"));
+    let elf = assemble(&dir, "program", source);
     let mut spec = String::new();
     writeln!(
         spec,
@@ -308,12 +350,38 @@ fn records_are_those_of_the_trace() {
     for (harts, threads) in [(1, "one"), (1, "two"), (2, "auto")] {
         // (mctrctl, which privileges): both modes; one alone.
         for (control, first, last) in [(3, 0, 1), (1, 0, 0), (2, 1, 1)] {
-            let (found, rows) = run("all", control, harts, threads);
+            let source = PROGRAM.replace("CONTROL", &control.to_string());
+            let (found, rows) = run(&source, harts, threads);
             let expected = expected(&rows, |privilege| (first..=last).contains(&privilege));
             assert!(found.len() > 3, "{}", found.len());
             assert!(control != 1 || found.iter().any(|r| r[1] & MISPREDICTED != 0));
             assert_eq!(found, expected, "{control} {harts} {threads}");
         }
+    }
+}
+
+#[test]
+fn what_passed_while_nothing_was_recorded_is_not_recorded_later() {
+    let (start, end) = (
+        PROGRAM.find("supervisor:\n"),
+        PROGRAM.find(".align 2\nprint:"),
+    );
+    let mut source = PROGRAM.replace("CONTROL", "0").replace(
+        "li t0, 1 << 8\n  csrw medeleg",
+        "li t0, 1 << 3\n  csrw medeleg",
+    );
+    let (start, end) = (start.unwrap(), end.unwrap());
+    assert_eq!(source.len(), PROGRAM.len() - "CONTROL".len() + 1);
+    let moved = PROGRAM.len() - source.len();
+    source.replace_range(start - moved..end - moved, FROZEN);
+    for threads in ["one", "two"] {
+        let (found, _) = run(&source, 1, threads);
+        let kinds: Vec<u64> = found.iter().map(|record| record[2] & 15).collect();
+        assert_eq!(kinds, [5, 5, 5, 5, 3, 5, 5, 5], "{threads}: {found:x?}");
+        let from = |n: usize| found[n][0];
+        assert!((0..4).all(|n| from(n) == from(0)) && (5..8).all(|n| from(n) == from(5)));
+        // The breakpoint is behind the first loop, and the second loop behind the breakpoint.
+        assert_eq!((found[4][1], from(5)), (from(0) - VALID + 8, from(0) + 16));
     }
 }
 

@@ -245,7 +245,10 @@ impl TipUnit {
     /// The heuristic that CONTROL asks for.
     pub(crate) fn heuristic(&self) -> Heuristic {
         let number = (self.timer.control() & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
-        HEURISTICS[number as usize]
+        HEURISTICS
+            .get(number as usize)
+            .copied()
+            .unwrap_or(Heuristic::Tip)
     }
 
     /// The cycle of the next trigger, if it falls before `until`: it is no longer due, and its cycles are in the next

@@ -35,6 +35,8 @@ def main() -> None:
     for phase in PHASES:
         shares = next(f["shares"] for f in functions if f["name"] == phase)
         slots = samples[phase, "slots"]
+        if not slots:
+            sys.exit(f"{phase}: expected samples of topdown.slots, found none")
         cells = [
             f"{100 * samples[phase, event] / slots:.1f} / {100 * shares.get(name, 0):.1f}"
             for event, name in PARTS.items()

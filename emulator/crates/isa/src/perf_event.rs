@@ -6,10 +6,14 @@
 //! and what is counted is their sum. Bits 32 to 41 can make it a count of [cycles](Condition).
 
 mod selection;
+#[macro_use]
+mod rows;
+mod sbi;
 mod table;
 
+pub use sbi::SBI_EVENTS;
 pub use selection::{Condition, Selection};
-pub use table::{PerfEvent, SBI_EVENTS};
+pub use table::PerfEvent;
 
 /// What the table says of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +87,8 @@ impl PerfEvent {
         }
     }
 
-    /// It is counted by following what commits or issues, and only while somebody asks for it: see [`Selection::is_followed`].
+    /// It is counted only while somebody asks for it, where instructions are decoded, issue or leave the ROB: see
+    /// [`Selection::is_followed`].
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {

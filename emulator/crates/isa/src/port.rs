@@ -307,7 +307,8 @@ pub trait TimingModel {
         self.now()
     }
 
-    /// Running total of an event since reset; of one that is [followed](PerfEvent::is_followed), 0.
+    /// Running total of an event since reset; of one that is [followed](PerfEvent::is_followed), of the time in
+    /// which somebody asked for it.
     fn count(&self, event: PerfEvent) -> u64;
 
     /// A programmable counter (0 to 28) is set to a selection that is to be [followed](Selection::is_followed), or to one that is not.

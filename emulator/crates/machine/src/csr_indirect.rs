@@ -84,7 +84,8 @@ impl Hart {
         env: &Env<'_, T>,
         act: impl FnOnce(&mut TransferRecords) -> R,
     ) -> R {
-        if T::TIMED && self.transfer_records.is_active() {
+        // Also before they become active: what retired until then is not recorded.
+        if T::TIMED {
             env.timing.now();
         }
         let (pc, privilege) = (self.executed.pc, self.privilege as u8);

@@ -231,7 +231,7 @@ impl TransferRecords {
     pub fn passed(&mut self, passed: &Passed) {
         self.reach(passed.pc);
         if self.records_in(self.privilege) {
-            self.cycles += passed.cycles;
+            self.cycles = self.cycles.saturating_add(passed.cycles);
         }
         let kind = match passed.outcome {
             Outcome::Replayed => None,
@@ -253,7 +253,7 @@ impl TransferRecords {
         // Nothing sleeps behind a transfer, unless the hart went on where nobody heard it.
         self.open = None;
         if self.records_in(self.privilege) {
-            self.cycles += cycles;
+            self.cycles = self.cycles.saturating_add(cycles);
         }
     }
 
@@ -433,7 +433,7 @@ impl TransferRecords {
     fn pop(&mut self) {
         self.write = self.write.wrapping_sub(1) & self.mask();
         let call = &mut self.records[usize::from(self.write)];
-        self.cycles += expand(call.data >> CYCLES_SHIFT);
+        self.cycles = (self.cycles).saturating_add(expand(call.data >> CYCLES_SHIFT));
         self.cycles_valid &= call.data & CYCLES_VALID != 0;
         call.source &= !VALID;
     }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use super::PerfDataError;
 use super::cursor::Cursor;
 
+/// What a file begins with.
+pub(super) const MAGIC: &[u8] = b"PERFILE2";
 const HEADER_BYTES: u64 = 104;
 const PIPE_HEADER_BYTES: u64 = 16;
 /// Feature bits of the sections that have the events' names, and the PMUs'.
@@ -57,7 +59,7 @@ pub(super) struct Record<'a> {
 impl<'a> Container<'a> {
     pub fn parse(file: &'a [u8]) -> Result<Self, PerfDataError> {
         let mut header = Cursor(file);
-        if header.bytes(8) != Some(b"PERFILE2") {
+        if header.bytes(MAGIC.len()) != Some(MAGIC) {
             return Err(PerfDataError::NotPerfData);
         }
         let mut word = || header.u64().ok_or(PerfDataError::Damaged("header"));

@@ -16,12 +16,13 @@ mod cursor;
 mod sample;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use profile::Profiler;
 use serde::{Deserialize, Serialize};
 
-use container::{Container, RecordType};
+use container::{Container, MAGIC, RecordType};
 
 /// The samples of one event of a `perf.data` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,10 +111,22 @@ impl GuestProfile {
     /// # Errors
     /// If the file cannot be read, is not a `perf.data` file, or has no such event.
     pub fn read(path: &Path, event: &str) -> Result<Vec<Self>, PerfDataError> {
-        let bytes = std::fs::read(path).map_err(|source| PerfDataError::Io {
+        let failed = |source| PerfDataError::Io {
             path: path.to_owned(),
             source,
-        })?;
+        };
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        // Other tools' files may be large.
+        let mut bytes = Vec::new();
+        let start = MAGIC.len() as u64;
+        (&mut file)
+            .take(start)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        if bytes != MAGIC {
+            return Err(PerfDataError::NotPerfData);
+        }
+        file.read_to_end(&mut bytes).map_err(failed)?;
         let mut profiles = Self::parse(&bytes, event)?;
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         for profile in &mut profiles {

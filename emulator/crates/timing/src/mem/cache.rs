@@ -10,7 +10,7 @@ pub(crate) struct Victim {
     pub dirty: bool,
 }
 
-/// Lines owner_of fill is remembered: more than there can be on their way at once, so that they rarely meet.
+/// Lines whose fill is remembered: more than there can be on their way at once, so that they rarely meet.
 const FILLS: usize = 256;
 
 /// A line that is being filled, or was.
@@ -50,7 +50,7 @@ pub(crate) struct Cache {
     /// Per set and way the line's number above the set index, plus one; 0: invalid.
     tags: Box<[u32]>,
     sets: Box<[Set]>,
-    /// Ways owner_of line may be read only, unless others are asked. With several harts, in an L1 data cache.
+    /// Ways whose line may be read only, unless others are asked. With several harts, in an L1 data cache.
     asks: Box<[u16]>,
     /// By the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on the
     /// host as well.

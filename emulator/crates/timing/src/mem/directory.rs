@@ -1,6 +1,6 @@
 //! Who holds a line, and how: MESI, kept where all harts' requests meet, at the last-level cache.
 //!
-//! A full map of the private L2 caches and what they include. Not modelled: a directory of limited size, owner_of
+//! A full map of the private L2 caches and what they include. Not modelled: a directory of limited size, whose
 //! evictions would take lines from caches that still use them.
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl Directory {
         }
     }
 
-    /// A hart owner_of caches do not hold the line, or not to be written, asks for it in `cycle`. What it means
+    /// A hart whose caches do not hold the line, or not to be written, asks for it in `cycle`. What it means
     /// for the others, they find in their [probes](Self::take_probes).
     pub fn request(&mut self, hart: usize, line: u64, cycle: u64, write: bool) -> Grant {
         let me = 1 << hart;

@@ -98,7 +98,7 @@ impl L1d {
         }
     }
 
-    /// An access owner_of tags are compared in cycle `s2`. `None`: a hit. Otherwise the first cycle in which
+    /// An access whose tags are compared in cycle `s2`. `None`: a hit. Otherwise the first cycle in which
     /// a dependent of the load can issue, and who had the line; an atomic is merged into the line when it
     /// arrives.
     #[inline(always)]
@@ -138,7 +138,7 @@ impl L1d {
         }
     }
 
-    /// The same of a store owner_of line is not there, or not there before cycle `filled`.
+    /// The same of a store whose line is not there, or not there before cycle `filled`.
     #[cold]
     #[inline(never)]
     fn store_late(&mut self, line: u64, s2: u64, filled: Option<u64>, lower: &mut Lower) -> u64 {
@@ -269,7 +269,7 @@ impl L1d {
         (ready, level)
     }
 
-    /// Reads a line from below into the line buffer, owner_of port it needs for `port` cycles.
+    /// Reads a line from below into the line buffer, whose port it needs for `port` cycles.
     fn fetch(
         &mut self,
         line: u64,

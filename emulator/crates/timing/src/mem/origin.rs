@@ -1,4 +1,4 @@
-//! On owner_of behalf a line is asked for.
+//! On whose behalf a line is asked for.
 
 /// What asks for a line below the L1 caches, or gives one back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

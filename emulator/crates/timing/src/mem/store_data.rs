@@ -69,7 +69,7 @@ impl StoreData {
         }
     }
 
-    /// A store enters in cycle `s2`, owner_of line a load would have in cycle `ready`.
+    /// A store enters in cycle `s2`, whose line a load would have in cycle `ready`.
     pub fn take(&mut self, s2: u64, ready: u64) {
         self.until = (ready + REPLAY).max(s2 + 1).max(self.until + 1);
         self.replays[self.until as usize % SPAN] = self.until;
