@@ -15,185 +15,11 @@ const DEPTH: usize = 256;
 /// In machine mode: CSRs as numbers, all memory for all, records of user and supervisor mode, and a supervisor. User mode has a
 /// nest of loops with calls, a jump whose target changes, and a branch that nobody foresees; it calls the supervisor, which
 /// ends it by a call to machine mode, where the records are printed, youngest first.
-const PROGRAM: &str = r#"
-.option norvc
-.equ SCTRCTL, 0x14e
-.equ SISELECT, 0x150
-.equ SIREG, 0x151
-.equ SIREG2, 0x152
-.equ SIREG3, 0x153
-.equ SCTRDEPTH, 0x15f
-.equ MCTRCTL, 0x34e
-.equ SCTRSTATUS, 0x14f
-.equ UART, 0x10000000
-.globl _start
-_start:
-  csrr t0, mhartid
-  bnez t0, sleep
-  li t0, -1
-  csrw pmpaddr0, t0
-  li t0, 0x1f
-  csrw pmpcfg0, t0
-  li t0, 1 << 8
-  csrw medeleg, t0
-  la t0, print
-  csrw mtvec, t0
-  la t0, supervisor
-  csrw mepc, t0
-  li t0, 3 << 11
-  csrc mstatus, t0
-  li t0, 1 << 11
-  csrs mstatus, t0
-  li t0, 4
-  csrw SCTRDEPTH, t0
-  li t0, CONTROL
-  csrw MCTRCTL, t0
-  mret
-sleep:
-  wfi
-  j sleep
-
-supervisor:
-  la t0, called
-  csrw stvec, t0
-  la t0, user
-  csrw sepc, t0
-  li t0, 1 << 8
-  csrc sstatus, t0
-  sret
-.align 2
-called:
-  bnez a7, finish
-  csrr t0, sepc
-  addi t0, t0, 4
-  csrw sepc, t0
-  sret
-finish:
-  ecall
-
-user:
-  li a7, 0
-  li s0, 5
-  li s3, 12345
-outer:
-  li s1, 3
-inner:
-  addi s1, s1, -1
-  bnez s1, inner
-  jal double
-  la t1, even
-  andi t2, s0, 1
-  beqz t2, 1f
-  la t1, odd
-1:
-  jr t1
-even:
-  li t3, 1103515245
-  mul s3, s3, t3
-  srli t4, s3, 9
-  andi t4, t4, 1
-  bnez t4, odd
-  ecall
-odd:
-  div t5, s3, s0
-  addi s0, s0, -1
-  bnez s0, outer
-  li a7, 1
-  ecall
-double:
-  mv s5, ra
-  la t1, leaf
-  jalr t1
-  la t1, millicode
-  jalr t0, t1
-  mv ra, s5
-  ret
-leaf:
-  ret
-millicode:
-  jr t0
-
-.align 2
-print:
-  csrw MCTRCTL, zero
-  li s0, 0x200
-  li s1, 0x300
-  li s4, UART
-3:
-  csrw SISELECT, s0
-  csrr a0, SIREG
-  jal hex
-  csrr a0, SIREG2
-  jal hex
-  csrr a0, SIREG3
-  jal hex
-  li t0, 10
-  sb t0, 0(s4)
-  addi s0, s0, 1
-  bne s0, s1, 3b
-  li t0, 0x100000
-  li t1, 0x5555
-  sw t1, 0(t0)
-  j .
-hex:
-  li t0, 60
-4:
-  srl t1, a0, t0
-  andi t1, t1, 15
-  la t2, digits
-  add t2, t2, t1
-  lb t1, 0(t2)
-  sb t1, 0(s4)
-  addi t0, t0, -4
-  bgez t0, 4b
-  li t1, 32
-  sb t1, 0(s4)
-  ret
-digits: .ascii "0123456789abcdef"
-"#;
+const PROGRAM: &str = include_str!("branch_records/modes.S");
 
 /// Instead of both modes: a supervisor that has its own loops recorded, but neither what it did before nor what it does while a
 /// breakpoint has frozen the records.
-const FROZEN: &str = r#"
-supervisor:
-  la t0, broken
-  csrw stvec, t0
-  li t1, 100
-1:
-  addi t1, t1, -1
-  bnez t1, 1b
-  li t0, 2 | 1 << 11
-  csrw SCTRCTL, t0
-  li t1, 5
-2:
-  addi t1, t1, -1
-  bnez t1, 2b
-  ebreak
-  li t1, 4
-3:
-  addi t1, t1, -1
-  bnez t1, 3b
-  csrw SCTRCTL, zero
-  li t1, 100
-4:
-  addi t1, t1, -1
-  bnez t1, 4b
-  ecall
-.align 2
-broken:
-  li t1, 100
-5:
-  addi t1, t1, -1
-  bnez t1, 5b
-  csrr t0, sepc
-  addi t0, t0, 4
-  csrw sepc, t0
-  csrr t0, SCTRSTATUS
-  slli t0, t0, 33
-  srli t0, t0, 33
-  csrw SCTRSTATUS, t0
-  sret
-"#;
+const FROZEN: &str = include_str!("branch_records/frozen.S");
 
 const VALID: u64 = 1;
 const MISPREDICTED: u64 = 1;
@@ -362,18 +188,15 @@ fn records_are_those_of_the_trace() {
 
 #[test]
 fn what_passed_while_nothing_was_recorded_is_not_recorded_later() {
-    let (start, end) = (
-        PROGRAM.find("supervisor:\n"),
-        PROGRAM.find(".align 2\nprint:"),
-    );
     let mut source = PROGRAM.replace("CONTROL", "0").replace(
         "li t0, 1 << 8\n  csrw medeleg",
         "li t0, 1 << 3\n  csrw medeleg",
     );
-    let (start, end) = (start.unwrap(), end.unwrap());
-    assert_eq!(source.len(), PROGRAM.len() - "CONTROL".len() + 1);
-    let moved = PROGRAM.len() - source.len();
-    source.replace_range(start - moved..end - moved, FROZEN);
+    let (start, end) = (
+        source.find("supervisor:\n"),
+        source.find(".align 2\nprint:"),
+    );
+    source.replace_range(start.unwrap()..end.unwrap(), FROZEN);
     for threads in ["one", "two"] {
         let (found, _) = run(&source, 1, threads);
         let kinds: Vec<u64> = found.iter().map(|record| record[2] & 15).collect();
