@@ -129,8 +129,8 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
 }
 
 /// The records that a run printed, oldest first, and its trace.
-fn run(source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<Row>) {
-    let dir = scratch(&format!("branch-records-{harts}-{threads}"));
+fn run(name: &str, source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<Row>) {
+    let dir = scratch(&format!("branch-records-{name}-{harts}-{threads}"));
     let elf = assemble(&dir, "program", source);
     let mut spec = String::new();
     writeln!(
@@ -177,7 +177,7 @@ fn records_are_those_of_the_trace() {
         // (mctrctl, which privileges): both modes; one alone.
         for (control, first, last) in [(3, 0, 1), (1, 0, 0), (2, 1, 1)] {
             let source = PROGRAM.replace("CONTROL", &control.to_string());
-            let (found, rows) = run(&source, harts, threads);
+            let (found, rows) = run("modes", &source, harts, threads);
             let expected = expected(&rows, |privilege| (first..=last).contains(&privilege));
             assert!(found.len() > 3, "{}", found.len());
             assert!(control != 1 || found.iter().any(|r| r[1] & MISPREDICTED != 0));
@@ -198,7 +198,7 @@ fn what_passed_while_nothing_was_recorded_is_not_recorded_later() {
     );
     source.replace_range(start.unwrap()..end.unwrap(), FROZEN);
     for threads in ["one", "two"] {
-        let (found, _) = run(&source, 1, threads);
+        let (found, _) = run("frozen", &source, 1, threads);
         let kinds: Vec<u64> = found.iter().map(|record| record[2] & 15).collect();
         assert_eq!(kinds, [5, 5, 5, 5, 3, 5, 5, 5], "{threads}: {found:x?}");
         let from = |n: usize| found[n][0];
