@@ -224,16 +224,28 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         one='taskset 1 ./left & taskset 1 ./right & wait'\n\
         two='taskset 1 ./left & taskset 2 ./right & taskset 2 ./left & taskset 1 ./right & wait'\n\
         own='perf stat -e cycles:u -o /tmp/s taskset 1 ./left & taskset 1 ./right & wait'\n\
-        record() { way=$1; shift; perf record -q -c 4999 -o /tmp/p \"$@\"; echo $way: status $?\n\
-            perf script -i /tmp/p -F comm,ip,sym | awk -v way=$way -f count.awk; }\n\
+        record() { way=$1; shift; perf record -q -c 4999 -o /tmp/p-$way \"$@\"; echo $way: status $?; }\n\
         record harts -a -e tip sh -c \"$one\"\n\
         record two-harts -a -e tip sh -c \"$two\"\n\
         record cloned -e tip sh -c \"$one\"\n\
         record own-events -a -e tip sh -c \"$own\"\n\
+        record nci -a -e tip/nci/ sh -c \"$one\"\n\
+        record software -e tip/software/ sh -c \"$one\"\n\
         record chains -a -g -e tip/random=1/ sh -c \"$one\"\n\
+        tipsim-region stop # What reads the files need not be timed.\n\
+        for way in harts two-harts cloned own-events nci software; do\n\
+            perf script -i /tmp/p-$way -F comm,ip,sym | awk -v way=$way -f count.awk\n\
+        done\n\
         dmesg";
     let said = console(&dir, 2, command, &["left", "right", "count.awk"]);
-    for way in ["harts", "two-harts", "cloned", "own-events"] {
+    for way in [
+        "harts",
+        "two-harts",
+        "cloned",
+        "own-events",
+        "nci",
+        "software",
+    ] {
         assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
         let samples = |what: &str| {
             let start = format!("{way}: {what}: ");
