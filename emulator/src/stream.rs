@@ -48,7 +48,7 @@ pub struct TipPort {
 impl TipPort {
     /// The first commit after this cycle concerns the unit or the side band.
     fn due(&self) -> u64 {
-        if !self.side_band.is_empty() || self.unit.watches() {
+        if !self.side_band.is_empty() || self.unit.needs_every_commit() {
             return 0;
         }
         match self.unit.next_sample() {

@@ -28,7 +28,7 @@ use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::{SharedTip, SpareWorker};
-use crate::timed::{Recorded, timed};
+use crate::timed::{CoreStart, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 use crate::uncore::Uncore;
 pub use engine::Engine;
@@ -289,7 +289,7 @@ impl System {
         };
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let recorded = harts.zip(&self.tips).zip(recorders);
-        let recorded = recorded.map(|((hart, tip), recorder)| Recorded {
+        let recorded = recorded.map(|((hart, tip), recorder)| CoreStart {
             start: hart.cycle(),
             recorder,
             tip: tip.clone(),

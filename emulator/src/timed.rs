@@ -43,7 +43,7 @@ struct Timing<const STAGES: bool> {
 }
 
 /// What a core begins with.
-pub struct Recorded {
+pub struct CoreStart {
     /// Its first cycle is the one after this.
     pub start: u64,
     /// Gets what commits.
@@ -58,13 +58,13 @@ pub struct Recorded {
 pub fn timed<const STAGES: bool>(
     memory: &SharedMemory,
     preset: &Preset,
-    recorded: impl Iterator<Item = Recorded>,
+    recorded: impl Iterator<Item = CoreStart>,
     irq_at: &SharedCycle,
     spare_worker: Option<SpareWorker>,
     threads: Threads,
 ) -> Box<dyn Timed> {
     let cores = recorded.enumerate().map(|(hart, recorded)| {
-        let Recorded {
+        let CoreStart {
             start,
             recorder,
             tip,

@@ -38,7 +38,7 @@ impl RecentCommits {
     /// The youngest instruction that committed before the end of `cycle`.
     pub(crate) fn committed_by(&self, cycle: u64) -> Option<CommitRecord> {
         let committed = |commit: &&Commit| commit.commit <= cycle && !commit.redirect.is_trap();
-        self.iter().filter(committed).last().map(|c| record(c, 0))
+        self.iter().filter(committed).last().map(|c| c.record(0))
     }
 
     /// Shows the cycles after `seen` and before `head` leaves the ROB: the last commit group, and those in which nothing
@@ -49,7 +49,7 @@ impl RecentCommits {
         if last > seen {
             let group = self.iter().filter(|commit| commit.commit == last);
             let group = (0..).zip(group);
-            let group: Vec<_> = group.map(|(at, c)| record(c, u32::from(at == 0))).collect();
+            let group: Vec<_> = group.map(|(at, c)| c.record(u32::from(at == 0))).collect();
             // A core's own stream is one that a core can have produced.
             let shown = group_spans(&group, None, last - 1, Seq(0), sink);
             debug_assert!(shown.is_ok_and(|(records, _)| records == group.len()));
@@ -58,24 +58,10 @@ impl RecentCommits {
         let Some(head) = head else { return };
         let gap = head.commit.saturating_sub(start);
         if gap > 0 {
-            let before = oir.map(|oir| (record(oir, 0), oir.commit));
+            let before = oir.map(|oir| (oir.record(0), oir.commit));
             let before = before.as_ref().map(|(record, commit)| (record, *commit));
-            let first = record(head, u32::try_from(gap + 1).unwrap_or(u32::MAX));
+            let first = head.record(u32::try_from(gap + 1).unwrap_or(u32::MAX));
             gap_spans(before, &first, start, gap, head.commit, sink);
         }
     }
-}
-
-/// A commit as its stream has it, so many cycles after the record before.
-fn record(commit: &Commit, delta: u32) -> CommitRecord {
-    CommitRecord::new(
-        commit.inst,
-        delta,
-        commit.commit.saturating_sub(commit.dispatch),
-        commit.dispatch.saturating_sub(commit.decode),
-        commit.redirect,
-        commit.first_of_row,
-        commit.class,
-        commit.tea,
-    )
 }

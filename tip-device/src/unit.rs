@@ -137,7 +137,7 @@ impl TipUnit {
 
     /// Every commit concerns the unit: a sample is pending, or it waits for its interrupt to be taken, or for the return
     /// from it.
-    pub fn watches(&self) -> bool {
+    pub fn needs_every_commit(&self) -> bool {
         self.pending.is_some() || self.waits_for_trap()
     }
 

@@ -177,7 +177,7 @@ fn a_sample_that_waits_is_pending_until_its_instruction_has_committed() {
     // Before any commit shows it.
     assert_eq!(tip.read(Reg::Status, 13), status::PENDING);
     feed(&mut tip, &FIGURE[..5]);
-    assert!(tip.watches());
+    assert!(tip.needs_every_commit());
     // It goes on waiting when the timer stops, and by the rule of its trigger.
     tip.write(Reg::Control, 0, 50);
     tip.write(Reg::Control, asked(Lci) & !control::ENABLE, 50);
@@ -187,7 +187,7 @@ fn a_sample_that_waits_is_pending_until_its_instruction_has_committed() {
         tip.commit(&commit(inst, *row), &origin);
     }
     assert_eq!(named(&pop(&mut tip).unwrap()), [8]);
-    assert!(!tip.watches());
+    assert!(!tip.needs_every_commit());
 }
 
 #[test]

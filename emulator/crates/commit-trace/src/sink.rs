@@ -23,6 +23,23 @@ pub struct Commit {
     pub tea: TeaEvents,
 }
 
+impl Commit {
+    /// Its record, `delta` cycles after the one before: what [`CommitRecord::at`] undoes.
+    #[inline(always)]
+    pub fn record(&self, delta: u32) -> CommitRecord {
+        CommitRecord::new(
+            self.inst,
+            delta,
+            self.commit.wrapping_sub(self.dispatch),
+            self.dispatch.wrapping_sub(self.decode),
+            self.redirect,
+            self.first_of_row,
+            self.class,
+            self.tea,
+        )
+    }
+}
+
 snapshot::snapshot!(Commit {
     inst,
     decode,

@@ -11,15 +11,15 @@ impl SpanPolicy for Nci {
     const WAITS_FOR_COMMIT: bool = true;
 
     #[inline]
-    fn trigger(_: &Trigger<'_>) -> Outcome {
-        Outcome::Pending
+    fn trigger(at: &Trigger<'_>) -> Outcome {
+        NciIlp::trigger(at)
     }
 
     #[inline]
     fn span(span: &Span<'_>) -> Outcome {
-        match span.state {
-            State::Computing => Outcome::One(span.records[0]),
-            _ => Outcome::Pending,
+        match NciIlp::span(span) {
+            Outcome::All => Outcome::One(span.records[0]),
+            pending => pending,
         }
     }
 

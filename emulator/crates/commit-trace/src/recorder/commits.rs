@@ -18,16 +18,7 @@ impl CommitSink for Recorder {
         self.reached = commit.commit;
         // Nothing shares a cycle with a trap that comes after it.
         self.group = !commit.redirect.is_trap();
-        self.batch.records.push(CommitRecord::new(
-            commit.inst,
-            delta as u32,
-            commit.commit.wrapping_sub(commit.dispatch),
-            commit.dispatch.wrapping_sub(commit.decode),
-            commit.redirect,
-            commit.first_of_row,
-            commit.class,
-            commit.tea,
-        ));
+        self.batch.records.push(commit.record(delta as u32));
     }
 
     #[inline]

@@ -88,14 +88,14 @@ impl Kind {
 pub struct StaticKind(u8);
 
 /// The instruction is compressed.
-const SHORT: u8 = 1 << 4;
+const COMPRESSED: u8 = 1 << 4;
 
 impl StaticKind {
     /// Of an encoding.
     pub fn of(raw: u32) -> Self {
         let inst = isa::decode(raw);
-        let short = if inst.len == 2 { SHORT } else { 0 };
-        Self(short | Kind::of(&inst).map_or(0, |kind| kind as u8))
+        let compressed = if inst.len == 2 { COMPRESSED } else { 0 };
+        Self(compressed | Kind::of(&inst).map_or(0, |kind| kind as u8))
     }
 
     /// Its kind.
@@ -105,6 +105,6 @@ impl StaticKind {
 
     /// Its length in bytes.
     pub fn bytes(self) -> u8 {
-        if self.0 & SHORT != 0 { 2 } else { 4 }
+        if self.0 & COMPRESSED != 0 { 2 } else { 4 }
     }
 }

@@ -66,7 +66,7 @@ fn is_of_decode(selection: Selection) -> bool {
 }
 
 /// What decode waits for matters for a counter.
-fn tells_waits_apart(selection: Selection) -> bool {
+fn splits_waits(selection: Selection) -> bool {
     match selection.condition() {
         Some(_) => is_of_decode(selection),
         None => selection.events().any(kinds::is_of_some_waits),
@@ -135,8 +135,8 @@ impl Selections {
         if self.always || self.selections.iter().any(|&s| is_of_decode(s)) {
             let new = || Box::new(Slots::new(width, entries / width, decoded));
             let slots = self.slots.get_or_insert_with(new);
-            let apart = self.always || self.selections.iter().any(|&s| tells_waits_apart(s));
-            slots.tell_waits_apart(apart.then(|| Heads::new(entries, width, committed)));
+            let apart = self.always || self.selections.iter().any(|&s| splits_waits(s));
+            slots.split_waits(apart.then(|| Heads::new(entries, width, committed)));
         } else {
             self.slots = None;
         }

@@ -155,7 +155,7 @@ impl Slots {
     }
 
     /// Tells apart what decode waits for from now on, by these stalls; or not.
-    pub(super) fn tell_waits_apart(&mut self, heads: Option<Heads>) {
+    pub(super) fn split_waits(&mut self, heads: Option<Heads>) {
         match heads {
             Some(heads) => _ = self.heads.get_or_insert(heads),
             None => self.heads = None,
