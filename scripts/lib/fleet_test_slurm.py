@@ -92,10 +92,13 @@ class SlurmTest:
         until(self.cluster.up, "slurmd again")
         return "killed the node with what ran on it; Slurm noticed, and began the node and its jobs again"
 
+    def requeued(self):
+        """Whether one element of an array is begun anew. Not the array: its number is the last element's too, and Slurm refuses what waits."""
+        running = lines("squeue", "--noheader", "--states=RUNNING", "--format=%i")
+        return bool(running) and subprocess.run(["scontrol", "requeue", running[0]], check=False).returncode == 0
+
     def requeue(self):
-        self.running()
-        job = lines("squeue", "--noheader", "--states=RUNNING", "--format=%A")[0]
-        subprocess.run(["scontrol", "requeue", job], check=True)
+        until(self.requeued, "a job that Slurm begins anew", 60)
         self.drivers.append(Driver(self.test, "slurm", *self.run_arguments))
         return "Slurm began a job anew, and somebody a second driver"
 
