@@ -362,13 +362,16 @@ fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
             assert_eq!(found.len(), 400);
             // From the first instruction of the supervisor on, and again from each return of the handler.
             let mut at = rows.iter().position(|row| row.supervisor).unwrap();
-            for [pc, data, header, address, _] in found {
+            for [pc, data, header, address, mepc] in found {
                 assert_eq!(data, PRECISE | ENABLED | 3, "{event}");
                 let mut events =
                     (at..rows.len()).filter(|&n| rows[n].supervisor && incurs(&rows[n]));
                 let due = events.nth(period as usize - 1).unwrap();
                 assert_eq!(pc, rows[due].pc, "{event}, record {due}");
                 assert_ne!(header & 8, 0, "HPM3");
+                // Ssplcofi: the interrupt comes before the next instruction.
+                assert_eq!(mepc, rows[due + 1].pc, "{event}, record {due}");
+                assert_eq!(rows[due + 1].redirect, "Interrupt");
                 if event > 1000 {
                     assert!(header >> 46 & 15 >= 3 && address >= CHAIN, "{header:x}");
                 }

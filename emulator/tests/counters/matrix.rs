@@ -57,7 +57,8 @@ fn most_beside(event: PerfEvent) -> u64 {
     use PerfEvent as E;
     match event {
         // Two instructions, the mark and one that accesses a register and flushes, and the packet of the one that stops.
-        E::Instructions | E::SlotsRetiring | E::Decoded | E::CyclesCommitting => 2,
+        E::Instructions | E::SlotsRetiring | E::CyclesCommitting => 2,
+        E::Decoded | E::DecodedInstructions => 2,
         E::IntAlu | E::Csr | E::Flushes | E::Redirects => 1,
         E::IssuedInt0 | E::IssuedInt1 | E::IntQueueOccupancy => 1,
         E::L1iReads | E::ItlbReads | E::FetchPackets => 1,

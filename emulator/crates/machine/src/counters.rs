@@ -241,6 +241,15 @@ impl Counters {
         })
     }
 
+    /// So many instructions are executed before one of the watched counters overflows, at least. Not of cycles, which no instruction incurs.
+    pub fn instructions_to_overflow(&self) -> u64 {
+        let watches = self.watches().into_iter().flatten();
+        let by_instruction = watches.filter(|watch| !watch.selection.is_cycles());
+        let steps =
+            by_instruction.map(|watch| watch.to_go / watch.selection.most_per_instruction());
+        steps.min().map_or(u64::MAX, |steps| steps.max(1))
+    }
+
     /// What a counter (3 to 31) is set to.
     pub fn selection(&self, index: usize) -> Selection {
         self.programmable[index - 3].selection

@@ -211,6 +211,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// The instructions that decode took after the one decoded last, of a path that turned out wrong, until fetch restarted in cycle
     /// `restart`. Not modelled: how many the wrong path has; taken are as many as decode and ROB can hold.
+    #[inline(always)]
     pub(crate) fn wrong_path(&self, redirect: Redirect, restart: u64) -> u64 {
         if redirect == Redirect::None {
             return 0;
