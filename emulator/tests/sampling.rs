@@ -20,6 +20,7 @@ const STRIDE: u64 = 4160;
 const ACCESSES: usize = 4;
 
 /// `spdisctl`.
+const HPM3: u64 = 1 << 3;
 const RAND: u64 = 1 << 57;
 const CYC: u64 = 1 << 58;
 const FETCH: u64 = 1 << 59;
@@ -153,7 +154,7 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
     for threads in ["one", "two"] {
         for period in [7, 37, 1000] {
             let setup = Setup {
-                control: 3,
+                control: 3 | HPM3,
                 period,
                 ..Setup::default()
             };
@@ -181,6 +182,7 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
                     _ => &[1],
                 };
                 assert!(allowed.contains(&source), "{source} of {row:?}");
+                assert_eq!(header & HPM3 != 0, row.tea.contains("ST-L1"));
                 if va >= CHAIN {
                     assert_eq!((va - CHAIN) % STRIDE, 0);
                 }

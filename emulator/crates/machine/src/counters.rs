@@ -231,13 +231,17 @@ impl Counters {
         interrupts
     }
 
-    /// By programmable counter (from 0), what has to be watched for it: it runs, and can overflow. They are up to date.
+    /// By programmable counter (from 0), what there is to watch while it runs. They are up to date.
     pub fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
         self.programmable.each_ref().map(|counter| {
-            let watched = counter.running && counter.event & OF == 0;
             let selection = counter.selection;
-            let to_go = (u64::MAX - counter.value).checked_add(1)?;
-            (watched && selection.is_attributable()).then_some(Watch { selection, to_go })
+            // One that has overflowed does not do so again; zero has 2^64 to go.
+            let to_go = match counter.event & OF {
+                0 => (u64::MAX - counter.value).saturating_add(1),
+                _ => u64::MAX,
+            };
+            let watched = counter.running && selection.is_attributable();
+            watched.then_some(Watch { selection, to_go })
         })
     }
 

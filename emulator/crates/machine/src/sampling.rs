@@ -44,8 +44,10 @@ pub(crate) struct Sampling {
     pub units: SharedUnits,
     /// Cycle before which they make no interrupt pending.
     pub due: u64,
-    /// Overflows of counters are attributed to instructions.
+    /// The timing model watches counters.
     pub watches_counters: bool,
+    /// Their overflows are attributed to instructions.
+    pub attributes_overflows: bool,
     /// Then: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
     pub overflows_at: u64,
 }
@@ -54,6 +56,7 @@ snapshot::snapshot!(Sampling {
     units,
     due,
     watches_counters,
+    attributes_overflows,
     overflows_at
 });
 
@@ -64,6 +67,7 @@ impl Default for Sampling {
             units: SharedUnits::default(),
             due: u64::MAX,
             watches_counters: false,
+            attributes_overflows: false,
             overflows_at: u64::MAX,
         }
     }
@@ -139,9 +143,7 @@ impl Hart {
             SHPMSDATA => units.precise.set_data(value),
             _ => units.instructions.write(register(number), value),
         });
-        if number == SHPMSDATA {
-            self.watch_counters(env, count);
-        }
+        self.watch_counters(env, count);
     }
 
     /// Stops or starts the sampling of instructions by `mcountinhibit` or `scountinhibit`.
@@ -289,24 +291,26 @@ impl Hart {
         })
     }
 
-    /// Tells the timing model which counters to watch, now that counters or privilege have changed.
+    /// Tells the timing model which counters to watch, now that counters, units or privilege have changed.
     pub(crate) fn watch_counters<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
-        let wanted = self
-            .sampling
-            .units
-            .instructions
-            .with(|units| units.precise.is_active());
+        let (attributed, recorded) = self.sampling.units.instructions.with(|units| {
+            let recorded = units.instructions.recorded_counters();
+            (units.precise.is_active(), recorded)
+        });
+        let wanted = attributed || recorded != 0;
         if !T::TIMED || !wanted && !self.sampling.watches_counters {
             return;
         }
         self.sampling.watches_counters = wanted;
+        self.sampling.attributes_overflows = attributed;
         let now = self.now(env, count);
         let mut cycle: Option<(u64, u8)> = None;
         for (counter, watch) in self.counters.watches().into_iter().enumerate() {
-            let watch = watch.filter(|_| wanted);
+            let number = counter as u8 + 3;
+            let watch = watch.filter(|_| attributed || recorded >> number & 1 != 0);
             match watch {
                 Some(watch) if watch.selection.is_cycles() => {
-                    let at = (now.saturating_add(watch.to_go), counter as u8 + 3);
+                    let at = (now.saturating_add(watch.to_go), number);
                     cycle = Some(cycle.map_or(at, |earlier| earlier.min(at)));
                     env.timing.watch(counter, None);
                 }
@@ -316,13 +320,13 @@ impl Hart {
         self.sampling
             .units
             .instructions
-            .with(|units| units.precise.watch_cycle(cycle));
+            .with(|units| units.precise.watch_cycle(cycle.filter(|_| attributed)));
         self.expect_overflow(count);
     }
 
     /// Sets up to which instruction no watched counter overflows. They are up to date before instruction `count`.
     pub(crate) fn expect_overflow(&mut self, count: u64) {
-        let steps = match self.sampling.watches_counters {
+        let steps = match self.sampling.attributes_overflows {
             true => self.counters.instructions_to_overflow(),
             false => u64::MAX,
         };
@@ -342,7 +346,7 @@ impl Hart {
 
     /// Counters (by bit) overflowed: if it is not known by which instruction, the best guess is what left last.
     pub(crate) fn attribute_imprecisely(&mut self, overflowed: u32) {
-        if !self.sampling.watches_counters {
+        if !self.sampling.attributes_overflows {
             return;
         }
         let unknown = |&counter: &usize| {
@@ -359,7 +363,7 @@ impl Hart {
 
     /// Counter overflow was pending, and software has cleared that: the next overflow is attributed.
     pub(crate) fn overflow_cleared(&mut self) {
-        if self.sampling.watches_counters {
+        if self.sampling.attributes_overflows {
             self.sampling
                 .units
                 .instructions

@@ -108,6 +108,14 @@ impl SamplingUnit {
         self.privilege = privilege;
     }
 
+    /// Counters (bits 3 to 31) of which it records whether an instruction incurs their events.
+    pub fn recorded_counters(&self) -> u32 {
+        match self.is_active() {
+            true => (self.control & control::HPM) as u32,
+            false => 0,
+        }
+    }
+
     /// What became of the overflows.
     pub fn totals(&self) -> Totals {
         self.totals
@@ -327,7 +335,8 @@ impl SamplingUnit {
         let passed = observed.passed;
         self.active_until = passed.cycle;
         self.select_from = None;
-        let (record, latencies) = Record::of(observed, self.control & control::PA != 0);
+        let (mut record, latencies) = Record::of(observed, self.control & control::PA != 0);
+        record.header |= u64::from(observed.detail.incurred) & self.control & control::HPM;
         let latencies = latencies_by_number(&latencies);
         match passed.kind.kind() {
             Some(kind) if passed.outcome.retires() && kind != Kind::Exception => {

@@ -30,8 +30,9 @@ pub mod control {
     pub const M: u64 = 1 << 62;
     /// A record was made since this was cleared.
     pub const OF: u64 = 1 << 63;
-    /// What `mpdisctl` holds; HPM is not implemented.
-    pub const MACHINE: u64 = SEL | MEM | ACC | TS | PA | EPT | RAND | CYC | FETCH | U | S | M | OF;
+    /// What `mpdisctl` holds.
+    pub const MACHINE: u64 =
+        SEL | HPM | MEM | ACC | TS | PA | EPT | RAND | CYC | FETCH | U | S | M | OF;
     /// What `spdisctl` shows of it.
     pub const SUPERVISOR: u64 = MACHINE & !M;
 }
