@@ -36,6 +36,7 @@
 //! ```
 
 mod batch;
+mod detail;
 mod error;
 pub mod expand;
 mod inst;
@@ -50,6 +51,7 @@ mod trace;
 mod walk;
 
 pub use batch::{Batch, Event};
+pub use detail::{AccessKind, DataAccess, DataSource, Detail, PacketFetch, Translation};
 pub use error::StreamError;
 pub use inst::{Class, StaticInfo};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};

@@ -1,6 +1,8 @@
 //! Where the timing core pushes what commits.
 
-use crate::{CommitRecord, CycleClass, Event, InstId, Redirect, Stages, StaticInfo, TeaEvents};
+use crate::{
+    CommitRecord, CycleClass, Detail, Event, InstId, Redirect, Stages, StaticInfo, TeaEvents,
+};
 
 /// One dynamic instruction with absolute cycles, as the timing core computes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +70,8 @@ pub trait CommitSink {
     }
     /// The stages of the instructions that commit next, one for each, in order; if [`CommitSink::STAGES`].
     fn stages(&mut self, _stages: &[Stages]) {}
+    /// What sampling units want to know of the instructions that leave next, one for each, in order; as long as somebody observes them.
+    fn details(&mut self, _details: &[Detail]) {}
     /// A static instruction is used for the first time.
     fn define(&mut self, _static_info: &StaticInfo) {}
     /// Something happened after the last commit, at `cycle`.

@@ -42,7 +42,7 @@ pub use name::{csr_name, register_name};
 pub use perf_event::{Condition, PerfEvent, PerfEventRow, SBI_EVENTS, Selection, Stage};
 pub use port::{
     Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, Step,
-    TimingModel, Untimed,
+    TimingModel, Untimed, Watch,
 };
 pub use shared_cycle::SharedCycle;
 pub use slot::{NOWHERE, SLOTS, Slot};

@@ -239,6 +239,15 @@ pub struct PageWalk {
     pub page_bits: u8,
 }
 
+/// What is watched for a programmable counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// What it counts.
+    pub selection: Selection,
+    /// As often as this, and it overflows.
+    pub to_go: u64,
+}
+
 /// A timing model: turns the program-order stream into cycles.
 ///
 /// Contract, per instruction: `define` (once per static instruction, before its first use), then
@@ -318,6 +327,13 @@ pub trait TimingModel {
     fn selected(&self, _counter: usize) -> u64 {
         0
     }
+
+    /// The sink wants the details of all that leaves the ROB from now on, or no longer does.
+    fn observe(&mut self, _on: bool) {}
+
+    /// The sink wants to know which instruction makes a programmable counter (0 to 28) overflow, which does so with that many more of
+    /// what is selected; or no longer does.
+    fn watch(&mut self, _counter: usize, _watch: Option<Watch>) {}
 
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
     fn flush_tlb(&mut self);

@@ -70,6 +70,10 @@ impl<S: CommitSink> Pipeline<S> {
                 self.sink.stages(stages);
                 stages.clear();
             }
+            if self.observer.on {
+                self.sink.details(&self.observer.details);
+                self.observer.details.clear();
+            }
             self.sink.commits(from, records, *sent);
         }
     }

@@ -3,7 +3,7 @@
 use commit_trace::{CommitSink, Event};
 use isa::{
     DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst,
-    TimingModel,
+    TimingModel, Watch,
 };
 
 use crate::Preset;
@@ -178,6 +178,15 @@ impl<S: CommitSink> TimingModel for Core<S> {
 
     fn selected(&self, counter: usize) -> u64 {
         self.pipeline.selected(counter)
+    }
+
+    fn observe(&mut self, on: bool) {
+        self.path.observes = on;
+        self.pipeline.observe(on);
+    }
+
+    fn watch(&mut self, counter: usize, watch: Option<Watch>) {
+        self.pipeline.watch(counter, watch);
     }
 
     fn flush_tlb(&mut self) {

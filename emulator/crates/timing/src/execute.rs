@@ -1,6 +1,6 @@
 //! Issue and execution of all instructions but the serialising ones; the LSU times loads and stores.
 
-use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
+use commit_trace::{CommitSink, CycleClass, DataAccess, Redirect, TeaEvents};
 use isa::{InstClass, Operand, StaticId};
 
 use crate::lsu::Access;
@@ -63,18 +63,18 @@ impl<S: CommitSink> Pipeline<S> {
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(
-            micro_op,
-            id,
-            &Retired {
-                dispatch,
-                issue,
-                done,
-                redirect,
-                class: CycleClass::Alu,
-                tea,
-            },
-        );
+        let retired = Retired {
+            dispatch,
+            issue,
+            done,
+            redirect,
+            class: CycleClass::Alu,
+            tea,
+        };
+        self.commit(micro_op, id, &retired);
+        if COUNTED {
+            self.observed(micro_op, &retired, DataAccess::default(), 0);
+        }
     }
 
     /// Executes an instruction of fixed latency.
@@ -89,18 +89,18 @@ impl<S: CommitSink> Pipeline<S> {
         let done = issue + u64::from(micro_op.done);
         self.write_register(micro_op, issue + u64::from(micro_op.wake));
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(
-            micro_op,
-            id,
-            &Retired {
-                dispatch,
-                issue,
-                done,
-                redirect,
-                class: micro_op.waits,
-                tea,
-            },
-        );
+        let retired = Retired {
+            dispatch,
+            issue,
+            done,
+            redirect,
+            class: micro_op.waits,
+            tea,
+        };
+        self.commit(micro_op, id, &retired);
+        if COUNTED {
+            self.observed(micro_op, &retired, DataAccess::default(), 0);
+        }
     }
 
     /// Executes an integer or FP division or a square root.
@@ -135,18 +135,18 @@ impl<S: CommitSink> Pipeline<S> {
         let done = issue + cycles;
         self.write_register(micro_op, done);
         let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        self.commit(
-            micro_op,
-            id,
-            &Retired {
-                dispatch,
-                issue,
-                done,
-                redirect,
-                class: micro_op.waits,
-                tea,
-            },
-        );
+        let retired = Retired {
+            dispatch,
+            issue,
+            done,
+            redirect,
+            class: micro_op.waits,
+            tea,
+        };
+        self.commit(micro_op, id, &retired);
+        if COUNTED {
+            self.observed(micro_op, &retired, DataAccess::default(), 0);
+        }
     }
 
     /// Dispatches and issues a branch or jump; returns the cycles of its dispatch, its issue, and its earliest commit.
@@ -177,7 +177,7 @@ impl<S: CommitSink> Pipeline<S> {
         let missed = self.front.branch(forecast, issue + RESOLVE, commits);
         let outcome = usize::from(missed) * 2 + usize::from(forecast.taken());
         self.stats.branches_by_outcome[outcome] += 1;
-        self.commit_control(micro_op, id, (dispatch, issue, done), missed);
+        self.commit_control::<COUNTED>(micro_op, id, (dispatch, issue, done), missed);
     }
 
     /// Executes a jump, up to its commit.
@@ -195,11 +195,11 @@ impl<S: CommitSink> Pipeline<S> {
             &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
         *count += 1;
         *misses += u64::from(missed);
-        self.commit_control(micro_op, id, (dispatch, issue, done), missed);
+        self.commit_control::<COUNTED>(micro_op, id, (dispatch, issue, done), missed);
     }
 
     #[inline(always)]
-    fn commit_control(
+    fn commit_control<const COUNTED: bool>(
         &mut self,
         micro_op: &MicroOp,
         id: StaticId,
@@ -212,18 +212,19 @@ impl<S: CommitSink> Pipeline<S> {
             (Redirect::None, TeaEvents::default())
         };
         let class = CycleClass::Alu;
-        self.commit(
-            micro_op,
-            id,
-            &Retired {
-                dispatch,
-                issue,
-                done,
-                redirect,
-                class,
-                tea,
-            },
-        );
+        let retired = Retired {
+            dispatch,
+            issue,
+            done,
+            redirect,
+            class,
+            tea,
+        };
+        self.commit(micro_op, id, &retired);
+        if COUNTED {
+            let flushed = self.wrong_path(redirect, issue + RESOLVE);
+            self.observed(micro_op, &retired, DataAccess::default(), flushed);
+        }
         if missed {
             self.window.redirected(Restart::Mispredict);
         }
@@ -232,6 +233,10 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes a load, up to its commit.
     #[inline(never)]
     pub(crate) fn load<const COUNTED: bool>(&mut self, micro_op: &MicroOp, load: &Access<'_>) {
+        if COUNTED {
+            self.begin_access();
+        }
+        let forwards = self.lsu.counts.forwards;
         let dispatch = self.dispatch(micro_op, self.window.loads.available());
         let ready = self.sources(micro_op, dispatch);
         let head = self.window.empty();
@@ -247,13 +252,21 @@ impl<S: CommitSink> Pipeline<S> {
             return self.order_failure::<COUNTED>(micro_op, load, (issue, known));
         }
         self.write_register(micro_op, answer.wake);
-        let commit = self.commit(micro_op, load.id, &Retired::of(&answer, dispatch, issue));
+        let retired = Retired::of(&answer, dispatch, issue);
+        let commit = self.commit(micro_op, load.id, &retired);
         self.window.loads.take(commit + 1);
+        if COUNTED {
+            let access = self.data_access(micro_op, load, answer.class, forwards);
+            self.observed(micro_op, &retired, access, 0);
+        }
     }
 
     /// Executes a store, up to its write to the cache.
     #[inline(never)]
     pub(crate) fn store<const COUNTED: bool>(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
+        if COUNTED {
+            self.begin_access();
+        }
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(micro_op, entry);
@@ -277,6 +290,12 @@ impl<S: CommitSink> Pipeline<S> {
             .write(store, &times, commit, &mut self.window.schedule);
         self.stats.store_queue_occupancy += free - dispatch;
         self.window.stores.take(free);
+        if COUNTED {
+            let forwards = self.lsu.counts.forwards;
+            let mut access = self.data_access(micro_op, store, CycleClass::Store, forwards);
+            access.written = self.lsu.l1d.demand.ready.max(free);
+            self.observed(micro_op, &retired, access, 0);
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod front;
 mod lsu;
 mod mem;
 mod micro_op;
+mod observe;
 mod path;
 mod pipeline;
 mod predict;

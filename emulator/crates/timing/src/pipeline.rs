@@ -1,7 +1,7 @@
 //! The half of the core that keeps time: its parts, and the order in which an instruction passes them.
 
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
-use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
+use isa::{Executed, MemAccess, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
 use crate::follow::{Group, Selections, Start};
@@ -9,6 +9,7 @@ use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
 use crate::micro_op::{self, Kind, MicroOp, NO_REG, PortMap};
+use crate::observe::Observer;
 use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
 use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
@@ -40,6 +41,7 @@ pub(crate) struct Pipeline<S> {
     pub lsu: Lsu,
     pub stats: Stats,
     pub selections: Selections,
+    pub observer: Observer,
     /// Cycle before the first.
     started: u64,
 }
@@ -61,6 +63,7 @@ impl<S> Pipeline<S> {
             lsu: Lsu::new(preset, memory, hart),
             stats: Stats::default(),
             selections: Selections::default(),
+            observer: Observer::default(),
             port_map,
             started: 0,
         }
@@ -181,6 +184,12 @@ impl<S> Pipeline<S> {
             CycleClass::Alu,
             std::mem::take(&mut self.front.tea),
         );
+        self.packet_fetched();
+    }
+
+    /// Somebody asks for what issues, or for details: each instruction is looked at.
+    fn is_looked_at(&self) -> bool {
+        self.selections.issues | self.observer.on
     }
 
     /// A decode group, and its ROB row.
@@ -229,6 +238,7 @@ snapshot::snapshot!(Pipeline<S> {
     lsu,
     stats,
     selections,
+    observer,
     started,
 } keeps {
     sink,
@@ -256,7 +266,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the one that was fetched last.
     pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
-        match self.selections.issues {
+        match self.is_looked_at() {
             false => self.retire_as::<false>(executed, passed, output),
             true => self.retire_as::<true>(executed, passed, output),
         }
@@ -272,6 +282,8 @@ impl<S: CommitSink> Pipeline<S> {
         let id = executed.id;
         let access = Access {
             id,
+            va: executed.mem.va,
+            size: executed.mem.size(),
             pa: executed.mem.pa(),
             mmio: executed.mem.mmio(),
             store: passed.found.store(),
@@ -280,8 +292,8 @@ impl<S: CommitSink> Pipeline<S> {
         // An exception takes it back.
         self.stats.instructions += 1;
         match micro_op.kind {
-            _ if executed.trap.is_some() => self.retire_alone(executed, access.walk),
-            Kind::Unique | Kind::Trap => self.retire_alone(executed, access.walk),
+            _ if executed.trap.is_some() => self.retire_alone(executed, &access),
+            Kind::Unique | Kind::Trap => self.retire_alone(executed, &access),
             Kind::Alu => self.alu::<COUNTED>(micro_op, id),
             Kind::Branch => self.branch::<COUNTED>(micro_op, id, &passed.forecast),
             Kind::Jump => self.jump::<COUNTED>(micro_op, id, &passed.forecast),
@@ -297,7 +309,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
     pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
-        match self.selections.issues {
+        match self.is_looked_at() {
             false => self.run_as::<false>(extent, output),
             true => self.run_as::<true>(extent, output),
         }
@@ -328,8 +340,14 @@ impl<S: CommitSink> Pipeline<S> {
                 self.branch::<COUNTED>(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Load) | kind.is(Kind::Store) {
                 let found = steps.found();
+                let observed = match COUNTED {
+                    true => output.observed(),
+                    false => MemAccess::default(),
+                };
                 let access = &Access {
                     id,
+                    va: observed.va,
+                    size: observed.size(),
                     pa: found.pa(),
                     mmio: false,
                     store: found.store(),

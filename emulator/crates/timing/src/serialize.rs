@@ -2,12 +2,11 @@
 //! empty and the load/store unit drained, nothing is dispatched until they commit, and they flush on
 //! commit (`exu/core.scala:676-698`).
 
-use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
+use commit_trace::{CommitSink, CycleClass, DataAccess, Redirect, TeaEvents};
 use isa::{Executed, InstClass, MemKind};
 
-use crate::lsu::S0;
+use crate::lsu::{Access, S0};
 use crate::micro_op::MicroOp;
-use crate::path::WalkReads;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
 use crate::schedule::lane;
@@ -28,11 +27,12 @@ impl<S: CommitSink> Pipeline<S> {
     /// A serialising instruction, or any that raises an exception.
     #[cold]
     #[inline(never)]
-    pub(crate) fn retire_alone(&mut self, executed: &Executed, walk: Option<&WalkReads>) {
+    pub(crate) fn retire_alone(&mut self, executed: &Executed, access: &Access<'_>) {
         let micro_op = &self.micro_op(executed.id);
         if executed.trap.is_some() || micro_op.class == InstClass::Illegal {
             return self.raise(micro_op, executed);
         }
+        self.begin_access();
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
         let (issue, done) = match micro_op.class {
@@ -47,7 +47,7 @@ impl<S: CommitSink> Pipeline<S> {
                         self.stats.failed_store_conditionals += 1;
                         None
                     }
-                    _ => Some(self.lsu.atomic(&executed.mem, s0, walk)),
+                    _ => Some(self.lsu.atomic(&executed.mem, s0, access.walk)),
                 };
                 tea |= answer.map_or(TeaEvents::default(), |a| a.tea);
                 (s0 - S0, answer.map_or(s0 + 3, |a| a.done))
@@ -75,6 +75,17 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.classes[micro_op.class as usize] += 1;
         self.window.redirected(Restart::Flush);
         self.front.redirect(cycle + 1);
+        let data = match executed.mem.kind() {
+            MemKind::None => DataAccess::default(),
+            _ => self.data_access(
+                micro_op,
+                access,
+                CycleClass::Serialize,
+                self.lsu.counts.forwards,
+            ),
+        };
+        // Nothing is dispatched behind it, but decode goes on.
+        self.observed(micro_op, &retired, data, 0);
     }
 
     /// Counts one that issued, which has its ports to itself and needs no slot.

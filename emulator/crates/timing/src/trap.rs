@@ -1,7 +1,7 @@
 //! Exceptions, interrupts, and loads whose order failed: all act when the instruction is the oldest, and
 //! then the ROB rolls back one row per cycle (`exu/rob.scala:750-830`).
 
-use commit_trace::{CommitSink, CycleClass, Redirect, TeaEvents};
+use commit_trace::{CommitSink, CycleClass, DataAccess, Redirect, TeaEvents};
 use isa::{Exception, Executed, InstClass, StaticId};
 
 use crate::lsu::Access;
@@ -71,7 +71,7 @@ impl<S: CommitSink> Pipeline<S> {
         } else {
             self.window.rows_behind
         };
-        self.trap(executed.id, &retired, rows);
+        self.trap(micro_op, executed.id, &retired, rows);
     }
 
     /// Issues a load or store that faults, dispatched in cycle `dispatch`: the cycles of that and of the exception.
@@ -103,7 +103,7 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.interrupts += 1;
-        self.trap(id, &retired, 1);
+        self.trap(&micro_op, id, &retired, 1);
     }
 
     /// A load that read its bytes before an older store to them had its address: it is flushed when it
@@ -126,7 +126,7 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_MO,
         };
         self.stats.order_failures += 1;
-        self.trap(load.id, &retired, self.window.rows_behind);
+        self.trap(micro_op, load.id, &retired, self.window.rows_behind);
         self.window.leave_queue(micro_op.queue);
         // Again, from fetch. Not modelled: that this clears the predictor's history, and moves the ends of packets
         // up to the next jump.
@@ -146,7 +146,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
     /// taken is that one was dispatched in each cycle until the ROB had the exception and dispatch stopped,
     /// up to `rows`.
-    fn trap(&mut self, id: StaticId, retired: &Retired, rows: u64) {
+    fn trap(&mut self, micro_op: &MicroOp, id: StaticId, retired: &Retired, rows: u64) {
         let rows = (retired.done - retired.dispatch).min(rows);
         let refill = FLUSH.max(rows + ROLLBACK);
         let before = self.window.committed;
@@ -162,6 +162,8 @@ impl<S: CommitSink> Pipeline<S> {
             &mut self.stats,
         );
         self.push(id, retired, before, cycle);
+        let flushed = rows * u64::from(self.preset().decode.width);
+        self.observed(micro_op, retired, DataAccess::default(), flushed);
         self.front.redirect(cycle + 1);
     }
 }

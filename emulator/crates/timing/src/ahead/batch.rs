@@ -1,7 +1,7 @@
 //! What the hart's side gives to the core's.
 
 use commit_trace::CommitSink;
-use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst};
+use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
 use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
@@ -23,6 +23,8 @@ pub(super) enum Call {
     FlushTlb,
     Privilege(Privilege),
     Select(usize, Selection),
+    Observe(bool),
+    Watch(usize, Option<Watch>),
 }
 
 /// What the hart waits for after a batch.
@@ -139,6 +141,8 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::FlushTlb => pipeline.flush_tlb(),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
                 Call::Select(counter, selection) => pipeline.select(counter, selection),
+                Call::Observe(on) => pipeline.observe(on),
+                Call::Watch(counter, watch) => pipeline.watch(counter, watch),
             }
         }
         let count = match batch.question {

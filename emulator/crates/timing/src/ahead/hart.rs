@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use isa::{
     DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, SharedCycle, StaticId,
-    StaticInst, TimingModel,
+    StaticInst, TimingModel, Watch,
 };
 
 use super::batch::{Answer, Batch, Call, Question};
@@ -290,6 +290,16 @@ impl TimingModel for Ahead<'_> {
     fn selected(&self, counter: usize) -> u64 {
         let mut queue = self.0.borrow_mut();
         queue.ask_for(Question::Selected(counter)).count
+    }
+
+    fn observe(&mut self, on: bool) {
+        let queue = self.0.get_mut();
+        queue.path.observes = on;
+        queue.note(Call::Observe(on));
+    }
+
+    fn watch(&mut self, counter: usize, watch: Option<Watch>) {
+        self.0.get_mut().note(Call::Watch(counter, watch));
     }
 
     fn flush_tlb(&mut self) {

@@ -238,8 +238,43 @@ pub(crate) fn class_of(event: PerfEvent) -> Option<InstClass> {
     })
 }
 
+/// Whether the event happens to an instruction is told by its record.
+pub(crate) fn is_of_record(event: PerfEvent) -> bool {
+    use PerfEvent as E;
+    matches!(
+        event,
+        E::Exceptions
+            | E::OrderFailures
+            | E::Interrupts
+            | E::Instructions
+            | E::Branches
+            | E::BranchMisses
+            | E::CondMisses
+            | E::DirectJumps
+            | E::DirectCalls
+            | E::IndirectJumps
+            | E::IndirectCalls
+            | E::Returns
+            | E::IndirectMisses
+            | E::IndirectCallMisses
+            | E::ReturnMisses
+            | E::Flushes
+            | E::RetiredIcacheMiss
+            | E::RetiredItlbMiss
+            | E::RetiredStoreQueueFull
+            | E::RetiredL1dMiss
+            | E::RetiredDtlbMiss
+            | E::RetiredLlcMiss
+            | E::RetiredLoadL1
+            | E::RetiredLoadL2
+            | E::RetiredLoadLlc
+            | E::RetiredLoadDram
+            | E::RetiredLoadDevice
+    ) || class_of(event).is_some()
+}
+
 /// The event happens to an instruction as it leaves the ROB.
-fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool {
+pub(crate) fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool {
     use {CycleClass as C, InstClass as I, PerfEvent as E};
     let (redirect, tea) = (record.redirect(), record.tea());
     let fails_order = tea.contains(TeaEvents::FL_MO) && redirect == Redirect::Exception;

@@ -17,7 +17,7 @@ use kinds::Weights;
 use slots::DecodeWatch;
 use watch::Watch;
 
-pub(crate) use at_commit::class_of;
+pub(crate) use at_commit::{class_of, happens, is_of_record};
 pub(crate) use records::Follower;
 pub(crate) use slots::{Group, Slots};
 

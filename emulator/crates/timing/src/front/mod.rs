@@ -7,10 +7,11 @@ mod buffer;
 mod control;
 mod packet;
 
-use commit_trace::TeaEvents;
+use commit_trace::{DataSource, PacketFetch, TeaEvents};
 
 use crate::Preset;
-use crate::mem::Cache;
+use crate::mem::{Cache, LINE_BITS};
+use crate::observe::Translated;
 use crate::predict::{Component, MicroBtb};
 use crate::ring::Ring;
 use buffer::FetchBuffer;
@@ -90,6 +91,10 @@ pub(crate) struct FrontEnd {
     line: u64,
     l1i_refill: u64,
     l1i_prefetch: bool,
+    /// F0 of the current packet's first try, and what delayed it.
+    asked: u64,
+    source: DataSource,
+    translated: Translated,
     pub counts: FrontCounts,
 }
 
@@ -131,7 +136,7 @@ impl View {
 snapshot::snapshot!(FrontEnd {
     f0, next_f0, entered, entered_before, view, tea, buffer, targets, micro_btb, l1i, line, counts
 } keeps {
-    l1i_refill, l1i_prefetch
+    l1i_refill, l1i_prefetch, asked, source, translated
 });
 
 impl FrontEnd {
@@ -151,7 +156,22 @@ impl FrontEnd {
             line: u64::MAX,
             l1i_refill: u64::from(preset.l1i.refill),
             l1i_prefetch: preset.l1i.prefetch,
+            asked: 0,
+            source: DataSource::L1,
+            translated: Translated::default(),
             counts: FrontCounts::default(),
+        }
+    }
+
+    /// The current packet, as its fetch went.
+    pub fn fetched_packet(&self) -> PacketFetch {
+        PacketFetch {
+            asked: self.asked,
+            delivered: self.entered,
+            pa: self.line << LINE_BITS,
+            source: self.source,
+            translation: self.translated.by,
+            translating: self.translated.cycles,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Fetch packets: from F0 to the fetch buffer, through ITLB and instruction cache.
 
-use commit_trace::TeaEvents;
+use commit_trace::{DataSource, TeaEvents};
 
 use super::{F4, FrontEnd};
 use crate::mem::{L1d, Lower, Origin, TlbSide, Walk};
+use crate::observe::Translated;
 use crate::path::{Packet, WalkReads};
 
 /// The memory system below the front end, which the load/store unit shares.
@@ -44,6 +45,8 @@ impl FrontEnd {
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
         f0 += u64::from(packet.straddles());
+        self.asked = f0;
+        self.source = DataSource::L1;
         f0 = self.itlb(packet, f0, reads, below);
         self.f0 = f0;
         self.entered_before = self.entered;
@@ -97,11 +100,16 @@ impl FrontEnd {
         below: Below<'_>,
     ) -> u64 {
         let mut f0 = f0;
+        self.translated = Translated::default();
         if let Some(reads) = reads {
             let Below { walk, l1d, lower } = below;
             self.counts.itlb_misses += 1;
             self.tea |= TeaEvents::DR_TLB;
-            f0 = walk.translate(TlbSide::Code, f0 + 1, reads, l1d, lower) + 1;
+            let walks = walk.counts[TlbSide::Code as usize].walks;
+            let again = walk.translate(TlbSide::Code, f0 + 1, reads, l1d, lower) + 1;
+            let walked = walk.counts[TlbSide::Code as usize].walks != walks;
+            self.translated = Translated::new(walked, f0, again);
+            f0 = again;
             return self.l1i(packet.line(), f0, lower);
         }
         self.l1i(packet.line(), f0, below.lower)
@@ -116,7 +124,10 @@ impl FrontEnd {
         self.line = line;
         let f2 = f0 + 2;
         let ready = match self.l1i.hit(line, f2, false) {
-            Some(filled) if filled > f2 => filled,
+            Some(filled) if filled > f2 => {
+                self.source = DataSource::InFlight;
+                filled
+            }
             Some(_) => return f0,
             None => self.l1i_miss(line, f2, lower),
         };
@@ -132,7 +143,8 @@ impl FrontEnd {
     fn l1i_miss(&mut self, line: u64, f2: u64, lower: &mut Lower) -> u64 {
         self.counts.l1i_misses += 1;
         // Not modelled: that the L2 evicting a line it shares with the data cache is delayed by it.
-        let (arrives, _) = lower.read(line, f2, Origin::Fetch, |_| false);
+        let (arrives, level) = lower.read(line, f2, Origin::Fetch, |_| false);
+        self.source = lower.source(level);
         let ready = arrives + self.l1i_refill;
         self.l1i.fill(line, ready, false, 0);
         if self.l1i_prefetch && !self.l1i.contains(line + 1) {

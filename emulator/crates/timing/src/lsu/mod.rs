@@ -12,6 +12,7 @@ use isa::StaticId;
 use crate::Preset;
 use crate::mem::{L1d, Level, Lower, SharedMemory, TlbSide, Walk};
 use crate::micro_op::{MicroOp, ring};
+use crate::observe::Translated;
 use crate::path::{StoreMatch, WalkReads};
 use crate::schedule::Schedule;
 use commit_trace::{CycleClass, TeaEvents};
@@ -33,6 +34,9 @@ const BANKS: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access<'a> {
     pub id: StaticId,
+    /// Virtual address of the first byte, and how many there are; known while somebody observes.
+    pub va: u64,
+    pub size: u8,
     /// Physical address of the first byte.
     pub pa: u64,
     /// True for device registers.
@@ -185,13 +189,15 @@ pub(crate) struct Lsu {
     mmio_busy: u64,
     load_ports: LoadPorts,
     pub counts: LsuCounts,
+    /// How the last access was translated that was not in the first TLB.
+    pub translated: Translated,
 }
 
 snapshot::snapshot!(Lsu {
     walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
     counts
 } keeps {
-    banked, row_mask, single, mmio_latency
+    translated, banked, row_mask, single, mmio_latency
 });
 
 impl Lsu {
@@ -214,6 +220,7 @@ impl Lsu {
             mmio_busy: 0,
             load_ports: LoadPorts::default(),
             counts: LsuCounts::default(),
+            translated: Translated::default(),
         }
     }
 
@@ -246,11 +253,15 @@ impl Lsu {
     #[inline(never)]
     fn walk_for(&mut self, s0: u64, walk: &WalkReads) -> u64 {
         self.counts.dtlb_misses += 1;
+        let walks = self.walk.counts[TlbSide::Data as usize].walks;
         let ready =
             self.walk
                 .translate(TlbSide::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
+        let walked = self.walk.counts[TlbSide::Data as usize].walks != walks;
         // The queue's retry: selected in the cycle after the refill, fired in the next.
-        ready + 2
+        let again = ready + 2;
+        self.translated = Translated::new(walked, s0, again);
+        again
     }
 }
 

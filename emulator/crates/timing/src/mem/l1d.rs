@@ -9,6 +9,8 @@ use super::replays::Replays;
 use super::slot::Slot;
 use super::store_data::{REPLAY, StoreData};
 use crate::Preset;
+use crate::observe::Demand;
+use commit_trace::DataSource;
 
 /// Miss in S2 to the request on the bus: the MSHR's allocation.
 const ALLOCATE: u64 = 1;
@@ -58,13 +60,15 @@ pub(crate) struct L1d {
     pub store_data_full: u64,
     /// and stores that were replayed.
     pub store_replays: u64,
+    /// How the last load or store fared that was no plain hit.
+    pub demand: Demand,
 }
 
 snapshot::snapshot!(L1d {
     tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, walk_misses, prefetches,
     prefetch_hits, pending_hits, mshr_full, store_mshr_full, store_data_full, store_replays
 } keeps {
-    line_port, refill, release, writeback, prefetch, coherent
+    demand, line_port, refill, release, writeback, prefetch, coherent
 });
 
 impl L1d {
@@ -95,6 +99,15 @@ impl L1d {
             store_mshr_full: 0,
             store_data_full: 0,
             store_replays: 0,
+            demand: Demand::default(),
+        }
+    }
+
+    /// A load or store finds its line elsewhere, or not yet here.
+    #[inline(always)]
+    fn demands(&mut self, origin: Origin, source: DataSource, ready: u64) {
+        if origin != Origin::Walk {
+            self.demand = Demand { source, ready };
         }
     }
 
@@ -117,6 +130,7 @@ impl L1d {
             // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
             Some(filled) if filled > s2 => {
                 self.pending_hits += 1;
+                self.demands(origin, DataSource::InFlight, filled);
                 Some((filled + 1, Level::from_number(self.tags.source(line))))
             }
             Some(_) => None,
@@ -146,7 +160,10 @@ impl L1d {
         self.store_data_full += room - s2;
         let s2 = room;
         let (s2, ready) = match filled {
-            Some(filled) => (s2, filled),
+            Some(filled) => {
+                self.demands(Origin::Store, DataSource::InFlight, filled);
+                (s2, filled)
+            }
             None => {
                 let s2 = self.register_for_store(s2);
                 (s2, self.miss(line, s2, Origin::Store, lower).0)
@@ -178,6 +195,7 @@ impl L1d {
     fn store_to_shared(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         let filled = self.tags.hit(line, s2, true);
         if let Some(cycle) = self.replays.join(line, s2) {
+            self.demands(Origin::Store, DataSource::InFlight, cycle);
             self.store_data_full += cycle - s2;
             self.store_replays += u64::from(cycle == s2);
             return cycle;
@@ -215,6 +233,7 @@ impl L1d {
         self.mshr_full += start - s2;
         let allowed = lower.upgrade(line, start + ALLOCATE)?;
         let ready = allowed + self.refill - ALLOCATE;
+        self.demands(Origin::Store, DataSource::Upgrade, ready);
         self.mshrs.take(register, line, start, ready + self.release);
         Some((ready, Level::Llc))
     }
@@ -250,6 +269,7 @@ impl L1d {
             }
             let tail = self.install(line, ready, write, Level::L2, lower);
             self.mshrs.take(register, line, s2, ready + tail);
+            self.demands(origin, DataSource::InFlight, ready);
             return (ready, Level::L2);
         }
         let (register, start) = self.mshrs.choose(s2);
@@ -257,6 +277,7 @@ impl L1d {
         let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, origin, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
+        self.demands(origin, lower.source(level), ready);
         let tail = self.install(line, ready, write, level, lower);
         self.mshrs
             .take(register, line, start, ready + self.release + tail);

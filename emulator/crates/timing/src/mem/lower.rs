@@ -13,6 +13,7 @@ use super::origin::Origin;
 use super::shared::SharedMemory;
 use super::slot::Slot;
 use crate::Preset;
+use commit_trace::DataSource;
 
 /// Who answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +96,15 @@ pub(crate) struct Lower {
     /// There are others.
     pub coherent: bool,
     pub counts: Counts,
+    /// The cache of another hart that answered the last miss of the L2.
+    peer: Option<Peer>,
+}
+
+/// The cache of another hart, which supplies a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Clean,
+    Modified,
 }
 
 impl Snapshot for Lower {
@@ -109,6 +119,7 @@ impl Snapshot for Lower {
             hart,
             coherent: _,
             counts,
+            peer: _,
         } = self;
         l2.snapshot(archive)?;
         l2_mshrs.snapshot(archive)?;
@@ -135,6 +146,7 @@ impl Lower {
             shared: memory.clone(),
             hart,
             counts: Counts::default(),
+            peer: None,
         }
     }
 
@@ -169,6 +181,17 @@ impl Lower {
         (ready, level)
     }
 
+    /// Who answered the last read, which was by that level.
+    pub fn source(&self, level: Level) -> DataSource {
+        match (level, self.peer) {
+            (Level::L2, _) => DataSource::L2,
+            (_, Some(Peer::Modified)) => DataSource::PeerModified,
+            (_, Some(Peer::Clean)) => DataSource::PeerClean,
+            (Level::Llc, None) => DataSource::Llc,
+            (Level::Memory, None) => DataSource::Memory,
+        }
+    }
+
     /// The third value is a line that the L2 no longer holds.
     #[inline]
     fn read_for(
@@ -187,6 +210,7 @@ impl Lower {
                 && self.coherent
                 && let Some(allowed) = self.permission(line, start)
             {
+                self.peer = Some(Peer::Clean);
                 return (allowed.max(ready), Level::Llc, None);
             }
             return (ready, Level::L2, None);
@@ -196,7 +220,8 @@ impl Lower {
         let (register, start) = self.l2_mshrs.choose(asked);
         self.counts.l2_mshr_full += start - asked;
         let mut shared = self.shared.lock();
-        let (ready, level) = shared.read(self.hart, line, start, origin, &mut self.counts);
+        let (ready, level, peer) = shared.read(self.hart, line, start, origin, &mut self.counts);
+        self.peer = peer;
         let ready = ready + self.l2_latency;
         self.l2_mshrs.take(register, line, start, ready);
         let victim = self.l2.fill(line, ready, false, 0);

@@ -8,6 +8,7 @@ use super::cache::Cache;
 use super::counts::{LineOwners, UncoreCount, UncoreCounts};
 use super::directory::{Directory, Grant};
 use super::dram::Dram;
+use super::lower::Peer;
 use super::lower::{Counts, Level};
 use super::mshr::Mshrs;
 use super::origin::Origin;
@@ -95,7 +96,7 @@ impl Snapshot for Shared {
 }
 
 impl Shared {
-    /// Reads a line for a hart's L2; when it is there and who had it.
+    /// Reads a line for a hart's L2; when it is there and who had it, perhaps another hart.
     pub fn read(
         &mut self,
         hart: usize,
@@ -103,9 +104,10 @@ impl Shared {
         cycle: u64,
         origin: Origin,
         counts: &mut Counts,
-    ) -> (u64, Level) {
+    ) -> (u64, Level, Option<Peer>) {
         let Some(directory) = &mut self.directory else {
-            return self.fetch((hart, origin), line, cycle, counts);
+            let (ready, level) = self.fetch((hart, origin), line, cycle, counts);
+            return (ready, level, None);
         };
         let write = origin.writes();
         let grant = directory.request(hart, line, cycle, write);
@@ -128,7 +130,11 @@ impl Shared {
         {
             directory.answered(line, ready + self.l2_latency);
         }
-        (ready, level)
+        let peer = grant.supplied.then_some(match grant.modified {
+            true => Peer::Modified,
+            false => Peer::Clean,
+        });
+        (ready, level, peer)
     }
 
     /// Lets a hart write a line that it holds; when it may, or `None` if it need not ask.

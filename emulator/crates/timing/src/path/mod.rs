@@ -72,6 +72,8 @@ pub(crate) struct Path {
     roles: Vec<Role>,
     draft: Draft,
     state: State,
+    /// The pipeline wants to know the accesses of runs.
+    pub observes: bool,
 }
 
 /// What the path so far has left behind.
@@ -98,7 +100,7 @@ struct State {
 }
 
 // Between runs. Roles of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path { state } keeps { roles, draft });
+snapshot::snapshot!(Path { state, observes } keeps { roles, draft });
 
 snapshot::snapshot!(State {
     start,
@@ -125,6 +127,7 @@ impl Path {
             roles: Vec::new(),
             draft: Draft::new(),
             state: State::new(preset),
+            observes: false,
         }
     }
 
@@ -162,6 +165,7 @@ impl Path {
             roles,
             draft,
             state,
+            observes,
         } = self;
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
@@ -198,6 +202,9 @@ impl Path {
         }
         state.room = room;
         output.operands.extend_from_slice(run.operands);
+        if *observes {
+            output.observed.extend_from_slice(run.accesses);
+        }
         // Nothing above has to do with them, and they are followed fastest by themselves.
         let accesses = state.accesses(run, accesses, &mut output.data_walks);
         output.take(steps, words.written(), accesses)

@@ -2,7 +2,7 @@
 
 use std::slice::Iter;
 
-use isa::{Operand, PageWalk, RUN_STEPS, Run, StaticId};
+use isa::{MemAccess, Operand, PageWalk, RUN_STEPS, Run, StaticId};
 
 use super::stores::{STORES, StoreMatch};
 use crate::predict::Forecast;
@@ -146,6 +146,8 @@ pub(crate) struct PathOutput {
     /// What loads and stores find.
     accesses: Vec<LsuAccess>,
     pub(super) operands: Vec<Operand>,
+    /// The accesses of runs themselves, while somebody observes.
+    pub(super) observed: Vec<MemAccess>,
     /// What walks read: those of packets, and those of data accesses.
     pub(super) packet_walks: Vec<WalkReads>,
     pub(super) data_walks: Vec<WalkReads>,
@@ -197,6 +199,7 @@ impl PathOutput {
             words: &self.words,
             accesses: &self.accesses,
             operands: self.operands.iter(),
+            observed: self.observed.iter(),
             packet_walks: self.packet_walks.iter(),
             data_walks: self.data_walks.iter(),
         }
@@ -208,6 +211,7 @@ impl PathOutput {
         self.words.clear();
         self.accesses.clear();
         self.operands.clear();
+        self.observed.clear();
         self.packet_walks.clear();
         self.data_walks.clear();
     }
@@ -286,6 +290,7 @@ pub(crate) struct Reader<'a> {
     words: &'a [u64],
     accesses: &'a [LsuAccess],
     operands: Iter<'a, Operand>,
+    observed: Iter<'a, MemAccess>,
     packet_walks: Iter<'a, WalkReads>,
     data_walks: Iter<'a, WalkReads>,
 }
@@ -305,6 +310,12 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub fn operand(&mut self) -> Operand {
         self.operands.next().copied().unwrap_or_default()
+    }
+
+    /// The next access of a run, while somebody observes.
+    #[inline(always)]
+    pub fn observed(&mut self) -> MemAccess {
+        self.observed.next().copied().unwrap_or_default()
     }
 
     /// What the walk for the packet reads.

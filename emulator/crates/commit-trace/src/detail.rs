@@ -1,0 +1,160 @@
+//! What sampling units want to know of an instruction beside its record.
+
+macro_rules! numbered {
+    ($(#[$doc:meta])* $enum:ident { $($(#[$variant_doc:meta])* $name:ident = $number:literal $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $enum {
+            $($(#[$variant_doc])* $name = $number,)*
+        }
+
+        impl $enum {
+            /// All, by number.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// That of a number.
+            pub const fn of_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+
+        snapshot::snapshot_enum!($enum: $($name),*);
+    };
+}
+
+numbered! {
+    /// Who answered a load, a store's request for its line, or a fetch; the number is `DSRC` in a sample record.
+    DataSource {
+        /// Nobody is known to.
+        #[default]
+        Unknown = 0 "unknown",
+        /// The L1 cache.
+        L1 = 1 "L1",
+        /// A store in the store queue, which forwarded its data.
+        StoreQueue = 2 "store queue",
+        /// The L1 cache, to which the line was already on its way.
+        InFlight = 3 "in flight",
+        /// The hart's L2.
+        L2 = 4 "L2",
+        /// The last-level cache.
+        Llc = 5 "LLC",
+        /// Memory.
+        Memory = 6 "memory",
+        /// The cache of another hart, which had not modified the line.
+        PeerClean = 7 "peer cache",
+        /// The cache of another hart, which had modified it.
+        PeerModified = 8 "peer cache, modified",
+        /// A device register.
+        Device = 9 "device",
+        /// The hart's own cache, after other harts had dropped their copies.
+        Upgrade = 10 "upgrade",
+    }
+}
+
+numbered! {
+    /// How a virtual address was translated.
+    Translation {
+        /// By the first-level TLB, or not at all.
+        #[default]
+        L1 = 0 "L1 TLB",
+        /// By the second-level TLB.
+        L2 = 1 "L2 TLB",
+        /// By a page-table walk.
+        Walk = 2 "page walk",
+    }
+}
+
+numbered! {
+    /// What an instruction does to data in memory.
+    AccessKind {
+        /// Nothing.
+        #[default]
+        None = 0 "none",
+        /// It loads.
+        Load = 1 "load",
+        /// It stores.
+        Store = 2 "store",
+        /// Both: an atomic.
+        Atomic = 3 "atomic",
+    }
+}
+
+/// A data access. Cycles are the core's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataAccess {
+    /// What it is.
+    pub kind: AccessKind,
+    /// Bytes.
+    pub size: u8,
+    /// Virtual address.
+    pub va: u64,
+    /// Physical address.
+    pub pa: u64,
+    /// Who answered.
+    pub source: DataSource,
+    /// How the address was translated,
+    pub translation: Translation,
+    /// and the cycles that this took beyond those of a hit.
+    pub translating: u32,
+    /// Of a store: the cycle in which its line is written, which is after its commit.
+    pub written: u64,
+}
+
+/// The fetch of a packet. Cycles are the core's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketFetch {
+    /// The cycle in which it was first asked for,
+    pub asked: u64,
+    /// and in which it was delivered to the fetch buffer. 0: the instruction starts no packet.
+    pub delivered: u64,
+    /// Physical address of the line that it is read from.
+    pub pa: u64,
+    /// Who had the line.
+    pub source: DataSource,
+    /// How its address was translated,
+    pub translation: Translation,
+    /// and the cycles that this took beyond those of a hit.
+    pub translating: u32,
+}
+
+snapshot::snapshot!(PacketFetch {
+    asked,
+    delivered,
+    pa,
+    source,
+    translation,
+    translating
+});
+
+/// All stages of an instruction that left the ROB, and what it met on its way. Cycles are the core's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// It was decoded,
+    pub decode: u64,
+    /// dispatched: the ROB holds it from the next cycle on,
+    pub dispatch: u64,
+    /// issued (0: it never was),
+    pub issue: u64,
+    /// and could have left from this cycle on.
+    pub complete: u64,
+    /// Its data access.
+    pub access: DataAccess,
+    /// The packet that it starts.
+    pub packet: PacketFetch,
+    /// Instructions behind it that were thrown away because of it, about: those that decode has taken until fetch restarts, as many as
+    /// it can.
+    pub flushed: u32,
+    /// A bit for each watched counter, 3 to 31, that overflows by it.
+    pub overflows: u32,
+}

@@ -1,0 +1,222 @@
+//! What sampling units want to know of each instruction that leaves the ROB: the one port by which they ask.
+
+use commit_trace::{
+    AccessKind, CommitSink, CycleClass, DataAccess, DataSource, Detail, PacketFetch, Redirect,
+    Translation,
+};
+use isa::{InstClass, PerfEvent, Selection, Watch};
+
+use crate::follow::{happens, is_of_record};
+use crate::lsu::Access;
+use crate::micro_op::MicroOp;
+use crate::pipeline::Pipeline;
+use crate::records::Retired;
+
+/// The first programmable counter has this number.
+const FIRST_COUNTER: usize = 3;
+
+/// A counter that is watched.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    counter: usize,
+    selection: Selection,
+    to_go: u64,
+    /// Total of the events that are not told from records, as of the last instruction.
+    seen: u64,
+}
+
+snapshot::snapshot!(Watched {
+    counter,
+    selection,
+    to_go,
+    seen
+});
+
+/// The details of what leaves the ROB, while somebody wants them.
+#[derive(Debug, Default)]
+pub(crate) struct Observer {
+    pub on: bool,
+    watches: Vec<Watched>,
+    /// The packet that was fetched last, if none of its instructions has left.
+    packet: PacketFetch,
+    /// On their way to the sink.
+    pub details: Vec<Detail>,
+}
+
+// None are on their way between runs.
+snapshot::snapshot!(Observer { on, watches, packet } keeps { details });
+
+/// How a demand access fared that was no plain hit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Demand {
+    pub source: DataSource,
+    /// Cycle in which its line is there.
+    pub ready: u64,
+}
+
+/// How an address was translated that was not in the first TLB.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Translated {
+    pub by: Translation,
+    pub cycles: u32,
+}
+
+impl Translated {
+    /// By the second level or a walk, from a cycle to another.
+    pub fn new(walked: bool, from: u64, to: u64) -> Self {
+        Self {
+            by: match walked {
+                true => Translation::Walk,
+                false => Translation::L2,
+            },
+            cycles: u32::try_from(to - from).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl<S> Pipeline<S> {
+    /// A packet was fetched.
+    pub(crate) fn packet_fetched(&mut self) {
+        if self.observer.on {
+            self.observer.packet = self.front.fetched_packet();
+        }
+    }
+}
+
+impl<S: CommitSink> Pipeline<S> {
+    /// Somebody wants the details from now on, or no longer does.
+    pub fn observe(&mut self, on: bool) {
+        let watches = std::mem::take(&mut self.observer.watches);
+        self.observer = Observer {
+            on,
+            watches,
+            ..Observer::default()
+        };
+    }
+
+    /// A counter is watched from now on, or no longer.
+    pub fn watch(&mut self, counter: usize, watch: Option<Watch>) {
+        let watches = &mut self.observer.watches;
+        watches.retain(|watched| watched.counter != counter);
+        if let Some(Watch { selection, to_go }) = watch {
+            let seen = self.counted(selection);
+            self.observer.watches.push(Watched {
+                counter,
+                selection,
+                to_go,
+                seen,
+            });
+        }
+    }
+
+    /// Total of those events of a selection that are not told from records.
+    fn counted(&self, selection: Selection) -> u64 {
+        selection
+            .events()
+            .filter(|&event| !is_of_record(event))
+            .map(|event| self.count(event))
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// Before an access: what it meets is noted from here.
+    #[inline(always)]
+    pub(crate) fn begin_access(&mut self) {
+        self.lsu.translated = Translated::default();
+        self.lsu.l1d.demand = Demand::default();
+    }
+
+    /// An instruction left the ROB whose record is the last one; `flushed`: so many behind it were thrown away, about.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn observed(
+        &mut self,
+        micro_op: &MicroOp,
+        retired: &Retired,
+        access: DataAccess,
+        flushed: u64,
+    ) {
+        if !self.observer.on {
+            return;
+        }
+        let overflows = self.overflows(micro_op);
+        let packet = std::mem::take(&mut self.observer.packet);
+        self.observer.details.push(Detail {
+            decode: self.front.buffer.cycle(),
+            dispatch: retired.dispatch,
+            issue: retired.issue,
+            complete: retired.done,
+            access,
+            packet,
+            flushed: u32::try_from(flushed).unwrap_or(u32::MAX),
+            overflows,
+        });
+    }
+
+    /// The watched counters that overflow by the instruction that left last.
+    fn overflows(&mut self, micro_op: &MicroOp) -> u32 {
+        if self.observer.watches.is_empty() {
+            return 0;
+        }
+        let mut overflows = 0;
+        let mut watches = std::mem::take(&mut self.observer.watches);
+        watches.retain_mut(|watched| {
+            let record = self.records.so_far().last();
+            let of_record = |event: &PerfEvent| is_of_record(*event);
+            let happens = |event: &PerfEvent| record.is_some_and(|r| happens(*event, r, micro_op));
+            let events = watched.selection.events().filter(of_record);
+            let total = self.counted(watched.selection);
+            let occurred = events.filter(happens).count() as u64 + total.wrapping_sub(watched.seen);
+            watched.seen = total;
+            let overflow = occurred >= watched.to_go;
+            watched.to_go = watched.to_go.saturating_sub(occurred);
+            if overflow {
+                overflows |= 1 << (watched.counter + FIRST_COUNTER);
+            }
+            !overflow
+        });
+        self.observer.watches = watches;
+        overflows
+    }
+
+    /// A load or store, as it fared; `forwards`: how many loads stores had answered before it.
+    pub(crate) fn data_access(
+        &self,
+        micro_op: &MicroOp,
+        access: &Access<'_>,
+        class: CycleClass,
+        forwards: u64,
+    ) -> DataAccess {
+        let demand = self.lsu.l1d.demand;
+        let source = match class {
+            _ if access.mmio => DataSource::Device,
+            CycleClass::LoadL1 if self.lsu.counts.forwards != forwards => DataSource::StoreQueue,
+            _ if demand.source == DataSource::Unknown => DataSource::L1,
+            _ => demand.source,
+        };
+        DataAccess {
+            kind: match micro_op.class {
+                InstClass::Load | InstClass::FpLoad | InstClass::LoadReserved => AccessKind::Load,
+                InstClass::Amo => AccessKind::Atomic,
+                _ => AccessKind::Store,
+            },
+            size: access.size,
+            va: access.va,
+            pa: access.pa,
+            source,
+            translation: self.lsu.translated.by,
+            translating: self.lsu.translated.cycles,
+            written: 0,
+        }
+    }
+
+    /// The instructions that decode took after the one decoded last, of a path that turned out wrong, until fetch restarted in cycle
+    /// `restart`. Not modelled: how many the wrong path has; taken are as many as decode and ROB can hold.
+    pub(crate) fn wrong_path(&self, redirect: Redirect, restart: u64) -> u64 {
+        if redirect == Redirect::None {
+            return 0;
+        }
+        let preset = self.preset();
+        let cycles = restart.saturating_sub(self.front.buffer.cycle());
+        (cycles * u64::from(preset.decode.width)).min(preset.rob.entries.into())
+    }
+}
