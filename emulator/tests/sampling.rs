@@ -1,0 +1,436 @@
+//! Sampled instructions (Smpdis/Sspdis) of a supervisor's program, and those to which overflows of its counters are due (Sspesa), against
+//! the trace of the same run.
+
+mod common;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use common::{assemble, scratch, succeed, tipsim};
+
+/// A supervisor that has its own loop sampled; machine mode prints the records.
+const MEMORY: &str = include_str!("sampling/memory.S");
+
+/// The same loop with a counter that overflows; machine mode prints to which instruction each overflow is due.
+const OVERFLOW: &str = include_str!("sampling/overflow.S");
+
+const CHAIN: u64 = 0x8100_0000;
+const STRIDE: u64 = 4160;
+/// Instructions of a turn of the loop that access memory: two loads, a store, and an atomic.
+const ACCESSES: usize = 4;
+
+/// `spdisctl`.
+const RAND: u64 = 1 << 57;
+const CYC: u64 = 1 << 58;
+const FETCH: u64 = 1 << 59;
+/// `pdishdrev`.
+const ADR2V: u64 = 1 << 33;
+const FLUSHED: u64 = 1 << 34;
+const TRANSFER: u64 = 4;
+const MISPRED: u64 = 1 << 55;
+const NO_PC: u64 = 1 << 57;
+
+/// A record of the trace.
+#[derive(Debug)]
+struct Row {
+    decode: u64,
+    dispatch: u64,
+    commit: u64,
+    supervisor: bool,
+    pc: u64,
+    class: String,
+    wait: String,
+    redirect: String,
+    tea: String,
+    instruction: String,
+}
+
+/// How the unit is set up.
+#[derive(Clone, Copy, Default)]
+struct Setup {
+    control: u64,
+    period: u64,
+    mask: u64,
+    matches: u64,
+    filter: u64,
+}
+
+/// The words that a program prints, and the trace of its run.
+fn run_program<const WORDS: usize>(
+    name: &str,
+    source: &str,
+    values: &[(&str, String)],
+    threads: &str,
+) -> (Vec<[u64; WORDS]>, Vec<Row>) {
+    let dir = scratch(&format!("sampling-{name}-{threads}"));
+    let source = values
+        .iter()
+        .fold(source.to_owned(), |source, (name, value)| {
+            source.replace(name, value)
+        });
+    let elf = assemble(&dir, "program", &source);
+    let spec = format!(
+        "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\nthreads = \"{threads}\"\n[record]\ntrace = true\n",
+        elf.display()
+    );
+    let path = dir.join("spec.toml");
+    std::fs::write(&path, spec).unwrap();
+    let mut command = tipsim();
+    command.arg("run").arg(&path);
+    succeed(command.arg("--out").arg(dir.join("out")));
+    let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
+    let words = |line: &str| {
+        let word = |word| u64::from_str_radix(word, 16).unwrap();
+        let words: Vec<u64> = line.split_whitespace().map(word).collect();
+        <[u64; WORDS]>::try_from(words).unwrap()
+    };
+    (console.lines().map(words).collect(), trace(&dir))
+}
+
+/// What was printed, and the supervisor's records of the trace while the unit was on.
+fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
+    let initial = (1 << 32) - setup.period;
+    let values = [
+        ("CONTROL |", format!("{} |", setup.control)),
+        (", MASK", format!(", {}", setup.mask)),
+        (", MATCH", format!(", {}", setup.matches)),
+        (", FILTER", format!(", {}", setup.filter)),
+        (", COUNTER", format!(", {}", initial << 32 | initial)),
+    ];
+    let (found, mut rows) = run_program(name, MEMORY, &values, threads);
+    let switches: Vec<usize> = (0..rows.len())
+        .filter(|&n| rows[n].supervisor && rows[n].instruction.contains("0x5c0"))
+        .collect();
+    assert_eq!(switches.len(), 2, "it is switched on and off");
+    rows.truncate(switches[1]);
+    rows.drain(..=switches[0]);
+    (found, rows)
+}
+
+fn trace(dir: &Path) -> Vec<Row> {
+    let csv = dir.join("trace.csv");
+    let mut expand = tipsim();
+    expand.args(["trace", "expand", "--format", "csv"]);
+    succeed(expand.arg(dir.join("out/trace.tip")).arg("-o").arg(&csv));
+    let text = std::fs::read_to_string(csv).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let field: Vec<&str> = line.splitn(names.len(), ',').collect();
+        let named = |name: &str| field[names.iter().position(|&n| n == name).unwrap()];
+        let number = |name: &str| named(name).parse::<u64>().unwrap();
+        Row {
+            decode: number("decode"),
+            dispatch: number("dispatch"),
+            commit: number("commit"),
+            supervisor: named("privilege") == "1",
+            pc: u64::from_str_radix(&named("pc")[2..], 16).unwrap(),
+            class: named("class").to_owned(),
+            wait: named("wait").to_owned(),
+            redirect: named("redirect").to_owned(),
+            tea: named("tea").to_owned(),
+            instruction: named("instruction").to_owned(),
+        }
+    };
+    lines.map(row).collect()
+}
+
+/// Those of the trace that are selected: every so many of those that count, unless one is active.
+fn selected<'a>(rows: &'a [Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&'a Row> {
+    let mut active = 0;
+    let nth = rows.iter().filter(|row| counts(row)).skip(period - 1);
+    nth.step_by(period)
+        .filter(|row| {
+            let free = row.decode >= active;
+            active = if free { row.commit } else { active };
+            free
+        })
+        .collect()
+}
+
+#[test]
+fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
+    for threads in ["one", "two"] {
+        for period in [7, 37, 1000] {
+            let setup = Setup {
+                control: 3,
+                period,
+                ..Setup::default()
+            };
+            let (found, rows) = run(&format!("accesses-{period}"), setup, threads);
+            let counts = |row: &Row| ["Load", "Store", "Atomic"].contains(&row.class.as_str());
+            let expected = selected(&rows, period as usize, counts);
+            assert!(found.len() > 6 && found.len() == expected.len());
+            let mut sources = HashSet::new();
+            for (record, row) in found.iter().zip(expected) {
+                let [header, pc, time, latencies, va, pa] = *record;
+                assert_eq!(pc, row.pc);
+                let kind = ["", "Load", "Store", "Atomic"][(header & 3) as usize];
+                assert_eq!(kind, row.class);
+                assert_eq!(latencies & 0xfff, row.commit - row.decode);
+                // The ROB holds it from the cycle after its dispatch.
+                assert_eq!(latencies >> 12 & 0xfff, row.dispatch - 1 - row.decode);
+                assert!(time > 0 && header & ADR2V != 0 && pa == va >> 2);
+                let source = header >> 46 & 15;
+                sources.insert(source);
+                let allowed: &[u64] = match row.wait.as_str() {
+                    "LoadL1" | "Store" => &[1, 2, 3, 4, 5, 6],
+                    "LoadL2" => &[3, 4],
+                    "LoadLlc" => &[3, 5],
+                    "LoadDram" => &[3, 6],
+                    _ => &[1],
+                };
+                assert!(allowed.contains(&source), "{source} of {row:?}");
+                if va >= CHAIN {
+                    assert_eq!((va - CHAIN) % STRIDE, 0);
+                }
+            }
+            assert!(sources.len() > 1 || period == 1000, "{sources:?}");
+        }
+    }
+}
+
+#[test]
+fn the_chain_is_walked_link_by_link() {
+    // The first access of each turn is the chain's.
+    let setup = Setup {
+        control: 3,
+        period: ACCESSES as u64 * 25,
+        ..Setup::default()
+    };
+    let initial = Setup {
+        period: setup.period,
+        ..setup
+    };
+    let (found, _) = run("chain", initial, "auto");
+    // The last access of each 25th turn: always the same instruction.
+    assert!(found.len() > 70);
+    assert!(found.iter().all(|record| record[1] == found[0][1]));
+    let (found, _) = run(
+        "links",
+        Setup {
+            control: 1,
+            period: 3 * 50 + 1,
+            ..setup
+        },
+        "auto",
+    );
+    let links: Vec<u64> = found
+        .iter()
+        .filter(|r| r[4] >= CHAIN)
+        .map(|r| (r[4] - CHAIN) / STRIDE)
+        .collect();
+    assert!(
+        links.len() > 10 && links.windows(2).all(|pair| pair[0] < pair[1]),
+        "{links:?}"
+    );
+}
+
+#[test]
+fn filters_let_through_what_they_say() {
+    // Mispredicted control transfers.
+    let mispredicted = Setup {
+        control: 4,
+        period: 3,
+        mask: MISPRED,
+        matches: MISPRED,
+        ..Setup::default()
+    };
+    let (found, rows) = run("mispredicted", mispredicted, "auto");
+    let transfers = selected(&rows, 3, |row| row.class == "Branch");
+    let missed: Vec<u64> = { transfers.iter() }
+        .filter(|row| row.redirect == "Mispredict")
+        .map(|row| row.pc)
+        .collect();
+    assert!(missed.len() > 50);
+    let pcs: Vec<u64> = found.iter().map(|record| record[1]).collect();
+    assert_eq!(pcs, missed);
+    assert!(
+        found
+            .iter()
+            .all(|r| r[0] & 7 == TRANSFER && r[0] & MISPRED != 0)
+    );
+
+    // Loads that take at least 40 cycles, and those that do not.
+    for (filter, long) in [(40, true), (40 | 1 << 12, false)] {
+        let setup = Setup {
+            control: 1,
+            period: 5,
+            filter,
+            ..Setup::default()
+        };
+        let (found, rows) = run(&format!("latency-{long}"), setup, "auto");
+        let expected = selected(&rows, 5, |row| row.class == "Load" || row.class == "Atomic");
+        let expected = expected
+            .iter()
+            .filter(|row| (row.commit - row.decode >= 40) == long);
+        assert_eq!(found.len(), expected.count());
+        assert!(!found.is_empty());
+    }
+}
+
+#[test]
+fn instructions_of_wrong_paths_are_recorded_with_who_flushed_them() {
+    let setup = Setup {
+        control: 0,
+        period: 61,
+        ..Setup::default()
+    };
+    let (found, rows) = run("wrong-paths", setup, "auto");
+    let missed: HashSet<u64> = { rows.iter() }
+        .filter(|row| row.redirect == "Mispredict")
+        .map(|row| row.pc)
+        .collect();
+    let flushed: Vec<_> = found.iter().filter(|r| r[0] & FLUSHED != 0).collect();
+    assert!(flushed.len() > 10 && flushed.len() < found.len());
+    for record in flushed {
+        assert_eq!((record[0] & NO_PC != 0, record[1]), (true, 0));
+        assert!(missed.contains(&record[4]), "{record:x?}");
+    }
+}
+
+#[test]
+fn intervals_are_random_if_asked_for_and_of_cycles() {
+    let setup = |control| Setup {
+        control: 3 | control,
+        period: 300,
+        ..Setup::default()
+    };
+    let (fixed, rows) = run("fixed", setup(0), "auto");
+    let (random, _) = run("random", setup(RAND), "auto");
+    let sites = |found: &[[u64; 6]]| found.iter().map(|r| r[1]).collect::<HashSet<_>>().len();
+    // 300 is a multiple of the accesses of a turn.
+    assert_eq!((sites(&fixed), sites(&random)), (1, ACCESSES));
+    let (least, most) = (fixed.len() * 8 / 10, fixed.len() * 12 / 10);
+    assert!((least..=most).contains(&random.len()));
+
+    let (cycles, _) = run("cycles", setup(CYC), "auto");
+    let took = rows.last().unwrap().commit - rows[0].commit;
+    let expected = took / 300;
+    let found = cycles.len() as u64;
+    assert!(
+        found <= expected && found > expected * 7 / 10,
+        "{found} of {expected}"
+    );
+}
+
+#[test]
+fn fetches_are_sampled() {
+    let setup = Setup {
+        control: FETCH,
+        period: 11,
+        ..Setup::default()
+    };
+    let (found, rows) = run("fetches", setup, "auto");
+    let pcs: HashSet<u64> = rows.iter().map(|row| row.pc).collect();
+    assert!(found.len() > 100);
+    for [header, pc, _, latencies, _, pa] in found {
+        assert_eq!(header & 7, 5);
+        assert!(pcs.contains(&pc) && pa == (pc & !63) >> 2, "{pc:x} {pa:x}");
+        assert!(latencies & 0xfff >= 4, "F0 to F4");
+    }
+}
+
+/// What machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and the trace.
+fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]>, Vec<Row>) {
+    let values = [
+        ("SAMPLES", "400".to_owned()),
+        ("EVENT", event.to_string()),
+        ("PERIOD", period.to_string()),
+        ("STEP", step.to_string()),
+    ];
+    run_program(&format!("overflow-{event}"), OVERFLOW, &values, threads)
+}
+
+const PRECISE: u64 = 1 << 63;
+const ENABLED: u64 = 1 << 62;
+
+#[test]
+fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
+    type Incurs = fn(&Row) -> bool;
+    // Instructions, mispredictions, and loads that missed in the L1.
+    let events: [(u64, u64, Incurs); 3] = [
+        (2, 501, |row| {
+            !row.redirect.starts_with("Ex") && row.redirect != "Interrupt"
+        }),
+        (6, 17, |row| row.redirect == "Mispredict"),
+        (2089, 29, |row| row.tea.contains("ST-L1")),
+    ];
+    for threads in ["one", "two"] {
+        for (event, period, incurs) in events {
+            let (found, rows) = overflows(event, period, 0, threads);
+            assert_eq!(found.len(), 400);
+            // From the first instruction of the supervisor on, and again from each return of the handler.
+            let mut at = rows.iter().position(|row| row.supervisor).unwrap();
+            for [pc, data, header, address, _] in found {
+                assert_eq!(data, PRECISE | ENABLED | 3, "{event}");
+                let mut events =
+                    (at..rows.len()).filter(|&n| rows[n].supervisor && incurs(&rows[n]));
+                let due = events.nth(period as usize - 1).unwrap();
+                assert_eq!(pc, rows[due].pc, "{event}, record {due}");
+                assert_ne!(header & 8, 0, "HPM3");
+                if event > 1000 {
+                    assert!(header >> 46 & 15 >= 3 && address >= CHAIN, "{header:x}");
+                }
+                let handled = (due..rows.len()).find(|&n| !rows[n].supervisor).unwrap();
+                let back = (handled..rows.len()).find(|&n| rows[n].supervisor);
+                at = back.unwrap_or(rows.len());
+            }
+        }
+    }
+}
+
+/// Cycles are sampled in proportion to the time that each instruction takes, as the Oracle charges it.
+#[test]
+fn an_overflow_of_cycles_is_time_proportional() {
+    let (found, rows) = overflows(1, 1009, 1, "auto");
+    let mut sampled: HashMap<u64, f64> = HashMap::new();
+    for [pc, data, ..] in &found {
+        assert_ne!(data & PRECISE, 0);
+        *sampled.entry(*pc).or_default() += 1.0 / found.len() as f64;
+    }
+    // The Oracle: those that commit in a cycle share it; else the one at the head, or that emptied the ROB.
+    let mut oracle: HashMap<u64, f64> = HashMap::new();
+    let mut at = 0;
+    while at < rows.len() {
+        let commit = rows[at].commit;
+        let end = (at..rows.len())
+            .find(|&n| rows[n].commit != commit)
+            .unwrap_or(rows.len());
+        if at > 0 && rows[at..end].iter().all(|row| row.supervisor) && rows[at - 1].supervisor {
+            let before = &rows[at - 1];
+            let gap = commit - before.commit - 1;
+            let empty = rows[at].dispatch.saturating_sub(before.commit + 1).min(gap);
+            let offender = match before.redirect.as_str() {
+                "None" => rows[at].pc,
+                _ => before.pc,
+            };
+            *oracle.entry(offender).or_default() += empty as f64;
+            *oracle.entry(rows[at].pc).or_default() += (gap - empty) as f64;
+            for row in &rows[at..end] {
+                *oracle.entry(row.pc).or_default() += 1.0 / (end - at) as f64;
+            }
+        }
+        at = end;
+    }
+    let total: f64 = oracle.values().sum();
+    let share = |pc: &u64| oracle.get(pc).map_or(0.0, |cycles| cycles / total);
+    let agrees: f64 = sampled
+        .iter()
+        .map(|(pc, sampled)| sampled.min(share(pc)))
+        .sum();
+    assert!(
+        agrees > 0.93,
+        "error {:.3} of {} samples",
+        1.0 - agrees,
+        found.len()
+    );
+    // Not one address of a commit group more than the others.
+    let hot = |pc: &&u64| share(pc) > 0.01;
+    let missing: Vec<_> = oracle
+        .keys()
+        .filter(hot)
+        .filter(|pc| !sampled.contains_key(pc))
+        .collect();
+    assert!(missing.is_empty(), "{missing:x?}");
+}
