@@ -23,7 +23,7 @@ pub(super) enum Call {
     FlushTlb,
     Privilege(Privilege),
     Select(usize, Selection),
-    Observe(bool),
+    Observe(ObservedBy),
     Watch(usize, Option<Watch>),
 }
 
@@ -141,7 +141,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::FlushTlb => pipeline.flush_tlb(),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
                 Call::Select(counter, selection) => pipeline.select(counter, selection),
-                Call::Observe(on) => pipeline.observe(on),
+                Call::Observe(by) => pipeline.observe(by),
                 Call::Watch(counter, watch) => pipeline.watch(counter, watch),
             }
         }
