@@ -46,6 +46,7 @@ mod terminal;
 mod timed;
 mod tip_bus;
 mod trace_cmd;
+mod truth;
 mod uncore;
 
 use std::io::IsTerminal as _;

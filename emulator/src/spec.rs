@@ -178,6 +178,11 @@ impl Spec {
                 self.guest.image
             ));
         }
+        if self.record.truth && !self.record.profilers {
+            return Err(
+                "record.truth: expected record.profilers = true with it, which tell processes apart; found false".into(),
+            );
+        }
         if !(1..=19).contains(&self.record.level) {
             return Err(format!(
                 "record.level: expected 1 to 19, found {}",

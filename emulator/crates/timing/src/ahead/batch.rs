@@ -3,6 +3,7 @@
 use commit_trace::CommitSink;
 use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
+use crate::observe::ObservedBy;
 use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
 
