@@ -30,10 +30,9 @@ impl Collected {
         out: &Path,
         evaluations: &[Evaluation],
         symbolizer: &Symbolizer,
-    ) -> anyhow::Result<Truth> {
+    ) -> anyhow::Result<()> {
         let truth = self.named(evaluations, symbolizer);
-        write_whole(&out.join(NAME), serde_json::to_string(&truth)? + "\n")?;
-        Ok(truth)
+        write_whole(&out.join(NAME), serde_json::to_string(&truth)? + "\n")
     }
 
     fn named(self, evaluations: &[Evaluation], symbolizer: &Symbolizer) -> Truth {

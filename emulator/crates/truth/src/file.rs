@@ -4,7 +4,7 @@ use commit_trace::{Class, InstId};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
-use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines};
+use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, Tracked};
 
 /// Version of the file; readers refuse others.
 pub const FORMAT: u32 = 1;
@@ -143,11 +143,11 @@ pub struct LeftOut {
 }
 
 impl Line {
-    fn of(number: u64, uses: &[LineUse]) -> Self {
+    fn of(number: u64, uses: &[Tracked], first: impl Fn(u32, InstId) -> Option<u32>) -> Self {
         let used = (0..)
             .zip(uses)
-            .filter(|(_, own)| own.read | own.written != 0);
-        let sum = |of: fn(&LineUse) -> u64| uses.iter().map(of).sum::<u64>();
+            .filter(|(_, own)| own.counts.read | own.counts.written != 0);
+        let sum = |of: fn(&LineUse) -> u64| uses.iter().map(|own| of(&own.counts)).sum::<u64>();
         let (of_data, of_line) = (sum(|own| own.true_sharing), sum(|own| own.false_sharing));
         Self {
             pa: number * LINE_BYTES,
@@ -160,8 +160,8 @@ impl Line {
             harts: used
                 .map(|(hart, own)| LineAccess {
                     hart,
-                    process: None,
-                    counts: own.clone(),
+                    process: first(hart, own.inst),
+                    counts: own.counts.clone(),
                 })
                 .collect(),
             exchanges: Vec::new(),
@@ -189,7 +189,7 @@ impl Lines {
             ..LeftOut::default()
         };
         let mut lines: Vec<Line> = { self.uses.iter() }
-            .map(|(number, uses)| Line::of(*number, uses))
+            .map(|(number, uses)| Line::of(*number, uses, &first))
             .collect();
         lines.sort_by_key(|line| {
             let (waited, accesses) = (line.sum(|own| own.cycles), line.sum(LineUse::accesses));
@@ -219,9 +219,6 @@ impl Lines {
                     counts: *counts,
                 })
                 .collect();
-            for own in &mut line.harts {
-                own.process = first(own.hart, own.counts.inst);
-            }
         }
         (lines, left_out)
     }

@@ -30,7 +30,11 @@ pub struct LineUse {
     pub stores: u64,
     /// Accesses that missed in the L1 data cache; those whose line was on its way are not among them.
     pub misses: u64,
-    /// Of these the ones that another hart's cache answered, which had not modified the line,
+    /// Of these the ones of loads and atomics,
+    pub load_misses: u64,
+    /// the ones that memory answered,
+    pub memory: u64,
+    /// the ones that another hart's cache answered, which had not modified the line,
     pub peer_clean: u64,
     /// and those that it answered with a modified line (HITM).
     pub peer_modified: u64,
@@ -53,14 +57,17 @@ pub struct LineUse {
     /// Virtual address of the first access, of its line's start.
     #[serde(with = "crate::hex")]
     pub va: u64,
+}
+
+/// The same while it is collected.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracked {
+    pub counts: LineUse,
     /// The instruction of the first access.
-    #[serde(skip)]
     pub inst: InstId,
     /// Bytes that other harts wrote and this one has not got since.
-    #[serde(skip)]
     foreign: u64,
     /// The last sharing miss has not met such a byte yet.
-    #[serde(skip)]
     pending: bool,
 }
 
@@ -68,12 +75,6 @@ impl LineUse {
     /// Accesses.
     pub fn accesses(&self) -> u64 {
         self.loads + self.stores
-    }
-
-    /// Leaves what a file has.
-    #[cfg(test)]
-    pub(crate) fn forget(&mut self) {
-        (self.inst, self.foreign, self.pending) = Default::default();
     }
 
     /// Accesses that had to do with other harts' caches.
@@ -116,7 +117,7 @@ pub struct ExchangeCounts {
 pub struct Lines {
     harts: usize,
     /// By number; each with the use by every hart.
-    pub(crate) uses: FxHashMap<u64, Box<[LineUse]>>,
+    pub(crate) uses: FxHashMap<u64, Box<[Tracked]>>,
     pub(crate) exchanges: FxHashMap<ExchangeKey, ExchangeCounts>,
     /// Accesses to lines beyond [`MAX_LINES`].
     pub(crate) untracked: u64,
@@ -152,8 +153,8 @@ impl Lines {
 
     /// Ends what is pending.
     pub fn finish(&mut self) {
-        for line_use in self.uses.values_mut().flatten() {
-            line_use.false_sharing += u64::from(std::mem::take(&mut line_use.pending));
+        for own in self.uses.values_mut().flatten() {
+            own.counts.false_sharing += u64::from(std::mem::take(&mut own.pending));
         }
     }
 
@@ -188,13 +189,14 @@ impl Lines {
             return;
         }
         let harts = self.harts;
-        let fresh = || vec![LineUse::default(); harts].into_boxed_slice();
+        let fresh = || vec![Tracked::default(); harts].into_boxed_slice();
         let uses = self.uses.entry(line).or_insert_with(fresh);
-        let own = &mut uses[hart];
+        let tracked = &mut uses[hart];
+        let own = &mut tracked.counts;
         if own.read | own.written == 0 {
             own.va = access.va & !(LINE_BYTES - 1);
-            own.inst = inst;
-            own.foreign = 0;
+            tracked.inst = inst;
+            tracked.foreign = 0;
         }
         let (loads, stores) = (
             access.kind != AccessKind::Store,
@@ -208,6 +210,8 @@ impl Lines {
             own.loads += u64::from(loads);
             own.stores += u64::from(stores);
             own.misses += u64::from(missed);
+            own.load_misses += u64::from(missed && loads);
+            own.memory += u64::from(source == DataSource::Memory);
             own.peer_clean += u64::from(source == DataSource::PeerClean);
             own.peer_modified += u64::from(source == DataSource::PeerModified);
             own.upgrades += u64::from(source == DataSource::Upgrade);
@@ -230,16 +234,16 @@ impl Lines {
                 counts.cycles += cycles;
             }
         }
-        if missed && own.foreign != 0 {
-            own.false_sharing += u64::from(own.pending);
-            own.pending = true;
+        if missed && tracked.foreign != 0 {
+            own.false_sharing += u64::from(tracked.pending);
+            tracked.pending = true;
         }
-        if own.foreign & bytes != 0 {
-            if std::mem::take(&mut own.pending) {
+        if tracked.foreign & bytes != 0 {
+            if std::mem::take(&mut tracked.pending) {
                 own.true_sharing += 1;
-                own.foreign = 0;
+                tracked.foreign = 0;
             }
-            own.foreign &= !bytes;
+            tracked.foreign &= !bytes;
         }
         if stores {
             for (_, other) in uses.iter_mut().enumerate().filter(|(n, _)| *n != hart) {

@@ -1,0 +1,105 @@
+//! What the guest's sampled events are in terms of the truth.
+
+use isa::PerfEvent;
+use report::perf_data::SampledEvent;
+use truth::Metric;
+
+use crate::guest_counts::events;
+
+/// The PMU that samples instructions at decode.
+const PDIS: &str = "pdis";
+
+/// The count that an event's samples are compared with; `None` if the truth has none.
+pub fn metric(event: &SampledEvent) -> Option<Metric> {
+    let (base, _) = event.name.rsplit_once(':').unwrap_or((&event.name, ""));
+    if event.pmu == PDIS || base.split('/').next() == Some(PDIS) {
+        return selected(base);
+    }
+    match events(base)[..] {
+        [event] => of_event(event),
+        _ => None,
+    }
+}
+
+/// Of instructions that are sampled as they pass, by the operations that are asked for. Filters by latency or event let through what
+/// the truth does not tell apart.
+fn selected(event: &str) -> Option<Metric> {
+    let terms = event.split_once('/').map_or("", |(_, terms)| terms);
+    let terms: Vec<&str> = terms.trim_end_matches('/').split(',').collect();
+    let filters = ["latency", "ldlat", "filter", "match", "mask", "inv"];
+    let has = |name: &str| {
+        let on = |term: &&str| **term == name || term.strip_prefix(name).is_some_and(|v| v == "=1");
+        terms.iter().any(|term| on(&term))
+    };
+    if terms
+        .iter()
+        .any(|term| filters.iter().any(|filter| term.contains(filter)))
+    {
+        return None;
+    }
+    Some(match (has("load"), has("store"), has("branch")) {
+        _ if has("cycles") || has("fetch") => return None,
+        (true, true, false) => Metric::Accesses,
+        (true, false, false) => Metric::Loads,
+        (false, true, false) => Metric::Stores,
+        (false, false, true) => Metric::Branches,
+        _ => Metric::Selected,
+    })
+}
+
+fn of_event(event: PerfEvent) -> Option<Metric> {
+    use PerfEvent as E;
+    Some(match event {
+        E::Cycles | E::ReferenceCycles => Metric::Cycles,
+        E::Instructions => Metric::Instructions,
+        E::Decoded => Metric::Selected,
+        E::Branches => Metric::Branches,
+        E::BranchMisses => Metric::Mispredicts,
+        E::L1dReads => Metric::Loads,
+        E::L1dWrites => Metric::Stores,
+        E::DtlbReads => Metric::Accesses,
+        E::L1dReadMisses | E::RetiredL1dMiss => Metric::L1dLoadMisses,
+        E::L1dWriteMisses => Metric::L1dStoreMisses,
+        E::L2Reads => Metric::L1dMisses,
+        E::L2Misses | E::LlcReads | E::LastLevelReads => Metric::L2Misses,
+        E::LastLevelMisses | E::LlcMisses => Metric::LlcMisses,
+        E::DtlbMisses | E::RetiredDtlbMiss => Metric::DtlbMisses,
+        E::PageWalks => Metric::PageWalks,
+        E::L1iMisses => Metric::L1iMisses,
+        E::ItlbMisses => Metric::ItlbMisses,
+        E::Transfers => Metric::PeerAccesses,
+        E::OrderFailures => Metric::Replays,
+        E::Exceptions | E::Interrupts => Metric::Traps,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str) -> Option<Metric> {
+        metric(&SampledEvent {
+            name: name.to_owned(),
+            ..SampledEvent::default()
+        })
+    }
+
+    #[test]
+    fn events_are_counts_of_the_truth() {
+        assert_eq!(of("branch-misses:upp"), Some(Metric::Mispredicts));
+        assert_eq!(of("L1-dcache-load-misses"), Some(Metric::L1dLoadMisses));
+        assert_eq!(of("cache-misses:u"), Some(Metric::LlcMisses));
+        assert_eq!(of("r3:u"), Some(Metric::Loads));
+        assert_eq!(of("cpu-clock"), None);
+        assert_eq!(of("topdown.slots:u"), None);
+    }
+
+    #[test]
+    fn instructions_are_sampled_by_operation() {
+        assert_eq!(of("pdis//u"), Some(Metric::Selected));
+        assert_eq!(of("pdis/load=1/"), Some(Metric::Loads));
+        assert_eq!(of("pdis/load,store,period=9/"), Some(Metric::Accesses));
+        assert_eq!(of("pdis/load,ldlat=30/"), None, "only some loads");
+    }
+}
