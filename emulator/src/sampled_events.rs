@@ -28,8 +28,11 @@ fn selected(event: &str) -> Option<Metric> {
     let terms: Vec<&str> = terms.trim_end_matches('/').split(',').collect();
     let filters = ["latency", "ldlat", "filter", "match", "mask", "inv"];
     let has = |name: &str| {
-        let on = |term: &&str| **term == name || term.strip_prefix(name).is_some_and(|v| v == "=1");
-        terms.iter().any(|term| on(&term))
+        let on = |term: &str| {
+            term.strip_prefix(name)
+                .is_some_and(|v| v.is_empty() || v == "=1")
+        };
+        terms.iter().any(|term| on(term))
     };
     if terms
         .iter()
