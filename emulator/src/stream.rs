@@ -1,4 +1,4 @@
-//! What hangs on the timing core's commit stage: the TIP unit and the control transfer records in band, the recorder out of band;
+//! What hangs on the timing core's commit stage: the TIP unit and the hart's sampling units in band, the recorder out of band;
 //! and beyond its channel, [`host`].
 
 mod host;
@@ -10,10 +10,12 @@ use commit_trace::{
     Stages, StaticInfo, TeaEvents,
 };
 use isa::SharedCycle;
-use sampling_units::ctr::{Outcome, Passed, SharedTransferRecords, StaticKind};
+use sampling_units::ctr::SharedTransferRecords;
+use sampling_units::pdis::SharedSamplingUnits;
+use sampling_units::{Observed, Outcome, Passed, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
-use truth::{Collector, Observed};
+use truth::{Collector, Counted};
 
 pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
 
@@ -25,7 +27,7 @@ const MRET: u32 = 0x3020_0073;
 pub struct StreamClosed {
     error: Option<RecordError>,
     /// By hart, if it was asked for.
-    truth: Vec<Vec<Observed>>,
+    truth: Vec<Vec<Counted>>,
 }
 
 impl StreamClosed {
@@ -52,7 +54,7 @@ impl StreamClosed {
     }
 
     /// What was counted of each instruction, by hart and number; nothing if nobody asked for the truth.
-    pub fn take_truth(&mut self) -> Vec<Vec<Observed>> {
+    pub fn take_truth(&mut self) -> Vec<Vec<Counted>> {
         std::mem::take(&mut self.truth)
     }
 }
@@ -128,37 +130,44 @@ impl Snapshot for SharedTip {
     }
 }
 
+/// What of a hart samples beside its counters and the TIP unit.
+#[derive(Clone, Debug)]
+pub struct Units {
+    /// Control transfer records.
+    pub transfer_records: SharedTransferRecords,
+    /// Sampled instructions, and attributed overflows.
+    pub sampling: SharedSamplingUnits,
+}
+
 /// The commit sink of one hart; `STAGES`: it records all stages.
 #[derive(Debug)]
 pub struct Stream<const STAGES: bool> {
     tip: SharedTip,
-    transfer_records: SharedTransferRecords,
+    units: Units,
     /// Also tells the unit what was committed last.
     recorder: Recorder,
     origins: Vec<Origin>,
-    /// What the control transfer records have to know, by instruction.
+    /// What the sampling units have to know, by instruction.
     kinds: Vec<StaticKind>,
     /// What samples should say, if that is asked for.
     truth: Option<Box<Collector>>,
+    /// Of what commits next, while somebody observes.
+    details: Vec<Detail>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
     irq_at: SharedCycle,
 }
 
 impl<const STAGES: bool> Stream<STAGES> {
-    /// A sink for `tip` and the control transfer records of a hart.
-    pub fn new(
-        tip: SharedTip,
-        transfer_records: SharedTransferRecords,
-        recorder: Recorder,
-        irq_at: SharedCycle,
-    ) -> Self {
+    /// A sink for `tip` and the sampling units of a hart.
+    pub fn new(tip: SharedTip, units: Units, recorder: Recorder, irq_at: SharedCycle) -> Self {
         Self {
             tip,
-            transfer_records,
+            units,
             recorder,
             origins: Vec::new(),
             kinds: Vec::new(),
             truth: None,
+            details: Vec::new(),
             irq_at,
         }
     }
@@ -225,23 +234,63 @@ impl<const STAGES: bool> Stream<STAGES> {
         }
     }
 
+    /// What the sampling units have to know of a record that left in `cycle`.
+    fn passed(&self, record: &CommitRecord, cycle: u64) -> Passed {
+        let id = record.inst.0 as usize;
+        Passed {
+            pc: self.origins[id].pc,
+            kind: self.kinds[id],
+            outcome: outcome(record.redirect(), record.tea()),
+            cycle,
+            cycles: record.commit_delta.into(),
+        }
+    }
+
     /// Tells the control transfer records what passes.
     #[cold]
     #[inline(never)]
-    fn record_transfers(&self, records: &[CommitRecord]) {
-        self.transfer_records.with(|transfer_records| {
+    fn record_transfers(&self, from: u64, records: &[CommitRecord]) {
+        self.units.transfer_records.with(|transfer_records| {
+            let mut cycle = from;
             for record in records {
-                let id = record.inst.0 as usize;
-                let kind = self.kinds[id];
-                transfer_records.passed(&Passed {
-                    pc: self.origins[id].pc,
-                    len: kind.bytes(),
-                    kind: kind.kind(),
-                    outcome: outcome(record.redirect(), record.tea()),
-                    cycles: record.commit_delta.into(),
-                });
+                cycle += u64::from(record.commit_delta);
+                transfer_records.passed(&self.passed(record, cycle));
             }
         });
+    }
+
+    /// Tells the units that look at every instruction what passes.
+    #[cold]
+    #[inline(never)]
+    fn sample(&mut self, from: u64, records: &[CommitRecord]) {
+        self.units.sampling.with(|units| {
+            let mut cycle = from;
+            for (record, detail) in records.iter().zip(&self.details) {
+                cycle += u64::from(record.commit_delta);
+                let observed = Observed {
+                    passed: &self.passed(record, cycle),
+                    detail,
+                };
+                if units.instructions.is_active() {
+                    units.instructions.passed(&observed);
+                }
+                if units.precise.is_active() {
+                    units.precise.passed(record, &observed);
+                }
+            }
+        });
+    }
+
+    /// Gives the details of what commits to those that want them.
+    fn observe(&mut self, from: u64, records: &[CommitRecord]) {
+        debug_assert_eq!(self.details.len(), records.len());
+        if self.units.sampling.is_active() {
+            self.sample(from, records);
+        }
+        if let Some(truth) = &mut self.truth {
+            truth.commits(from, records, &self.details);
+        }
+        self.details.clear();
     }
 
     /// A commit that the unit or the side band waits for.
@@ -283,11 +332,11 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
 
     #[inline(always)]
     fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
-        if self.transfer_records.is_active() {
-            self.record_transfers(records);
+        if self.units.transfer_records.is_active() {
+            self.record_transfers(from, records);
         }
-        if let Some(truth) = &mut self.truth {
-            truth.commits(from, records);
+        if !self.details.is_empty() {
+            self.observe(from, records);
         }
         if to <= self.tip.due.get() {
             return self.recorder.commits(from, records, to);
@@ -310,9 +359,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     }
 
     fn details(&mut self, details: &[Detail]) {
-        if let Some(truth) = &mut self.truth {
-            truth.details(details);
-        }
+        self.details.extend_from_slice(details);
     }
 
     fn define(&mut self, static_info: &StaticInfo) {
@@ -336,12 +383,15 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         match event {
             Event::Idle { cycles } => {
                 self.unit(|unit, origin| unit.slept(cycles, &origin));
-                self.transfer_records.with(|records| records.slept(cycles));
+                let records = &self.units.transfer_records;
+                records.with(|records| records.slept(cycles));
             }
             Event::Privilege(privilege) => {
                 self.tip.change(|tip| tip.unit.privilege(privilege, cycle));
-                self.transfer_records
-                    .with(|records| records.set_privilege(privilege));
+                let records = &self.units.transfer_records;
+                records.with(|records| records.set_privilege(privilege));
+                let sampling = &self.units.sampling;
+                sampling.with(|units| units.instructions.set_privilege(privilege));
             }
             _ => {}
         }

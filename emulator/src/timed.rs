@@ -4,14 +4,13 @@ use commit_trace::{Event, Recorder};
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
-use sampling_units::ctr::SharedTransferRecords;
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 use truth::{Collector, SharedLines};
 
 use crate::self_profile::sample_this_thread;
 use crate::spec::Threads;
-use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed};
+use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed, Units};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {
@@ -53,8 +52,8 @@ pub struct CoreStart {
     pub recorder: Recorder,
     /// Its TIP unit,
     pub tip: SharedTip,
-    /// and its hart's control transfer records.
-    pub transfer_records: SharedTransferRecords,
+    /// and its hart's sampling units.
+    pub units: Units,
 }
 
 /// Cores of `preset` that share `memory`, one for each of what is `recorded`. A TIP unit's interrupt brings `irq_at` forward.
@@ -71,9 +70,9 @@ pub fn timed<const STAGES: bool>(
             start,
             recorder,
             tip,
-            transfer_records,
+            units,
         } = recorded;
-        let stream = Stream::<STAGES>::new(tip, transfer_records, recorder, irq_at.clone());
+        let stream = Stream::<STAGES>::new(tip, units, recorder, irq_at.clone());
         Timing {
             core: Core::sharing(memory, hart, preset, stream).started_at(start),
             rested: 0,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ::truth::{FORMAT, Instruction, LINE_BYTES, Observed, Process, SharedLines, Truth};
+use ::truth::{Counted, FORMAT, Instruction, LINE_BYTES, Process, SharedLines, Truth};
 use profile::{Evaluation, ProcessId, process_names};
 use symbols::place;
 use symbols::{BuildId, DataObjects, Place, Symbolizer};
@@ -18,7 +18,7 @@ const KERNEL_HALF: u64 = 1 << 63;
 /// What the collectors of all harts found.
 pub struct Collected {
     /// By hart and number.
-    pub instructions: Vec<Vec<Observed>>,
+    pub instructions: Vec<Vec<Counted>>,
     /// Of all harts.
     pub lines: SharedLines,
 }
@@ -43,7 +43,7 @@ impl Collected {
             (0..).zip(self.instructions.into_iter().zip(evaluations))
         {
             let cycles = oracle_cycles(evaluation);
-            for Observed {
+            for Counted {
                 static_info,
                 counts,
             } in observed

@@ -118,6 +118,8 @@ pub struct PacketFetch {
     pub asked: u64,
     /// and in which it was delivered to the fetch buffer. 0: the instruction starts no packet.
     pub delivered: u64,
+    /// Physical address of the line that it is read from.
+    pub pa: u64,
     /// Who had the line.
     pub source: DataSource,
     /// How its address was translated,
@@ -129,6 +131,7 @@ pub struct PacketFetch {
 snapshot::snapshot!(PacketFetch {
     asked,
     delivered,
+    pa,
     source,
     translation,
     translating

@@ -39,6 +39,12 @@ pub enum Redirect {
 
 snapshot::snapshot!(InstId(0));
 snapshot::snapshot!(TeaEvents(0));
+snapshot::snapshot!(CommitRecord {
+    inst,
+    commit_delta,
+    lead,
+    flags
+});
 snapshot::snapshot_enum!(Redirect: None, Mispredict, Flush, Exception, Interrupt);
 snapshot::snapshot_enum!(
     CycleClass: Alu, LoadL1, LoadL2, LoadLlc, LoadDram, Store, Divider, Serialize, Device

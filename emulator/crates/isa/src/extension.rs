@@ -65,6 +65,10 @@ extensions! {
     Smcdeleg "smcdeleg" "ssccfg";
     /// Control transfer records; needs Smcsrind.
     Smctr "smctr" "ssctr";
+    /// Sampled instructions (a draft); needs Smcsrind.
+    Smpdis "smpdis" "sspdis";
+    /// Overflows of counters attributed to instructions (a draft); needs Smcdeleg.
+    Sspesa "sspesa";
     /// The supervisor's own timer.
     Sstc "sstc";
     /// Accessed and dirty bits of pages are written by hardware.

@@ -78,6 +78,8 @@ pub enum Interrupt {
     MachineExternal = 11,
     /// Local counter overflow (Sscofpmf 1.0, section 2).
     CounterOverflow = 13,
+    /// Local asynchronous memory buffer interrupt (Ssamb, a draft).
+    MemoryBuffer = 14,
 }
 
 /// An exception raised by an instruction, with the value for `xtval`. Interrupts are taken between instructions and go

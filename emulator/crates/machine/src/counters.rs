@@ -1,7 +1,7 @@
 //! Performance counters: `mcycle` and `minstret` with mode filtering (Smcntrpmf 1.0), and the programmable ones
 //! with overflow interrupts and mode filtering (Sscofpmf 1.0).
 
-use isa::{PerfEvent, Privilege, Selection};
+use isa::{PerfEvent, Privilege, Selection, Watch};
 
 /// Number of programmable counters: `mhpmcounter3` to `mhpmcounter31`.
 const PROGRAMMABLE: usize = 29;
@@ -208,10 +208,10 @@ impl Counters {
         self.enabled
     }
 
-    /// Brings running counters up to date. True if one of them overflowed with OF clear, which sets
+    /// Brings running counters up to date. Those that overflowed with OF clear, by bit (counter 3 is bit 3), which sets
     /// OF and requests the interrupt.
-    pub fn sync(&mut self, totals: &impl Totals) -> bool {
-        let mut interrupt = false;
+    pub fn sync(&mut self, totals: &impl Totals) -> u32 {
+        let mut interrupts = 0;
         for (i, counter) in { self.programmable.iter_mut() }
             .enumerate()
             .filter(|(_, c)| c.selection != Selection::default())
@@ -223,12 +223,27 @@ impl Counters {
                 counter.value = value;
                 if overflow && counter.event & OF == 0 {
                     counter.event |= OF;
-                    interrupt = true;
+                    interrupts |= 8 << i;
                 }
             }
             counter.snapshot = total;
         }
-        interrupt
+        interrupts
+    }
+
+    /// By programmable counter (from 0), what has to be watched for it: it runs, and can overflow. They are up to date.
+    pub fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
+        self.programmable.each_ref().map(|counter| {
+            let watched = counter.running && counter.event & OF == 0;
+            let selection = counter.selection;
+            let to_go = (u64::MAX - counter.value).checked_add(1)?;
+            (watched && selection.is_attributable()).then_some(Watch { selection, to_go })
+        })
+    }
+
+    /// What a counter (3 to 31) is set to.
+    pub fn selection(&self, index: usize) -> Selection {
+        self.programmable[index - 3].selection
     }
 
     /// Counts on from here with totals of another origin.
@@ -386,16 +401,16 @@ mod tests {
         counters.write(3, 0u64.wrapping_sub(50), &AtCycle(100));
         counters.set_privilege(Privilege::User, &AtCycle(100));
         assert_eq!(counters.deadline(100), 150);
-        assert!(!counters.sync(&AtCycle(130)));
+        assert_eq!(counters.sync(&AtCycle(130)), 0);
         counters.set_privilege(Privilege::Supervisor, &AtCycle(130));
         assert_eq!(counters.deadline(130), u64::MAX);
-        assert!(!counters.sync(&AtCycle(500)));
+        assert_eq!(counters.sync(&AtCycle(500)), 0);
         counters.set_privilege(Privilege::User, &AtCycle(500));
         assert_eq!(counters.deadline(500), 520);
-        assert!(counters.sync(&AtCycle(521)));
+        assert_eq!(counters.sync(&AtCycle(521)), 1 << 3);
         assert_eq!(counters.overflows(), 1 << 3);
         assert_eq!(counters.read(3, &AtCycle(521)), 1);
-        assert!(!counters.sync(&AtCycle(600)));
+        assert_eq!(counters.sync(&AtCycle(600)), 0);
     }
 
     #[test]

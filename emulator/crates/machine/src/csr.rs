@@ -56,6 +56,17 @@ pub(crate) mod number {
     pub const PMPCFG2: u16 = 0x3a2;
     pub const PMPADDR0: u16 = 0x3b0;
     pub const PMPADDR15: u16 = 0x3bf;
+    // Of drafts, in the space for custom use.
+    pub const SPDISCTL: u16 = 0x5c0;
+    pub const SPDISCOUNTER: u16 = 0x5c1;
+    pub const SPDISEVMASK: u16 = 0x5c2;
+    pub const SPDISEVMATCH: u16 = 0x5c3;
+    pub const SPDISFILTER: u16 = 0x5c4;
+    pub const SPDISAMBCS: u16 = 0x5c5;
+    pub const SPDISAMBADDR: u16 = 0x5c6;
+    pub const SHPMSPC: u16 = 0x5c8;
+    pub const SHPMSDATA: u16 = 0x5c9;
+    pub const MPDISCTL: u16 = 0x7c0;
     pub const TSELECT: u16 = 0x7a0;
     pub const TDATA3: u16 = 0x7a3;
     pub const MCYCLE: u16 = 0xb00;
@@ -109,8 +120,9 @@ pub(crate) const SSIP: u64 = bit(Interrupt::SupervisorSoftware);
 pub(crate) const STIP: u64 = bit(Interrupt::SupervisorTimer);
 pub(crate) const SEIP: u64 = bit(Interrupt::SupervisorExternal);
 pub(crate) const LCOFIP: u64 = bit(Interrupt::CounterOverflow);
+pub(crate) const LAMBIP: u64 = bit(Interrupt::MemoryBuffer);
 /// Interrupts that can be delegated.
-pub(crate) const DELEGABLE: u64 = SSIP | STIP | SEIP | LCOFIP;
+pub(crate) const DELEGABLE: u64 = SSIP | STIP | SEIP | LCOFIP | LAMBIP;
 /// Every interrupt there is.
 pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
     | bit(Interrupt::MachineSoftware)
@@ -242,7 +254,8 @@ impl Csrs {
         Self {
             mstatus: status::XL,
             medeleg: 0,
-            mideleg: 0,
+            // Read-only one: firmware that knows nothing of it need not delegate it.
+            mideleg: LAMBIP,
             mie: 0,
             mip_soft: 0,
             mtvec: 0,

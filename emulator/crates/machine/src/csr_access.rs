@@ -63,17 +63,22 @@ impl Hart {
             STVAL => csrs.stval,
             SIP => self.mip(env, count) & self.csrs.mideleg,
             STIMECMP => csrs.stimecmp,
-            SCOUNTINHIBIT => self.counters.inhibit() & self.delegated_counters()?,
+            SCOUNTINHIBIT => {
+                let delegated = self.delegated_counters()?;
+                self.counters.inhibit() & delegated | self.sampling_inhibited()
+            }
             SISELECT => csrs.siselect,
             SIREG..=SIREG6 => match self.selected(number)? {
                 Selected::Csr { number, shown } => self.csr(env, number, count)? & shown,
                 Selected::Record(register) => self.with_transfer_records(env, |r| r.read(register)),
+                Selected::Sample(sample) => self.read_sample(env, sample, count),
                 Selected::Zero => 0,
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
                 let register = records_register(number);
                 self.with_transfer_records(env, |records| records.read(register))
             }
+            MPDISCTL | SPDISCTL..=SHPMSDATA => self.read_sampling(env, number, count),
             SATP => csrs.satp.0,
             MSTATUS => csrs.mstatus(),
             MISA => csr::misa(self.extensions),
@@ -83,7 +88,7 @@ impl Hart {
             MTVEC => csrs.mtvec,
             MCOUNTEREN => csrs.mcounteren,
             MENVCFG => csrs.menvcfg,
-            MCOUNTINHIBIT => self.counters.inhibit(),
+            MCOUNTINHIBIT => self.counters.inhibit() | self.sampling_inhibited(),
             MCYCLECFG | MINSTRETCFG => self.counters.filter(fixed(number)),
             MHPMEVENT3..=MHPMEVENT31 => {
                 self.sync_counters(env, count);
@@ -114,7 +119,7 @@ impl Hart {
                 } else {
                     self.csrs.mcounteren
                 };
-                self.counters.overflows() & visible
+                self.counters.overflows() & visible | self.sampling_overflowed(env, count)
             }
             // `tdata1` reads as type 0: there are no debug triggers.
             TSELECT..=TDATA3 | MVENDORID | MCONFIGPTR => 0,
@@ -152,13 +157,19 @@ impl Hart {
             MSTATUS => self.write_mstatus(env, value, status::WRITE, count),
             SIE => self.write_mie(env, value, delegated, count),
             MIE => self.write_mie(env, value, csr::ALL_INTERRUPTS, count),
-            SIP => self.write_mip(env, value, delegated & (csr::SSIP | csr::LCOFIP), count),
+            SIP => self.write_mip(
+                env,
+                value,
+                delegated & (csr::SSIP | csr::LCOFIP | csr::LAMBIP),
+                count,
+            ),
             MIP => {
                 let timer = if self.csrs.stce() { csr::STIP } else { 0 };
                 self.write_mip(env, value, csr::DELEGABLE & !timer, count);
             }
             MIDELEG => {
-                self.csrs.mideleg = value & csr::DELEGABLE;
+                let fixed = self.csrs.mideleg & csr::LAMBIP;
+                self.csrs.mideleg = value & csr::DELEGABLE & !csr::LAMBIP | fixed;
                 self.interrupts_may_be_enabled(env, count);
             }
             STIMECMP | MENVCFG => {
@@ -201,6 +212,7 @@ impl Hart {
             | MCOUNTINHIBIT => self.write_counter(env, number, value, count),
             SCOUNTINHIBIT => {
                 let delegated = self.delegated_counters()?;
+                self.inhibit_sampling(env, value, count);
                 let value = self.counters.inhibit() & !delegated | value & delegated;
                 self.write_counter(env, MCOUNTINHIBIT, value, count);
             }
@@ -212,12 +224,14 @@ impl Hart {
                 Selected::Record(register) => {
                     self.with_transfer_records(env, |r| r.write(register, value))
                 }
-                Selected::Zero => {}
+                // Written by the unit alone.
+                Selected::Sample(_) | Selected::Zero => {}
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
                 let register = records_register(number);
                 self.with_transfer_records(env, |records| records.write(register, value));
             }
+            MPDISCTL | SPDISCTL..=SHPMSDATA => self.write_sampling(env, number, value, count),
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
                 self.csrs.senvcfg = legal & envcfg::SUPERVISOR;
@@ -241,6 +255,11 @@ impl Hart {
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
             MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => self.extensions.has(Extension::Smctr),
+            MPDISCTL | SPDISCTL..=SPDISAMBADDR | SHPMSPC | SHPMSDATA => {
+                self.may_access_sampling(number)
+            }
+            // Between them.
+            0x5c7 => false,
             MISELECT | SISELECT..=SIREG6 => self.extensions.has(Extension::Smcsrind),
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);
@@ -285,6 +304,11 @@ impl Hart {
             _ => self.counters.write(counter(number), value, &totals),
         }
         self.counters.set_privilege(self.privilege, &totals);
+        drop(totals);
+        if number == MCOUNTINHIBIT {
+            self.inhibit_sampling(env, value, count);
+        }
+        self.watch_counters(env, count);
         // The deadline has to be worked out anew.
         self.afterwards(after::INTERRUPTS);
     }
@@ -339,7 +363,11 @@ impl Hart {
         mask: u64,
         count: u64,
     ) {
-        self.csrs.mip_soft = self.csrs.mip_soft & !mask | value & mask;
+        let was = self.csrs.mip_soft;
+        self.csrs.mip_soft = was & !mask | value & mask;
+        if was & !self.csrs.mip_soft & csr::LCOFIP != 0 {
+            self.overflow_cleared();
+        }
         self.interrupts_may_be_enabled(env, count);
     }
 }

@@ -11,10 +11,15 @@ use sampling_units::ctr::{Register, TransferRecords};
 use crate::counters::MINH;
 use crate::csr::{envcfg, number::*};
 use crate::hart::{Env, Hart};
+use crate::sampling::Shown;
 
 /// `siselect` of counter 0; each counter has one.
 const FIRST_COUNTER: u64 = 0x40;
 const LAST_COUNTER: u64 = 0x5f;
+/// `siselect` of the sampled instruction's record, of what is left of it, and (ours) of the precise sample's.
+const SAMPLE: u64 = 0x60;
+const SAMPLE_REST: u64 = 0x61;
+const PRECISE_SAMPLE: u64 = 0x62;
 /// `siselect` of control transfer record 0, the youngest.
 const FIRST_RECORD: u64 = 0x200;
 const LAST_RECORD: u64 = 0x2ff;
@@ -29,8 +34,20 @@ pub(crate) enum Selected {
     },
     /// A register of a control transfer record.
     Record(Register),
+    /// A word of a sample record.
+    Sample((Shown, usize)),
     /// Reads as zero.
     Zero,
+}
+
+/// The number of a window, from 0.
+const fn word(window: u16) -> Option<usize> {
+    match window {
+        SIREG..=SIREG3 => Some((window - SIREG) as usize),
+        // 0x154 is `siph`'s place in the AIA, and no window.
+        0x155..=SIREG6 => Some((window - SIREG - 1) as usize),
+        _ => None,
+    }
 }
 
 impl Hart {
@@ -44,6 +61,15 @@ impl Hart {
         match self.csrs.siselect {
             select @ FIRST_COUNTER..=LAST_COUNTER => {
                 self.delegated_counter(window, (select - FIRST_COUNTER) as u16)
+            }
+            SAMPLE if self.extensions.has(Extension::Smpdis) => {
+                Some(Selected::Sample((Shown::Sampled, word(window)?)))
+            }
+            SAMPLE_REST if self.extensions.has(Extension::Smpdis) => {
+                word(window).map(|_| Selected::Zero)
+            }
+            PRECISE_SAMPLE if self.may_access_sampling(SHPMSPC) => {
+                Some(Selected::Sample((Shown::Precise, word(window)?)))
             }
             select @ FIRST_RECORD..=LAST_RECORD if self.extensions.has(Extension::Smctr) => {
                 let entry = (select - FIRST_RECORD) as u8;

@@ -22,12 +22,13 @@ use std::rc::Rc;
 use devices::{Bus, RAM_BASE};
 use isa::{Executed, Extension, Extensions, MemAccess, NOWHERE, Operand, Privilege, Reg, StaticId};
 use sampling_units::ctr::{SharedTransferRecords, TransferRecords};
+use sampling_units::pdis::{SamplingUnits, SharedSamplingUnits};
 use snapshot::{Archive, Snapshot};
 use translator::{Frame, Translator};
 
 use crate::code_cache::{CodeCache, CodePage, NEVER};
 use crate::counters::Counters;
-use crate::csr::{Csrs, envcfg, status};
+use crate::csr::{Csrs, LAMBIP, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
 
@@ -136,6 +137,12 @@ pub struct Hart {
     pub(crate) counters: Counters,
     /// Also its commit stage's, if it has one.
     pub(crate) transfer_records: SharedTransferRecords,
+    /// The same of units that sample instructions.
+    pub(crate) sampling_units: SharedSamplingUnits,
+    /// Cycle before which they make no interrupt pending.
+    pub(crate) samples_due: u64,
+    /// Overflows of counters are attributed to instructions.
+    pub(crate) watches_counters: bool,
     /// Cycle before which no counter overflows.
     pub(crate) counters_due: u64,
     /// Cycle at which `time` reaches `stimecmp`.
@@ -191,6 +198,9 @@ impl Snapshot for Hart {
             pmp,
             counters,
             transfer_records,
+            sampling_units,
+            samples_due,
+            watches_counters,
             counters_due,
             stimer_at,
             lines,
@@ -248,6 +258,9 @@ impl Snapshot for Hart {
         pmp.snapshot(archive)?;
         counters.snapshot(archive)?;
         transfer_records.snapshot(archive)?;
+        sampling_units.snapshot(archive)?;
+        samples_due.snapshot(archive)?;
+        watches_counters.snapshot(archive)?;
         counters_due.snapshot(archive)?;
         stimer_at.snapshot(archive)?;
         lines.snapshot(archive)?;
@@ -307,6 +320,9 @@ impl Hart {
             pmp: Pmp::new(),
             counters: Counters::new(),
             transfer_records: SharedTransferRecords::default(),
+            sampling_units: SharedSamplingUnits::default(),
+            samples_due: u64::MAX,
+            watches_counters: false,
             counters_due: u64::MAX,
             stimer_at: u64::MAX,
             lines: 0,
@@ -334,7 +350,7 @@ impl Hart {
     /// Makes it what it was when it was new, its debugger's orders and its ties to devices aside; without a translator.
     pub fn renew(&mut self) {
         let old = std::mem::replace(self, Self::new(self.id));
-        self.extensions = old.extensions;
+        self.set_extensions(old.extensions);
         self.stop_at_regions = old.stop_at_regions;
         self.debug = old.debug;
         self.exceptions = old.exceptions;
@@ -343,6 +359,9 @@ impl Hart {
         self.transfer_records = old.transfer_records;
         self.transfer_records
             .with(|records| *records = TransferRecords::default());
+        self.sampling_units = old.sampling_units;
+        self.sampling_units
+            .with(|units| *units = SamplingUnits::default());
     }
 
     /// Number of the hart (`mhartid`).
@@ -358,6 +377,10 @@ impl Hart {
         self.csrs.menvcfg = match extensions.has(Extension::Svadu) {
             true => envcfg::ADUE,
             false => 0,
+        };
+        self.csrs.mideleg &= match extensions.has(Extension::Smpdis) {
+            true => u64::MAX,
+            false => !LAMBIP,
         };
     }
 
@@ -431,6 +454,11 @@ impl Hart {
     /// Its control transfer records, which its commit stage tells what passes.
     pub fn transfer_records(&self) -> SharedTransferRecords {
         self.transfer_records.clone()
+    }
+
+    /// Its sampling units, which its commit stage tells what passes.
+    pub fn sampling_units(&self) -> SharedSamplingUnits {
+        self.sampling_units.clone()
     }
 
     /// Sets the tag from outside a run.

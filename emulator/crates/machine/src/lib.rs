@@ -16,6 +16,7 @@ mod loader;
 mod mmu;
 mod mmu_tlb;
 mod pmp;
+mod sampling;
 
 pub use board::{Board, BoardError};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};

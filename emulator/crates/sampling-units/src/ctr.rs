@@ -2,12 +2,14 @@
 //! returns, with the cycles between them, filtered by privilege and kind.
 //!
 //! ```
-//! use sampling_units::ctr::{Kind, Passed, Register, TransferRecords, control};
+//! use sampling_units::ctr::{Kind, Register, TransferRecords, control};
+//! use sampling_units::{Passed, StaticKind};
 //!
 //! let mut records = TransferRecords::default();
 //! records.set_privilege(0);
 //! records.write(Register::SupervisorControl, control::U);
-//! records.passed(&Passed { kind: Some(Kind::DirectCall), cycles: 7, ..Passed::at(0x1000) });
+//! let kind = StaticKind::transfer(Kind::DirectCall);
+//! records.passed(&Passed { kind, cycles: 7, ..Passed::at(0x1000) });
 //! records.passed(&Passed::at(0x2000));
 //! assert_eq!(records.read(Register::Source(0)), 0x1000 | 1);
 //! assert_eq!(records.read(Register::Target(0)), 0x2000);
@@ -18,8 +20,10 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use kind::{Kind, StaticKind};
+pub use kind::Kind;
 pub use shared::SharedTransferRecords;
+
+use crate::{Outcome, Passed};
 
 /// Most records that there can be (`sctrdepth` 4).
 pub const MAX_DEPTH: usize = 256;
@@ -82,50 +86,6 @@ pub enum Register {
     Target(u8),
     /// `ctrdata`.
     Data(u8),
-}
-
-/// How an instruction left the ROB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
-    /// It retired.
-    #[default]
-    Retired,
-    /// It retired, and had been mispredicted.
-    Mispredicted,
-    /// It raised an exception.
-    Exception,
-    /// An interrupt was taken in its place.
-    Interrupt,
-    /// It did not retire, and is fetched again (a load that had overtaken a store).
-    Replayed,
-}
-
-/// An instruction that left the ROB.
-#[derive(Clone, Copy, Debug)]
-pub struct Passed {
-    /// Its virtual address.
-    pub pc: u64,
-    /// Its length in bytes.
-    pub len: u8,
-    /// What it is, if it can transfer control.
-    pub kind: Option<Kind>,
-    /// How it left.
-    pub outcome: Outcome,
-    /// Cycles since the one before left.
-    pub cycles: u64,
-}
-
-impl Passed {
-    /// An instruction of four bytes that transfers nothing, in the cycle of the one before.
-    pub const fn at(pc: u64) -> Self {
-        Self {
-            pc,
-            len: 4,
-            kind: None,
-            outcome: Outcome::Retired,
-            cycles: 0,
-        }
-    }
 }
 
 /// A record, as its three registers have it.
@@ -237,11 +197,11 @@ impl TransferRecords {
             Outcome::Replayed => None,
             Outcome::Exception => Some(Kind::Exception),
             Outcome::Interrupt => Some(Kind::Interrupt),
-            Outcome::Retired | Outcome::Mispredicted => passed.kind,
+            Outcome::Retired | Outcome::Mispredicted => passed.kind.kind(),
         };
         self.open = kind.map(|kind| Transfer {
             source: passed.pc,
-            following: passed.pc.wrapping_add(passed.len.into()),
+            following: passed.pc.wrapping_add(passed.kind.bytes().into()),
             kind,
             mispredicted: passed.outcome == Outcome::Mispredicted,
             from: self.privilege,

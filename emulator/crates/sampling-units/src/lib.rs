@@ -1,6 +1,11 @@
-//! Sampling hardware of a core, beside the TIP unit: machines of registers that hear what commits, and know neither bus nor
-//! CSR instructions. Whoever has the commit stage tells them what passes it; whoever has the CSRs gives them addresses.
-//!
-//! [`ctr`]: control transfer records (Smctr/Ssctr 1.0), what Intel calls last branch records.
+//! Sampling hardware of a hart beside its counters and the TIP unit: [`ctr`], control transfer records; [`pdis`], sampled instructions and
+//! fetches; [`precise`], which instruction a counter's overflow is due to. Hart and commit stage share each: the hart has the registers, the
+//! commit stage tells what passes.
+
+mod passed;
 
 pub mod ctr;
+pub mod pdis;
+pub mod precise;
+
+pub use passed::{Observed, Outcome, Passed, StaticKind};

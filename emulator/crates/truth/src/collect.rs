@@ -7,7 +7,7 @@ use crate::counts::{Counts, execution};
 
 /// A static instruction, and what was counted of it.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct Counted {
     /// What it is; `None` if it was announced to somebody else before.
     pub static_info: Option<StaticInfo>,
     /// What was counted.
@@ -20,10 +20,8 @@ pub struct Collector {
     hart: usize,
     open: bool,
     /// By number.
-    instructions: Vec<Observed>,
+    instructions: Vec<Counted>,
     lines: SharedLines,
-    /// Those of the records that come next.
-    details: Vec<Detail>,
 }
 
 impl Collector {
@@ -34,7 +32,6 @@ impl Collector {
             open: false,
             instructions: Vec::new(),
             lines,
-            details: Vec::new(),
         }
     }
 
@@ -49,8 +46,8 @@ impl Collector {
             Event::Region(open) => self.open = *open,
             Event::RegionAnew => {
                 self.open = true;
-                for observed in &mut self.instructions {
-                    observed.counts = Counts::default();
+                for counted in &mut self.instructions {
+                    counted.counts = Counts::default();
                 }
                 self.lines.with(|lines| lines.clear());
             }
@@ -58,9 +55,9 @@ impl Collector {
         }
     }
 
-    fn at(&mut self, inst: usize) -> &mut Observed {
+    fn at(&mut self, inst: usize) -> &mut Counted {
         if inst >= self.instructions.len() {
-            self.instructions.resize_with(inst + 1, Observed::default);
+            self.instructions.resize_with(inst + 1, Counted::default);
         }
         &mut self.instructions[inst]
     }
@@ -70,41 +67,28 @@ impl Collector {
         self.at(static_info.id.0 as usize).static_info = Some(*static_info);
     }
 
-    /// The details of the records that come next.
-    pub fn details(&mut self, details: &[Detail]) {
-        self.details.clear();
-        if self.open {
-            self.details.extend_from_slice(details);
-        }
-    }
-
-    /// Instructions left the ROB, the first of them counted from cycle `from`.
-    pub fn commits(&mut self, from: u64, records: &[CommitRecord]) {
-        let details = std::mem::take(&mut self.details);
-        if details.is_empty() {
+    /// Instructions left the ROB, the first of them counted from cycle `from`; with the details of each.
+    pub fn commits(&mut self, from: u64, records: &[CommitRecord], details: &[Detail]) {
+        if !self.open {
             return;
         }
-        assert_eq!(details.len(), records.len(), "one detail for each record");
         let mut before = from;
-        for (record, detail) in records.iter().zip(&details) {
+        for (record, detail) in records.iter().zip(details) {
             let commit = before + u64::from(record.commit_delta);
             let counts = &mut self.at(record.inst.0 as usize).counts;
             counts.add(record, detail, before, commit);
             before = commit;
         }
-        let hart = self.hart;
         self.lines.with(|lines| {
-            let some = records.iter().zip(&details);
+            let some = records.iter().zip(details);
             for (record, detail) in some.filter(|(record, _)| !record.is_trap()) {
-                lines.access(hart, record.inst, &detail.access, execution(detail));
+                lines.access(self.hart, record.inst, &detail.access, execution(detail));
             }
         });
-        self.details = details;
-        self.details.clear();
     }
 
     /// What was counted, by instruction number.
-    pub fn finish(self) -> Vec<Observed> {
+    pub fn finish(self) -> Vec<Counted> {
         self.instructions
     }
 }

@@ -10,8 +10,8 @@
 //!
 //! let mut collector = Collector::new(0, SharedLines::new(1));
 //! collector.open();
-//! collector.details(&[Detail { decode: 1, dispatch: 3, issue: 4, complete: 6, ..Detail::default() }]);
-//! collector.commits(0, &[CommitRecord::from_packed(InstId(0), 7, 0, 0)]);
+//! let detail = Detail { decode: 1, dispatch: 3, issue: 4, complete: 6, ..Detail::default() };
+//! collector.commits(0, &[CommitRecord::from_packed(InstId(0), 7, 0, 0)], &[detail]);
 //! let counts = &collector.finish()[0].counts;
 //! assert_eq!((counts.executed, counts.total_cycles, counts.head_cycles), (1, 6, 4));
 //! ```
@@ -25,7 +25,7 @@ mod hex;
 mod lines;
 mod metric;
 
-pub use collect::{Collector, Observed};
+pub use collect::{Collector, Counted};
 pub use counts::{BUCKETS, Counts, Memory, bucket};
 pub use file::{Exchange, FORMAT, Instruction, LeftOut, Line, LineAccess, Process, Sharing, Truth};
 pub use lines::{ExchangeCounts, ExchangeKey, LINE_BYTES, LineUse, Lines, SharedLines};

@@ -30,10 +30,9 @@ impl Hart {
             dispatch: start + 1,
             ..detail
         };
-        self.collector.details(&[detail]);
         let class = CycleClass::Alu;
         let record = CommitRecord::new(InstId(inst), 10, 9, 1, redirect, true, class, tea);
-        self.collector.commits(start, &[record]);
+        self.collector.commits(start, &[record], &[detail]);
         self.cycle += 10;
     }
 
@@ -111,10 +110,10 @@ fn of_a_commit_group_the_first_was_the_oldest() {
         dispatch: decode + 2,
         ..Detail::default()
     };
-    collector.details(&[detail(10), detail(10), detail(40)]);
+    let details = [detail(10), detail(10), detail(40)];
     let record = |inst, delta| CommitRecord::from_packed(InstId(inst), delta, 0, 0);
     // Cycles 30, 30 and 50.
-    collector.commits(20, &[record(0, 10), record(1, 0), record(2, 20)]);
+    collector.commits(20, &[record(0, 10), record(1, 0), record(2, 20)], &details);
     let found = collector.finish();
     let cycles = |n: usize| (found[n].counts.head_cycles, found[n].counts.total_cycles);
     assert_eq!(
@@ -180,6 +179,7 @@ fn fetches_are_counted_of_the_first_instruction_of_a_packet() {
     let packet = PacketFetch {
         asked: 1,
         delivered: 9,
+        pa: 0x1000,
         source: DataSource::L2,
         translation: Translation::Walk,
         translating: 3,

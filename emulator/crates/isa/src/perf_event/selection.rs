@@ -76,6 +76,20 @@ impl Selection {
         self.condition().is_some() || self.events().any(PerfEvent::is_followed)
     }
 
+    /// Nothing but cycles.
+    pub fn is_cycles(self) -> bool {
+        self.condition().is_none() && self.events().eq([PerfEvent::Cycles])
+    }
+
+    /// Each occurrence is due to an instruction: neither a slot of decode, nor an occupancy, nor a condition.
+    pub fn is_attributable(self) -> bool {
+        let of_an_instruction = |event: PerfEvent| {
+            let row = event.row();
+            !matches!(row.set, 20..=24 | 38) && !row.name.starts_with("OCCUPANCY")
+        };
+        self.condition().is_none() && self.events().all(of_an_instruction)
+    }
+
     fn is_per_cycle(self) -> bool {
         let mut rows = self.events().map(PerfEvent::row);
         let Some(first) = rows.next().filter(|row| row.per_cycle) else {

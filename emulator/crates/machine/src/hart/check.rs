@@ -98,8 +98,10 @@ impl Hart {
             return;
         }
         let totals = self.totals(env, count);
-        if self.counters.sync(&totals) {
+        let overflowed = self.counters.sync(&totals);
+        if overflowed != 0 {
             self.csrs.mip_soft |= LCOFIP;
+            self.attribute_imprecisely(overflowed);
         }
         self.counters_due = self.counters.deadline(self.now(env, count));
     }
@@ -114,9 +116,12 @@ impl Hart {
             for (counter, selection) in self.counters.followed() {
                 env.timing.select(counter, selection);
             }
+            env.timing.observe(self.sampling_units.is_active());
         }
         let totals = self.totals(env, self.count);
         self.counters.rebase(&totals);
+        drop(totals);
+        self.watch_counters(env, self.count);
     }
 
     /// Sets when the loop has to leave its fast path next.
@@ -144,6 +149,9 @@ impl Hart {
         self.read_news(&mut env.bus.ram);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
+        if now >= self.samples_due {
+            self.sync_samples(env, self.count);
+        }
         if env.bus.exit.is_some() || env.bus.pause {
             self.afterwards(after::DEVICE);
         }
@@ -158,7 +166,10 @@ impl Hart {
         } else {
             u64::MAX
         };
-        bus.next_event().min(stimer).min(self.counters_due)
+        bus.next_event()
+            .min(stimer)
+            .min(self.counters_due)
+            .min(self.samples_due)
     }
 
     /// Called after an access to a device register: brings `due` forward to the device's next event, or to now if an enabled
@@ -189,6 +200,8 @@ impl Hart {
                 self.sync_counters(env, self.count);
                 let totals = self.totals(env, self.count);
                 self.counters.set_privilege(self.privilege, &totals);
+                drop(totals);
+                self.watch_counters(env, self.count);
                 self.due = 0;
             }
         }

@@ -269,7 +269,7 @@ impl Hart {
 
     /// Translates `va` for an access in `privilege`, and tells the timing model what was read for it. The second value
     /// is false if translation is off.
-    pub(super) fn translate<T: TimingModel>(
+    pub(crate) fn translate<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         va: u64,
@@ -331,7 +331,7 @@ impl Hart {
     }
 
     /// A store to RAM by the hart that the TLB did not know: the page may hold code or be watched.
-    pub(super) fn store_ram(&mut self, bus: &mut Bus, pa: u64, size: u8, value: u64) {
+    pub(crate) fn store_ram(&mut self, bus: &mut Bus, pa: u64, size: u8, value: u64) {
         let flags = bus.ram.page_flags(pa);
         debug_assert!(bus.ram.contains(pa, u64::from(size)));
         let host = bus.ram.as_mut_ptr().wrapping_add((pa - RAM_BASE) as usize);

@@ -12,7 +12,7 @@ const BREAKPOINT: u64 = Exception::Breakpoint as u64;
 const COUNTER_OVERFLOW: u64 = INTERRUPT | Interrupt::CounterOverflow as u64;
 
 /// Pending interrupts are taken in this order.
-const PRIORITY: [Interrupt; 7] = [
+const PRIORITY: [Interrupt; 8] = [
     Interrupt::MachineExternal,
     Interrupt::MachineSoftware,
     Interrupt::MachineTimer,
@@ -20,6 +20,7 @@ const PRIORITY: [Interrupt; 7] = [
     Interrupt::SupervisorSoftware,
     Interrupt::SupervisorTimer,
     Interrupt::CounterOverflow,
+    Interrupt::MemoryBuffer,
 ];
 
 impl Hart {

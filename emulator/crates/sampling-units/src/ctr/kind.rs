@@ -82,29 +82,3 @@ impl Kind {
         })
     }
 }
-
-/// What the records have to know of an instruction that never changes: its kind and length, in a byte.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StaticKind(u8);
-
-/// The instruction is compressed.
-const COMPRESSED: u8 = 1 << 4;
-
-impl StaticKind {
-    /// Of an encoding.
-    pub fn of(raw: u32) -> Self {
-        let inst = isa::decode(raw);
-        let compressed = if inst.len == 2 { COMPRESSED } else { 0 };
-        Self(compressed | Kind::of(&inst).map_or(0, |kind| kind as u8))
-    }
-
-    /// Its kind.
-    pub fn kind(self) -> Option<Kind> {
-        Kind::of_number(self.0 & 15)
-    }
-
-    /// Its length in bytes.
-    pub fn bytes(self) -> u8 {
-        if self.0 & COMPRESSED != 0 { 2 } else { 4 }
-    }
-}

@@ -2,6 +2,7 @@
 
 use super::control::*;
 use super::*;
+use crate::StaticKind;
 
 const USER: u8 = 0;
 const SUPERVISOR: u8 = 1;
@@ -16,7 +17,7 @@ fn records(control: u64) -> TransferRecords {
 
 fn transfer(kind: Kind, pc: u64) -> Passed {
     Passed {
-        kind: Some(kind),
+        kind: StaticKind::transfer(kind),
         ..Passed::at(pc)
     }
 }
@@ -61,9 +62,10 @@ fn jumps_and_taken_branches_are_recorded_youngest_first() {
 fn branches_that_are_not_taken_are_recorded_if_asked_for() {
     let mut records = records(U | NTBREN);
     records.passed(&transfer(Kind::Taken, 0x200));
+    // c.beqz
     let short = Passed {
-        len: 2,
-        ..transfer(Kind::Taken, 0x204)
+        kind: StaticKind::of(0xc001),
+        ..Passed::at(0x204)
     };
     records.passed(&short);
     records.reach(0x206);

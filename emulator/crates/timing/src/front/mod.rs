@@ -10,7 +10,7 @@ mod packet;
 use commit_trace::{DataSource, PacketFetch, TeaEvents};
 
 use crate::Preset;
-use crate::mem::Cache;
+use crate::mem::{Cache, LINE_BITS};
 use crate::observe::Translated;
 use crate::predict::{Component, MicroBtb};
 use crate::ring::Ring;
@@ -168,6 +168,7 @@ impl FrontEnd {
         PacketFetch {
             asked: self.asked,
             delivered: self.entered,
+            pa: self.line << LINE_BITS,
             source: self.source,
             translation: self.translated.by,
             translating: self.translated.cycles,

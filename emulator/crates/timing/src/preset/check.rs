@@ -63,6 +63,8 @@ impl Preset {
             ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
             ("isa.smcdeleg", isa.smcdeleg, isa.smcsrind, "isa.smcsrind"),
             ("isa.smctr", isa.smctr, isa.smcsrind, "isa.smcsrind"),
+            ("isa.smpdis", isa.smpdis, isa.smcsrind, "isa.smcsrind"),
+            ("isa.sspesa", isa.sspesa, isa.smcdeleg, "isa.smcdeleg"),
         ];
         for (key, on, present, what) in needs {
             if on && !present {

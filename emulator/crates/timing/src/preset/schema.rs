@@ -64,7 +64,7 @@ sections! {
     /// Extensions beyond RV64GC.
     Isa {
         zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
-        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, smcsrind: bool, smcdeleg: bool, smctr: bool, sstc: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
+        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, smcsrind: bool, smcdeleg: bool, smctr: bool, smpdis: bool, sspesa: bool, sstc: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock {
@@ -215,6 +215,8 @@ impl Isa {
             (E::Smcsrind, self.smcsrind),
             (E::Smcdeleg, self.smcdeleg),
             (E::Smctr, self.smctr),
+            (E::Smpdis, self.smpdis),
+            (E::Sspesa, self.sspesa),
             (E::Sstc, self.sstc),
             (E::Svadu, self.svadu),
             (E::Svinval, self.svinval),

@@ -1,0 +1,279 @@
+//! The registers of the sampling units: sampled instructions with their buffer in memory (Smpdis/Sspdis, Ssamb), and overflows of counters
+//! attributed to instructions (Sspesa). Drafts, which give their CSRs no numbers: those in [`number`] are ours.
+
+use isa::{Extension, Privilege, TimingModel};
+use sampling_units::pdis::{Record, Register, SamplingUnits};
+
+use crate::csr::{LAMBIP, LCOFIP, number::*};
+use crate::hart::{Env, Hart, after};
+use crate::mmu::Access;
+
+/// A unit is not looked at more often than after so many cycles.
+const PATIENCE: u64 = 32;
+/// `mcountinhibit[1]` and `scountovf[1]`.
+pub(crate) const PDIS_BIT: u64 = 1 << 1;
+
+/// The register of sampled instructions with this CSR number.
+const fn register(number: u16) -> Register {
+    match number {
+        MPDISCTL => Register::MachineControl,
+        SPDISCTL => Register::SupervisorControl,
+        SPDISCOUNTER => Register::Counter,
+        SPDISEVMASK => Register::EventMask,
+        SPDISEVMATCH => Register::EventMatch,
+        SPDISFILTER => Register::Filter,
+        SPDISAMBCS => Register::BufferControl,
+        _ => Register::BufferAddress,
+    }
+}
+
+/// Which record a window shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// That of the last sampled instruction.
+    Sampled,
+    /// That of the instruction to which an overflow is due.
+    Precise,
+}
+
+impl Hart {
+    /// It has the register, and it may be accessed now, as far as its privilege is not in its number.
+    pub(crate) fn may_access_sampling(&self, number: u16) -> bool {
+        match number {
+            // With the counters that machine mode delegates.
+            SHPMSPC | SHPMSDATA => {
+                let machine = self.privilege == Privilege::Machine;
+                let delegated = machine || self.delegated_counters().is_some();
+                self.extensions.has(Extension::Sspesa) && delegated
+            }
+            _ => self.extensions.has(Extension::Smpdis),
+        }
+    }
+
+    /// Reads a register of the units.
+    pub(crate) fn read_sampling<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        number: u16,
+        count: u64,
+    ) -> u64 {
+        self.reach_sampling(env, count);
+        self.sampling_units.with(|units| match number {
+            SHPMSPC => units.precise.pc(),
+            SHPMSDATA => units.precise.data(),
+            _ => units.instructions.read(register(number)),
+        })
+    }
+
+    /// A word of the record that a window shows: `sireg` is word 0.
+    pub(crate) fn read_sample<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        (shown, word): (Shown, usize),
+        count: u64,
+    ) -> u64 {
+        self.reach_sampling(env, count);
+        let record = self.sampling_units.with(|units| match shown {
+            Shown::Sampled => *units.instructions.held(),
+            Shown::Precise => *units.precise.record(),
+        });
+        self.words(env, &record).get(word).copied().unwrap_or(0)
+    }
+
+    /// Writes a register of the units.
+    pub(crate) fn write_sampling<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        number: u16,
+        value: u64,
+        count: u64,
+    ) {
+        self.change_sampling(env, count, |units| match number {
+            SHPMSPC => units.precise.set_pc(value & !1),
+            SHPMSDATA => units.precise.set_data(value),
+            _ => units.instructions.write(register(number), value),
+        });
+        if number == SHPMSDATA {
+            self.watch_counters(env, count);
+        }
+    }
+
+    /// Stops or starts the sampling of instructions by `mcountinhibit` or `scountinhibit`.
+    pub(crate) fn inhibit_sampling<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        value: u64,
+        count: u64,
+    ) {
+        let inhibited = value & PDIS_BIT != 0;
+        let is = |units: &mut SamplingUnits| units.instructions.is_inhibited();
+        if self.extensions.has(Extension::Smpdis) && self.sampling_units.with(is) != inhibited {
+            self.change_sampling(env, count, |units| units.instructions.inhibit(inhibited));
+        }
+    }
+
+    /// [`PDIS_BIT`] of `mcountinhibit`, if the sampling of instructions is inhibited.
+    pub(crate) fn sampling_inhibited(&self) -> u64 {
+        let inhibited = self
+            .sampling_units
+            .with(|units| units.instructions.is_inhibited());
+        if inhibited { PDIS_BIT } else { 0 }
+    }
+
+    /// The same of `scountovf`, if an instruction was sampled.
+    pub(crate) fn sampling_overflowed<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        count: u64,
+    ) -> u64 {
+        if !self.extensions.has(Extension::Smpdis) {
+            return 0;
+        }
+        self.reach_sampling(env, count);
+        let overflowed = self
+            .sampling_units
+            .with(|units| units.instructions.overflowed());
+        if overflowed { PDIS_BIT } else { 0 }
+    }
+
+    /// Changes the units, when all that retired has passed them.
+    fn change_sampling<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        count: u64,
+        act: impl FnOnce(&mut SamplingUnits),
+    ) {
+        self.reach_sampling(env, count);
+        let before = self.sampling_units.is_active();
+        let privilege = self.privilege as u8;
+        self.sampling_units.with(|units| {
+            units.instructions.set_privilege(privilege);
+            act(units);
+        });
+        let active = self.sampling_units.is_active();
+        if active != before {
+            env.timing.observe(active);
+        }
+        self.samples_due = 0;
+        self.afterwards(after::INTERRUPTS);
+    }
+
+    /// All that retired passes the units, the current instruction comes next, and what is on its way to memory gets there.
+    fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
+        self.now(env, count);
+        let pc = self.executed.pc;
+        self.sampling_units
+            .with(|units| units.instructions.reach(pc));
+        self.sync_samples(env, count);
+    }
+
+    /// Writes to memory what is on its way, makes the units' interrupts pending, and sets when to look again.
+    pub(crate) fn sync_samples<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
+        let now = self.now(env, count);
+        while let Some((address, record)) = self
+            .sampling_units
+            .with(|units| units.instructions.buffer().next())
+        {
+            if self.write_record(env, address, &record).is_none() {
+                self.sampling_units
+                    .with(|units| units.instructions.fault(address));
+            }
+        }
+        let (overflow, buffer, due) = self.sampling_units.with(|units| {
+            let instructions = &mut units.instructions;
+            let due = instructions.deadline(now);
+            (
+                instructions.take_overflow(),
+                instructions.buffer().take_interrupt(),
+                due,
+            )
+        });
+        if overflow {
+            self.csrs.mip_soft |= LCOFIP;
+        }
+        if buffer {
+            self.csrs.mip_soft |= LAMBIP;
+        }
+        self.samples_due = due.max(now.saturating_add(PATIENCE));
+    }
+
+    /// Writes a record to memory, as supervisor mode would; `None` if that may not.
+    fn write_record<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        address: u64,
+        record: &Record,
+    ) -> Option<()> {
+        let privilege = Privilege::Supervisor;
+        let (leaf, _) = self
+            .translate(env, address, Access::Store, privilege)
+            .ok()?;
+        let words = self.words(env, record);
+        let bytes = size_of_val(&words) as u64;
+        let allowed = leaf.pa >> 56 == 0
+            && self.pmp.allows(leaf.pa, bytes, Access::Store, privilege)
+            && env.bus.ram.contains(leaf.pa, bytes);
+        if !allowed {
+            return None;
+        }
+        // Not modelled: the time of these writes.
+        for (at, word) in (leaf.pa..).step_by(8).zip(words) {
+            self.store_ram(env.bus, at, 8, word);
+        }
+        Some(())
+    }
+
+    /// A record's words. Its time is a core's cycle until here; 0: none is wanted.
+    fn words<T: TimingModel>(&self, env: &Env<'_, T>, record: &Record) -> [u64; 8] {
+        record.words(match record.cycle {
+            0 => 0,
+            cycle => env.bus.mtime(cycle),
+        })
+    }
+
+    /// Tells the timing model which counters to watch, now that counters or privilege have changed.
+    pub(crate) fn watch_counters<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
+        let wanted = self.sampling_units.with(|units| units.precise.is_active());
+        if !T::TIMED || !wanted && !self.watches_counters {
+            return;
+        }
+        self.watches_counters = wanted;
+        let now = self.now(env, count);
+        let mut cycle: Option<(u64, u8)> = None;
+        for (counter, watch) in self.counters.watches().into_iter().enumerate() {
+            let watch = watch.filter(|_| wanted);
+            match watch {
+                Some(watch) if watch.selection.is_cycles() => {
+                    let at = (now.saturating_add(watch.to_go), counter as u8 + 3);
+                    cycle = Some(cycle.map_or(at, |earlier| earlier.min(at)));
+                    env.timing.watch(counter, None);
+                }
+                _ => env.timing.watch(counter, watch),
+            }
+        }
+        self.sampling_units
+            .with(|units| units.precise.watch_cycle(cycle));
+    }
+
+    /// Counters (by bit) overflowed: if it is not known by which instruction, the best guess is what left last.
+    pub(crate) fn attribute_imprecisely(&mut self, overflowed: u32) {
+        if !self.watches_counters {
+            return;
+        }
+        let unknown = |&counter: &usize| {
+            let selection = self.counters.selection(counter);
+            overflowed >> counter & 1 != 0 && !selection.is_attributable()
+        };
+        if let Some(counter) = (3..32).find(unknown) {
+            self.sampling_units
+                .with(|units| units.precise.imprecise(counter as u8));
+        }
+    }
+
+    /// Counter overflow was pending, and software has cleared that: the next overflow is attributed.
+    pub(crate) fn overflow_cleared(&mut self) {
+        if self.watches_counters {
+            self.sampling_units.with(|units| units.precise.release());
+        }
+    }
+}

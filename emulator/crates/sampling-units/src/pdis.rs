@@ -1,0 +1,522 @@
+//! Sampled instructions (Smpdis/Sspdis, draft of September 2026): of every so many decoded instructions one is followed to its end, and its
+//! events, latencies and addresses are recorded, unless a filter discards them. The same for fetch packets, which the draft does not have.
+//!
+//! Beyond the draft: intervals can be random ([`control::RAND`]) or of cycles ([`control::CYC`]), and fetches be sampled
+//! ([`control::FETCH`]). What of it the draft leaves open is in `linux-patches/DRAFT-NOTES.md`.
+
+mod buffer;
+mod record;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use buffer::{Buffer, buffer_control};
+pub use record::{Latencies, RECORD_BYTES, Record, header};
+pub use shared::{SamplingUnits, SharedSamplingUnits};
+
+use commit_trace::AccessKind;
+
+use crate::Observed;
+use crate::ctr::Kind;
+
+/// Fields of `mpdisctl`, and of `spdisctl`, which lacks [`M`](control::M).
+pub mod control {
+    /// Which instructions are counted: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers.
+    pub const SEL: u64 = 7;
+    /// By counter: record whether the instruction incurred its event.
+    pub const HPM: u64 = 0xffff_fff8;
+    /// Records go to memory.
+    pub const MEM: u64 = 1 << 32;
+    /// After a record that was discarded, the next instruction is selected.
+    pub const ACC: u64 = 1 << 33;
+    /// With time,
+    pub const TS: u64 = 1 << 34;
+    /// physical address,
+    pub const PA: u64 = 1 << 35;
+    /// and the target of the control transfer before.
+    pub const EPT: u64 = 1 << 36;
+    /// Custom: intervals are random, by up to 128 more or less.
+    pub const RAND: u64 = 1 << 57;
+    /// Custom: cycles are counted, and the instruction selected that is decoded next.
+    pub const CYC: u64 = 1 << 58;
+    /// Custom: fetch packets are counted and sampled.
+    pub const FETCH: u64 = 1 << 59;
+    /// In user mode,
+    pub const U: u64 = 1 << 60;
+    /// supervisor mode,
+    pub const S: u64 = 1 << 61;
+    /// and machine mode.
+    pub const M: u64 = 1 << 62;
+    /// A record was made since this was cleared.
+    pub const OF: u64 = 1 << 63;
+    /// What `mpdisctl` holds; HPM is not implemented.
+    pub const MACHINE: u64 = SEL | MEM | ACC | TS | PA | EPT | RAND | CYC | FETCH | U | S | M | OF;
+    /// What `spdisctl` shows of it.
+    pub const SUPERVISOR: u64 = MACHINE & !M;
+}
+
+/// `spdisevmask` and `spdisevmatch`.
+const EVENTS: u64 = (1 << 56) - 1;
+/// `spdisfilter`: THRESH, INV, LATSEL.
+const FILTER: u64 = 0xffff;
+const INVERTED: u64 = 1 << 12;
+/// `spdiscounter` overflows beyond this.
+const WRAP: u64 = 1 << 32;
+/// Instructions that a core decodes in a cycle, at most, and has in flight.
+const MOST_PER_CYCLE: u64 = 8;
+const IN_FLIGHT: u64 = 256;
+
+/// A register of the unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// `mpdisctl`.
+    MachineControl,
+    /// `spdisctl`.
+    SupervisorControl,
+    /// `spdiscounter`.
+    Counter,
+    /// `spdisevmask`.
+    EventMask,
+    /// `spdisevmatch`.
+    EventMatch,
+    /// `spdisfilter`.
+    Filter,
+    /// `spdisambcs`.
+    BufferControl,
+    /// `spdisambaddr`.
+    BufferAddress,
+}
+
+/// What became of the counter's overflows (the draft's PDIS.SAMPLES, and so on); a sample that is active is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Overflows, and selections after a discarded record.
+    pub selected: u64,
+    /// Recorded.
+    pub samples: u64,
+    /// Overflowed while a sample was active.
+    pub collisions: u64,
+    /// Discarded by a filter.
+    pub filtered: u64,
+    /// Lost, since nobody had taken the record before, or the buffer takes none.
+    pub dropped: u64,
+}
+
+snapshot::snapshot!(Totals {
+    selected,
+    samples,
+    collisions,
+    filtered,
+    dropped
+});
+
+/// A control transfer whose record waits for its target.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    record: Record,
+    latencies: [u64; 5],
+    following: u64,
+}
+
+snapshot::snapshot!(Open {
+    record,
+    latencies,
+    following
+});
+
+/// The unit of a hart.
+#[derive(Clone, Debug, Default)]
+pub struct SamplingUnit {
+    control: u64,
+    count: u32,
+    initial: u32,
+    mask: u64,
+    matches: u64,
+    filter: u64,
+    /// `mcountinhibit[1]`.
+    inhibited: bool,
+    buffer: Buffer,
+    /// The record of `siselect` 0x60.
+    held: Record,
+    privilege: u8,
+    /// The last selected instruction is active until this cycle.
+    active_until: u64,
+    /// What is decoded from this cycle on is selected, whatever the counter says.
+    select_from: Option<u64>,
+    /// A record that waits for the target of its transfer.
+    open: Option<Open>,
+    /// The last instruction was a control transfer; its target was this.
+    transfers: bool,
+    last_target: u64,
+    random: u64,
+    totals: Totals,
+    /// Counter overflow (`sip.LCOFIP`) is to become pending.
+    overflow: bool,
+}
+
+snapshot::snapshot!(SamplingUnit {
+    control,
+    count,
+    initial,
+    mask,
+    matches,
+    filter,
+    inhibited,
+    buffer,
+    held,
+    privilege,
+    active_until,
+    select_from,
+    open,
+    transfers,
+    last_target,
+    random,
+    totals,
+    overflow
+});
+
+impl SamplingUnit {
+    /// It wants to know of every instruction.
+    pub fn is_active(&self) -> bool {
+        self.control & (control::U | control::S | control::M) != 0 && !self.inhibited
+    }
+
+    /// The privilege of what passes from now on.
+    pub fn set_privilege(&mut self, privilege: u8) {
+        self.privilege = privilege;
+    }
+
+    /// What became of the overflows.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The record that `siselect` 0x60 shows.
+    pub fn held(&self) -> &Record {
+        &self.held
+    }
+
+    /// Records on their way to memory, and the registers of that.
+    pub fn buffer(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
+    /// A record on its way to `address` cannot be written: it and those behind it are lost.
+    pub fn fault(&mut self, address: u64) {
+        let lost = self.buffer.fault(address);
+        self.totals.samples -= lost.min(self.totals.samples);
+        self.totals.dropped += lost;
+    }
+
+    /// `mpdisctl.OF`.
+    pub fn overflowed(&self) -> bool {
+        self.control & control::OF != 0
+    }
+
+    /// Counter overflow is to become pending; once.
+    pub fn take_overflow(&mut self) -> bool {
+        std::mem::take(&mut self.overflow)
+    }
+
+    /// Sets `mcountinhibit[1]`.
+    pub fn inhibit(&mut self, inhibited: bool) {
+        self.inhibited = inhibited;
+        if inhibited {
+            // What is active is not recorded.
+            self.forget();
+        }
+    }
+
+    /// `mcountinhibit[1]`.
+    pub fn is_inhibited(&self) -> bool {
+        self.inhibited
+    }
+
+    fn forget(&mut self) {
+        let lost = self.open.take().is_some() || self.select_from.take().is_some();
+        self.totals.dropped += u64::from(lost);
+        self.active_until = 0;
+        self.transfers = false;
+    }
+
+    /// Reads a register. All that left the ROB before has [passed](Self::passed).
+    pub fn read(&self, register: Register) -> u64 {
+        match register {
+            Register::MachineControl => self.control,
+            Register::SupervisorControl => self.control & control::SUPERVISOR,
+            Register::Counter => u64::from(self.count) | u64::from(self.initial) << 32,
+            Register::EventMask => self.mask,
+            Register::EventMatch => self.matches,
+            Register::Filter => self.filter,
+            Register::BufferControl => self.buffer.control(),
+            Register::BufferAddress => self.buffer.address(),
+        }
+    }
+
+    /// Writes a register, under the same condition.
+    pub fn write(&mut self, register: Register, value: u64) {
+        match register {
+            Register::MachineControl => self.set_control(value & control::MACHINE),
+            Register::SupervisorControl => {
+                let kept = self.control & control::M;
+                self.set_control(value & control::SUPERVISOR | kept);
+            }
+            Register::Counter => {
+                self.count = value as u32;
+                self.initial = (value >> 32) as u32;
+            }
+            Register::EventMask => self.mask = value & EVENTS,
+            Register::EventMatch => self.matches = value & EVENTS,
+            // Of LATSEL there are five.
+            Register::Filter if value >> 13 & 7 <= 4 => self.filter = value & FILTER,
+            Register::Filter => self.filter = value & (FILTER >> 3) | self.filter & 7 << 13,
+            Register::BufferControl => self.buffer.set_control(value),
+            Register::BufferAddress => self.buffer.set_address(value),
+        }
+    }
+
+    fn set_control(&mut self, value: u64) {
+        let sel = match value & control::SEL {
+            sel @ 0..=4 => sel,
+            _ => self.control & control::SEL,
+        };
+        let was_active = self.is_active();
+        self.control = value & !control::SEL | sel;
+        if !was_active {
+            self.forget();
+        }
+    }
+
+    /// An instruction left the ROB. Only while [active](Self::is_active).
+    pub fn passed(&mut self, observed: &Observed<'_>) {
+        let passed = observed.passed;
+        self.reach(passed.pc);
+        self.transfers = passed.kind.kind().is_some() && passed.outcome.retires();
+        let on = self.control >> 60 >> self.privilege.min(2) & 1 != 0;
+        if !on || self.inhibited {
+            return;
+        }
+        if self.control & control::FETCH != 0 {
+            self.fetched(observed);
+            return;
+        }
+        let counts = self.counts(observed);
+        let overflows = match self.control & control::CYC {
+            0 => self.count_up(counts.into()),
+            _ => {
+                if self.count_up(passed.cycles) {
+                    self.select_later(passed.cycle);
+                }
+                false
+            }
+        };
+        let decode = observed.detail.decode;
+        let waits = self.select_from.is_some();
+        if overflows && self.may_select(decode) {
+            self.select(observed);
+        } else if waits && counts && self.select_from.is_some_and(|from| from <= decode) {
+            self.select(observed);
+        }
+        self.pass_flushed(observed);
+    }
+
+    /// The instructions of a wrong path behind one that passed: of which type they are is not known.
+    fn pass_flushed(&mut self, observed: &Observed<'_>) {
+        let flushed = u64::from(observed.detail.flushed);
+        let all = self.control & control::SEL == 0 && self.control & control::CYC == 0;
+        if flushed == 0 || !all || !self.count_up(flushed) {
+            return;
+        }
+        if !self.may_select(observed.detail.decode) {
+            return;
+        }
+        let (record, latencies) = Record::flushed(observed);
+        self.active_until = record.cycle;
+        self.select_from = None;
+        self.finish(record, latencies_by_number(&latencies));
+    }
+
+    /// A packet, if the instruction starts one.
+    fn fetched(&mut self, observed: &Observed<'_>) {
+        let by_cycles = self.control & control::CYC != 0;
+        let starts = observed.detail.packet.delivered != 0;
+        let counted = match by_cycles {
+            true => observed.passed.cycles,
+            false => starts.into(),
+        };
+        if self.count_up(counted) {
+            self.select_later(0);
+        }
+        if starts && self.select_from.take().is_some() {
+            let (record, latencies) = Record::of_packet(observed, self.control & control::PA != 0);
+            self.finish(record, latencies_by_number(&latencies));
+        }
+    }
+
+    /// The counter overflowed for an instruction that was decoded in that cycle: true if it is selected. If not, it is a collision.
+    fn may_select(&mut self, decode: u64) -> bool {
+        let free = decode >= self.active_until && self.select_from.is_none();
+        self.totals.selected += 1;
+        self.totals.collisions += u64::from(!free);
+        free
+    }
+
+    /// What is decoded from that cycle on is selected, unless something is already.
+    fn select_later(&mut self, from: u64) {
+        self.totals.selected += 1;
+        self.totals.collisions += u64::from(self.select_from.is_some());
+        self.select_from.get_or_insert(from);
+    }
+
+    /// The instruction is of the type that is counted.
+    fn counts(&self, observed: &Observed<'_>) -> bool {
+        let access = observed.passed.kind.access();
+        match self.control & control::SEL {
+            0 => true,
+            1 => matches!(access, AccessKind::Load | AccessKind::Atomic),
+            2 => matches!(access, AccessKind::Store | AccessKind::Atomic),
+            3 => access != AccessKind::None,
+            _ => observed.passed.kind.kind().is_some(),
+        }
+    }
+
+    /// Counts; true if the counter overflows, which starts it again.
+    fn count_up(&mut self, by: u64) -> bool {
+        let count = u64::from(self.count) + by;
+        if count < WRAP {
+            self.count = count as u32;
+            return false;
+        }
+        self.count = self.initial;
+        if self.control & control::RAND != 0 {
+            // xorshift64: the same intervals in every run.
+            self.random |= 1;
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            let offset = (self.random >> 32) as i32 % 128;
+            self.count = self.initial.saturating_add_signed(offset);
+        }
+        true
+    }
+
+    /// The instruction that passes is selected.
+    fn select(&mut self, observed: &Observed<'_>) {
+        let passed = observed.passed;
+        self.active_until = passed.cycle;
+        self.select_from = None;
+        let (record, latencies) = Record::of(observed, self.control & control::PA != 0);
+        let latencies = latencies_by_number(&latencies);
+        match passed.kind.kind() {
+            Some(kind) if passed.outcome.retires() && kind != Kind::Exception => {
+                let following = passed.pc.wrapping_add(passed.kind.bytes().into());
+                self.open = Some(Open {
+                    record,
+                    latencies,
+                    following,
+                });
+            }
+            _ => self.finish(record, latencies),
+        }
+    }
+
+    /// The instruction at `pc` comes next: it is the target of the transfer before.
+    pub fn reach(&mut self, pc: u64) {
+        if let Some(Open {
+            mut record,
+            latencies,
+            following,
+        }) = self.open.take()
+        {
+            let prior = (self.control & control::EPT != 0).then_some(self.last_target);
+            record.transferred(pc, following, prior);
+            self.finish(record, latencies);
+        }
+        if std::mem::take(&mut self.transfers) {
+            self.last_target = pc;
+        }
+    }
+
+    /// The sample is complete: it is recorded, or discarded.
+    fn finish(&mut self, record: Record, latencies: [u64; 5]) {
+        let latency = latencies[(self.filter >> 13 & 7).min(4) as usize];
+        let long = latency >= self.filter & 0xfff;
+        let inverted = self.filter & INVERTED != 0;
+        let qualified = (self.matches ^ record.header) & self.mask == 0 && long != inverted;
+        if !qualified {
+            self.totals.filtered += 1;
+            self.discarded(record.cycle);
+            return;
+        }
+        let memory = self.control & control::MEM != 0;
+        let taken = match memory {
+            true => self.buffer.push(self.timed(record)),
+            // The record before has not been taken.
+            false if self.overflowed() => false,
+            false => {
+                self.held = self.timed(record);
+                true
+            }
+        };
+        if !taken {
+            self.totals.dropped += 1;
+            self.discarded(record.cycle);
+            return;
+        }
+        self.totals.samples += 1;
+        if !self.overflowed() {
+            self.control |= control::OF;
+            self.overflow = true;
+        }
+    }
+
+    /// Without a time if none is wanted.
+    fn timed(&self, record: Record) -> Record {
+        match self.control & control::TS {
+            0 => Record { cycle: 0, ..record },
+            _ => record,
+        }
+    }
+
+    fn discarded(&mut self, cycle: u64) {
+        if self.control & control::ACC != 0 {
+            self.select_later(cycle);
+        }
+    }
+
+    /// A cycle before which it makes no interrupt pending, given that all has passed up to `now`; `u64::MAX`: it will not.
+    pub fn deadline(&self, now: u64) -> u64 {
+        if !self.is_active() {
+            return u64::MAX;
+        }
+        let memory = self.control & control::MEM != 0;
+        let records = match (self.overflowed(), memory) {
+            (false, _) => 1,
+            (true, false) => return u64::MAX,
+            (true, true) => match self.buffer.records_to_threshold() {
+                Some(records) => records,
+                None => return u64::MAX,
+            },
+        };
+        let ready = self.select_from.is_some() || self.open.is_some();
+        let period = WRAP - u64::from(self.initial);
+        let period = match self.control & control::RAND {
+            0 => period,
+            _ => period.saturating_sub(128),
+        };
+        let first = match ready {
+            true => 0,
+            false => WRAP - u64::from(self.count),
+        };
+        let counted = first.saturating_add(period.saturating_mul(records - 1));
+        let cycles = match self.control & control::CYC {
+            0 => counted.saturating_sub(IN_FLIGHT) / MOST_PER_CYCLE,
+            _ => counted,
+        };
+        now.saturating_add(cycles.max(1))
+    }
+}
+
+fn latencies_by_number(latencies: &Latencies) -> [u64; 5] {
+    std::array::from_fn(|number| latencies.selected(number as u64))
+}

@@ -1,0 +1,149 @@
+//! The memory buffer of the records: an instance of Ssamb (draft of March 2026).
+//!
+//! Where a record goes is decided when it is made; it is written when the hart asks for it, before software can know. Translation is that
+//! of supervisor mode, always.
+
+use std::collections::VecDeque;
+
+use super::record::{RECORD_BYTES, Record};
+
+/// Fields of `spdisambcs`.
+pub mod buffer_control {
+    /// It takes records.
+    pub const EN: u64 = 1 << 0;
+    /// 2^(SIZE + 12) bytes, at bit 1.
+    pub const SIZE_SHIFT: u32 = 1;
+    /// The two top bits of the place at which [`BMI`] is set, at bit 9.
+    pub const BMITH_SHIFT: u32 = 9;
+    /// Reaching it makes an interrupt pending.
+    pub const BMIEN: u64 = 1 << 11;
+    /// Page of the buffer that could not be written, at bit 12.
+    pub const TFPTR_SHIFT: u32 = 12;
+    /// It stops when it is full.
+    pub const SOF: u64 = 1 << 32;
+    /// A page could not be written.
+    pub const TF: u64 = 1 << 59;
+    /// The threshold was reached.
+    pub const BMI: u64 = 1 << 60;
+    /// It was full at least once.
+    pub const WRAP: u64 = 1 << 61;
+    /// Nothing is on its way.
+    pub const EMPTY: u64 = 1 << 62;
+    /// The page is translated.
+    pub const TRV: u64 = 1 << 63;
+}
+use buffer_control::*;
+
+/// Largest SIZE: 4 MiB.
+const MOST: u64 = 10;
+const SIZE: u64 = 31 << SIZE_SHIFT;
+const TFPTR: u64 = 0xf_ffff << TFPTR_SHIFT;
+/// What software writes.
+const WRITABLE: u64 = EN | SIZE | 3 << BMITH_SHIFT | BMIEN | TFPTR | SOF | TF | BMI | WRAP;
+
+/// Registers and records of the buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer {
+    control: u64,
+    address: u64,
+    /// What is not written yet, and where it goes.
+    waiting: VecDeque<(u64, Record)>,
+    /// Its interrupt is to become pending.
+    interrupt: bool,
+}
+
+snapshot::snapshot!(Buffer {
+    control,
+    address,
+    waiting,
+    interrupt
+});
+
+impl Buffer {
+    /// `spdisambcs`.
+    pub fn control(&self) -> u64 {
+        let empty = if self.waiting.is_empty() { EMPTY } else { 0 };
+        let ready = if self.control & EN != 0 { TRV } else { 0 };
+        self.control | empty | ready
+    }
+
+    /// `spdisambaddr`.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Writes `spdisambcs`.
+    pub fn set_control(&mut self, value: u64) {
+        let size = (value & SIZE) >> SIZE_SHIFT;
+        self.control = value & WRITABLE & !SIZE | size.min(MOST) << SIZE_SHIFT;
+    }
+
+    /// Writes `spdisambaddr`.
+    pub fn set_address(&mut self, value: u64) {
+        self.address = value & !(RECORD_BYTES - 1);
+    }
+
+    fn bytes(&self) -> u64 {
+        1 << (((self.control & SIZE) >> SIZE_SHIFT) + 12)
+    }
+
+    /// Takes a record; false if it takes none.
+    pub(super) fn push(&mut self, record: Record) -> bool {
+        let full = self.control & (SOF | WRAP) == SOF | WRAP;
+        if self.control & EN == 0 || full || self.control & TF != 0 {
+            return false;
+        }
+        self.waiting.push_back((self.address, record));
+        let mask = self.bytes() - 1;
+        let offset = (self.address + RECORD_BYTES) & mask;
+        if offset == 0 {
+            self.control |= WRAP;
+        }
+        let quarter = |offset: u64| offset / (self.bytes() / 4);
+        let threshold = self.control >> BMITH_SHIFT & 3;
+        let crossed = quarter(offset) == threshold && quarter(self.address & mask) != threshold;
+        if crossed && self.control & BMIEN != 0 {
+            self.control |= BMI;
+            self.interrupt = true;
+        }
+        self.address = self.address & !mask | offset;
+        true
+    }
+
+    /// Records until its interrupt, if it has one.
+    pub(super) fn records_to_threshold(&self) -> Option<u64> {
+        if self.control & BMIEN == 0 || self.control & EN == 0 {
+            return None;
+        }
+        let quarter = self.bytes() / 4;
+        let threshold = (self.control >> BMITH_SHIFT & 3) * quarter;
+        let to_go = threshold.wrapping_sub(self.address) & (self.bytes() - 1);
+        let to_go = if to_go == 0 { self.bytes() } else { to_go };
+        Some(to_go / RECORD_BYTES)
+    }
+
+    /// The next record that is to be written, and where.
+    pub fn next(&mut self) -> Option<(u64, Record)> {
+        self.waiting.pop_front()
+    }
+
+    /// Nothing is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The page at `address` cannot be written: what is on its way is lost; how many records.
+    pub fn fault(&mut self, address: u64) -> u64 {
+        let page = (address & (self.bytes() - 1)) >> 12;
+        self.control = self.control & !TFPTR | TF | page << TFPTR_SHIFT;
+        self.interrupt = true;
+        let lost = self.waiting.len() as u64 + 1;
+        self.waiting.clear();
+        lost
+    }
+
+    /// The buffer's interrupt (`sip.LAMBIP`) is to become pending; once.
+    pub fn take_interrupt(&mut self) -> bool {
+        std::mem::take(&mut self.interrupt)
+    }
+}

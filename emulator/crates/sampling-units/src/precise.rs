@@ -1,0 +1,264 @@
+//! To which instruction a counter's overflow is due (Sspesa, draft of September 2026).
+//!
+//! The core tells which instruction makes a watched counter overflow. Of cycles it is the one that the Oracle charges the cycle to, by the
+//! rule of [`sampling_rules`]; of several that commit in it, one at random.
+
+use commit_trace::{CommitRecord, InstId, Seq, Span, SpanSink, gap_spans, group_spans};
+use sampling_rules::{Heuristic, Outcome, Rule, Trigger};
+
+use crate::Observed;
+use crate::pdis::Record;
+
+/// Fields of `shpmsdata`.
+pub mod sample_data {
+    /// The counter whose overflow it was.
+    pub const CNTRID: u64 = 31;
+    /// Custom: overflows are attributed.
+    pub const EN: u64 = 1 << 62;
+    /// Custom, read-only: `shpmspc` is the instruction that the overflow is due to.
+    pub const PRECISE: u64 = 1 << 63;
+}
+use sample_data::{CNTRID, EN, PRECISE};
+
+/// HPM bits of a record's header.
+const HPM_SHIFT: u32 = 0;
+/// Most that commit in a cycle.
+const GROUP: usize = commit_trace::MAX_COMMIT_WIDTH;
+
+/// An instruction that left, as far as it may have to be named.
+#[derive(Clone, Copy, Debug, Default)]
+struct Left {
+    commit: CommitRecord,
+    cycle: u64,
+    record: Record,
+}
+
+snapshot::snapshot!(Left {
+    commit,
+    cycle,
+    record
+});
+
+/// The registers, and what has to be known to fill them in.
+#[derive(Clone, Debug, Default)]
+pub struct PreciseSamples {
+    enabled: bool,
+    pc: u64,
+    data: u64,
+    record: Record,
+    /// The instruction that left last.
+    last: u64,
+    /// A sample is held, which the next overflow does not replace.
+    held: bool,
+    /// The cycle in which a counter of cycles overflows, and its number.
+    cycles: Option<(u64, u8)>,
+    /// The last commit group while somebody waits for a cycle, and what left before it.
+    group: Vec<Left>,
+    before: Option<Left>,
+}
+
+snapshot::snapshot!(PreciseSamples {
+    enabled,
+    pc,
+    data,
+    record,
+    last,
+    held,
+    cycles,
+    group,
+    before
+});
+
+impl PreciseSamples {
+    /// It wants to know of every instruction.
+    pub fn is_active(&self) -> bool {
+        self.enabled
+    }
+
+    /// `shpmspc`.
+    pub fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    /// Writes `shpmspc`.
+    pub fn set_pc(&mut self, value: u64) {
+        self.pc = value;
+    }
+
+    /// `shpmsdata`.
+    pub fn data(&self) -> u64 {
+        self.data | if self.enabled { EN } else { 0 }
+    }
+
+    /// Writes `shpmsdata`. While it is enabled, counters have to be [watched](isa::TimingModel::watch).
+    pub fn set_data(&mut self, value: u64) {
+        self.data = value & (CNTRID | PRECISE);
+        self.enabled = value & EN != 0;
+        if !self.enabled {
+            self.cycles = None;
+            self.group.clear();
+            self.before = None;
+        }
+    }
+
+    /// The record of the instruction.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// A counter of cycles overflows in that cycle; or none does.
+    pub fn watch_cycle(&mut self, cycle: Option<(u64, u8)>) {
+        self.cycles = cycle;
+    }
+
+    /// The next overflow may be attributed: software has seen the last one.
+    pub fn release(&mut self) {
+        self.held = false;
+    }
+
+    /// A counter overflowed, and it is not known by which instruction: a guess is the one that left last.
+    pub fn imprecise(&mut self, counter: u8) {
+        if self.enabled && !self.held {
+            self.held = true;
+            self.pc = self.last;
+            self.data = u64::from(counter);
+            self.record = Record::default();
+        }
+    }
+
+    /// An instruction left the ROB. Only while [active](Self::is_active).
+    pub fn passed(&mut self, commit: &CommitRecord, observed: &Observed<'_>) {
+        self.last = observed.passed.pc;
+        let overflows = observed.detail.overflows;
+        if overflows != 0 && !self.held {
+            let (record, _) = Record::of(observed, true);
+            self.hold(overflows.trailing_zeros() as u8, record);
+        }
+        if self.cycles.is_some() {
+            let (record, _) = Record::of(observed, true);
+            self.group_passes(Left {
+                commit: *commit,
+                cycle: observed.passed.cycle,
+                record,
+            });
+        }
+    }
+
+    fn hold(&mut self, counter: u8, record: Record) {
+        self.held = true;
+        self.pc = record.pc;
+        self.data = u64::from(counter) | PRECISE;
+        self.record = record;
+        self.record.header |= 1 << (u32::from(counter) + HPM_SHIFT);
+    }
+
+    /// Puts what left into its commit group; a group is looked at when the next one begins.
+    fn group_passes(&mut self, left: Left) {
+        let begins = left.commit.commit_delta != 0 || self.group.len() >= GROUP;
+        if begins && !self.group.is_empty() {
+            self.look_for_cycle();
+            self.before = self.group.last().copied();
+            self.group.clear();
+        }
+        self.group.push(left);
+    }
+
+    /// Attributes the cycle that is waited for, if it is one of the group's or of those before it.
+    fn look_for_cycle(&mut self) {
+        let (Some((cycle, counter)), Some(first)) = (self.cycles, self.group.first()) else {
+            return;
+        };
+        if cycle > first.cycle {
+            return;
+        }
+        self.cycles = None;
+        if self.held {
+            return;
+        }
+        let gap = u64::from(first.commit.commit_delta).saturating_sub(1);
+        let start = first.cycle - gap;
+        if cycle < start {
+            // The hart slept.
+            return self.imprecise(counter);
+        }
+        // Numbered by their places: the one before comes last.
+        let numbered = |(place, left): (usize, &Left)| {
+            let mut commit = left.commit;
+            commit.inst = InstId(place as u32);
+            commit
+        };
+        let all: Vec<Left> = self.group.iter().chain(&self.before).copied().collect();
+        let mut commits: Vec<_> = all.iter().enumerate().map(numbered).collect();
+        let before = self
+            .before
+            .and_then(|left| Some((commits.pop()?, left.cycle)));
+        let mut named = Named::new(cycle);
+        gap_spans(
+            before.as_ref().map(|(commit, cycle)| (commit, *cycle)),
+            &commits[0],
+            start,
+            gap,
+            first.cycle,
+            &mut named,
+        );
+        commits[0].commit_delta = 1;
+        // A core's own stream is one that a core can have produced.
+        let _ = group_spans(&commits, None, first.cycle - 1, Seq(0), &mut named);
+        let who = named.who.get(pick(cycle, named.who.len()));
+        let record = who.and_then(|inst| Some(all.get(inst.0 as usize)?.record));
+        match record {
+            Some(record) => self.hold(counter, record),
+            None => self.imprecise(counter),
+        }
+    }
+}
+
+/// One of so many, by a cycle's number.
+fn pick(cycle: u64, count: usize) -> usize {
+    // The finaliser of SplitMix64: neighbours fall apart.
+    let mut mixed = cycle.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ mixed >> 31) % count.max(1) as u64) as usize
+}
+
+/// What TIP's rule names in a cycle.
+struct Named {
+    cycle: u64,
+    rule: Rule,
+    pending: bool,
+    who: Vec<InstId>,
+}
+
+impl Named {
+    fn new(cycle: u64) -> Self {
+        Self {
+            cycle,
+            rule: Rule::new(Heuristic::Tip),
+            pending: false,
+            who: Vec::new(),
+        }
+    }
+}
+
+impl SpanSink for Named {
+    fn span(&mut self, span: &Span<'_>) {
+        let outcome = if self.pending {
+            self.rule.span(span)
+        } else if self.who.is_empty() && (span.start..span.end()).contains(&self.cycle) {
+            let (cycle, last) = (self.cycle, None);
+            self.rule.trigger(&Trigger { cycle, span, last })
+        } else {
+            return;
+        };
+        self.pending = false;
+        match outcome {
+            Outcome::One(record) => self.who.push(record.inst),
+            Outcome::All => self
+                .who
+                .extend(span.records.iter().map(|record| record.inst)),
+            Outcome::Pending => self.pending = true,
+            Outcome::Dropped => {}
+        }
+    }
+}
