@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ::truth::{Counted, FORMAT, Instruction, LINE_BYTES, Process, SharedLines, Truth};
+use ::truth::{
+    Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, SharedLines, Truth,
+};
 use profile::{Evaluation, ProcessId, process_names};
 use symbols::place;
 use symbols::{BuildId, DataObjects, Place, Symbolizer};
@@ -67,7 +69,7 @@ impl Collected {
                     process: owner.map(|owner| names.process(evaluation, owner)),
                     function: 0,
                     offset: 0,
-                    oracle_cycles: cycles.get(&info.id.0).copied().unwrap_or(0.0),
+                    oracle_cycles: rounded(cycles.get(&info.id.0)),
                     counts,
                 });
             }
@@ -87,14 +89,16 @@ impl Collected {
         let (mut lines, lines_left_out) = lines.into_file(first);
         let mut data = DataNames::new(symbolizer, evaluations, &names.keys);
         for line in &mut lines {
-            let own = line.harts.first().map(|own| (own.process, own.counts.va));
-            if let Some((process, va)) = own {
-                line.object = data.name(process, va);
+            // As whoever waits most calls it.
+            let weight = |own: &&LineAccess| (own.counts.peer_cycles, own.counts.accesses());
+            if let Some(own) = line.uses.iter().max_by_key(weight) {
+                line.object = data.name(own.process, own.counts.va);
             }
         }
         Truth {
             format: FORMAT,
             line_bytes: LINE_BYTES,
+            columns: Columns,
             functions: names.functions,
             processes: names.processes,
             instructions,
@@ -135,6 +139,11 @@ fn oracle_cycles(evaluation: &Evaluation) -> HashMap<u32, f64> {
         }
     }
     cycles
+}
+
+/// To thousandths, which keeps the file short.
+fn rounded(cycles: Option<&f64>) -> f64 {
+    (cycles.copied().unwrap_or(0.0) * 1e3).round() / 1e3
 }
 
 /// Functions and processes, each once. A process that ran on several harts has a number on each of them, and one name.

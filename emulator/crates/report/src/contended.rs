@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use truth::{Instruction, Line, LineUse, Sharing, Truth};
+use truth::{Instruction, Line, Sharing, Truth};
 
 use super::html::escape;
 use super::model::Report;
@@ -54,17 +54,19 @@ pub struct ContendedLine {
     pub cycles: u64,
     /// perf's samples in this line that say HITM.
     pub hitm_samples: u64,
-    /// Its harts.
+    /// Programs on harts that had to do with other harts' caches there.
     pub harts: Vec<ContendedHart>,
     /// What waits, the longest first.
     pub instructions: Vec<ContendedInstruction>,
 }
 
-/// A hart's use of a line.
+/// A program's use of a line on a hart.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContendedHart {
-    /// Its number.
+    /// The hart's number.
     pub hart: u32,
+    /// The program, or the kernel.
+    pub program: String,
     /// Loads.
     pub loads: u64,
     /// Stores.
@@ -119,7 +121,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
     lines.truncate(MAX_LINES);
     let contended = |line: &&Line| {
         let mut places = vec![line.pa / size];
-        places.extend(line.harts.iter().map(|own| own.counts.va / size));
+        places.extend(line.uses.iter().map(|own| own.counts.va / size));
         places.sort_unstable();
         places.dedup();
         let hitm = places.iter().filter_map(|place| by_line.get(place));
@@ -134,9 +136,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
             upgrades: line.sum(|own| own.upgrades),
             cycles: line.sum(|own| own.peer_cycles),
             hitm_samples: hitm.sum(),
-            harts: { line.harts.iter() }
-                .map(|own| of_hart(own.hart, &own.counts))
-                .collect(),
+            harts: users(truth, line),
             instructions: { line.exchanges.iter().take(MAX_INSTRUCTIONS) }
                 .map(|exchange| ContendedInstruction {
                     hart: exchange.hart,
@@ -158,14 +158,23 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
     })
 }
 
-fn of_hart(hart: u32, counts: &LineUse) -> ContendedHart {
-    ContendedHart {
-        hart,
-        loads: counts.loads,
-        stores: counts.stores,
-        read: ranges(counts.read),
-        written: ranges(counts.written),
-    }
+/// Those that had to do with other harts' caches there.
+fn users(truth: &Truth, line: &Line) -> Vec<ContendedHart> {
+    let users = line.uses.iter().filter(|own| own.counts.exchanges() > 0);
+    let program = |process: Option<u32>| match process {
+        Some(process) => truth.processes[process as usize].name.clone(),
+        None => "kernel".to_owned(),
+    };
+    users
+        .map(|own| ContendedHart {
+            hart: own.hart,
+            program: program(own.process),
+            loads: own.counts.loads,
+            stores: own.counts.stores,
+            read: ranges(own.counts.read),
+            written: ranges(own.counts.written),
+        })
+        .collect()
 }
 
 /// The bits of a mask as ranges: `0-7, 16-23`.
@@ -230,7 +239,7 @@ impl ContendedHart {
             part("writes", self.stores, &self.written),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        format!("hart {} {}", self.hart, parts.join(", "))
+        format!("hart {}, {}: {}", self.hart, self.program, parts.join(", "))
     }
 }
 

@@ -4,6 +4,7 @@ use commit_trace::{CommitRecord, Detail, Event, StaticInfo};
 
 use crate::SharedLines;
 use crate::counts::{Counts, execution};
+use crate::lines::Accessor;
 
 /// A static instruction, and what was counted of it.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +83,13 @@ impl Collector {
         self.lines.with(|lines| {
             let some = records.iter().zip(details);
             for (record, detail) in some.filter(|(record, _)| !record.is_trap()) {
-                lines.access(self.hart, record.inst, &detail.access, execution(detail));
+                let known = &self.instructions[record.inst.0 as usize].static_info;
+                let by = Accessor {
+                    hart: self.hart,
+                    inst: record.inst,
+                    space: known.map_or(0, |info| info.space),
+                };
+                lines.access(by, &detail.access, execution(detail));
             }
         });
     }

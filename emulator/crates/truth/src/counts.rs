@@ -3,7 +3,6 @@
 use commit_trace::{
     AccessKind, CommitRecord, DataSource, Detail, Redirect, TeaEvents, Translation,
 };
-use serde::{Deserialize, Serialize};
 
 /// Buckets of a latency histogram.
 pub const BUCKETS: usize = 16;
@@ -13,65 +12,45 @@ pub fn bucket(cycles: u64) -> usize {
     (cycles.max(1).ilog2() as usize).min(BUCKETS - 1)
 }
 
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
 /// A static instruction, on one hart, in the region of interest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// It retired.
-    #[serde(skip_serializing_if = "is_zero")]
     pub executed: u64,
     /// It raised an exception, or an interrupt took its place.
-    #[serde(skip_serializing_if = "is_zero")]
     pub trapped: u64,
     /// It was a load that had run ahead of an older store to its bytes, and was fetched again.
-    #[serde(skip_serializing_if = "is_zero")]
     pub replayed: u64,
     /// It was a mispredicted branch or jump.
-    #[serde(skip_serializing_if = "is_zero")]
     pub mispredicted: u64,
     /// Instructions behind it that were thrown away because of it, about.
-    #[serde(skip_serializing_if = "is_zero")]
     pub flushed: u64,
     /// Cycles from decode until it left the ROB, of all times that it did.
-    #[serde(skip_serializing_if = "is_zero")]
     pub total_cycles: u64,
     /// Of these the ones in which it was the oldest.
-    #[serde(skip_serializing_if = "is_zero")]
     pub head_cycles: u64,
     /// From issue to completion; of a store from issue until its line is written.
-    #[serde(skip_serializing_if = "is_zero")]
     pub execution_cycles: u64,
     /// Its packet's line was not in the L1 instruction cache.
-    #[serde(skip_serializing_if = "is_zero")]
     pub l1i_misses: u64,
     /// Its packet's address was not in the first-level instruction TLB.
-    #[serde(skip_serializing_if = "is_zero")]
     pub itlb_misses: u64,
     /// Its accesses to memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Box<Memory>>,
 }
 
 /// The data accesses of a static instruction that retired.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// Loads, atomics with them.
-    #[serde(skip_serializing_if = "is_zero")]
     pub loads: u64,
     /// Stores, atomics with them.
-    #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
     /// By who answered, in the order of [`DataSource::ALL`].
     pub sources: [u64; DataSource::ALL.len()],
     /// By how the address was translated, in the order of [`Translation::ALL`].
     pub translations: [u64; Translation::ALL.len()],
     /// Cycles that translations took beyond those of a hit.
-    #[serde(skip_serializing_if = "is_zero")]
     pub translating: u64,
     /// Accesses by execution latency, see [`bucket`].
     pub latencies: [u64; BUCKETS],

@@ -4,7 +4,8 @@ use commit_trace::{Class, InstId};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
-use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, Tracked};
+use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, TrackedLine};
+use crate::row::{Columns, Row};
 
 /// Version of the file; readers refuse others.
 pub const FORMAT: u32 = 1;
@@ -21,6 +22,8 @@ pub struct Truth {
     pub format: u32,
     /// Bytes of a cache line.
     pub line_bytes: u64,
+    /// What the entries of an instruction are.
+    pub columns: Columns,
     /// Names of functions.
     pub functions: Vec<String>,
     /// Processes.
@@ -42,15 +45,15 @@ pub struct Process {
     pub name: String,
 }
 
-/// A static instruction on one hart.
+/// A static instruction on one hart; in the file an array, see [`Row`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
 pub struct Instruction {
     /// The hart.
     pub hart: u32,
     /// Its number in the hart's stream and trace.
     pub id: u32,
     /// Virtual address.
-    #[serde(with = "crate::hex")]
     pub pc: u64,
     /// Encoding.
     pub raw: u32,
@@ -59,17 +62,14 @@ pub struct Instruction {
     /// Privilege (0 U, 1 S, 3 M).
     pub privilege: u8,
     /// Index into [`Truth::processes`] of the program whose address space it is in; none: kernel or firmware.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
     /// Index into [`Truth::functions`].
     pub function: u32,
     /// Distance from the function's start, in bytes.
     pub offset: u64,
-    /// Its cycles by the Oracle, in all processes; 0 if there were no profilers.
-    #[serde(default)]
+    /// Its cycles by the Oracle, in all processes.
     pub oracle_cycles: f64,
     /// What was counted.
-    #[serde(flatten)]
     pub counts: Counts,
 }
 
@@ -84,8 +84,8 @@ pub struct Line {
     pub object: String,
     /// Whether harts wait for each other's data here, or only for the line.
     pub sharing: Sharing,
-    /// Use by hart, of those that used it.
-    pub harts: Vec<LineAccess>,
+    /// Use by hart and program.
+    pub uses: Vec<LineAccess>,
     /// Instructions whose accesses had to do with other harts' caches, those with the most cycles first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<Exchange>,
@@ -104,12 +104,12 @@ pub enum Sharing {
     False,
 }
 
-/// One hart's use of a line.
+/// The use of a line by a program on a hart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LineAccess {
     /// The hart.
     pub hart: u32,
-    /// Index into [`Truth::processes`] of the program that accessed it first; none: kernel or firmware.
+    /// Index into [`Truth::processes`]; none: kernel or firmware.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
     /// What was counted.
@@ -143,53 +143,55 @@ pub struct LeftOut {
 }
 
 impl Line {
-    fn of(number: u64, uses: &[Tracked], first: impl Fn(u32, InstId) -> Option<u32>) -> Self {
-        let used = (0..)
-            .zip(uses)
-            .filter(|(_, own)| own.counts.read | own.counts.written != 0);
-        let sum = |of: fn(&LineUse) -> u64| uses.iter().map(|own| of(&own.counts)).sum::<u64>();
-        let (of_data, of_line) = (sum(|own| own.true_sharing), sum(|own| own.false_sharing));
-        Self {
+    fn of(number: u64, line: &TrackedLine, process: impl Fn(u32, InstId) -> Option<u32>) -> Self {
+        let uses = line.uses.iter().map(|own| LineAccess {
+            hart: own.hart as u32,
+            process: process(own.hart as u32, own.inst),
+            counts: own.counts.clone(),
+        });
+        let mut line = Self {
             pa: number * LINE_BYTES,
             object: String::new(),
-            sharing: match (of_data, of_line) {
-                (0, 0) => Sharing::None,
-                _ if of_data >= of_line => Sharing::True,
-                _ => Sharing::False,
-            },
-            harts: used
-                .map(|(hart, own)| LineAccess {
-                    hart,
-                    process: first(hart, own.inst),
-                    counts: own.counts.clone(),
-                })
-                .collect(),
+            sharing: Sharing::None,
+            uses: uses.collect(),
             exchanges: Vec::new(),
-        }
+        };
+        let (of_data, of_line) = (
+            line.sum(|own| own.true_sharing),
+            line.sum(|own| own.false_sharing),
+        );
+        line.sharing = match (of_data, of_line) {
+            (0, 0) => Sharing::None,
+            _ if of_data >= of_line => Sharing::True,
+            _ => Sharing::False,
+        };
+        line
     }
 
-    /// Sum of a count over harts.
+    /// Sum of a count over harts and programs.
     pub fn sum(&self, of: impl Fn(&LineUse) -> u64) -> u64 {
-        self.harts.iter().map(|own| of(&own.counts)).sum()
+        self.uses.iter().map(|own| of(&own.counts)).sum()
     }
 
     /// Harts wait for each other here.
     pub fn is_contended(&self) -> bool {
-        self.harts.len() > 1 && self.sum(LineUse::exchanges) > 0
+        self.sum(LineUse::exchanges) > 0
     }
 }
 
 impl Lines {
-    /// The lines of the file, without names, and the sums of the others. `first` says whose an instruction
-    /// of a hart is: the process that accessed the line first.
-    pub fn into_file(mut self, first: impl Fn(u32, InstId) -> Option<u32>) -> (Vec<Line>, LeftOut) {
+    /// The lines of the file, without names, and the sums of the others. `process` says whose an instruction of a hart is.
+    pub fn into_file(
+        mut self,
+        process: impl Fn(u32, InstId) -> Option<u32>,
+    ) -> (Vec<Line>, LeftOut) {
         self.finish();
         let mut left_out = LeftOut {
             untracked_accesses: self.untracked,
             ..LeftOut::default()
         };
-        let mut lines: Vec<Line> = { self.uses.iter() }
-            .map(|(number, uses)| Line::of(*number, uses, &first))
+        let mut lines: Vec<Line> = { self.lines.iter() }
+            .map(|(number, line)| Line::of(*number, line, &process))
             .collect();
         lines.sort_by_key(|line| {
             let (waited, accesses) = (line.sum(|own| own.cycles), line.sum(LineUse::accesses));

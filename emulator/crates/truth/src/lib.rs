@@ -24,12 +24,15 @@ mod file;
 mod hex;
 mod lines;
 mod metric;
+mod row;
+mod short;
 
 pub use collect::{Collector, Counted};
 pub use counts::{BUCKETS, Counts, Memory, bucket};
 pub use file::{Exchange, FORMAT, Instruction, LeftOut, Line, LineAccess, Process, Sharing, Truth};
 pub use lines::{ExchangeCounts, ExchangeKey, LINE_BYTES, LineUse, Lines, SharedLines};
 pub use metric::Metric;
+pub use row::Columns;
 
 #[cfg(test)]
 mod tests;

@@ -14,61 +14,119 @@ use commit_trace::{AccessKind, DataAccess, DataSource, InstId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::short::is_zero;
+
 /// Bytes of a cache line.
 pub const LINE_BYTES: u64 = 64;
 
 /// Lines that are told apart: some 150 MB for one hart. Accesses to others are only counted.
 const MAX_LINES: usize = 1 << 20;
 
-/// One hart's use of a line.
+/// The use of a line by one program on one hart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LineUse {
     /// Loads, atomics with them.
+    #[serde(skip_serializing_if = "is_zero")]
     pub loads: u64,
     /// Stores, atomics with them.
+    #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
     /// Accesses that missed in the L1 data cache; those whose line was on its way are not among them.
+    #[serde(skip_serializing_if = "is_zero")]
     pub misses: u64,
     /// Of these the ones of loads and atomics,
+    #[serde(skip_serializing_if = "is_zero")]
     pub load_misses: u64,
     /// the ones that memory answered,
+    #[serde(skip_serializing_if = "is_zero")]
     pub memory: u64,
     /// the ones that another hart's cache answered, which had not modified the line,
+    #[serde(skip_serializing_if = "is_zero")]
     pub peer_clean: u64,
     /// and those that it answered with a modified line (HITM).
+    #[serde(skip_serializing_if = "is_zero")]
     pub peer_modified: u64,
     /// Writes before which other harts had to drop their copies.
+    #[serde(skip_serializing_if = "is_zero")]
     pub upgrades: u64,
     /// Misses that were true sharing,
+    #[serde(skip_serializing_if = "is_zero")]
     pub true_sharing: u64,
     /// and false sharing.
+    #[serde(skip_serializing_if = "is_zero")]
     pub false_sharing: u64,
     /// Cycles from issue until the access was done, of all that were no hits.
+    #[serde(skip_serializing_if = "is_zero")]
     pub cycles: u64,
     /// Of these the ones of accesses that other harts' caches answered, or had to permit.
+    #[serde(skip_serializing_if = "is_zero")]
     pub peer_cycles: u64,
     /// A bit for each byte that was read,
-    #[serde(with = "crate::hex")]
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub read: u64,
     /// and written.
-    #[serde(with = "crate::hex")]
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub written: u64,
     /// Virtual address of the first access, of its line's start.
-    #[serde(with = "crate::hex")]
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub va: u64,
 }
 
-/// The same while it is collected.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tracked {
-    pub counts: LineUse,
-    /// The instruction of the first access.
-    pub inst: InstId,
+/// A line while it is collected.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedLine {
+    harts: Box<[HartState]>,
+    /// By hart and program, in order of their first accesses.
+    pub uses: Vec<TrackedUse>,
+}
+
+/// What a hart's cache has of a line, whoever runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct HartState {
+    /// The hart has accessed it.
+    knows: bool,
     /// Bytes that other harts wrote and this one has not got since.
     foreign: u64,
-    /// The last sharing miss has not met such a byte yet.
-    pending: bool,
+    /// The use with the last sharing miss, which has not met such a byte yet.
+    pending: Option<usize>,
+}
+
+/// The use of a line by a hart in one address space.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedUse {
+    pub hart: usize,
+    space: u32,
+    /// The instruction of the first access.
+    pub inst: InstId,
+    pub counts: LineUse,
+}
+
+impl TrackedLine {
+    fn new(harts: usize) -> Self {
+        Self {
+            harts: vec![HartState::default(); harts].into_boxed_slice(),
+            uses: Vec::new(),
+        }
+    }
+
+    /// The index of a use.
+    fn use_of(&mut self, by: Accessor, va: u64) -> usize {
+        let same = |own: &TrackedUse| own.hart == by.hart && own.space == by.space;
+        if let Some(known) = self.uses.iter().position(same) {
+            return known;
+        }
+        self.uses.push(TrackedUse {
+            hart: by.hart,
+            space: by.space,
+            inst: by.inst,
+            counts: LineUse {
+                va: va & !(LINE_BYTES - 1),
+                ..LineUse::default()
+            },
+        });
+        self.uses.len() - 1
+    }
 }
 
 impl LineUse {
@@ -99,16 +157,22 @@ pub struct ExchangeKey {
 #[serde(default)]
 pub struct ExchangeCounts {
     /// Loads.
+    #[serde(skip_serializing_if = "is_zero")]
     pub loads: u64,
     /// Stores; atomics are both.
+    #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
     /// Answered by a line that another hart had modified.
+    #[serde(skip_serializing_if = "is_zero")]
     pub peer_modified: u64,
     /// By one that it had not.
+    #[serde(skip_serializing_if = "is_zero")]
     pub peer_clean: u64,
     /// Writes before which others had to drop their copies.
+    #[serde(skip_serializing_if = "is_zero")]
     pub upgrades: u64,
     /// Cycles from issue until they were done.
+    #[serde(skip_serializing_if = "is_zero")]
     pub cycles: u64,
 }
 
@@ -116,8 +180,8 @@ pub struct ExchangeCounts {
 #[derive(Debug, Default)]
 pub struct Lines {
     harts: usize,
-    /// By number; each with the use by every hart.
-    pub(crate) uses: FxHashMap<u64, Box<[Tracked]>>,
+    /// By number.
+    pub(crate) lines: FxHashMap<u64, TrackedLine>,
     pub(crate) exchanges: FxHashMap<ExchangeKey, ExchangeCounts>,
     /// Accesses to lines beyond [`MAX_LINES`].
     pub(crate) untracked: u64,
@@ -142,6 +206,15 @@ impl SharedLines {
     }
 }
 
+/// Who accesses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accessor {
+    pub hart: usize,
+    pub inst: InstId,
+    /// Address space of the instruction (`StaticInfo::space`).
+    pub space: u32,
+}
+
 impl Lines {
     /// Forgets everything: the region begins anew.
     pub fn clear(&mut self) {
@@ -153,13 +226,15 @@ impl Lines {
 
     /// Ends what is pending.
     pub fn finish(&mut self) {
-        for own in self.uses.values_mut().flatten() {
-            own.counts.false_sharing += u64::from(std::mem::take(&mut own.pending));
+        for line in self.lines.values_mut() {
+            for pending in line.harts.iter_mut().filter_map(|hart| hart.pending.take()) {
+                line.uses[pending].counts.false_sharing += 1;
+            }
         }
     }
 
-    /// Adds an access of a hart that was done after `cycles`.
-    pub(crate) fn access(&mut self, hart: usize, inst: InstId, access: &DataAccess, cycles: u64) {
+    /// Adds an access that was done after `cycles`.
+    pub(crate) fn access(&mut self, by: Accessor, access: &DataAccess, cycles: u64) {
         // Registers of devices are no lines.
         if access.kind == AccessKind::None || access.source == DataSource::Device {
             return;
@@ -167,89 +242,121 @@ impl Lines {
         let offset = access.pa % LINE_BYTES;
         let bytes = ((1u128 << access.size.min(64)) - 1) << offset;
         let line = access.pa / LINE_BYTES;
-        self.touch(hart, inst, line, access, bytes as u64, Some(cycles));
+        self.touch(by, line, access, bytes as u64, Some(cycles));
         let beyond = (bytes >> LINE_BYTES) as u64;
         if beyond != 0 {
-            self.touch(hart, inst, line + 1, access, beyond, None);
+            self.touch(by, line + 1, access, beyond, None);
         }
     }
 
     /// Of an access that reaches over two lines, the first has the `cycles` and counts.
     fn touch(
         &mut self,
-        hart: usize,
-        inst: InstId,
+        by: Accessor,
         line: u64,
         access: &DataAccess,
         bytes: u64,
         cycles: Option<u64>,
     ) {
-        if self.uses.len() >= MAX_LINES && !self.uses.contains_key(&line) {
+        if self.lines.len() >= MAX_LINES && !self.lines.contains_key(&line) {
             self.untracked += u64::from(cycles.is_some());
             return;
         }
         let harts = self.harts;
-        let fresh = || vec![Tracked::default(); harts].into_boxed_slice();
-        let uses = self.uses.entry(line).or_insert_with(fresh);
-        let tracked = &mut uses[hart];
-        let own = &mut tracked.counts;
-        if own.read | own.written == 0 {
-            own.va = access.va & !(LINE_BYTES - 1);
-            tracked.inst = inst;
-            tracked.foreign = 0;
-        }
-        let (loads, stores) = (
-            access.kind != AccessKind::Store,
-            access.kind != AccessKind::Load,
-        );
-        own.read |= if loads { bytes } else { 0 };
-        own.written |= if stores { bytes } else { 0 };
-        let source = access.source;
-        let missed = is_l1d_miss(source);
+        let fresh = || TrackedLine::new(harts);
+        let tracked = self.lines.entry(line).or_insert_with(fresh);
+        let used = tracked.use_of(by, access.va);
         if let Some(cycles) = cycles {
-            own.loads += u64::from(loads);
-            own.stores += u64::from(stores);
-            own.misses += u64::from(missed);
-            own.load_misses += u64::from(missed && loads);
-            own.memory += u64::from(source == DataSource::Memory);
-            own.peer_clean += u64::from(source == DataSource::PeerClean);
-            own.peer_modified += u64::from(source == DataSource::PeerModified);
-            own.upgrades += u64::from(source == DataSource::Upgrade);
-            if !is_hit(source) {
-                own.cycles += cycles;
-            }
-            if is_exchange(source) {
-                own.peer_cycles += cycles;
+            tracked.uses[used].counts.add(access, cycles);
+            if is_exchange(access.source) {
                 let key = ExchangeKey {
                     line,
-                    hart: hart as u32,
-                    inst,
+                    hart: by.hart as u32,
+                    inst: by.inst,
                 };
-                let counts = self.exchanges.entry(key).or_default();
-                counts.loads += u64::from(loads);
-                counts.stores += u64::from(stores);
-                counts.peer_modified += u64::from(source == DataSource::PeerModified);
-                counts.peer_clean += u64::from(source == DataSource::PeerClean);
-                counts.upgrades += u64::from(source == DataSource::Upgrade);
-                counts.cycles += cycles;
+                { self.exchanges.entry(key).or_default() }.add(access, cycles);
             }
         }
-        if missed && tracked.foreign != 0 {
-            own.false_sharing += u64::from(tracked.pending);
-            tracked.pending = true;
+        tracked.share(by.hart, used, access, bytes);
+    }
+}
+
+impl TrackedLine {
+    /// Tells true from false sharing by the bytes of an access.
+    fn share(&mut self, hart: usize, used: usize, access: &DataAccess, bytes: u64) {
+        let counts = &mut self.uses[used].counts;
+        let (loads, stores) = kinds(access);
+        counts.read |= if loads { bytes } else { 0 };
+        counts.written |= if stores { bytes } else { 0 };
+        let own = &mut self.harts[hart];
+        if !std::mem::replace(&mut own.knows, true) {
+            own.foreign = 0;
         }
-        if tracked.foreign & bytes != 0 {
-            if std::mem::take(&mut tracked.pending) {
-                own.true_sharing += 1;
-                tracked.foreign = 0;
+        if is_l1d_miss(access.source)
+            && own.foreign != 0
+            && let Some(before) = own.pending.replace(used)
+        {
+            self.uses[before].counts.false_sharing += 1;
+        }
+        if own.foreign & bytes != 0 {
+            own.foreign &= !bytes;
+            if let Some(pending) = own.pending.take() {
+                self.uses[pending].counts.true_sharing += 1;
+                own.foreign = 0;
             }
-            tracked.foreign &= !bytes;
         }
         if stores {
-            for (_, other) in uses.iter_mut().enumerate().filter(|(n, _)| *n != hart) {
+            for (_, other) in self
+                .harts
+                .iter_mut()
+                .enumerate()
+                .filter(|(n, _)| *n != hart)
+            {
                 other.foreign |= bytes;
             }
         }
+    }
+}
+
+/// Whether an access loads, and whether it stores.
+fn kinds(access: &DataAccess) -> (bool, bool) {
+    (
+        access.kind != AccessKind::Store,
+        access.kind != AccessKind::Load,
+    )
+}
+
+impl LineUse {
+    fn add(&mut self, access: &DataAccess, cycles: u64) {
+        let (loads, stores) = kinds(access);
+        let source = access.source;
+        let missed = is_l1d_miss(source);
+        self.loads += u64::from(loads);
+        self.stores += u64::from(stores);
+        self.misses += u64::from(missed);
+        self.load_misses += u64::from(missed && loads);
+        self.memory += u64::from(source == DataSource::Memory);
+        self.peer_clean += u64::from(source == DataSource::PeerClean);
+        self.peer_modified += u64::from(source == DataSource::PeerModified);
+        self.upgrades += u64::from(source == DataSource::Upgrade);
+        if !is_hit(source) {
+            self.cycles += cycles;
+        }
+        if is_exchange(source) {
+            self.peer_cycles += cycles;
+        }
+    }
+}
+
+impl ExchangeCounts {
+    fn add(&mut self, access: &DataAccess, cycles: u64) {
+        let (loads, stores) = kinds(access);
+        self.loads += u64::from(loads);
+        self.stores += u64::from(stores);
+        self.peer_modified += u64::from(access.source == DataSource::PeerModified);
+        self.peer_clean += u64::from(access.source == DataSource::PeerClean);
+        self.upgrades += u64::from(access.source == DataSource::Upgrade);
+        self.cycles += cycles;
     }
 }
 

@@ -206,10 +206,16 @@ fn only_the_region_counts() {
     hart.load(0x1000, DataSource::L1);
     hart.collector.event(&Event::Region(true));
     hart.load(0x1000, DataSource::L1);
-    assert_eq!(lines.with(|lines| lines.uses[&0x40][0].counts.loads), 2);
+    assert_eq!(
+        lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads),
+        2
+    );
     hart.collector.event(&Event::RegionAnew);
     hart.load(0x1000, DataSource::L1);
-    assert_eq!(lines.with(|lines| lines.uses[&0x40][0].counts.loads), 1);
+    assert_eq!(
+        lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads),
+        1
+    );
     assert_eq!(counts(hart, 1).executed, 1);
 }
 
@@ -243,7 +249,7 @@ fn words_of_one_line_are_shared_falsely() {
     // The first access of each is neither.
     assert_eq!(line.sum(|own| own.false_sharing), 20);
     assert_eq!(line.sum(|own| own.true_sharing), 0);
-    let [first, second] = &line.harts[..] else {
+    let [first, second] = &line.uses[..] else {
         panic!("two harts: {line:?}");
     };
     assert_eq!((first.counts.read, first.counts.written), (0xff, 0xff));
@@ -293,6 +299,50 @@ fn the_byte_may_be_accessed_later_than_the_miss() {
 }
 
 #[test]
+fn programs_are_told_apart_though_the_hart_is_the_same() {
+    let lines = SharedLines::new(1);
+    let mut hart = Hart::new(0, &lines);
+    for (id, space) in [(1, 7), (2, 1)] {
+        hart.collector.define(&StaticInfo {
+            id: InstId(id),
+            space,
+            pc: 0,
+            raw: 0,
+            len: 4,
+            privilege: 0,
+            class: Class::Load,
+            target: None,
+        });
+    }
+    // The kernel clears the page.
+    let clearing = DataAccess {
+        va: 0xffff_ffff_0000_1000,
+        size: 64,
+        ..access(AccessKind::Store, 0x1000, DataSource::Memory)
+    };
+    hart.accesses(2, clearing, 30);
+    hart.load(0x1008, DataSource::L1);
+    hart.load(0x1010, DataSource::L1);
+    let process = |_, inst: InstId| (inst.0 == 1).then_some(0);
+    let (found, _) = lines.with(|lines| std::mem::take(lines).into_file(process));
+    let uses: Vec<_> = { found[0].uses.iter() }
+        .map(|own| {
+            (
+                own.process,
+                own.counts.va,
+                own.counts.read,
+                own.counts.written,
+            )
+        })
+        .collect();
+    let expected = [
+        (None, 0xffff_ffff_0000_1000, 0, u64::MAX),
+        (Some(0), 0x4000_1000, 0xff_ff00, 0),
+    ];
+    assert_eq!(uses, expected);
+}
+
+#[test]
 fn an_access_over_two_lines_touches_both() {
     let lines = SharedLines::new(1);
     let mut hart = Hart::new(0, &lines);
@@ -310,7 +360,7 @@ fn an_access_over_two_lines_touches_both() {
         .collect();
     // The access is the first one's.
     assert_eq!(masks, [(0x1000, 0xf << 60, 1), (0x1040, 0xf, 0)]);
-    assert_eq!(found[0].harts[0].process, Some(3));
+    assert_eq!(found[0].uses[0].process, Some(3));
 }
 
 #[test]
@@ -319,7 +369,7 @@ fn registers_of_devices_and_nothing_are_no_lines() {
     let mut hart = Hart::new(0, &lines);
     hart.load(0x1000_0000, DataSource::Device);
     hart.accesses(1, DataAccess::default(), 3);
-    assert!(lines.with(|lines| lines.uses.is_empty()));
+    assert!(lines.with(|lines| lines.lines.is_empty()));
 }
 
 #[test]
@@ -341,6 +391,7 @@ fn the_file_reads_back() {
     let truth = Truth {
         format: FORMAT,
         line_bytes: LINE_BYTES,
+        columns: Columns,
         functions: vec!["memcpy".into()],
         processes: vec![Process::default()],
         instructions: vec![Instruction {
@@ -360,7 +411,7 @@ fn the_file_reads_back() {
         lines_left_out,
     };
     let text = serde_json::to_string(&truth).unwrap();
-    assert!(text.contains(r#""pc":"0xffffffff80001234""#), "{text}");
+    assert!(text.contains(r#"[0,2,"0xffffffff80001234",19,"Store",1,null,0,4,1.5,[1,10,9,30],[0,1,0,[0,0,0,0,0,0,1],[1],[0,0,0,0,1]]]"#), "{text}");
     let back: Truth = serde_json::from_str(&text).unwrap();
     assert_eq!(back, truth);
     let error =

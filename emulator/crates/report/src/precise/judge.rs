@@ -235,7 +235,7 @@ impl<'a> TruthIndex<'a> {
             samples: 0,
         };
         for (at, line) in lines.iter().enumerate() {
-            for user in line.harts.iter().filter(|user| scope.has(user.process)) {
+            for user in line.uses.iter().filter(|user| scope.has(user.process)) {
                 sides.truth[at] += metric.of_line(&user.counts)?;
                 by_va.insert(user.counts.va / size, at);
                 by_pa.insert(line.pa / size, at);

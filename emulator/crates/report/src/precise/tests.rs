@@ -1,8 +1,8 @@
 use commit_trace::Class;
 use profile::synthetic::evaluation;
 use truth::{
-    Counts, Exchange, ExchangeCounts, FORMAT, Instruction, LINE_BYTES, LeftOut, Line, LineAccess,
-    LineUse, Memory, Metric, Process, Sharing, Truth,
+    Columns, Counts, Exchange, ExchangeCounts, FORMAT, Instruction, LINE_BYTES, LeftOut, Line,
+    LineAccess, LineUse, Memory, Metric, Process, Sharing, Truth,
 };
 
 use super::*;
@@ -54,7 +54,7 @@ fn line(pa: u64, va: u64, object: &str, loads: u64) -> Line {
         pa,
         object: object.to_owned(),
         sharing: Sharing::None,
-        harts: vec![LineAccess {
+        uses: vec![LineAccess {
             hart: 0,
             process: Some(0),
             counts: LineUse {
@@ -87,6 +87,7 @@ fn truth() -> Truth {
     Truth {
         format: FORMAT,
         line_bytes: LINE_BYTES,
+        columns: Columns,
         functions: vec!["first".into(), "second".into()],
         processes: vec![process(PID), process(77)],
         instructions,
@@ -249,7 +250,7 @@ fn the_report_has_both_sections() {
             ..LineUse::default()
         },
     };
-    shared.harts = vec![own(0, 0xff), own(1, 0xff00)];
+    shared.uses = vec![own(0, 0xff), own(1, 0xff00)];
     shared.exchanges = vec![Exchange {
         hart: 0,
         id: 5,
@@ -286,7 +287,7 @@ fn the_report_has_both_sections() {
         "  mispredictions: branch-misses:upp (perf.data)",
         "Contended lines",
         "counters ",
-        "hart 1 writes bytes 8-15 (50 times)",
+        "hart 1, program 42: writes bytes 8-15 (50 times)",
         "hart 0 waits at first+0x14: 0 loads, 40 stores, 4,000 cycles",
     ] {
         assert!(section.contains(wanted), "no {wanted:?} in:\n{section}");
