@@ -1,14 +1,18 @@
-//! Sampled instructions (Smpdis/Sspdis) of a supervisor's program, against the trace of the same run.
+//! Sampled instructions (Smpdis/Sspdis) of a supervisor's program, and those to which overflows of its counters are due (Sspesa), against
+//! the trace of the same run.
 
 mod common;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use common::{assemble, scratch, succeed, tipsim};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
 const MEMORY: &str = include_str!("sampling/memory.S");
+
+/// The same loop with a counter that overflows; machine mode prints to which instruction each overflow is due.
+const OVERFLOW: &str = include_str!("sampling/overflow.S");
 
 const CHAIN: u64 = 0x8100_0000;
 const STRIDE: u64 = 4160;
@@ -32,10 +36,13 @@ struct Row {
     decode: u64,
     dispatch: u64,
     commit: u64,
+    supervisor: bool,
     pc: u64,
     class: String,
     wait: String,
     redirect: String,
+    tea: String,
+    instruction: String,
 }
 
 /// How the unit is set up.
@@ -48,23 +55,22 @@ struct Setup {
     filter: u64,
 }
 
-/// What was printed, and the supervisor's records of the trace while the unit was on.
-fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
+/// The words that a program prints, and the trace of its run.
+fn run_program<const WORDS: usize>(
+    name: &str,
+    source: &str,
+    values: &[(&str, String)],
+    threads: &str,
+) -> (Vec<[u64; WORDS]>, Vec<Row>) {
     let dir = scratch(&format!("sampling-{name}-{threads}"));
-    let initial = (1 << 32) - setup.period;
-    let source = [
-        ("CONTROL |", format!("{} |", setup.control)),
-        (", MASK", format!(", {}", setup.mask)),
-        (", MATCH", format!(", {}", setup.matches)),
-        (", FILTER", format!(", {}", setup.filter)),
-        (", COUNTER", format!(", {}", initial << 32 | initial)),
-    ];
-    let source = source.iter().fold(MEMORY.to_owned(), |source, (from, to)| {
-        source.replace(from, to)
-    });
+    let source = values
+        .iter()
+        .fold(source.to_owned(), |source, (name, value)| {
+            source.replace(name, value)
+        });
     let elf = assemble(&dir, "program", &source);
     let spec = format!(
-        "[guest]\nfirmware = \"{}\"\n[run]\nthreads = \"{threads}\"\n[record]\ntrace = true\n",
+        "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\nthreads = \"{threads}\"\n[record]\ntrace = true\n",
         elf.display()
     );
     let path = dir.join("spec.toml");
@@ -76,9 +82,29 @@ fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
     let words = |line: &str| {
         let word = |word| u64::from_str_radix(word, 16).unwrap();
         let words: Vec<u64> = line.split_whitespace().map(word).collect();
-        <[u64; 6]>::try_from(words).unwrap()
+        <[u64; WORDS]>::try_from(words).unwrap()
     };
     (console.lines().map(words).collect(), trace(&dir))
+}
+
+/// What was printed, and the supervisor's records of the trace while the unit was on.
+fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
+    let initial = (1 << 32) - setup.period;
+    let values = [
+        ("CONTROL |", format!("{} |", setup.control)),
+        (", MASK", format!(", {}", setup.mask)),
+        (", MATCH", format!(", {}", setup.matches)),
+        (", FILTER", format!(", {}", setup.filter)),
+        (", COUNTER", format!(", {}", initial << 32 | initial)),
+    ];
+    let (found, mut rows) = run_program(name, MEMORY, &values, threads);
+    let switches: Vec<usize> = (0..rows.len())
+        .filter(|&n| rows[n].supervisor && rows[n].instruction.contains("0x5c0"))
+        .collect();
+    assert_eq!(switches.len(), 2, "it is switched on and off");
+    rows.truncate(switches[1]);
+    rows.drain(..=switches[0]);
+    (found, rows)
 }
 
 fn trace(dir: &Path) -> Vec<Row> {
@@ -93,30 +119,20 @@ fn trace(dir: &Path) -> Vec<Row> {
         let field: Vec<&str> = line.splitn(names.len(), ',').collect();
         let named = |name: &str| field[names.iter().position(|&n| n == name).unwrap()];
         let number = |name: &str| named(name).parse::<u64>().unwrap();
-        let row = Row {
+        Row {
             decode: number("decode"),
             dispatch: number("dispatch"),
             commit: number("commit"),
+            supervisor: named("privilege") == "1",
             pc: u64::from_str_radix(&named("pc")[2..], 16).unwrap(),
             class: named("class").to_owned(),
             wait: named("wait").to_owned(),
             redirect: named("redirect").to_owned(),
-        };
-        let on_off = named("instruction").contains("csrw 1472,")
-            || named("instruction").contains("csrwi 1472,")
-            || named("instruction").contains("0x5c0");
-        (row, named("privilege") == "1" && on_off)
+            tea: named("tea").to_owned(),
+            instruction: named("instruction").to_owned(),
+        }
     };
-    let mut rows: Vec<(Row, bool)> = lines.map(row).collect();
-    let switches: Vec<usize> = (0..rows.len()).filter(|&n| rows[n].1).collect();
-    assert_eq!(switches.len(), 2, "it is switched on and off");
-    rows.truncate(switches[1]);
-    rows.drain(..=switches[0]);
-    rows.into_iter().map(|(row, _)| row).collect()
-}
-
-fn accesses(row: &Row) -> bool {
-    ["Load", "Store", "Atomic"].contains(&row.class.as_str()) && !row.redirect.starts_with("Exc")
+    lines.map(row).collect()
 }
 
 /// Those of the trace that are selected: every so many of those that count, unless one is active.
@@ -313,4 +329,108 @@ fn fetches_are_sampled() {
         assert!(pcs.contains(&pc) && pa == (pc & !63) >> 2, "{pc:x} {pa:x}");
         assert!(latencies & 0xfff >= 4, "F0 to F4");
     }
+}
+
+/// What machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and the trace.
+fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]>, Vec<Row>) {
+    let values = [
+        ("SAMPLES", "400".to_owned()),
+        ("EVENT", event.to_string()),
+        ("PERIOD", period.to_string()),
+        ("STEP", step.to_string()),
+    ];
+    run_program(&format!("overflow-{event}"), OVERFLOW, &values, threads)
+}
+
+const PRECISE: u64 = 1 << 63;
+const ENABLED: u64 = 1 << 62;
+
+#[test]
+fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
+    type Incurs = fn(&Row) -> bool;
+    // Instructions, mispredictions, and loads that missed in the L1.
+    let events: [(u64, u64, Incurs); 3] = [
+        (2, 501, |row| {
+            !row.redirect.starts_with("Ex") && row.redirect != "Interrupt"
+        }),
+        (6, 17, |row| row.redirect == "Mispredict"),
+        (2089, 29, |row| row.tea.contains("ST-L1")),
+    ];
+    for threads in ["one", "two"] {
+        for (event, period, incurs) in events {
+            let (found, rows) = overflows(event, period, 0, threads);
+            assert_eq!(found.len(), 400);
+            // From the first instruction of the supervisor on, and again from each return of the handler.
+            let mut at = rows.iter().position(|row| row.supervisor).unwrap();
+            for [pc, data, header, address, _] in found {
+                assert_eq!(data, PRECISE | ENABLED | 3, "{event}");
+                let mut events =
+                    (at..rows.len()).filter(|&n| rows[n].supervisor && incurs(&rows[n]));
+                let due = events.nth(period as usize - 1).unwrap();
+                assert_eq!(pc, rows[due].pc, "{event}, record {due}");
+                assert_ne!(header & 8, 0, "HPM3");
+                if event > 1000 {
+                    assert!(header >> 46 & 15 >= 3 && address >= CHAIN, "{header:x}");
+                }
+                let handled = (due..rows.len()).find(|&n| !rows[n].supervisor).unwrap();
+                let back = (handled..rows.len()).find(|&n| rows[n].supervisor);
+                at = back.unwrap_or(rows.len());
+            }
+        }
+    }
+}
+
+/// Cycles are sampled in proportion to the time that each instruction takes, as the Oracle charges it.
+#[test]
+fn an_overflow_of_cycles_is_time_proportional() {
+    let (found, rows) = overflows(1, 1009, 1, "auto");
+    let mut sampled: HashMap<u64, f64> = HashMap::new();
+    for [pc, data, ..] in &found {
+        assert_ne!(data & PRECISE, 0);
+        *sampled.entry(*pc).or_default() += 1.0 / found.len() as f64;
+    }
+    // The Oracle: those that commit in a cycle share it; else the one at the head, or that emptied the ROB.
+    let mut oracle: HashMap<u64, f64> = HashMap::new();
+    let mut at = 0;
+    while at < rows.len() {
+        let commit = rows[at].commit;
+        let end = (at..rows.len())
+            .find(|&n| rows[n].commit != commit)
+            .unwrap_or(rows.len());
+        if at > 0 && rows[at..end].iter().all(|row| row.supervisor) && rows[at - 1].supervisor {
+            let before = &rows[at - 1];
+            let gap = commit - before.commit - 1;
+            let empty = rows[at].dispatch.saturating_sub(before.commit + 1).min(gap);
+            let offender = match before.redirect.as_str() {
+                "None" => rows[at].pc,
+                _ => before.pc,
+            };
+            *oracle.entry(offender).or_default() += empty as f64;
+            *oracle.entry(rows[at].pc).or_default() += (gap - empty) as f64;
+            for row in &rows[at..end] {
+                *oracle.entry(row.pc).or_default() += 1.0 / (end - at) as f64;
+            }
+        }
+        at = end;
+    }
+    let total: f64 = oracle.values().sum();
+    let share = |pc: &u64| oracle.get(pc).map_or(0.0, |cycles| cycles / total);
+    let agrees: f64 = sampled
+        .iter()
+        .map(|(pc, sampled)| sampled.min(share(pc)))
+        .sum();
+    assert!(
+        agrees > 0.93,
+        "error {:.3} of {} samples",
+        1.0 - agrees,
+        found.len()
+    );
+    // Not one address of a commit group more than the others.
+    let hot = |pc: &&u64| share(pc) > 0.01;
+    let missing: Vec<_> = oracle
+        .keys()
+        .filter(hot)
+        .filter(|pc| !sampled.contains_key(pc))
+        .collect();
+    assert!(missing.is_empty(), "{missing:x?}");
 }
