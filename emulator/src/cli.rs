@@ -77,7 +77,7 @@ pub enum Command {
 
 Columns: time (s), comm, pid, tid, cpu, event, period, ip, exact (1: the kernel says that ip is the very instruction), symbol, and as \
 far as the event has them addr, phys_addr, op, level, snoop, tlb, lock (perf's data source), weight, ins_lat, retire_lat (cycles; \
-what they are of is the PMU's matter). Files may hold any events. Without symbols, symbol is the file and the address in it.")]
+of pdis and of precise events: execution, from selection to retirement, from completion to retirement). Files may hold any events. Without symbols, symbol is the file and the address in it.")]
     Samples(SamplesArgs),
     /// Look into a trace.
     #[command(subcommand)]

@@ -21,33 +21,42 @@ pub fn metric(event: &SampledEvent) -> Option<Metric> {
     }
 }
 
-/// Of instructions that are sampled as they pass, by the operations that are asked for. Filters by latency or event let through what
-/// the truth does not tell apart.
+/// Of sampled instructions, by the event's name among its terms. Other terms that filter let through what the truth does not tell apart.
 fn selected(event: &str) -> Option<Metric> {
     let terms = event.split_once('/').map_or("", |(_, terms)| terms);
-    let terms: Vec<&str> = terms.trim_end_matches('/').split(',').collect();
-    let filters = ["latency", "ldlat", "filter", "match", "mask", "inv"];
-    let has = |name: &str| {
-        let on = |term: &str| {
-            term.strip_prefix(name)
-                .is_some_and(|v| v.is_empty() || v == "=1")
+    let mut metric = Metric::Selected;
+    for term in terms.trim_end_matches('/').split(',') {
+        let (name, value) = term.split_once('=').unwrap_or((term, "1"));
+        metric = match name {
+            "instructions" => Metric::Selected,
+            "loads" | "mem-loads" => Metric::Loads,
+            "stores" | "mem-stores" => Metric::Stores,
+            "mem-ldst" => Metric::Accesses,
+            "branches" => Metric::Branches,
+            "mispredicts" => Metric::Mispredicts,
+            "l1d-misses" => Metric::L1dMisses,
+            "llc-misses" => Metric::LlcMisses,
+            "tlb-misses" => Metric::DtlbMisses,
+            "tlb-walks" => Metric::PageWalks,
+            "hitm" => Metric::PeerModified,
+            "l1i-misses" => Metric::L1iMisses,
+            "itlb-misses" => Metric::ItlbMisses,
+            "cycles" if value != "0" => Metric::Cycles,
+            "sel" => match value {
+                "0" => Metric::Selected,
+                "1" => Metric::Loads,
+                "2" => Metric::Stores,
+                "3" => Metric::Accesses,
+                "4" => Metric::Branches,
+                _ => return None,
+            },
+            "fetch" | "latsel" | "inv" | "ldlat" | "event_mask" | "event_match" if value != "0" => {
+                return None;
+            }
+            _ => metric,
         };
-        terms.iter().any(|term| on(term))
-    };
-    if terms
-        .iter()
-        .any(|term| filters.iter().any(|filter| term.contains(filter)))
-    {
-        return None;
     }
-    Some(match (has("load"), has("store"), has("branch")) {
-        _ if has("cycles") || has("fetch") => return None,
-        (true, true, false) => Metric::Accesses,
-        (true, false, false) => Metric::Loads,
-        (false, true, false) => Metric::Stores,
-        (false, false, true) => Metric::Branches,
-        _ => Metric::Selected,
-    })
+    Some(metric)
 }
 
 fn of_event(event: PerfEvent) -> Option<Metric> {
@@ -99,10 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn instructions_are_sampled_by_operation() {
+    fn instructions_are_sampled_by_name() {
         assert_eq!(of("pdis//u"), Some(Metric::Selected));
-        assert_eq!(of("pdis/load=1/"), Some(Metric::Loads));
-        assert_eq!(of("pdis/load,store,period=9/"), Some(Metric::Accesses));
-        assert_eq!(of("pdis/load,ldlat=30/"), None, "only some loads");
+        assert_eq!(of("pdis/loads/"), Some(Metric::Loads));
+        assert_eq!(of("pdis/mem-loads,ldlat=0/u"), Some(Metric::Loads));
+        assert_eq!(of("pdis/sel=3,rand=1/"), Some(Metric::Accesses));
+        assert_eq!(of("pdis/mispredicts/u"), Some(Metric::Mispredicts));
+        assert_eq!(of("pdis/cycles=1/"), Some(Metric::Cycles));
+        assert_eq!(of("pdis/loads,ldlat=30/"), None, "only some loads");
     }
 }

@@ -10,9 +10,7 @@ use commit_trace::{
     Stages, StaticInfo, TeaEvents,
 };
 use isa::SharedCycle;
-use sampling_units::ctr::SharedTransferRecords;
-use sampling_units::pdis::SharedSamplingUnits;
-use sampling_units::{Observed, Outcome, Passed, StaticKind};
+use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 use truth::{Collector, Counted};
@@ -130,20 +128,11 @@ impl Snapshot for SharedTip {
     }
 }
 
-/// What of a hart samples beside its counters and the TIP unit.
-#[derive(Clone, Debug)]
-pub struct Units {
-    /// Control transfer records.
-    pub transfer_records: SharedTransferRecords,
-    /// Sampled instructions, and attributed overflows.
-    pub sampling: SharedSamplingUnits,
-}
-
 /// The commit sink of one hart; `STAGES`: it records all stages.
 #[derive(Debug)]
 pub struct Stream<const STAGES: bool> {
     tip: SharedTip,
-    units: Units,
+    units: SharedUnits,
     /// Also tells the unit what was committed last.
     recorder: Recorder,
     origins: Vec<Origin>,
@@ -159,7 +148,12 @@ pub struct Stream<const STAGES: bool> {
 
 impl<const STAGES: bool> Stream<STAGES> {
     /// A sink for `tip` and the sampling units of a hart.
-    pub fn new(tip: SharedTip, units: Units, recorder: Recorder, irq_at: SharedCycle) -> Self {
+    pub fn new(
+        tip: SharedTip,
+        units: SharedUnits,
+        recorder: Recorder,
+        irq_at: SharedCycle,
+    ) -> Self {
         Self {
             tip,
             units,
@@ -263,7 +257,7 @@ impl<const STAGES: bool> Stream<STAGES> {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, from: u64, records: &[CommitRecord]) {
-        self.units.sampling.with(|units| {
+        self.units.instructions.with(|units| {
             let mut cycle = from;
             for (record, detail) in records.iter().zip(&self.details) {
                 cycle += u64::from(record.commit_delta);
@@ -284,7 +278,7 @@ impl<const STAGES: bool> Stream<STAGES> {
     /// Gives the details of what commits to those that want them.
     fn observe(&mut self, from: u64, records: &[CommitRecord]) {
         debug_assert_eq!(self.details.len(), records.len());
-        if self.units.sampling.is_active() {
+        if self.units.instructions.is_active() {
             self.sample(from, records);
         }
         if let Some(truth) = &mut self.truth {
@@ -362,6 +356,19 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.details.extend_from_slice(details);
     }
 
+    fn sampled(&self) -> [u64; 4] {
+        let totals = self
+            .units
+            .instructions
+            .with(|units| units.instructions.totals());
+        [
+            totals.samples,
+            totals.collisions,
+            totals.filtered,
+            totals.dropped,
+        ]
+    }
+
     fn define(&mut self, static_info: &StaticInfo) {
         if let Some(truth) = &mut self.truth {
             truth.define(static_info);
@@ -390,7 +397,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
                 self.tip.change(|tip| tip.unit.privilege(privilege, cycle));
                 let records = &self.units.transfer_records;
                 records.with(|records| records.set_privilege(privilege));
-                let sampling = &self.units.sampling;
+                let sampling = &self.units.instructions;
                 sampling.with(|units| units.instructions.set_privilege(privilege));
             }
             _ => {}

@@ -27,7 +27,7 @@ use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
-use crate::stream::{SharedTip, SpareWorker, Units};
+use crate::stream::{SharedTip, SpareWorker};
 use crate::timed::{CoreStart, timed};
 use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
 use crate::uncore::Uncore;
@@ -293,10 +293,7 @@ impl System {
             start: hart.cycle(),
             recorder,
             tip: tip.clone(),
-            units: Units {
-                transfer_records: hart.transfer_records(),
-                sampling: hart.sampling_units(),
-            },
+            units: hart.sampling_units(),
         });
         let irq_at = &self.board.bus.irq_at;
         let counts = self.uncore.counts().clone();

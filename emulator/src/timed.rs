@@ -4,13 +4,14 @@ use commit_trace::{Event, Recorder};
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
+use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
 use truth::{Collector, SharedLines};
 
 use crate::self_profile::sample_this_thread;
 use crate::spec::Threads;
-use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed, Units};
+use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {
@@ -53,7 +54,7 @@ pub struct CoreStart {
     /// Its TIP unit,
     pub tip: SharedTip,
     /// and its hart's sampling units.
-    pub units: Units,
+    pub units: SharedUnits,
 }
 
 /// Cores of `preset` that share `memory`, one for each of what is `recorded`. A TIP unit's interrupt brings `irq_at` forward.

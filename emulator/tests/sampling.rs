@@ -20,6 +20,7 @@ const STRIDE: u64 = 4160;
 const ACCESSES: usize = 4;
 
 /// `spdisctl`.
+const HPM3: u64 = 1 << 3;
 const RAND: u64 = 1 << 57;
 const CYC: u64 = 1 << 58;
 const FETCH: u64 = 1 << 59;
@@ -153,7 +154,7 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
     for threads in ["one", "two"] {
         for period in [7, 37, 1000] {
             let setup = Setup {
-                control: 3,
+                control: 3 | HPM3,
                 period,
                 ..Setup::default()
             };
@@ -181,6 +182,7 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
                     _ => &[1],
                 };
                 assert!(allowed.contains(&source), "{source} of {row:?}");
+                assert_eq!(header & HPM3 != 0, row.tea.contains("ST-L1"));
                 if va >= CHAIN {
                     assert_eq!((va - CHAIN) % STRIDE, 0);
                 }
@@ -362,13 +364,16 @@ fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
             assert_eq!(found.len(), 400);
             // From the first instruction of the supervisor on, and again from each return of the handler.
             let mut at = rows.iter().position(|row| row.supervisor).unwrap();
-            for [pc, data, header, address, _] in found {
+            for [pc, data, header, address, mepc] in found {
                 assert_eq!(data, PRECISE | ENABLED | 3, "{event}");
                 let mut events =
                     (at..rows.len()).filter(|&n| rows[n].supervisor && incurs(&rows[n]));
                 let due = events.nth(period as usize - 1).unwrap();
                 assert_eq!(pc, rows[due].pc, "{event}, record {due}");
                 assert_ne!(header & 8, 0, "HPM3");
+                // Ssplcofi: the interrupt comes before the next instruction.
+                assert_eq!(mepc, rows[due + 1].pc, "{event}, record {due}");
+                assert_eq!(rows[due + 1].redirect, "Interrupt");
                 if event > 1000 {
                     assert!(header >> 46 & 15 >= 3 && address >= CHAIN, "{header:x}");
                 }

@@ -36,6 +36,6 @@ build_perf() {
     $triplet-strip --strip-debug --wildcard --strip-symbol='$*' -o perf.stripped out/perf
     mv out/perf perf
     # Of the scripts that `perf test` executes, ours: others want bash, or tracepoints, or run for minutes.
-    cp "$tree/tools/perf/tests/shell/test_tip.sh" .
+    cp "$tree/tools/perf/tests/shell/test_tip.sh" "$tree/tools/perf/tests/shell/test_riscv_pdis.sh" .
     rm -rf out static
 }

@@ -41,6 +41,7 @@ build_rootfs() {
     add_file usr/bin/perf files/perf 0755
     # Where perf looks for them: its "exec path".
     add_file usr/libexec/perf-core/tests/shell/test_tip.sh "$perf/test_tip.sh" 0755
+    add_file usr/libexec/perf-core/tests/shell/test_riscv_pdis.sh "$perf/test_riscv_pdis.sh" 0755
     for file in "$programs"/bin/*; do
         name=$(basename "$file")
         cp "$file" "debug/usr/bin/$name"

@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(?P<precise>pp)?\.data")
+FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(-\w+)?\.data")
 
 
 def main() -> None:

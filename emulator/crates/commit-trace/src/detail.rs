@@ -155,6 +155,8 @@ pub struct Detail {
     /// Instructions behind it that were thrown away because of it, about: those that decode has taken until fetch restarts, as many as
     /// it can.
     pub flushed: u32,
-    /// A bit for each watched counter, 3 to 31, that overflows by it.
+    /// A bit for each watched counter, 3 to 31, whose event it incurs,
+    pub incurred: u32,
+    /// and for each that overflows by it.
     pub overflows: u32,
 }

@@ -72,6 +72,10 @@ pub trait CommitSink {
     fn stages(&mut self, _stages: &[Stages]) {}
     /// What sampling units want to know of the instructions that leave next, one for each, in order; as long as somebody observes them.
     fn details(&mut self, _details: &[Detail]) {}
+    /// What became of the instructions that its units sampled: recorded, collided, filtered, dropped.
+    fn sampled(&self) -> [u64; 4] {
+        [0; 4]
+    }
     /// A static instruction is used for the first time.
     fn define(&mut self, _static_info: &StaticInfo) {}
     /// Something happened after the last commit, at `cycle`.

@@ -231,14 +231,27 @@ impl Counters {
         interrupts
     }
 
-    /// By programmable counter (from 0), what has to be watched for it: it runs, and can overflow. They are up to date.
+    /// By programmable counter (from 0), what there is to watch while it runs. They are up to date.
     pub fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
         self.programmable.each_ref().map(|counter| {
-            let watched = counter.running && counter.event & OF == 0;
             let selection = counter.selection;
-            let to_go = (u64::MAX - counter.value).checked_add(1)?;
-            (watched && selection.is_attributable()).then_some(Watch { selection, to_go })
+            // One that has overflowed does not do so again; zero has 2^64 to go.
+            let to_go = match counter.event & OF {
+                0 => (u64::MAX - counter.value).saturating_add(1),
+                _ => u64::MAX,
+            };
+            let watched = counter.running && selection.is_attributable();
+            watched.then_some(Watch { selection, to_go })
         })
+    }
+
+    /// So many instructions are executed before one of the watched counters overflows, at least. Not of cycles, which no instruction incurs.
+    pub fn instructions_to_overflow(&self) -> u64 {
+        let watches = self.watches().into_iter().flatten();
+        let by_instruction = watches.filter(|watch| !watch.selection.is_cycles());
+        let steps =
+            by_instruction.map(|watch| watch.to_go / watch.selection.most_per_instruction());
+        steps.min().map_or(u64::MAX, |steps| steps.max(1))
     }
 
     /// What a counter (3 to 31) is set to.

@@ -115,7 +115,7 @@ impl Hart {
             env.timing.now();
         }
         let (pc, privilege) = (self.executed.pc, self.privilege as u8);
-        self.transfer_records.with(|records| {
+        self.sampling.units.transfer_records.with(|records| {
             records.set_privilege(privilege);
             records.reach(pc);
             act(records)

@@ -21,8 +21,7 @@ use std::rc::Rc;
 
 use devices::{Bus, RAM_BASE};
 use isa::{Executed, Extension, Extensions, MemAccess, NOWHERE, Operand, Privilege, Reg, StaticId};
-use sampling_units::ctr::{SharedTransferRecords, TransferRecords};
-use sampling_units::pdis::{SamplingUnits, SharedSamplingUnits};
+use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use translator::{Frame, Translator};
 
@@ -31,6 +30,7 @@ use crate::counters::Counters;
 use crate::csr::{Csrs, LAMBIP, envcfg, status};
 use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
 use crate::pmp::Pmp;
+use crate::sampling::Sampling;
 
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
@@ -135,14 +135,7 @@ pub struct Hart {
     pub(crate) csrs: Csrs,
     pub(crate) pmp: Pmp,
     pub(crate) counters: Counters,
-    /// Also its commit stage's, if it has one.
-    pub(crate) transfer_records: SharedTransferRecords,
-    /// The same of units that sample instructions.
-    pub(crate) sampling_units: SharedSamplingUnits,
-    /// Cycle before which they make no interrupt pending.
-    pub(crate) samples_due: u64,
-    /// Overflows of counters are attributed to instructions.
-    pub(crate) watches_counters: bool,
+    pub(crate) sampling: Sampling,
     /// Cycle before which no counter overflows.
     pub(crate) counters_due: u64,
     /// Cycle at which `time` reaches `stimecmp`.
@@ -197,10 +190,7 @@ impl Snapshot for Hart {
             csrs,
             pmp,
             counters,
-            transfer_records,
-            sampling_units,
-            samples_due,
-            watches_counters,
+            sampling,
             counters_due,
             stimer_at,
             lines,
@@ -257,10 +247,7 @@ impl Snapshot for Hart {
         csrs.snapshot(archive)?;
         pmp.snapshot(archive)?;
         counters.snapshot(archive)?;
-        transfer_records.snapshot(archive)?;
-        sampling_units.snapshot(archive)?;
-        samples_due.snapshot(archive)?;
-        watches_counters.snapshot(archive)?;
+        sampling.snapshot(archive)?;
         counters_due.snapshot(archive)?;
         stimer_at.snapshot(archive)?;
         lines.snapshot(archive)?;
@@ -319,10 +306,7 @@ impl Hart {
             csrs: Csrs::new(),
             pmp: Pmp::new(),
             counters: Counters::new(),
-            transfer_records: SharedTransferRecords::default(),
-            sampling_units: SharedSamplingUnits::default(),
-            samples_due: u64::MAX,
-            watches_counters: false,
+            sampling: Sampling::default(),
             counters_due: u64::MAX,
             stimer_at: u64::MAX,
             lines: 0,
@@ -356,12 +340,7 @@ impl Hart {
         self.exceptions = old.exceptions;
         self.host_calls = old.host_calls;
         self.guest_tag = old.guest_tag;
-        self.transfer_records = old.transfer_records;
-        self.transfer_records
-            .with(|records| *records = TransferRecords::default());
-        self.sampling_units = old.sampling_units;
-        self.sampling_units
-            .with(|units| *units = SamplingUnits::default());
+        self.sampling.renew(old.sampling);
     }
 
     /// Number of the hart (`mhartid`).
@@ -378,10 +357,9 @@ impl Hart {
             true => envcfg::ADUE,
             false => 0,
         };
-        self.csrs.mideleg &= match extensions.has(Extension::Smpdis) {
-            true => u64::MAX,
-            false => !LAMBIP,
-        };
+        if !extensions.has(Extension::Smpdis) {
+            self.csrs.mideleg &= !LAMBIP;
+        }
     }
 
     /// Reserves static instruction ids below `count`, which an earlier stream used; new ids start at `count`.
@@ -451,14 +429,9 @@ impl Hart {
         self.guest_tag.clone()
     }
 
-    /// Its control transfer records, which its commit stage tells what passes.
-    pub fn transfer_records(&self) -> SharedTransferRecords {
-        self.transfer_records.clone()
-    }
-
     /// Its sampling units, which its commit stage tells what passes.
-    pub fn sampling_units(&self) -> SharedSamplingUnits {
-        self.sampling_units.clone()
+    pub fn sampling_units(&self) -> SharedUnits {
+        self.sampling.units.clone()
     }
 
     /// Sets the tag from outside a run.

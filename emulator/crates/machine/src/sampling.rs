@@ -2,6 +2,8 @@
 //! attributed to instructions (Sspesa). Drafts, which give their CSRs no numbers: those in [`number`] are ours.
 
 use isa::{Extension, Privilege, TimingModel};
+use sampling_units::SharedUnits;
+use sampling_units::ctr::TransferRecords;
 use sampling_units::pdis::{Record, Register, SamplingUnits};
 
 use crate::csr::{LAMBIP, LCOFIP, number::*};
@@ -36,6 +38,54 @@ pub(crate) enum Shown {
     Precise,
 }
 
+/// The hart's side of its sampling units.
+pub(crate) struct Sampling {
+    /// Also its commit stage's, if it has one.
+    pub units: SharedUnits,
+    /// Cycle before which they make no interrupt pending.
+    pub due: u64,
+    /// The timing model watches counters.
+    pub watches_counters: bool,
+    /// Their overflows are attributed to instructions.
+    pub attributes_overflows: bool,
+    /// Then: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
+    pub overflows_at: u64,
+}
+
+snapshot::snapshot!(Sampling {
+    units,
+    due,
+    watches_counters,
+    attributes_overflows,
+    overflows_at
+});
+
+impl Default for Sampling {
+    /// After reset.
+    fn default() -> Self {
+        Self {
+            units: SharedUnits::default(),
+            due: u64::MAX,
+            watches_counters: false,
+            attributes_overflows: false,
+            overflows_at: u64::MAX,
+        }
+    }
+}
+
+impl Sampling {
+    /// Keeps the units of an old one, which are as after reset then.
+    pub fn renew(&mut self, old: Self) {
+        self.units = old.units;
+        let SharedUnits {
+            transfer_records,
+            instructions,
+        } = &self.units;
+        transfer_records.with(|records| *records = TransferRecords::default());
+        instructions.with(|units| *units = SamplingUnits::default());
+    }
+}
+
 impl Hart {
     /// It has the register, and it may be accessed now, as far as its privilege is not in its number.
     pub(crate) fn may_access_sampling(&self, number: u16) -> bool {
@@ -58,7 +108,7 @@ impl Hart {
         count: u64,
     ) -> u64 {
         self.reach_sampling(env, count);
-        self.sampling_units.with(|units| match number {
+        self.sampling.units.instructions.with(|units| match number {
             SHPMSPC => units.precise.pc(),
             SHPMSDATA => units.precise.data(),
             _ => units.instructions.read(register(number)),
@@ -73,7 +123,7 @@ impl Hart {
         count: u64,
     ) -> u64 {
         self.reach_sampling(env, count);
-        let record = self.sampling_units.with(|units| match shown {
+        let record = self.sampling.units.instructions.with(|units| match shown {
             Shown::Sampled => *units.instructions.held(),
             Shown::Precise => *units.precise.record(),
         });
@@ -93,9 +143,7 @@ impl Hart {
             SHPMSDATA => units.precise.set_data(value),
             _ => units.instructions.write(register(number), value),
         });
-        if number == SHPMSDATA {
-            self.watch_counters(env, count);
-        }
+        self.watch_counters(env, count);
     }
 
     /// Stops or starts the sampling of instructions by `mcountinhibit` or `scountinhibit`.
@@ -107,7 +155,9 @@ impl Hart {
     ) {
         let inhibited = value & PDIS_BIT != 0;
         let is = |units: &mut SamplingUnits| units.instructions.is_inhibited();
-        if self.extensions.has(Extension::Smpdis) && self.sampling_units.with(is) != inhibited {
+        if self.extensions.has(Extension::Smpdis)
+            && self.sampling.units.instructions.with(is) != inhibited
+        {
             self.change_sampling(env, count, |units| units.instructions.inhibit(inhibited));
         }
     }
@@ -115,7 +165,9 @@ impl Hart {
     /// [`PDIS_BIT`] of `mcountinhibit`, if the sampling of instructions is inhibited.
     pub(crate) fn sampling_inhibited(&self) -> u64 {
         let inhibited = self
-            .sampling_units
+            .sampling
+            .units
+            .instructions
             .with(|units| units.instructions.is_inhibited());
         if inhibited { PDIS_BIT } else { 0 }
     }
@@ -131,7 +183,9 @@ impl Hart {
         }
         self.reach_sampling(env, count);
         let overflowed = self
-            .sampling_units
+            .sampling
+            .units
+            .instructions
             .with(|units| units.instructions.overflowed());
         if overflowed { PDIS_BIT } else { 0 }
     }
@@ -144,17 +198,17 @@ impl Hart {
         act: impl FnOnce(&mut SamplingUnits),
     ) {
         self.reach_sampling(env, count);
-        let before = self.sampling_units.is_active();
+        let before = self.sampling.units.instructions.is_active();
         let privilege = self.privilege as u8;
-        self.sampling_units.with(|units| {
+        self.sampling.units.instructions.with(|units| {
             units.instructions.set_privilege(privilege);
             act(units);
         });
-        let active = self.sampling_units.is_active();
+        let active = self.sampling.units.instructions.is_active();
         if active != before {
             env.timing.observe(active);
         }
-        self.samples_due = 0;
+        self.sampling.due = 0;
         self.afterwards(after::INTERRUPTS);
     }
 
@@ -162,7 +216,9 @@ impl Hart {
     fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         self.now(env, count);
         let pc = self.executed.pc;
-        self.sampling_units
+        self.sampling
+            .units
+            .instructions
             .with(|units| units.instructions.reach(pc));
         self.sync_samples(env, count);
     }
@@ -171,15 +227,19 @@ impl Hart {
     pub(crate) fn sync_samples<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         let now = self.now(env, count);
         while let Some((address, record)) = self
-            .sampling_units
+            .sampling
+            .units
+            .instructions
             .with(|units| units.instructions.buffer().next())
         {
             if self.write_record(env, address, &record).is_none() {
-                self.sampling_units
+                self.sampling
+                    .units
+                    .instructions
                     .with(|units| units.instructions.fault(address));
             }
         }
-        let (overflow, buffer, due) = self.sampling_units.with(|units| {
+        let (overflow, buffer, due) = self.sampling.units.instructions.with(|units| {
             let instructions = &mut units.instructions;
             let due = instructions.deadline(now);
             (
@@ -194,7 +254,7 @@ impl Hart {
         if buffer {
             self.csrs.mip_soft |= LAMBIP;
         }
-        self.samples_due = due.max(now.saturating_add(PATIENCE));
+        self.sampling.due = due.max(now.saturating_add(PATIENCE));
     }
 
     /// Writes a record to memory, as supervisor mode would; `None` if that may not.
@@ -231,33 +291,62 @@ impl Hart {
         })
     }
 
-    /// Tells the timing model which counters to watch, now that counters or privilege have changed.
+    /// Tells the timing model which counters to watch, now that counters, units or privilege have changed.
     pub(crate) fn watch_counters<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
-        let wanted = self.sampling_units.with(|units| units.precise.is_active());
-        if !T::TIMED || !wanted && !self.watches_counters {
+        let (attributed, recorded) = self.sampling.units.instructions.with(|units| {
+            let recorded = units.instructions.recorded_counters();
+            (units.precise.is_active(), recorded)
+        });
+        let wanted = attributed || recorded != 0;
+        if !T::TIMED || !wanted && !self.sampling.watches_counters {
             return;
         }
-        self.watches_counters = wanted;
+        self.sampling.watches_counters = wanted;
+        self.sampling.attributes_overflows = attributed;
         let now = self.now(env, count);
         let mut cycle: Option<(u64, u8)> = None;
         for (counter, watch) in self.counters.watches().into_iter().enumerate() {
-            let watch = watch.filter(|_| wanted);
+            let number = counter as u8 + 3;
+            let watch = watch.filter(|_| attributed || recorded >> number & 1 != 0);
             match watch {
                 Some(watch) if watch.selection.is_cycles() => {
-                    let at = (now.saturating_add(watch.to_go), counter as u8 + 3);
+                    let at = (now.saturating_add(watch.to_go), number);
                     cycle = Some(cycle.map_or(at, |earlier| earlier.min(at)));
                     env.timing.watch(counter, None);
                 }
                 _ => env.timing.watch(counter, watch),
             }
         }
-        self.sampling_units
-            .with(|units| units.precise.watch_cycle(cycle));
+        self.sampling
+            .units
+            .instructions
+            .with(|units| units.precise.watch_cycle(cycle.filter(|_| attributed)));
+        self.expect_overflow(count);
+    }
+
+    /// Sets up to which instruction no watched counter overflows. They are up to date before instruction `count`.
+    pub(crate) fn expect_overflow(&mut self, count: u64) {
+        let steps = match self.sampling.attributes_overflows {
+            true => self.counters.instructions_to_overflow(),
+            false => u64::MAX,
+        };
+        self.sampling.overflows_at = count.saturating_add(steps);
+    }
+
+    /// An instruction may have made a watched counter overflow: then the interrupt comes before the next (Ssplcofi).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_for_overflow<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
+        let pending = self.csrs.mip_soft & LCOFIP;
+        self.sync_counters(env, self.count);
+        if self.csrs.mip_soft & LCOFIP != pending {
+            self.afterwards(after::INTERRUPTS);
+        }
     }
 
     /// Counters (by bit) overflowed: if it is not known by which instruction, the best guess is what left last.
     pub(crate) fn attribute_imprecisely(&mut self, overflowed: u32) {
-        if !self.watches_counters {
+        if !self.sampling.attributes_overflows {
             return;
         }
         let unknown = |&counter: &usize| {
@@ -265,15 +354,20 @@ impl Hart {
             overflowed >> counter & 1 != 0 && !selection.is_attributable()
         };
         if let Some(counter) = (3..32).find(unknown) {
-            self.sampling_units
+            self.sampling
+                .units
+                .instructions
                 .with(|units| units.precise.imprecise(counter as u8));
         }
     }
 
     /// Counter overflow was pending, and software has cleared that: the next overflow is attributed.
     pub(crate) fn overflow_cleared(&mut self) {
-        if self.watches_counters {
-            self.sampling_units.with(|units| units.precise.release());
+        if self.sampling.attributes_overflows {
+            self.sampling
+                .units
+                .instructions
+                .with(|units| units.precise.release());
         }
     }
 }

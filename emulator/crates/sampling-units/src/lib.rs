@@ -9,3 +9,17 @@ pub mod pdis;
 pub mod precise;
 
 pub use passed::{Observed, Outcome, Passed, StaticKind};
+
+/// The units of a hart, which its commit stage shares.
+#[derive(Clone, Debug, Default)]
+pub struct SharedUnits {
+    /// Control transfer records.
+    pub transfer_records: ctr::SharedTransferRecords,
+    /// Sampled instructions, and attributed overflows.
+    pub instructions: pdis::SharedSamplingUnits,
+}
+
+snapshot::snapshot!(SharedUnits {
+    transfer_records,
+    instructions
+});

@@ -6,54 +6,20 @@
 
 mod buffer;
 mod record;
+mod registers;
 mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use buffer::{Buffer, buffer_control};
 pub use record::{Latencies, RECORD_BYTES, Record, header};
+pub use registers::{Register, Totals, control};
 pub use shared::{SamplingUnits, SharedSamplingUnits};
 
 use commit_trace::AccessKind;
 
 use crate::Observed;
 use crate::ctr::Kind;
-
-/// Fields of `mpdisctl`, and of `spdisctl`, which lacks [`M`](control::M).
-pub mod control {
-    /// Which instructions are counted: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers.
-    pub const SEL: u64 = 7;
-    /// By counter: record whether the instruction incurred its event.
-    pub const HPM: u64 = 0xffff_fff8;
-    /// Records go to memory.
-    pub const MEM: u64 = 1 << 32;
-    /// After a record that was discarded, the next instruction is selected.
-    pub const ACC: u64 = 1 << 33;
-    /// With time,
-    pub const TS: u64 = 1 << 34;
-    /// physical address,
-    pub const PA: u64 = 1 << 35;
-    /// and the target of the control transfer before.
-    pub const EPT: u64 = 1 << 36;
-    /// Custom: intervals are random, by up to 128 more or less.
-    pub const RAND: u64 = 1 << 57;
-    /// Custom: cycles are counted, and the instruction selected that is decoded next.
-    pub const CYC: u64 = 1 << 58;
-    /// Custom: fetch packets are counted and sampled.
-    pub const FETCH: u64 = 1 << 59;
-    /// In user mode,
-    pub const U: u64 = 1 << 60;
-    /// supervisor mode,
-    pub const S: u64 = 1 << 61;
-    /// and machine mode.
-    pub const M: u64 = 1 << 62;
-    /// A record was made since this was cleared.
-    pub const OF: u64 = 1 << 63;
-    /// What `mpdisctl` holds; HPM is not implemented.
-    pub const MACHINE: u64 = SEL | MEM | ACC | TS | PA | EPT | RAND | CYC | FETCH | U | S | M | OF;
-    /// What `spdisctl` shows of it.
-    pub const SUPERVISOR: u64 = MACHINE & !M;
-}
 
 /// `spdisevmask` and `spdisevmatch`.
 const EVENTS: u64 = (1 << 56) - 1;
@@ -65,50 +31,6 @@ const WRAP: u64 = 1 << 32;
 /// Instructions that a core decodes in a cycle, at most, and has in flight.
 const MOST_PER_CYCLE: u64 = 8;
 const IN_FLIGHT: u64 = 256;
-
-/// A register of the unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Register {
-    /// `mpdisctl`.
-    MachineControl,
-    /// `spdisctl`.
-    SupervisorControl,
-    /// `spdiscounter`.
-    Counter,
-    /// `spdisevmask`.
-    EventMask,
-    /// `spdisevmatch`.
-    EventMatch,
-    /// `spdisfilter`.
-    Filter,
-    /// `spdisambcs`.
-    BufferControl,
-    /// `spdisambaddr`.
-    BufferAddress,
-}
-
-/// What became of the counter's overflows (the draft's PDIS.SAMPLES, and so on); a sample that is active is not among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Overflows, and selections after a discarded record.
-    pub selected: u64,
-    /// Recorded.
-    pub samples: u64,
-    /// Overflowed while a sample was active.
-    pub collisions: u64,
-    /// Discarded by a filter.
-    pub filtered: u64,
-    /// Lost, since nobody had taken the record before, or the buffer takes none.
-    pub dropped: u64,
-}
-
-snapshot::snapshot!(Totals {
-    selected,
-    samples,
-    collisions,
-    filtered,
-    dropped
-});
 
 /// A control transfer whose record waits for its target.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,6 +106,14 @@ impl SamplingUnit {
     /// The privilege of what passes from now on.
     pub fn set_privilege(&mut self, privilege: u8) {
         self.privilege = privilege;
+    }
+
+    /// Counters (bits 3 to 31) of which it records whether an instruction incurs their events.
+    pub fn recorded_counters(&self) -> u32 {
+        match self.is_active() {
+            true => (self.control & control::HPM) as u32,
+            false => 0,
+        }
     }
 
     /// What became of the overflows.
@@ -405,7 +335,8 @@ impl SamplingUnit {
         let passed = observed.passed;
         self.active_until = passed.cycle;
         self.select_from = None;
-        let (record, latencies) = Record::of(observed, self.control & control::PA != 0);
+        let (mut record, latencies) = Record::of(observed, self.control & control::PA != 0);
+        record.header |= u64::from(observed.detail.incurred) & self.control & control::HPM;
         let latencies = latencies_by_number(&latencies);
         match passed.kind.kind() {
             Some(kind) if passed.outcome.retires() && kind != Kind::Exception => {

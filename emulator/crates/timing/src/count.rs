@@ -1,7 +1,7 @@
 //! Running totals of events.
 
 use commit_trace::{CommitSink, CycleClass};
-use isa::{Exception, PerfEvent};
+use isa::{Exception, InstClass, PerfEvent};
 
 use crate::follow::class_of;
 use crate::mem::Origin;
@@ -18,7 +18,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Running total of an event.
     pub fn count(&self, event: PerfEvent) -> u64 {
-        use {CycleClass as C, Exception as X, PerfEvent as E};
+        use {CycleClass as C, Exception as X, InstClass as I, PerfEvent as E};
         let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
         let (front, lsu) = (&self.front.counts, &self.lsu.counts);
         let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
@@ -35,6 +35,16 @@ impl<S: CommitSink> Pipeline<S> {
         let last_level = match self.preset().llc.kib {
             0 => [lower.l2_accesses(), lower.l2_misses()],
             _ => [lower.llc_accesses, lower.llc_misses],
+        };
+        let class = |class: I| stats.classes[class as usize];
+        let faults = |codes: [Exception; 3]| codes.map(trap).iter().sum::<u64>();
+        let decoded_loads = || {
+            let faults = faults([X::LoadMisaligned, X::LoadAccessFault, X::LoadPageFault]);
+            lsu.loads.iter().sum::<u64>() + class(I::LoadReserved) + class(I::Amo) + faults
+        };
+        let decoded_stores = || {
+            let faults = faults([X::StoreMisaligned, X::StoreAccessFault, X::StorePageFault]);
+            lsu.stores + class(I::StoreConditional) + class(I::Amo) + faults
         };
         match event {
             E::Cycles | E::ReferenceCycles => self.now(),
@@ -110,6 +120,18 @@ impl<S: CommitSink> Pipeline<S> {
             .map(trap)
             .iter()
             .sum(),
+            E::DecodedInstructions => {
+                let left = stats.exceptions + stats.interrupts + stats.order_failures;
+                stats.instructions + left + stats.wrong_path
+            }
+            E::DecodedBranches => control() + class(I::Xret),
+            E::DecodedLoads => decoded_loads(),
+            E::DecodedStores => decoded_stores(),
+            E::DecodedLoadsStores => decoded_loads() + decoded_stores() - class(I::Amo),
+            E::SamplesRecorded => self.sink.sampled()[0],
+            E::SampleCollisions => self.sink.sampled()[1],
+            E::SamplesFiltered => self.sink.sampled()[2],
+            E::SamplesDropped => self.sink.sampled()[3],
             E::StoreQueueOccupancy => stats.store_queue_occupancy,
             E::L1dMshrOccupancy => l1d.mshr_busy(),
             E::L2MshrOccupancy => self.lsu.lower.l2_mshr_busy(),

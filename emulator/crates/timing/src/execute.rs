@@ -221,8 +221,9 @@ impl<S: CommitSink> Pipeline<S> {
             tea,
         };
         self.commit(micro_op, id, &retired);
+        let flushed = self.wrong_path(redirect, issue + RESOLVE);
+        self.stats.wrong_path += flushed;
         if COUNTED {
-            let flushed = self.wrong_path(redirect, issue + RESOLVE);
             self.observed(micro_op, &retired, DataAccess::default(), flushed);
         }
         if missed {

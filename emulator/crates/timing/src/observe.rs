@@ -156,7 +156,7 @@ impl<S: CommitSink> Pipeline<S> {
         if !self.observer.by.any() {
             return;
         }
-        let overflows = self.overflows(micro_op);
+        let (incurred, overflows) = self.watched_by(micro_op);
         let packet = std::mem::take(&mut self.observer.packet);
         self.observer.details.push(Detail {
             decode: self.front.buffer.cycle(),
@@ -166,18 +166,19 @@ impl<S: CommitSink> Pipeline<S> {
             access,
             packet,
             flushed: u32::try_from(flushed).unwrap_or(u32::MAX),
+            incurred,
             overflows,
         });
     }
 
-    /// The watched counters that overflow by the instruction that left last.
-    fn overflows(&mut self, micro_op: &MicroOp) -> u32 {
+    /// The watched counters whose event the instruction incurs that left last, and those that overflow by it.
+    fn watched_by(&mut self, micro_op: &MicroOp) -> (u32, u32) {
         if self.observer.watches.is_empty() {
-            return 0;
+            return (0, 0);
         }
-        let mut overflows = 0;
+        let (mut incurred, mut overflows) = (0, 0);
         let mut watches = std::mem::take(&mut self.observer.watches);
-        watches.retain_mut(|watched| {
+        for watched in &mut watches {
             let record = self.records.so_far().last();
             let of_record = |event: &PerfEvent| is_of_record(*event);
             let happens = |event: &PerfEvent| record.is_some_and(|r| happens(*event, r, micro_op));
@@ -186,14 +187,16 @@ impl<S: CommitSink> Pipeline<S> {
             let occurred = events.filter(happens).count() as u64 + total.wrapping_sub(watched.seen);
             watched.seen = total;
             let overflow = occurred >= watched.to_go;
-            watched.to_go = watched.to_go.saturating_sub(occurred);
-            if overflow {
-                overflows |= 1 << (watched.counter + FIRST_COUNTER);
-            }
-            !overflow
-        });
+            watched.to_go = match overflow {
+                true => u64::MAX,
+                false => watched.to_go - occurred,
+            };
+            let bit = 1 << (watched.counter + FIRST_COUNTER);
+            incurred |= if occurred != 0 { bit } else { 0 };
+            overflows |= if overflow { bit } else { 0 };
+        }
         self.observer.watches = watches;
-        overflows
+        (incurred, overflows)
     }
 
     /// A load or store, as it fared; `forwards`: how many loads stores had answered before it.
@@ -229,6 +232,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// The instructions that decode took after the one decoded last, of a path that turned out wrong, until fetch restarted in cycle
     /// `restart`. Not modelled: how many the wrong path has; taken are as many as decode and ROB can hold.
+    #[inline(always)]
     pub(crate) fn wrong_path(&self, redirect: Redirect, restart: u64) -> u64 {
         if redirect == Redirect::None {
             return 0;

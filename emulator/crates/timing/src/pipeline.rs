@@ -160,7 +160,10 @@ impl<S> Pipeline<S> {
         if self.front.buffer.ended() {
             let dispatched = self.window.dispatched;
             self.start_row();
-            if self.selections.slots.is_some() {
+            let (decode, window) = (self.front.buffer.cycle(), &self.window);
+            if let Some(slots) = &mut self.selections.slots
+                && !slots.start_at_once(decode, dispatched, &self.records, window)
+            {
                 self.follow_row(dispatched);
             }
         }

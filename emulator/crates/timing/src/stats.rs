@@ -38,6 +38,8 @@ pub struct Stats {
     pub flushes: u64,
     /// Loads flushed because they had run ahead of an older store to the same bytes.
     pub order_failures: u64,
+    /// Instructions that decode took and that were thrown away, about.
+    pub wrong_path: u64,
     /// Fetch packets.
     pub fetch_packets: u64,
     /// Packets after which F2 restarted fetch (one bubble).
@@ -221,6 +223,7 @@ snapshot::snapshot!(Stats {
     interrupts,
     flushes,
     order_failures,
+    wrong_path,
     fetch_packets,
     redirects_f2,
     redirects_f3,

@@ -163,6 +163,7 @@ impl<S: CommitSink> Pipeline<S> {
         );
         self.push(id, retired, before, cycle);
         let flushed = rows * u64::from(self.preset().decode.width);
+        self.stats.wrong_path += flushed;
         self.observed(micro_op, retired, DataAccess::default(), flushed);
         self.front.redirect(cycle + 1);
     }

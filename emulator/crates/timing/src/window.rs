@@ -276,6 +276,22 @@ impl Window {
         self.rows[row as usize % MAX].saturating_sub(1)
     }
 
+    /// How many rows before the current one hold an instruction in `cycle`: that many are left by their last one then or later.
+    #[inline(always)]
+    pub fn rows_inside(&self, cycle: u64) -> u32 {
+        // They are left in order, one a cycle, the last one in the cycle of the last commit.
+        let most = (self.committed + 1).saturating_sub(cycle);
+        let (mut inside, mut end) = (0, u64::from(self.row_count).min(most) as u32);
+        while inside < end {
+            let middle = (inside + end) / 2;
+            match self.left(middle) < cycle {
+                true => end = middle,
+                false => inside = middle + 1,
+            }
+        }
+        inside
+    }
+
     /// First cycle in which an instruction that needs an empty ROB can be dispatched.
     #[inline(always)]
     pub fn empty(&self) -> u64 {

@@ -90,6 +90,15 @@ impl Selection {
         self.condition().is_none() && self.events().all(of_an_instruction)
     }
 
+    /// The events do not occur more often by one instruction: of cycles, and of what a walk does, there may be many.
+    pub fn most_per_instruction(self) -> u64 {
+        let most = |event: PerfEvent| match event.row().stage {
+            Stage::Commit if !event.row().name.starts_with("STALL") => 1,
+            _ => 64,
+        };
+        self.events().map(most).sum::<u64>().max(1)
+    }
+
     fn is_per_cycle(self) -> bool {
         let mut rows = self.events().map(PerfEvent::row);
         let Some(first) = rows.next().filter(|row| row.per_cycle) else {

@@ -445,4 +445,22 @@ events! {
     IntQueueOccupancy = (47, 10) execute, "issue", "OCCUPANCY.ISSUE.QUEUE.INT";
     /// Slots of the floating-point issue queue in use, summed over cycles.
     FpQueueOccupancy = (47, 11) execute, "issue", "OCCUPANCY.ISSUE.QUEUE.FP";
+    /// Instructions decoded; of wrong paths as many as decode could take.
+    DecodedInstructions = (48, 0) decode, "sampling", "INST.DEC.SPEC";
+    /// Branches, jumps and trap returns decoded, but for those of wrong paths.
+    DecodedBranches = (48, 1) decode, "sampling", "INST.DEC.BRJMP.SPEC";
+    /// Loads and atomics decoded, but for those of wrong paths.
+    DecodedLoads = (48, 2) decode, "sampling", "INST.DEC.LOAD.SPEC";
+    /// Stores and atomics decoded, but for those of wrong paths.
+    DecodedStores = (48, 3) decode, "sampling", "INST.DEC.STORE.SPEC";
+    /// Loads, stores and atomics decoded, but for those of wrong paths.
+    DecodedLoadsStores = (48, 4) decode, "sampling", "INST.DEC.LDST.SPEC";
+    /// Sampled instructions that were recorded.
+    SamplesRecorded = (48, 5) commit, "sampling", "PDIS.SAMPLES";
+    /// Overflows of the sampling counter while a sampled instruction was under way.
+    SampleCollisions = (48, 6) commit, "sampling", "PDIS.COLLISIONS";
+    /// Sampled instructions that a filter discarded.
+    SamplesFiltered = (48, 7) commit, "sampling", "PDIS.FILTERED";
+    /// Records of sampled instructions that were lost.
+    SamplesDropped = (48, 8) commit, "sampling", "PDIS.DROPPED";
 }

@@ -95,6 +95,7 @@ impl Hart {
     pub(crate) fn sync_counters<T: TimingModel>(&mut self, env: &Env<'_, T>, count: u64) {
         if !self.counters.any_enabled() {
             self.counters_due = u64::MAX;
+            self.sampling.overflows_at = u64::MAX;
             return;
         }
         let totals = self.totals(env, count);
@@ -104,6 +105,7 @@ impl Hart {
             self.attribute_imprecisely(overflowed);
         }
         self.counters_due = self.counters.deadline(self.now(env, count));
+        self.expect_overflow(count);
     }
 
     /// Continues the counters from another timing model's totals.
@@ -116,7 +118,8 @@ impl Hart {
             for (counter, selection) in self.counters.followed() {
                 env.timing.select(counter, selection);
             }
-            env.timing.observe(self.sampling_units.is_active());
+            env.timing
+                .observe(self.sampling.units.instructions.is_active());
         }
         let totals = self.totals(env, self.count);
         self.counters.rebase(&totals);
@@ -149,7 +152,7 @@ impl Hart {
         self.read_news(&mut env.bus.ram);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
-        if now >= self.samples_due {
+        if now >= self.sampling.due {
             self.sync_samples(env, self.count);
         }
         if env.bus.exit.is_some() || env.bus.pause {
@@ -169,7 +172,7 @@ impl Hart {
         bus.next_event()
             .min(stimer)
             .min(self.counters_due)
-            .min(self.samples_due)
+            .min(self.sampling.due)
     }
 
     /// Called after an access to a device register: brings `due` forward to the device's next event, or to now if an enabled
@@ -191,7 +194,10 @@ impl Hart {
         if after & after::FREEZE != 0 {
             // The trap has passed the records, then.
             self.now(env, self.count);
-            self.transfer_records.with(TransferRecords::freeze);
+            self.sampling
+                .units
+                .transfer_records
+                .with(TransferRecords::freeze);
         }
         if after & after::PRIVILEGE != 0 {
             env.timing.privilege(self.privilege);

@@ -115,9 +115,9 @@ impl Hart {
 
     /// Begins a run, for which the bus stays borrowed.
     pub(super) fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
-        if self.transfer_records.is_active() {
+        if self.sampling.units.transfer_records.is_active() {
             let (pc, privilege) = (self.pc, self.privilege as u8);
-            self.transfer_records.with(|records| {
+            self.sampling.units.transfer_records.with(|records| {
                 records.set_privilege(privilege);
                 records.reach(pc);
             });

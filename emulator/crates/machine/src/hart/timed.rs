@@ -60,6 +60,12 @@ impl Hart {
                 self.stop_at_breakpoint();
                 continue;
             }
+            if self.count >= self.sampling.overflows_at {
+                self.look_for_overflow(env);
+                if self.after != 0 {
+                    continue;
+                }
+            }
             if page.slot(pc) >= SLOTS
                 && let Some(known) = self.known_page::<T>(pc)
             {

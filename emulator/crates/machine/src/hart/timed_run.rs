@@ -57,7 +57,7 @@ impl Hart {
         let hart = self;
         let ids = page.ids.as_ref()?;
         let mut buffer = hart.run.take()?;
-        let left = hart.stop_count - hart.count;
+        let left = hart.stop_count.min(hart.sampling.overflows_at) - hart.count;
         let due = hart.check_at.min(irq_at.get()).min(hart.stop_cycle);
         let most = if hart.decoded_at.saturating_add(SOON) < due {
             RUN_STEPS

@@ -101,6 +101,8 @@ impl Hart {
             _ => control::LCOFIFRZ,
         };
         if self
+            .sampling
+            .units
             .transfer_records
             .with(|records| records.control() & by != 0)
         {

@@ -22,6 +22,22 @@ snapshot::snapshot!(CommitWatch {
     watch
 });
 
+/// What is to be known of an instruction that leaves the ROB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Leaving {
+    /// Nothing: all occurs in cycles in which none leaves.
+    #[default]
+    Nothing,
+    /// Anything.
+    Anything,
+    /// Whether it retires, its class, kind of jump, and what a load waited for.
+    Class,
+    /// Whether it retires.
+    Retiring,
+}
+
+snapshot::snapshot_enum!(Leaving: Nothing, Anything, Class, Retiring);
+
 /// How often a selection's events occur, by what is known of an instruction.
 #[derive(Clone, Debug)]
 struct Weights {
@@ -36,8 +52,7 @@ struct Weights {
     drained: u32,
     stalled: [u32; CycleClass::ALL.len()],
     committing: u32,
-    /// Some occur as instructions leave, not only in cycles in which none does.
-    leaving: bool,
+    leaving: Leaving,
 }
 
 snapshot::snapshot!(Weights {
@@ -61,7 +76,7 @@ impl Default for Weights {
             drained: 0,
             stalled: [0; CycleClass::ALL.len()],
             committing: 0,
-            leaving: false,
+            leaving: Leaving::Nothing,
         }
     }
 }
@@ -102,17 +117,33 @@ impl Weights {
         weights.committing = count(E::CyclesCommitting);
         let stalled = |class| count(E::CyclesStalled) + count(stalled_by(class));
         weights.stalled = C::ALL.map(stalled);
-        let standing = weights.flushed + weights.drained + count(E::CyclesStalled);
-        let standing = standing
-            + C::ALL
-                .map(|class| count(stalled_by(class)))
-                .iter()
-                .sum::<u32>();
-        weights.leaving = standing as usize != selection.events().count();
+        weights.leaving = weights.needs(selection);
         weights
     }
 
-    /// How often they occur as an instruction leaves that redirects nothing and has none of TEA's events.
+    fn needs(&self, selection: Selection) -> Leaving {
+        let leaving = || selection.events().filter(|&event| !stands(event));
+        let all_alike = self.class == [self.class[0]; InstClass::COUNT];
+        let by_class = self
+            .jump
+            .iter()
+            .chain(&self.load)
+            .any(|&weight| weight != 0);
+        match (leaving().next(), leaving().all(is_of_class)) {
+            (None, _) => Leaving::Nothing,
+            (_, false) => Leaving::Anything,
+            (_, true) if all_alike && !by_class => Leaving::Retiring,
+            (_, true) => Leaving::Class,
+        }
+    }
+
+    /// Something occurs in cycles in which nothing leaves, because of what waits for `class`.
+    #[inline]
+    fn stand(&self, class: CycleClass) -> bool {
+        self.flushed | self.drained | self.stalled[class as usize] != 0
+    }
+
+    /// How often they occur as an instruction retires, beside those that depend on redirections and TEA's events.
     #[inline]
     fn plain(&self, record: &CommitRecord, micro_op: &MicroOp) -> u32 {
         let class = self.class[micro_op.class as usize];
@@ -134,62 +165,150 @@ impl CommitWatch {
         }
     }
 
-    /// Instructions left, the first of them so many cycles after `cycle`. `flushed`, before and after: as in
-    /// [`crate::window::Window`].
+    /// Instructions left, the first of them so many cycles after `cycle`. `flushed`: as in [`crate::window::Window`], before them.
     pub fn take_all<'a>(
         &mut self,
-        cycle: u64,
-        flushed: u8,
+        (cycle, flushed): (u64, u8),
         records: &[CommitRecord],
         micro_op: impl Fn(&CommitRecord) -> &'a MicroOp,
-    ) -> u8 {
-        let (mut commit, mut flushed) = (cycle, flushed);
-        for record in records {
-            flushed >>= u8::from(record.first_of_row());
+    ) {
+        let Self {
+            selection,
+            weights,
+            watch,
+            ..
+        } = self;
+        let left = Left {
+            cycle,
+            flushed,
+            records,
+        };
+        let each = weights.class[0];
+        match weights.leaving {
+            Leaving::Nothing => left.told_stalls(watch, weights),
+            Leaving::Retiring => left.told(watch, weights, |record| match record.is_trap() {
+                true => 0,
+                false => each,
+            }),
+            Leaving::Class => left.told(watch, weights, |record| match record.is_trap() {
+                true => 0,
+                false => weights.plain(record, micro_op(record)),
+            }),
+            Leaving::Anything => left.told(watch, weights, |record| {
+                let micro_op = micro_op(record);
+                let redirects = record.redirect() != Redirect::None;
+                if !redirects && record.tea() == TeaEvents::default() {
+                    return weights.plain(record, micro_op);
+                }
+                let happens = |&event: &PerfEvent| happens(event, record, micro_op);
+                selection.events().filter(happens).count() as u32
+            }),
+        }
+    }
+}
+
+/// Instructions that left, the first of them so many cycles after `cycle`; what `flushed` was before them.
+struct Left<'a> {
+    cycle: u64,
+    flushed: u8,
+    records: &'a [CommitRecord],
+}
+
+impl Left<'_> {
+    /// Tells a watch of the cycles in which none left.
+    fn told_stalls(&self, watch: &mut Watch, weights: &Weights) {
+        let mut commit = self.cycle;
+        for (n, record) in self.records.iter().enumerate() {
             let before = commit;
             commit += u64::from(record.commit_delta);
-            if record.commit_delta > 1 {
-                self.stand_still(record, before, commit, flushed != 0);
+            if record.commit_delta > 1 && weights.stand(record.class()) {
+                *watch = self.stood_still(n, (before, commit), watch.clone(), weights);
             }
-            let redirects = record.redirect() != Redirect::None;
-            flushed = if redirects { 2 } else { flushed };
-            if !self.weights.leaving {
-                continue;
-            }
-            let micro_op = micro_op(record);
-            let mut occurs = match redirects || record.tea() != TeaEvents::default() {
-                false => self.weights.plain(record, micro_op),
-                true => {
-                    let happens = |&event: &PerfEvent| happens(event, record, micro_op);
-                    self.selection.events().filter(happens).count() as u32
-                }
-            };
-            if record.commit_delta != 0 && !record.is_trap() {
-                occurs += self.weights.committing;
-            }
-            self.watch.add(commit, occurs);
         }
-        self.watch.close(commit);
-        flushed
+        watch.close(commit);
     }
 
-    /// Nothing left after cycle `before` until that record did in cycle `commit`. `flushed`: if the ROB was empty meanwhile, it was by a
-    /// misprediction, flush or trap.
-    fn stand_still(&mut self, record: &CommitRecord, before: u64, commit: u64, flushed: bool) {
-        let Weights {
-            flushed: while_flushed,
-            drained: while_drained,
-            stalled,
-            ..
-        } = self.weights;
-        let empty = match flushed {
-            true => while_flushed,
-            false => while_drained,
-        };
-        let enters = record.dispatch(commit).clamp(before + 1, commit);
-        self.watch.span(before + 1, enters, empty);
-        { &mut self.watch }.span(enters, commit, stalled[record.class() as usize]);
+    /// Tells a watch of these cycles and of the others. `occurs`: how often it does as that instruction leaves.
+    #[inline(always)]
+    fn told(&self, to: &mut Watch, weights: &Weights, occurs: impl Fn(&CommitRecord) -> u32) {
+        // Aside, so that it stays in registers.
+        let mut watch = to.clone();
+        let mut commit = self.cycle;
+        for (n, record) in self.records.iter().enumerate() {
+            if record.commit_delta != 0 {
+                let before = commit;
+                commit += u64::from(record.commit_delta);
+                if record.commit_delta > 1 && weights.stand(record.class()) {
+                    watch = self.stood_still(n, (before, commit), watch, weights);
+                }
+                let commits = u32::from(!record.is_trap());
+                watch.add(commit, commits * weights.committing);
+            }
+            watch.more(occurs(record));
+        }
+        *to = watch;
     }
+
+    /// Nothing left after cycle `before` until that record did in cycle `commit`.
+    #[inline(never)]
+    fn stood_still(
+        &self,
+        n: usize,
+        (before, commit): (u64, u64),
+        mut watch: Watch,
+        weights: &Weights,
+    ) -> Watch {
+        let record = &self.records[n];
+        let enters = record.dispatch(commit).clamp(before + 1, commit);
+        if enters > before + 1 {
+            let empty = match flushed_at(&self.records[..=n], self.flushed) {
+                0 => weights.drained,
+                _ => weights.flushed,
+            };
+            watch.span(before + 1, enters, empty);
+        }
+        watch.span(enters, commit, weights.stalled[record.class() as usize]);
+        watch
+    }
+}
+
+/// What `flushed` is as the last of these leaves, see [`crate::window::Window`]; what it was before them. The next instruction after one
+/// that redirects is the first of its row.
+pub(super) fn flushed_at(records: &[CommitRecord], flushed: u8) -> u8 {
+    match records.iter().rposition(CommitRecord::first_of_row) {
+        None => flushed,
+        Some(0) => flushed >> 1,
+        Some(first) => u8::from(records[first - 1].redirect() != Redirect::None),
+    }
+}
+
+/// The event occurs in cycles in which nothing leaves.
+fn stands(event: PerfEvent) -> bool {
+    use PerfEvent as E;
+    let cycles = [E::CyclesFlushed, E::CyclesDrained, E::CyclesStalled];
+    cycles.contains(&event) || CycleClass::ALL.map(stalled_by).contains(&event)
+}
+
+/// An instruction's class, the kind of a jump, and what a load waited for say whether the event occurs as it retires.
+fn is_of_class(event: PerfEvent) -> bool {
+    use PerfEvent as E;
+    class_of(event).is_some()
+        || matches!(
+            event,
+            E::Instructions
+                | E::Branches
+                | E::CyclesCommitting
+                | E::DirectJumps
+                | E::DirectCalls
+                | E::IndirectJumps
+                | E::IndirectCalls
+                | E::Returns
+                | E::RetiredLoadL1
+                | E::RetiredLoadL2
+                | E::RetiredLoadLlc
+                | E::RetiredLoadDram
+                | E::RetiredLoadDevice
+        )
 }
 
 /// The event of a stall of that class.

@@ -149,7 +149,14 @@ impl Weights {
         Some(weights)
     }
 
+    /// Not all slots in which decode waits count for the same.
+    pub fn tells_waits(&self) -> bool {
+        let waits = &self.slots[COMMIT..];
+        waits.iter().any(|weight| *weight != waits[0])
+    }
+
     /// Of a decode group, of whose instructions so many retired; `rest`: the kind of its other slots, of `width`.
+    #[inline(always)]
     pub fn of_group(&self, width: u32, decoded: u32, retired: u32, rest: usize) -> u32 {
         let lost = width.saturating_sub(retired);
         self.slots[SlotKind::Retiring as usize] * retired

@@ -68,7 +68,7 @@ fn is_of_decode(selection: Selection) -> bool {
 /// What decode waits for matters for a counter.
 fn splits_waits(selection: Selection) -> bool {
     match selection.condition() {
-        Some(_) => is_of_decode(selection),
+        Some(_) => Weights::of(selection.events()).is_some_and(|weights| weights.tells_waits()),
         None => selection.events().any(kinds::is_of_some_waits),
     }
 }

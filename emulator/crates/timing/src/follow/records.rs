@@ -1,9 +1,9 @@
 //! What is counted of the records of instructions that leave the ROB, a batch at a time.
 
-use commit_trace::{CommitRecord, TeaEvents};
+use commit_trace::{CommitRecord, Redirect, TeaEvents};
 use isa::{Condition, PerfEvent, Selection};
 
-use super::at_commit::CommitWatch;
+use super::at_commit::{CommitWatch, flushed_at};
 use super::occupancy::OccupancyWatch;
 use super::watch::Watch;
 use crate::micro_op::{Kind, MicroOp};
@@ -156,11 +156,17 @@ impl Follower {
                 watch.enter(record.dispatch(commit), commit, is_load(record));
             }
         }
-        let mut flushed = self.flushed;
         for watch in &mut self.at_commit {
-            flushed = watch.take_all(cycle, self.flushed, records, micro_op);
+            watch.take_all((cycle, self.flushed), records, micro_op);
         }
-        self.flushed = flushed;
+        if let Some(last) = records.last()
+            && !self.at_commit.is_empty()
+        {
+            self.flushed = match last.redirect() {
+                Redirect::None => flushed_at(records, self.flushed),
+                _ => 2,
+            };
+        }
         self.cycle = last;
     }
 

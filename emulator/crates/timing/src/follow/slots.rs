@@ -59,8 +59,7 @@ pub(crate) struct Slots {
     /// Cycle after which it counts, and cycles asleep since.
     began: u64,
     asleep: u64,
-    /// The cycle after the one in which the last group was decoded, or up to which the core slept. A group that is decoded in it, after
-    /// one that restarted nothing, leaves nothing to count.
+    /// The cycle after the one in which the last group was decoded, or up to which the core slept.
     plain: u64,
     /// No group is open, or they are watched.
     slow: bool,
@@ -70,9 +69,10 @@ pub(crate) struct Slots {
     open: bool,
     /// Instructions that left the ROB, but for those of the batch that is under way,
     sent: u64,
-    /// those of them that did not retire, or are of no group that is counted,
+    /// and those of them that did not retire, or are of no group that is counted.
     others: u64,
-    /// and those of the open group; if none is open, of those since one was.
+    /// How many more instructions the open group has than the batch that is under way has records (wrapping); if none is open, how many
+    /// more there are since one was.
     last: u64,
     watches: Vec<DecodeWatch>,
 }
@@ -164,74 +164,112 @@ impl Slots {
 
     /// These are all the records of a batch: those instructions left the ROB.
     pub fn sent(&mut self, records: &[CommitRecord]) {
-        self.last = self.since_row(records);
         self.sent += records.len() as u64;
+        self.last = self.last.wrapping_add(records.len() as u64);
         if let Some(heads) = &mut self.heads {
             heads.sent(records);
         }
     }
 
-    /// How many instructions the open group has; or, if none is, how many there are since one was. `records`: those of the batch.
-    fn since_row(&self, records: &[CommitRecord]) -> u64 {
-        let first = records.iter().rposition(|record| record.first_of_row());
-        match first {
-            Some(first) if self.open => (records.len() - first) as u64,
-            _ => self.last + records.len() as u64,
-        }
+    /// How many instructions the open group has; or, if none is, how many there are since one was. The batch has `count` records.
+    fn since_row(&self, count: usize) -> u64 {
+        self.last.wrapping_add(count as u64)
     }
 
-    /// A group is decoded, and has its row of the window, but no records yet.
+    /// A group is decoded in cycle `decode`, and has its row of the window, but no records yet; the last instruction before it was
+    /// dispatched in cycle `dispatched`. False: there is more to count than cycles in which decode waited, by [`Self::start_group`].
+    #[inline(always)]
+    pub fn start_at_once(
+        &mut self,
+        decode: u64,
+        dispatched: u64,
+        records: &Records,
+        window: &Window,
+    ) -> bool {
+        if self.slow {
+            return false;
+        }
+        if decode != self.plain {
+            if decode != dispatched || window.restarted() || self.heads.is_some() {
+                return false;
+            }
+            self.waits += (decode - self.plain) * u64::from(self.width);
+        }
+        self.start(decode, records);
+        true
+    }
+
+    #[inline(always)]
+    fn start(&mut self, decode: u64, records: &Records) {
+        self.plain = decode + 1;
+        self.last = (records.count as u64).wrapping_neg();
+    }
+
+    /// The same of any group.
     #[inline(always)]
     pub fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
+        let restart = window.restarted_by();
+        if self.slow || (restart.is_some() && self.heads.is_some()) {
+            return self.start_group_slowly(group, records, window);
+        }
         let Group {
             decode,
             dispatched,
             mark,
         } = group;
-        let from = self.plain;
-        if decode < from || window.restarted() || self.slow {
-            return self.start_group_slowly(decode, dispatched, mark, records, window);
-        }
-        self.plain = decode + 1;
-        self.last = 0;
-        if decode != from {
-            let waits = dispatched.max(from).min(decode);
-            let width = u64::from(self.width);
-            self.waits += (waits - from) * width;
-            self.totals[late(mark) as usize] += (decode - waits) * width;
-            if waits != from && self.heads.is_some() {
-                self.tell_apart(from, waits, records.so_far());
+        let (from, width) = (self.plain, u64::from(self.width));
+        let decode = decode.max(from);
+        let waits = match restart {
+            None => {
+                let waits = dispatched.clamp(from, decode) - from;
+                self.totals[late(mark) as usize] += (decode - from - waits) * width;
+                if waits != 0 && self.heads.is_some() {
+                    self.tell_apart(from, from + waits, records.so_far());
+                }
+                waits
             }
-        }
+            Some(restart) => {
+                let recovers = recovers(restart, from, decode, window);
+                let waits = match restart {
+                    Restart::Flush => recovers - from,
+                    _ => recovers - from - self.wrong_groups(from, recovers, window),
+                };
+                // With what the last group left over.
+                let trap = u64::from(restart.is_trap());
+                let retired = self.since_row(records.count) - trap;
+                self.others += trap;
+                self.totals[SlotKind::of(restart) as usize] +=
+                    (decode + 1 - from - waits) * width - retired;
+                waits
+            }
+        };
+        self.waits += waits * width;
+        self.start(decode, records);
     }
 
-    /// The same of a group after a restart or sleep, and if groups are watched.
+    /// The same of a group after a sleep, if groups are watched, and after a restart if waits are told apart.
     #[inline(never)]
-    fn start_group_slowly(
-        &mut self,
-        decode: u64,
-        dispatched: u64,
-        mark: u32,
-        records: &Records,
-        window: &Window,
-    ) {
-        let (records, restart) = (records.so_far(), window.restarted_by());
-        if !self.open || restart.is_some() || !self.watches.is_empty() {
-            self.close_group(records, restart);
+    fn start_group_slowly(&mut self, group: Group, records: &Records, window: &Window) {
+        let restart = window.restarted_by();
+        if !self.open || restart.is_some() {
+            self.close_group(records.count, restart);
+        } else if !self.watches.is_empty() {
+            let decoded = self.since_row(records.count) as u32;
+            self.watch_group(decoded, decoded, FETCH_BANDWIDTH);
         }
-        // Not so of one that was under way as counting began.
-        let (from, decode) = (self.plain, decode.max(self.plain));
+        let from = self.plain;
+        // Not before, as one that was under way as counting began.
+        let decode = group.decode.max(from);
         match restart {
-            Some(restart) => self.restarts(from, decode, restart, records, window),
+            Some(restart) => self.restarts(from, decode, restart, records.so_far(), window),
             None => {
-                let waits = dispatched.max(from).min(decode);
-                self.wait(from, waits, records);
-                self.empty(waits, decode, late(mark));
+                let waits = group.dispatched.clamp(from, decode);
+                self.wait(from, waits, records.so_far());
+                self.empty(waits, decode, late(group.mark));
             }
         }
         self.open = true;
-        self.last = 0;
-        self.plain = decode + 1;
+        self.start(decode, records);
         self.set_pace();
     }
 
@@ -240,9 +278,10 @@ impl Slots {
         self.slow = !self.open || !self.watches.is_empty();
     }
 
-    /// The slots of the group's own cycle.
-    fn close_group(&mut self, records: &[CommitRecord], restart: Option<Restart>) {
-        let decoded = self.since_row(records);
+    /// The slots of the group's own cycle. The batch has `count` records.
+    #[inline(always)]
+    fn close_group(&mut self, count: usize, restart: Option<Restart>) {
+        let decoded = self.since_row(count);
         let trap = u64::from(restart.is_some_and(Restart::is_trap));
         if !std::mem::take(&mut self.open) {
             self.others += decoded;
@@ -254,6 +293,12 @@ impl Slots {
         if rest != FETCH_BANDWIDTH {
             self.totals[rest] += u64::from(self.width.saturating_sub(retired));
         }
+        self.watch_group(decoded, retired, rest);
+    }
+
+    /// Watches the last group's own cycle, see [`Weights::of_group`].
+    #[inline(always)]
+    fn watch_group(&mut self, decoded: u32, retired: u32, rest: usize) {
         let cycle = self.decoded_in();
         for DecodeWatch { weights, watch, .. } in &mut self.watches {
             let value = weights.of_group(self.width, decoded, retired, rest);
@@ -270,11 +315,7 @@ impl Slots {
         records: &[CommitRecord],
         window: &Window,
     ) {
-        let recovers = match restart {
-            Restart::Mispredict => decode.saturating_sub(REFILL),
-            _ => window.committed + 1,
-        };
-        let recovers = recovers.clamp(from, decode);
+        let recovers = recovers(restart, from, decode, window);
         let kind = SlotKind::of(restart);
         match restart {
             Restart::Flush => self.wait(from, recovers, records),
@@ -283,7 +324,16 @@ impl Slots {
         self.empty(recovers, decode, kind);
     }
 
+    /// How many groups of wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room: one a cycle. As no more
+    /// rows leave, that is as many as have room in the last cycle.
+    #[inline(always)]
+    fn wrong_groups(&self, from: u64, to: u64, window: &Window) -> u64 {
+        let free = self.rows - window.rows_inside(to.saturating_sub(1));
+        u64::from(free).min(to - from)
+    }
+
     /// Wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room.
+    #[inline(never)]
     fn wrong_path(
         &mut self,
         (from, to): (u64, u64),
@@ -291,13 +341,10 @@ impl Slots {
         records: &[CommitRecord],
         window: &Window,
     ) {
-        // Rows leave in order. Is there room for all of them, even if none leaves meanwhile?
-        let room = u64::from(self.rows).checked_sub(to - from);
-        let fits = |rows: u64| rows as u32 == self.rows || window.left(rows as u32) < from;
-        if room.is_some_and(fits) {
+        if self.wrong_groups(from, to, window) == to - from {
             return self.empty(from, to, kind);
         }
-        let (mut at, mut inside, mut wrong) = (from, self.rows, 0);
+        let (mut at, mut inside, mut wrong) = (from, window.rows_inside(from), 0);
         while at < to {
             while inside > 0 && window.left(inside - 1) < at {
                 inside -= 1;
@@ -322,8 +369,12 @@ impl Slots {
     /// Decode waits from cycle `from` to before `to`: for the oldest instruction of each.
     fn wait(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
         self.waits += (to - from) * u64::from(self.width);
-        if self.heads.is_some() {
-            self.tell_apart(from, to, records);
+        if from == to {
+            return;
+        }
+        match self.heads {
+            Some(_) => self.tell_apart(from, to, records),
+            None => tell(&mut self.watches, self.width, (from, to), COMMIT),
         }
     }
 
@@ -364,7 +415,7 @@ impl Slots {
     /// The core sleeps from cycle `from` to `to`: these cycles have no slots.
     pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         let cycle = self.decoded_in();
-        self.close_group(&[], window.restart());
+        self.close_group(0, window.restart());
         self.last = 0;
         let asleep = (from + 1).max(cycle + 1);
         self.wait(cycle + 1, asleep, &[]);
@@ -378,6 +429,17 @@ impl Slots {
         }
         self.set_pace();
     }
+}
+
+/// The front end was restarted, and has the next group for decode in cycle `decode`: the cycle from which its slots are empty as fetch
+/// refills it. The last group was decoded before cycle `from`.
+#[inline(always)]
+fn recovers(restart: Restart, from: u64, decode: u64, window: &Window) -> u64 {
+    let recovers = match restart {
+        Restart::Mispredict => decode.saturating_sub(REFILL),
+        _ => window.committed + 1,
+    };
+    recovers.clamp(from, decode)
 }
 
 /// All slots of the cycles from `from` to before `to` are of a kind.

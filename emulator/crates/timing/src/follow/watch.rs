@@ -40,10 +40,17 @@ impl Watch {
     #[inline]
     pub fn add(&mut self, cycle: u64, value: u32) {
         self.close(cycle);
+        self.more(value);
+    }
+
+    /// The same, in the last cycle that it was told of.
+    #[inline]
+    pub fn more(&mut self, value: u32) {
         self.pending += value;
     }
 
     /// It occurs so often in each of the cycles from `from` to before `to`, and nothing else does.
+    #[inline]
     pub fn span(&mut self, from: u64, to: u64, value: u32) {
         self.close(from);
         if to > self.next {
