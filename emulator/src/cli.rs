@@ -11,7 +11,7 @@ use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Threads, Translator};
 use crate::trace_cmd::Place;
 
-pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat};
+pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat};
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -68,6 +68,17 @@ pub enum Command {
   tipsim report out/quickstart --format perfetto -o stacks.pftrace
       load it at https://ui.perfetto.dev")]
     Report(ReportArgs),
+    /// Write the samples of a perf.data file, one a line.
+    #[command(after_help = "Examples:
+  tipsim samples out/run/perf.data
+  tipsim samples out/run/mem.data --format json -o samples.json
+  tipsim samples perf.data --kernel vmlinux --debug-dir rootfs   taken out of another machine
+  tipsim samples perf.data | awk -F, '$15 == \"HITM\"'           loads that found a line modified by another hart
+
+Columns: time (s), comm, pid, tid, cpu, event, period, ip, exact (1: the kernel says that ip is the very instruction), symbol, and as \
+far as the event has them addr, phys_addr, op, level, snoop, tlb, lock (perf's data source), weight, ins_lat, retire_lat (cycles; \
+of pdis and of precise events: execution, from selection to retirement, from completion to retirement). Files may hold any events. Without symbols, symbol is the file and the address in it.")]
+    Samples(SamplesArgs),
     /// Look into a trace.
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -307,6 +318,25 @@ impl ReportArgs {
     pub fn hart(&self) -> u32 {
         self.one_hart.unwrap_or(0)
     }
+}
+
+/// `tipsim samples`.
+#[derive(Debug, Args)]
+pub struct SamplesArgs {
+    /// A file of `perf record`, neither compressed nor streamed. In the output folder of a run, the run's symbols are used.
+    pub file: PathBuf,
+    /// Format.
+    #[arg(long, value_enum, default_value = "csv")]
+    pub format: SamplesFormat,
+    /// Write to this file, not to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The kernel's vmlinux, for symbols.
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Folder with programs and debug files, at their guest paths; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub debug_dir: Vec<PathBuf>,
 }
 
 /// `tipsim trace`.

@@ -46,7 +46,7 @@ const PERF_NAMES: &[(&str, u32)] = &[
 ];
 
 /// The events whose sum perf's name means; none if it has another meaning here, or a condition.
-fn events(name: &str) -> Vec<PerfEvent> {
+pub fn events(name: &str) -> Vec<PerfEvent> {
     let own = { PerfEvent::ALL.iter() }
         .find(|event| event.row().name.eq_ignore_ascii_case(name))
         .copied();

@@ -1,15 +1,14 @@
-//! What `perf record` wrote into the output folder with the TIP unit.
+//! What `perf record` wrote into the output folder.
 
 use std::path::{Path, PathBuf};
 
-use report::perf_data::{GuestProfile, PerfDataError};
+use report::perf_data::{GuestProfile, PerfDataError, SampleFile};
 
-/// The name of the unit's PMU in the guest.
+/// The name of the TIP unit's PMU in the guest.
 const PMU: &str = "tip";
 
-/// The unit's profiles, one of each heuristic: of `perf.data`, and then of other files of perf's (`*.data`) by their names. What
-/// cannot be read is said on standard error.
-pub fn read(out: &Path) -> Vec<GuestProfile> {
+/// `perf.data`, and then other files of perf's (`*.data`) by their names.
+fn files(out: &Path) -> Vec<PathBuf> {
     let first = out.join("perf.data");
     let mut files: Vec<PathBuf> = { std::fs::read_dir(out).into_iter().flatten() }
         .filter_map(Result::ok)
@@ -19,8 +18,14 @@ pub fn read(out: &Path) -> Vec<GuestProfile> {
         .filter(|path| path.extension().is_some_and(|end| end == "data"))
         .collect();
     files.sort_by_key(|path| (*path != first, path.clone()));
+    files
+}
+
+/// The TIP unit's profiles, one of each heuristic. What cannot be read is said on standard error.
+pub fn read(out: &Path) -> Vec<GuestProfile> {
+    let first = out.join("perf.data");
     let mut profiles: Vec<GuestProfile> = Vec::new();
-    for path in &files {
+    for path in &files(out) {
         let found = match GuestProfile::read(path, PMU) {
             Ok(found) => found,
             // Other tools' files may be called so, too, and perf records other events.
@@ -41,4 +46,10 @@ pub fn read(out: &Path) -> Vec<GuestProfile> {
         }
     }
     profiles
+}
+
+/// The samples of all events, of files that can be read.
+pub fn samples(out: &Path) -> Vec<SampleFile> {
+    let read = |path: &PathBuf| SampleFile::read(path).ok();
+    files(out).iter().filter_map(read).collect()
 }

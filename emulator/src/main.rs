@@ -34,7 +34,9 @@ mod packages;
 mod percent;
 mod report_cmd;
 mod run;
+mod sampled_events;
 mod samplers;
+mod samples_cmd;
 mod self_profile;
 mod semihosting;
 mod sha256;
@@ -46,6 +48,7 @@ mod terminal;
 mod timed;
 mod tip_bus;
 mod trace_cmd;
+mod truth;
 mod uncore;
 
 use std::io::IsTerminal as _;
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Boot(args) => boot::boot(&args),
         Command::Exec(args) => exec::exec(&args),
         Command::Report(args) => report_cmd::report(&args).map(|()| 0),
+        Command::Samples(args) => samples_cmd::samples(&args).map(|()| 0),
         Command::Trace(command) => trace_cmd::trace(&command).map(|()| 0),
         Command::Core(command) => core_cmd::core(&command).map(|()| 0),
         Command::Completions { shell } => manual::completions(shell).map(|()| 0),

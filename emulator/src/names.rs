@@ -1,5 +1,6 @@
 //! What turns addresses into names: where the guest's symbols are, and the disassembly.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -70,16 +71,26 @@ impl SymbolPaths {
     }
 }
 
-/// Where the run found its symbols, or where the user says that they are.
-pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
-    let path = args.dir.join("run.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+/// Where the run in folder `dir` found its symbols; `None` if there was no run.
+pub fn recorded(dir: &Path) -> anyhow::Result<Option<SymbolPaths>> {
+    let path = dir.join("run.json");
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(bad_input(&path, error).into()),
+    };
     let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-    let recorded: SymbolPaths = match &run["symbols"] {
+    Ok(Some(match &run["symbols"] {
         // Of a run before they were recorded.
         Value::Null => SymbolPaths::default(),
         symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
-    };
+    }))
+}
+
+/// Where the run found its symbols, or where the user says that they are.
+pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
+    let missing = || bad_input(&args.dir.join("run.json"), "no such file");
+    let recorded = recorded(&args.dir)?.ok_or_else(missing)?;
     let mut paths = match args.guest_dir.as_deref() {
         Some(dir) => {
             let files = GuestFiles::resolve(Some(dir), None, None, None)?;

@@ -14,7 +14,8 @@ use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
-use crate::{guest_counts, guest_profiles, kept, trace_cmd};
+use crate::sampled_events::metric;
+use crate::{guest_counts, guest_profiles, kept, trace_cmd, truth};
 
 /// Writes errors.json and report.{txt,json,html} of a hart into its folder; the text, for the terminal.
 pub fn write(
@@ -41,6 +42,11 @@ pub fn write(
             false => Vec::new(),
         };
         report = report.with_counters(counts, guest);
+    }
+    // The truth is of all harts, as the guest's files are: the first hart's report has them.
+    if let (0, Some(truth)) = (hart, truth::read(out)?) {
+        let samples = guest_profiles::samples(out);
+        report = report.with_truth(&truth, &samples, &metric, &disassemble);
     }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");

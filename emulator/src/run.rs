@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use ::truth::SharedLines;
 use base64::Engine as _;
 use commit_trace::{Event, recordings};
 use devices::Output;
@@ -37,6 +38,7 @@ use crate::spec::{self, Mode, Net, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
+use crate::truth::{self, Collected};
 use crate::uncore::UncoreRegion;
 use boot::Boot;
 use description::metadata;
@@ -83,6 +85,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
     let _ = std::fs::remove_file(args.out.join(STATUS));
     jit::remove(&args.out);
+    truth::remove(&args.out);
     let share = Share::create(&args.out)?;
     share.give(&plan.spec.run.files)?;
     if let Some(text) = &plan.spec.run.command {
@@ -91,7 +94,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     // What the guest sees of the folder does not depend on when it was made.
     share.made_at(&[COMMAND, ""], plan.epoch)?;
-    let outcome = simulate(&plan, args, &share.path, net, &stop)?;
+    let mut outcome = simulate(&plan, args, &share.path, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
     let _ = std::fs::remove_file(share.path.join(COMMAND));
@@ -201,8 +204,13 @@ fn simulate(
     let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 
     let mut host = None;
+    let lines = SharedLines::new(system.harts());
     let start = |system: &System, host: &mut Option<Host>| {
-        timing(plan, &args.out, described.as_deref(), system, host)
+        let mut engine = timing(plan, &args.out, described.as_deref(), system, host)?;
+        if plan.spec.record.truth {
+            engine.collect_truth(&lines, plan.spec.run.region.is_marked());
+        }
+        anyhow::Ok(engine)
     };
     let mut engine = match plan.spec.run.boot {
         Mode::Timing => start(&system, &mut host)?,
@@ -311,7 +319,12 @@ fn simulate(
     let stats = engine.stats().unwrap_or_default();
     let counts = counts.end(&engine);
     let tip_frozen_cycles = system.tip_frozen_cycles();
-    let closed = engine.finish();
+    let mut closed = engine.finish();
+    let instructions = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_truth);
+    let truth = (!instructions.is_empty()).then_some(Collected {
+        instructions,
+        lines,
+    });
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
         tracing::error!("{error}");
     }
@@ -335,6 +348,7 @@ fn simulate(
         counts,
         tip_frozen_cycles,
         uncore,
+        truth,
         host,
     })
 }

@@ -80,6 +80,8 @@ pub struct Record {
     pub detail: bool,
     /// With the timing core: count also the events that are counted only if somebody asks, such as top-down slots. Costs some time.
     pub counters: bool,
+    /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs some time.
+    pub truth: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
     /// zstd level of the trace, 1 to 19.
@@ -93,6 +95,7 @@ impl Default for Record {
             profilers: true,
             detail: true,
             counters: false,
+            truth: false,
             stages: false,
             level: 1,
         }
@@ -174,6 +177,11 @@ impl Spec {
                 "guest.image: expected \"minimal\", found \"{}\"",
                 self.guest.image
             ));
+        }
+        if self.record.truth && !self.record.profilers {
+            return Err(
+                "record.truth: expected record.profilers = true with it, which tell processes apart; found false".into(),
+            );
         }
         if !(1..=19).contains(&self.record.level) {
             return Err(format!(

@@ -13,6 +13,7 @@ use isa::SharedCycle;
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
+use truth::{Collector, Counted};
 
 pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
 
@@ -21,18 +22,38 @@ const SRET: u32 = 0x1020_0073;
 const MRET: u32 = 0x3020_0073;
 
 /// All that the streams of a machine recorded is in the channel, which is closed.
-pub struct StreamClosed(Option<RecordError>);
+pub struct StreamClosed {
+    error: Option<RecordError>,
+    /// By hart, if it was asked for.
+    truth: Vec<Vec<Counted>>,
+}
 
 impl StreamClosed {
     /// Ends the streams of all harts, whatever comes of the first.
     pub fn of<const STAGES: bool>(streams: impl Iterator<Item = Stream<STAGES>>) -> Self {
-        let ends: Vec<_> = streams.map(|stream| stream.recorder.finish()).collect();
-        Self(ends.into_iter().find_map(Result::err))
+        let mut closed = Self {
+            error: None,
+            truth: Vec::new(),
+        };
+        for stream in streams {
+            if let Err(error) = stream.recorder.finish() {
+                closed.error.get_or_insert(error);
+            }
+            closed
+                .truth
+                .extend(stream.truth.map(|collector| collector.finish()));
+        }
+        closed
     }
 
     /// Why not everything was recorded.
     pub fn error(&self) -> Option<&RecordError> {
-        self.0.as_ref()
+        self.error.as_ref()
+    }
+
+    /// What was counted of each instruction, by hart and number; nothing if nobody asked for the truth.
+    pub fn take_truth(&mut self) -> Vec<Vec<Counted>> {
+        std::mem::take(&mut self.truth)
     }
 }
 
@@ -117,6 +138,8 @@ pub struct Stream<const STAGES: bool> {
     origins: Vec<Origin>,
     /// What the sampling units have to know, by instruction.
     kinds: Vec<StaticKind>,
+    /// What samples should say, if that is asked for.
+    truth: Option<Box<Collector>>,
     /// Of what commits next, while somebody observes.
     details: Vec<Detail>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
@@ -137,9 +160,20 @@ impl<const STAGES: bool> Stream<STAGES> {
             recorder,
             origins: Vec::new(),
             kinds: Vec::new(),
+            truth: None,
             details: Vec::new(),
             irq_at,
         }
+    }
+
+    /// Collects, too, what samples should say; before any instruction is announced.
+    pub fn collect_truth(&mut self, collector: Collector) {
+        self.truth = Some(Box::new(collector));
+    }
+
+    /// It collects what samples should say.
+    pub fn collects_truth(&self) -> bool {
+        self.truth.is_some()
     }
 
     /// Sets where the cycle of the next interrupt is written: to `irq_at`. Gives where it was written until now.
@@ -223,7 +257,6 @@ impl<const STAGES: bool> Stream<STAGES> {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, from: u64, records: &[CommitRecord]) {
-        debug_assert_eq!(self.details.len(), records.len());
         self.units.instructions.with(|units| {
             let mut cycle = from;
             for (record, detail) in records.iter().zip(&self.details) {
@@ -240,6 +273,17 @@ impl<const STAGES: bool> Stream<STAGES> {
                 }
             }
         });
+    }
+
+    /// Gives the details of what commits to those that want them.
+    fn observe(&mut self, from: u64, records: &[CommitRecord]) {
+        debug_assert_eq!(self.details.len(), records.len());
+        if self.units.instructions.is_active() {
+            self.sample(from, records);
+        }
+        if let Some(truth) = &mut self.truth {
+            truth.commits(from, records, &self.details);
+        }
         self.details.clear();
     }
 
@@ -286,7 +330,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
             self.record_transfers(from, records);
         }
         if !self.details.is_empty() {
-            self.sample(from, records);
+            self.observe(from, records);
         }
         if to <= self.tip.due.get() {
             return self.recorder.commits(from, records, to);
@@ -326,6 +370,9 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     }
 
     fn define(&mut self, static_info: &StaticInfo) {
+        if let Some(truth) = &mut self.truth {
+            truth.define(static_info);
+        }
         debug_assert_eq!(static_info.id.0 as usize, self.origins.len());
         self.origins.push(Origin {
             pc: static_info.pc,
@@ -337,6 +384,9 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     }
 
     fn event(&mut self, cycle: u64, event: Event) {
+        if let Some(truth) = &mut self.truth {
+            truth.event(&event);
+        }
         match event {
             Event::Idle { cycles } => {
                 self.unit(|unit, origin| unit.slept(cycles, &origin));

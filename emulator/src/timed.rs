@@ -7,6 +7,7 @@ use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
+use truth::{Collector, SharedLines};
 
 use crate::self_profile::sample_this_thread;
 use crate::spec::Threads;
@@ -24,6 +25,8 @@ pub trait Timed {
     fn stats(&self) -> Vec<Stats>;
     /// Counts all events from now on.
     fn count_all(&mut self);
+    /// Collects what samples should say, of the region of interest or, if there are no marks, from now on. Before anything runs.
+    fn collect_truth(&mut self, lines: &SharedLines, marked: bool);
     /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`.
     fn counts(&self) -> Vec<Vec<u64>>;
     /// State between runs.
@@ -149,6 +152,9 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
     fn region(&mut self, event: &Event) {
         for Timing { core, .. } in &mut self.cores {
             core.region(event.clone());
+            if core.sink().collects_truth() {
+                core.observe_for_host(*event != Event::Region(false));
+            }
         }
     }
 
@@ -167,6 +173,17 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
     fn count_all(&mut self) {
         for Timing { core, .. } in &mut self.cores {
             core.count_all();
+        }
+    }
+
+    fn collect_truth(&mut self, lines: &SharedLines, marked: bool) {
+        for (hart, Timing { core, .. }) in self.cores.iter_mut().enumerate() {
+            let mut collector = Collector::new(hart, lines.clone());
+            if !marked {
+                collector.open();
+                core.observe_for_host(true);
+            }
+            core.sink_mut().collect_truth(collector);
         }
     }
 

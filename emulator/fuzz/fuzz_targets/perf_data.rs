@@ -2,9 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use report::perf_data::GuestProfile;
+use report::perf_data::{GuestProfile, SampleFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let file = [b"PERFILE2", bytes].concat();
     let _ = GuestProfile::parse(&file, "tip");
+    let _ = SampleFile::parse(&file);
 });

@@ -13,6 +13,16 @@ pub enum Format {
     Json,
 }
 
+/// Output formats of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SamplesFormat {
+    /// Comma-separated values (RFC 4180) with a line of names.
+    #[default]
+    Csv,
+    /// An array of objects.
+    Json,
+}
+
 /// Output formats of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CoreFormat {

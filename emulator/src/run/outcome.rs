@@ -19,6 +19,7 @@ use crate::names::SymbolPaths;
 use crate::report_cmd;
 use crate::stream::HostOutcome;
 use crate::trace_cmd::fingerprint;
+use crate::truth::Collected;
 
 /// Why the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Outcome {
     pub tip_frozen_cycles: Vec<u64>,
     /// What last-level cache and memory counted in the region, and the guest's counters of them.
     pub uncore: serde_json::Value,
+    /// What samples should say, if that was asked for.
+    pub truth: Option<Collected>,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -65,12 +68,15 @@ const NO_REGION: &str = "nothing was profiled: the run ended before its region o
 
 impl Outcome {
     /// Writes run.json and the report's files.
-    pub fn write(&self, plan: &Plan, out: &Path) -> anyhow::Result<()> {
+    pub fn write(&mut self, plan: &Plan, out: &Path) -> anyhow::Result<()> {
         let run = self.run_json(plan);
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
         write_whole(&path, text)?;
         let symbols = symbols(plan).with_output(out);
+        if let Some(truth) = self.truth.take() {
+            truth.write(out, self.evaluations(), &symbols.symbolizer())?;
+        }
         for (hart, evaluation) in (0..).zip(self.evaluations()) {
             let folder = kept::folder(out, hart);
             if hart > 0 {

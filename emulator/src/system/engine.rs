@@ -2,6 +2,7 @@
 
 use commit_trace::Event;
 use timing::Stats;
+use truth::SharedLines;
 
 use crate::stream::StreamClosed;
 use crate::timed::Timed;
@@ -44,6 +45,13 @@ impl Engine {
     pub fn count_all(&mut self) {
         if let Some(cores) = &mut self.cores {
             cores.count_all();
+        }
+    }
+
+    /// Collects what samples should say, of the region of interest or, if there are no marks, from now on.
+    pub fn collect_truth(&mut self, lines: &SharedLines, marked: bool) {
+        if let Some(cores) = &mut self.cores {
+            cores.collect_truth(lines, marked);
         }
     }
 

@@ -75,6 +75,8 @@ impl Report {
             listings,
             tea,
             counters: None,
+            precise: None,
+            contended: None,
             in_guest,
             disagreements,
         }

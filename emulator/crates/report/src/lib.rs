@@ -23,6 +23,7 @@ mod blocks;
 mod build;
 mod columns;
 mod compare;
+mod contended;
 mod counters;
 mod error;
 mod explain;
@@ -34,6 +35,7 @@ mod json;
 mod listing;
 mod model;
 pub mod perf_data;
+mod precise;
 mod rows;
 mod sections;
 mod sensitivity;
@@ -46,10 +48,12 @@ mod words;
 
 pub use columns::{Column, LevelError, Levels};
 pub use compare::{Change, Comparison, Run};
+pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
+pub use precise::{ClassBias, Latency, PreciseProfile, PreciseReport, PreciseRow, Skid, Trust};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
     FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, ThreadRow,

@@ -4,8 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::columns::Column;
+use super::contended::ContendedReport;
 use super::counters::CounterReport;
 use super::in_guest::InGuest;
+use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
@@ -38,6 +40,10 @@ pub struct Report {
     pub counters: Option<CounterReport>,
     /// What perf sampled in the guest beside the host's model of the same rule.
     pub in_guest: Vec<InGuest>,
+    /// What perf sampled of each event in the guest beside its true counts, if those were collected.
+    pub precise: Option<PreciseReport>,
+    /// Lines that harts wait for each other for, if that was collected and there are any.
+    pub contended: Option<ContendedReport>,
     /// What profilers charge to the wrong instruction, in words; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.

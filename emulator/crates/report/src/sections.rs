@@ -35,7 +35,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 4] = [
+pub(super) const SECTIONS: [Section; 6] = [
     Section {
         key: "threads",
         place: TextPosition::Head,
@@ -59,6 +59,22 @@ pub(super) const SECTIONS: [Section; 4] = [
         html: Report::in_guest_html,
         json: None,
         rule: |path, below| path.in_guest(below),
+    },
+    Section {
+        key: "precise",
+        place: TextPosition::Tail,
+        text: |report, out, _| report.write_precise(out),
+        html: Report::precise_html,
+        json: None,
+        rule: |path, below| path.precise(below),
+    },
+    Section {
+        key: "contended",
+        place: TextPosition::Tail,
+        text: |report, out, _| report.write_contended(out),
+        html: Report::contended_html,
+        json: None,
+        rule: |path, below| path.contended(below),
     },
     Section {
         key: "counters",

@@ -15,6 +15,7 @@
 //! we use, and what they do not limit (nesting, decompressed size, length of a demangled name) is limited here.
 
 mod check;
+mod data;
 mod debug;
 mod dwarf;
 mod elf;
@@ -37,6 +38,7 @@ pub mod synthetic;
 mod table;
 
 pub use check::Code;
+pub use data::DataObjects;
 pub use elf::{CodeSegment, code_segments};
 pub use files::{BuildId, Shared, SymbolFiles};
 pub use jit::is_jit_file;

@@ -22,7 +22,7 @@ use super::table::Table;
 use super::{Sources, SymbolFiles, embedded};
 use functions::FunctionKey;
 use locate::ModuleTables;
-use origin::Origin;
+pub(super) use origin::Origin;
 pub use origin::Place;
 
 /// Resolves addresses with the files of one guest.
@@ -58,12 +58,7 @@ impl Symbolizer {
     /// Names every place. Files that are missing, damaged or of another build leave their
     /// addresses as `module+offset` and a warning; nothing fails.
     pub fn resolve(&self, places: &[Place]) -> Symbols {
-        let mut work = Resolution {
-            symbolizer: self,
-            names: Interner::default(),
-            functions: HashMap::new(),
-            out: Symbols::default(),
-        };
+        let mut work = Resolution::new(self);
         let mut located: Vec<Option<Location>> = vec![None; places.len()];
         work.jit(places, &mut located);
         let mut order: Vec<(Origin, Vec<(usize, u64)>)> = Vec::new();
@@ -92,11 +87,22 @@ impl Symbolizer {
     }
 }
 
-struct Resolution<'a> {
+pub(super) struct Resolution<'a> {
     symbolizer: &'a Symbolizer,
     names: Interner,
     functions: HashMap<FunctionKey, FunctionId>,
     out: Symbols,
+}
+
+impl<'a> Resolution<'a> {
+    pub fn new(symbolizer: &'a Symbolizer) -> Self {
+        Self {
+            symbolizer,
+            names: Interner::default(),
+            functions: HashMap::new(),
+            out: Symbols::default(),
+        }
+    }
 }
 
 impl Resolution<'_> {

@@ -8,7 +8,7 @@ mod jit;
 mod parts;
 mod right_file;
 mod small_elf;
-use small_elf::{FUNC, NOTYPE, SmallElf};
+use small_elf::{FUNC, NOTYPE, OBJECT, SmallElf};
 
 /// A root with one ELF file at `/bin/tool`.
 fn root_with(elf: &SmallElf) -> tempfile::TempDir {
@@ -56,6 +56,33 @@ fn functions_labels_and_gaps() {
     assert_eq!(symbols.locations[4].offset, 0x110fe);
     assert_eq!(symbols.modules.len(), 1);
     assert!(symbols.warnings.is_empty());
+}
+
+#[test]
+fn data_objects_by_address() {
+    let root = root_with(&SmallElf::new(vec![
+        ("first", 0x11000, 0x20, FUNC),
+        ("alias", 0x13000, 0x40, OBJECT),
+        ("buffer", 0x13000, 0x40, OBJECT),
+        ("end", 0x13040, 0, OBJECT),
+        ("flag", 0x13044, 4, OBJECT),
+    ]));
+    let symbolizer = symbolizer(root.path());
+    let place = Place::file("/bin/tool", None, 0x1010);
+    let data = symbolizer.data_objects(&place).unwrap();
+    assert_eq!(data.linked, 0x11010);
+    let found = [0x11000, 0x13000, 0x1303f, 0x13040, 0x13047, 0x13048].map(|at| data.find(at));
+    let expected = [
+        None,
+        Some(("alias", 0)),
+        Some(("alias", 0x3f)),
+        None,
+        Some(("flag", 3)),
+        None,
+    ];
+    assert_eq!(found, expected);
+    let missing = Place::file("/bin/other", None, 0x1010);
+    assert!(symbolizer.data_objects(&missing).is_none());
 }
 
 #[test]

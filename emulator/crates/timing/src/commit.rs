@@ -70,7 +70,7 @@ impl<S: CommitSink> Pipeline<S> {
                 self.sink.stages(stages);
                 stages.clear();
             }
-            if self.observer.on {
+            if self.observer.by.any() {
                 self.sink.details(&self.observer.details);
                 self.observer.details.clear();
             }

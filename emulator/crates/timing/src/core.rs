@@ -99,6 +99,12 @@ impl<S: CommitSink> Core<S> {
         PerfEvent::ALL.iter().map(count).collect()
     }
 
+    /// The sink wants the details of all that leaves the ROB from now on, whether or not sampling units do; or no longer. Between runs.
+    pub fn observe_for_host(&mut self, on: bool) {
+        self.path.observed_by.host = on;
+        self.pipeline.observe(self.path.observed_by);
+    }
+
     /// Adds an event of the region of interest (start, stop, restart) to the stream, after all that has committed. The
     /// machine calls it between runs, at a mark of the program.
     pub fn region(&mut self, event: Event) {
@@ -181,8 +187,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
     }
 
     fn observe(&mut self, on: bool) {
-        self.path.observes = on;
-        self.pipeline.observe(on);
+        self.path.observed_by.units = on;
+        self.pipeline.observe(self.path.observed_by);
     }
 
     fn watch(&mut self, counter: usize, watch: Option<Watch>) {

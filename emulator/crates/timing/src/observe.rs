@@ -32,10 +32,29 @@ snapshot::snapshot!(Watched {
     seen
 });
 
+/// Who wants details.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObservedBy {
+    /// The hart's sampling units,
+    pub units: bool,
+    /// and the host, which is no part of a machine's state.
+    pub host: bool,
+}
+
+snapshot::snapshot!(ObservedBy { units } keeps { host });
+
+impl ObservedBy {
+    /// Somebody does.
+    #[inline(always)]
+    pub fn any(self) -> bool {
+        self.units | self.host
+    }
+}
+
 /// The details of what leaves the ROB, while somebody wants them.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
-    pub on: bool,
+    pub by: ObservedBy,
     watches: Vec<Watched>,
     /// The packet that was fetched last, if none of its instructions has left.
     packet: PacketFetch,
@@ -44,7 +63,7 @@ pub(crate) struct Observer {
 }
 
 // None are on their way between runs.
-snapshot::snapshot!(Observer { on, watches, packet } keeps { details });
+snapshot::snapshot!(Observer { by, watches, packet } keeps { details });
 
 /// How a demand access fared that was no plain hit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,21 +96,20 @@ impl Translated {
 impl<S> Pipeline<S> {
     /// A packet was fetched.
     pub(crate) fn packet_fetched(&mut self) {
-        if self.observer.on {
+        if self.observer.by.any() {
             self.observer.packet = self.front.fetched_packet();
         }
     }
 }
 
 impl<S: CommitSink> Pipeline<S> {
-    /// Somebody wants the details from now on, or no longer does.
-    pub fn observe(&mut self, on: bool) {
-        let watches = std::mem::take(&mut self.observer.watches);
-        self.observer = Observer {
-            on,
-            watches,
-            ..Observer::default()
-        };
+    /// The details are for these from now on.
+    pub fn observe(&mut self, by: ObservedBy) {
+        let before = std::mem::replace(&mut self.observer.by, by);
+        if before.any() != by.any() {
+            self.observer.packet = PacketFetch::default();
+            self.observer.details.clear();
+        }
     }
 
     /// A counter is watched from now on, or no longer.
@@ -135,7 +153,7 @@ impl<S: CommitSink> Pipeline<S> {
         access: DataAccess,
         flushed: u64,
     ) {
-        if !self.observer.on {
+        if !self.observer.by.any() {
             return;
         }
         let (incurred, overflows) = self.watched_by(micro_op);

@@ -192,7 +192,7 @@ impl<S> Pipeline<S> {
 
     /// Somebody asks for what issues, or for details: each instruction is looked at.
     fn is_looked_at(&self) -> bool {
-        self.selections.issues | self.observer.on
+        self.selections.issues | self.observer.by.any()
     }
 
     /// A decode group, and its ROB row.

@@ -7,6 +7,7 @@ mod in_guest;
 mod profile;
 mod run;
 mod top_down;
+mod truth;
 
 use serde_json::Value;
 

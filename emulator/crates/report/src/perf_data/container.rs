@@ -38,7 +38,12 @@ pub(super) struct Attr {
     pub sample_type: u64,
     /// `PERF_FORMAT_…` bits.
     pub read_format: u64,
-    ids: Vec<u64>,
+    pub precise: u8,
+    /// `PERF_SAMPLE_BRANCH_…` bits, and masks of registers.
+    pub branch_sample_type: u64,
+    pub sample_regs_user: u64,
+    pub sample_regs_intr: u64,
+    pub ids: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +52,30 @@ pub(super) enum RecordType {
     Comm,
     Lost,
     LostSamples,
+    Throttle,
+    Mmap,
+    Mmap2,
     Other,
 }
 
 /// A record without its header.
 pub(super) struct Record<'a> {
     pub kind: RecordType,
+    /// `PERF_RECORD_MISC_…` bits.
+    pub misc: u16,
     pub body: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Samples that a record of the kernel's says it dropped.
+    pub fn lost(&self) -> u64 {
+        let at = match self.kind {
+            RecordType::Lost => 8,
+            RecordType::LostSamples => 0,
+            _ => return 0,
+        };
+        super::sample::word(self.body, at).unwrap_or(0)
+    }
 }
 
 impl<'a> Container<'a> {
@@ -127,7 +149,7 @@ impl<'a> Container<'a> {
             return Some(0);
         }
         // perf gives all events of a session the same place for the id.
-        let id = super::sample::id(body, self.attrs.first()?.sample_type)?;
+        let id = super::fields::id(body, self.attrs.first()?.sample_type)?;
         self.by_id.get(&id).copied()
     }
 
@@ -148,14 +170,18 @@ impl<'a> Container<'a> {
 
 fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
     let mut read = || {
-        let (kind, _misc, size) = (rest.u32()?, rest.u16()?, rest.u16()?);
-        Some((kind, rest.bytes(usize::from(size).checked_sub(8)?)?))
+        let (kind, misc, size) = (rest.u32()?, rest.u16()?, rest.u16()?);
+        Some((kind, misc, rest.bytes(usize::from(size).checked_sub(8)?)?))
     };
-    let (kind, body) = read().ok_or(PerfDataError::Damaged("a record reaches beyond the file"))?;
+    let (kind, misc, body) =
+        read().ok_or(PerfDataError::Damaged("a record reaches beyond the file"))?;
     let kind = match kind {
+        1 => RecordType::Mmap,
         2 => RecordType::Lost,
         3 => RecordType::Comm,
+        5 => RecordType::Throttle,
         9 => RecordType::Sample,
+        10 => RecordType::Mmap2,
         13 => RecordType::LostSamples,
         // AUXTRACE: data that the record's size does not cover follows it.
         71 => {
@@ -168,7 +194,7 @@ fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
         81 | 83 => return Err(PerfDataError::Compressed),
         _ => RecordType::Other,
     };
-    Ok(Record { kind, body })
+    Ok(Record { kind, misc, body })
 }
 
 fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<&[u8]> {
@@ -188,6 +214,8 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
         let (kind, _size, config) = (fields.u32()?, fields.u32()?, fields.u64()?);
         let period = fields.u64()?;
         let (sample_type, read_format, flags) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        // Older and shorter ones have no such fields.
+        let later = |offset: usize| super::sample::word(attr, offset).unwrap_or(0);
         let mut ids = Cursor(ids);
         let mut ids = Cursor(section(file, (ids.u64()?, ids.u64()?))?);
         attrs.push(Attr {
@@ -202,6 +230,10 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
             exclude_machine: flags >> 6 & 1 != 0,
             sample_type,
             read_format,
+            precise: (flags >> 15 & 3) as u8,
+            branch_sample_type: later(72),
+            sample_regs_user: later(80),
+            sample_regs_intr: later(96),
             ids: std::iter::from_fn(|| ids.u64()).collect(),
         });
     }

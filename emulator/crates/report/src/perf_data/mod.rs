@@ -1,4 +1,5 @@
-//! What `perf record -e tip` wrote inside the guest: the measured counterpart of the sampler of the same rule.
+//! What `perf record` wrote inside the guest: with the event `tip` the measured counterpart of the sampler of the same rule
+//! ([`GuestProfile`]), and the samples of any event ([`SampleFile`]).
 //!
 //! A reader for the few records that a profile needs. `linux-perf-data` reads all of the format, but
 //! it allocates what a file's length fields claim and asserts on a record's, and this file comes from
@@ -13,7 +14,12 @@
 
 mod container;
 mod cursor;
+mod data_src;
+mod fields;
 mod sample;
+mod samples;
+#[cfg(any(test, feature = "synthetic"))]
+pub mod synthetic;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,6 +29,8 @@ use profile::Profiler;
 use serde::{Deserialize, Serialize};
 
 use container::{Container, MAGIC, RecordType};
+pub use data_src::DataSrc;
+pub use samples::{MappingRecord, Sample, SampleFile, SampledEvent};
 
 /// The samples of one event of a `perf.data` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,29 +113,34 @@ pub enum PerfDataError {
     },
 }
 
+/// The bytes of a file that begins as perf's do.
+fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
+    let failed = |source| PerfDataError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    // Other tools' files may be large.
+    let mut bytes = Vec::new();
+    let start = MAGIC.len() as u64;
+    (&mut file)
+        .take(start)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes != MAGIC {
+        return Err(PerfDataError::NotPerfData);
+    }
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
 impl GuestProfile {
     /// Reads the samples of each event of a PMU, or of that name (without modifiers).
     ///
     /// # Errors
     /// If the file cannot be read, is not a `perf.data` file, or has no such event.
     pub fn read(path: &Path, event: &str) -> Result<Vec<Self>, PerfDataError> {
-        let failed = |source| PerfDataError::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let mut file = std::fs::File::open(path).map_err(failed)?;
-        // Other tools' files may be large.
-        let mut bytes = Vec::new();
-        let start = MAGIC.len() as u64;
-        (&mut file)
-            .take(start)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes != MAGIC {
-            return Err(PerfDataError::NotPerfData);
-        }
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let mut profiles = Self::parse(&bytes, event)?;
+        let mut profiles = Self::parse(&read(path)?, event)?;
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         for profile in &mut profiles {
             profile.file = file.clone().into_owned();
@@ -171,15 +184,7 @@ impl GuestProfile {
                     }
                 }
                 RecordType::Comm => commands.extend(sample::command(record.body)),
-                RecordType::Lost | RecordType::LostSamples => {
-                    let at = if record.kind == RecordType::Lost {
-                        8
-                    } else {
-                        0
-                    };
-                    lost = lost.saturating_add(sample::word(record.body, at).unwrap_or(0));
-                }
-                RecordType::Other => {}
+                _ => lost = lost.saturating_add(record.lost()),
             }
         }
         for profile in &mut profiles {

@@ -1,3 +1,4 @@
+use super::synthetic::{SyntheticFile, SyntheticSample, words};
 use super::*;
 
 /// Two events, `cycles` and `tip:u`, as `perf record` lays a file out.
@@ -8,10 +9,6 @@ struct File {
 const SAMPLE_TYPE: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 8 | 1 << 10 | 1 << 16; // IP TID TIME PERIOD RAW IDENTIFIER
 const CYCLES: u64 = 7;
 const TIP: u64 = 8;
-
-fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
 
 impl File {
     fn record(&mut self, kind: u32, body: &[u8]) {
@@ -167,5 +164,133 @@ fn damaged_files_do_no_harm() {
                 .for_each(|byte| *byte = value);
             let _ = GuestProfile::parse(&bytes, "tip");
         }
+    }
+}
+
+/// A load that another hart's modified line answered: load, L3 hit, HITM, atomic, TLB hit in L1.
+const HITM: u64 = 2 | 2 << 5 | 16 << 19 | 2 << 24 | (2 | 8) << 26 | 3 << 33;
+
+#[test]
+fn every_field_of_a_sample_is_read() {
+    let mut file = SyntheticFile::new(&[("cycles:u", 1000, 0), ("branch-misses:upp", 100, 2)]);
+    file.command(42, "work");
+    file.mapping(42, 0x10000, 0x2000, 0x1000, "/bin/work");
+    let sample = SyntheticSample {
+        event: 1,
+        time: 5_000_000_123,
+        pid: 42,
+        cpu: 1,
+        ip: 0x10010,
+        misc: 1 << 14 | 2,
+        period: 100,
+        addr: 0x7fff_0008,
+        phys_addr: 0x8000_0008,
+        data_src: HITM,
+        weight: 3 << 48 | 70 << 32 | 66,
+    };
+    file.sample(&sample);
+    file.sample(&SyntheticSample {
+        ip: 0xffff_ffff_8000_0000,
+        misc: 1,
+        ..SyntheticSample::default()
+    });
+    file.record(5, 0, &words(&[1, 2, 3]));
+    file.record(2, 0, &words(&[1, 7]));
+    let read = SampleFile::parse(&file.bytes()).unwrap();
+    let [event, precise] = &read.events[..] else {
+        panic!("two events: {:?}", read.events);
+    };
+    assert_eq!((event.precise, event.period), (0, 1000));
+    assert_eq!(
+        (precise.name.as_str(), precise.precise),
+        ("branch-misses:upp", 2)
+    );
+    assert_eq!((read.lost, read.throttled, read.malformed), (7, 1, 0));
+    assert_eq!(read.commands[&42], "work");
+    let expected = Sample {
+        event: 1,
+        time: Some(5_000_000_123),
+        pid: Some(42),
+        tid: Some(42),
+        cpu: Some(1),
+        ip: Some(0x10010),
+        is_exact: true,
+        is_user: true,
+        period: Some(100),
+        addr: Some(0x7fff_0008),
+        phys_addr: Some(0x8000_0008),
+        data_src: Some(DataSrc(HITM)),
+        weight: Some(66),
+        ins_lat: Some(70),
+        retire_lat: Some(3),
+    };
+    assert_eq!(read.samples[0], expected);
+    assert!(!read.samples[1].is_user && !read.samples[1].is_exact);
+    let mapping = read.mapping(42, 0x11fff).unwrap();
+    assert_eq!(
+        (mapping.path.as_str(), mapping.file_offset),
+        ("/bin/work", 0x1000)
+    );
+    assert_eq!(read.mapping(42, 0x12000), None);
+    assert_eq!(read.mapping(43, 0x11fff), None);
+}
+
+#[test]
+fn what_a_data_source_says() {
+    let source = DataSrc(HITM);
+    assert_eq!(source.op(), "load");
+    assert_eq!(source.level(), "L3 hit");
+    assert_eq!(
+        (source.snoop(), source.is_hitm()),
+        ("HITM".to_owned(), true)
+    );
+    assert_eq!(
+        (source.tlb(), source.lock()),
+        ("hit L1".to_owned(), "locked".to_owned())
+    );
+    // A store that missed in L1, as older drivers say it; not known; a peer's cache of another node.
+    assert_eq!(DataSrc(4 | (4 | 8) << 5).level(), "L1 miss");
+    assert_eq!(DataSrc(1 | 1 << 5).level(), "N/A");
+    let remote = DataSrc(2 << 5 | 11 << 33 | 1 << 37 | 2 << 38);
+    assert_eq!(
+        (remote.level(), remote.snoop()),
+        ("remote any cache hit".to_owned(), "peer".to_owned())
+    );
+}
+
+#[test]
+fn what_stands_before_the_weight_is_skipped() {
+    // RAW, BRANCH_STACK with an index, REGS_USER of three registers, WEIGHT.
+    let attr = container::Attr {
+        sample_type: 1 << 10 | 1 << 11 | 1 << 12 | 1 << 14,
+        branch_sample_type: 1 << 17,
+        sample_regs_user: 0b111,
+        ..container::Attr::default()
+    };
+    let mut body = vec![4, 0, 0, 0, 1, 2, 3, 4];
+    body.extend(words(&[1, 9, 0x10, 0x20, 0]));
+    body.extend(words(&[2, 5, 6, 7]));
+    body.extend(words(&[1234]));
+    let found = fields::parse(&body, &attr).unwrap();
+    assert_eq!(
+        (found.weight, found.raw),
+        (Some(1234), Some(&[1, 2, 3, 4][..]))
+    );
+    assert!(fields::parse(&body[..body.len() - 1], &attr).is_none());
+}
+
+#[test]
+fn damaged_samples_do_no_harm() {
+    let mut file = SyntheticFile::new(&[("cycles", 1000, 0)]);
+    file.mapping(42, 0x10000, 0x2000, 0x1000, "/bin/work");
+    file.sample(&SyntheticSample::default());
+    let whole = file.bytes();
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let _ = SampleFile::parse(&bytes);
+        }
+        let _ = SampleFile::parse(&whole[..at]);
     }
 }

@@ -9,7 +9,7 @@ use crate::embedded;
 
 impl Resolution<'_> {
     /// Opens the file of a module: the first candidate that the guest ran. The error is a sentence on what to hand in.
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         source: &Origin,
         name: &str,

@@ -58,7 +58,7 @@ impl Place {
         }
     }
 
-    pub(super) fn module(&self) -> (Origin, u64) {
+    pub(crate) fn module(&self) -> (Origin, u64) {
         match self {
             Self::File {
                 path,
@@ -83,7 +83,7 @@ impl Place {
 
 /// The file that a module's symbols come from, and the kind of its addresses.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Path(Arc<str>, Option<BuildId>),
     Vdso(Option<BuildId>),
     Kernel { physical: bool },

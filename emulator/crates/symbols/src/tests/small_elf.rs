@@ -1,6 +1,7 @@
 //! The smallest RISC-V executable that has what we read: a segment, symbols, a build ID.
 
 pub const NOTYPE: u8 = 0;
+pub const OBJECT: u8 = 1;
 pub const FUNC: u8 = 2;
 pub const BUILD_ID: [u8; 20] = *b"build id of the tool";
 /// File offset of everything after the code.

@@ -3,6 +3,7 @@
 use commit_trace::CommitSink;
 use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
+use crate::observe::ObservedBy;
 use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
 
@@ -23,7 +24,7 @@ pub(super) enum Call {
     FlushTlb,
     Privilege(Privilege),
     Select(usize, Selection),
-    Observe(bool),
+    Observe(ObservedBy),
     Watch(usize, Option<Watch>),
 }
 
@@ -141,7 +142,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::FlushTlb => pipeline.flush_tlb(),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
                 Call::Select(counter, selection) => pipeline.select(counter, selection),
-                Call::Observe(on) => pipeline.observe(on),
+                Call::Observe(by) => pipeline.observe(by),
                 Call::Watch(counter, watch) => pipeline.watch(counter, watch),
             }
         }

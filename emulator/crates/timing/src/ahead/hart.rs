@@ -294,8 +294,8 @@ impl TimingModel for Ahead<'_> {
 
     fn observe(&mut self, on: bool) {
         let queue = self.0.get_mut();
-        queue.path.observes = on;
-        queue.note(Call::Observe(on));
+        queue.path.observed_by.units = on;
+        queue.note(Call::Observe(queue.path.observed_by));
     }
 
     fn watch(&mut self, counter: usize, watch: Option<Watch>) {

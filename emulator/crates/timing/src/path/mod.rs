@@ -14,6 +14,7 @@ use isa::{
 use crate::Preset;
 use crate::mem::LINE_BITS;
 use crate::micro_op::{self, Link};
+use crate::observe::ObservedBy;
 use output::Draft;
 pub(crate) use output::{Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, WalkReads};
 use stores::Stores;
@@ -72,8 +73,8 @@ pub(crate) struct Path {
     roles: Vec<Role>,
     draft: Draft,
     state: State,
-    /// The pipeline wants to know the accesses of runs.
-    pub observes: bool,
+    /// Who wants to know the accesses of runs.
+    pub observed_by: ObservedBy,
 }
 
 /// What the path so far has left behind.
@@ -100,7 +101,7 @@ struct State {
 }
 
 // Between runs. Roles of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path { state, observes } keeps { roles, draft });
+snapshot::snapshot!(Path { state, observed_by } keeps { roles, draft });
 
 snapshot::snapshot!(State {
     start,
@@ -127,7 +128,7 @@ impl Path {
             roles: Vec::new(),
             draft: Draft::new(),
             state: State::new(preset),
-            observes: false,
+            observed_by: ObservedBy::default(),
         }
     }
 
@@ -165,7 +166,7 @@ impl Path {
             roles,
             draft,
             state,
-            observes,
+            observed_by,
         } = self;
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
@@ -202,7 +203,7 @@ impl Path {
         }
         state.room = room;
         output.operands.extend_from_slice(run.operands);
-        if *observes {
+        if observed_by.any() {
             output.observed.extend_from_slice(run.accesses);
         }
         // Nothing above has to do with them, and they are followed fastest by themselves.

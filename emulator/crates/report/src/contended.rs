@@ -1,0 +1,336 @@
+//! Cache lines that harts wait for each other for, beside what perf's samples say of them.
+
+use std::fmt::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use truth::{Instruction, Line, Sharing, Truth};
+
+use super::html::escape;
+use super::model::Report;
+use super::precise::label;
+use super::text::fit::{count, fit, fit_end, fixed};
+use crate::perf_data::SampleFile;
+
+/// Lines of report.json and of the page, and of the text.
+const MAX_LINES: usize = 50;
+const SHOWN: usize = 10;
+/// Instructions of a line.
+const MAX_INSTRUCTIONS: usize = 6;
+
+/// The section's content.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContendedReport {
+    /// Cycles of all accesses that other harts' caches answered or had to permit.
+    pub cycles: u64,
+    /// Samples with a data source, in all of the guest's files.
+    pub samples: u64,
+    /// Of these the ones that another hart's modified line answered.
+    pub hitm_samples: u64,
+    /// Lines, those that cost most first.
+    pub lines: Vec<ContendedLine>,
+}
+
+/// A line.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContendedLine {
+    /// Physical address.
+    pub address: String,
+    /// The data object that it is in, if a symbol says.
+    pub object: String,
+    /// What most of its sharing misses were.
+    pub sharing: Sharing,
+    /// Misses for data that another hart wrote,
+    pub true_sharing: u64,
+    /// and for the line alone.
+    pub false_sharing: u64,
+    /// Accesses that another hart's cache answered with a line that it had modified,
+    pub peer_modified: u64,
+    /// or had not.
+    pub peer_clean: u64,
+    /// Writes before which other harts had to drop their copies.
+    pub upgrades: u64,
+    /// Cycles of all these.
+    pub cycles: u64,
+    /// perf's samples in this line that say HITM.
+    pub hitm_samples: u64,
+    /// Programs on harts that had to do with other harts' caches there.
+    pub harts: Vec<ContendedHart>,
+    /// What waits, the longest first.
+    pub instructions: Vec<ContendedInstruction>,
+}
+
+/// A program's use of a line on a hart.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContendedHart {
+    /// The hart's number.
+    pub hart: u32,
+    /// The program, or the kernel.
+    pub program: String,
+    /// Loads.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Bytes that it read, as ranges: `0-7, 16-23`.
+    pub read: String,
+    /// Bytes that it wrote.
+    pub written: String,
+}
+
+/// An instruction that waits.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContendedInstruction {
+    /// The hart.
+    pub hart: u32,
+    /// The function, with the distance from its start.
+    pub name: String,
+    /// Loads that waited for other harts,
+    pub loads: u64,
+    /// and stores.
+    pub stores: u64,
+    /// Cycles.
+    pub cycles: u64,
+}
+
+/// The contended lines of several harts; `None` if there are none.
+pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<ContendedReport> {
+    let size = truth.line_bytes.max(1);
+    let mut by_line = FxHashMap::<u64, u64>::default();
+    let (mut samples, mut hitm_samples) = (0, 0);
+    for sample in files.iter().flat_map(|file| &file.samples) {
+        let Some(source) = sample.data_src else {
+            continue;
+        };
+        samples += 1;
+        if source.is_hitm() {
+            hitm_samples += 1;
+            // Without a physical address, the virtual one.
+            let address = sample.phys_addr.filter(|pa| *pa != 0).or(sample.addr);
+            *by_line.entry(address.unwrap_or(0) / size).or_default() += 1;
+        }
+    }
+    let instructions: FxHashMap<(u32, u32), &Instruction> = { truth.instructions.iter() }
+        .map(|instruction| ((instruction.hart, instruction.id), instruction))
+        .collect();
+    let mut lines: Vec<&Line> = truth.lines.iter().filter(|l| l.is_contended()).collect();
+    lines.sort_by_key(|line| (std::cmp::Reverse(line.sum(|own| own.peer_cycles)), line.pa));
+    let cycles = lines
+        .iter()
+        .map(|line| line.sum(|own| own.peer_cycles))
+        .sum();
+    lines.truncate(MAX_LINES);
+    let contended = |line: &&Line| {
+        let mut places = vec![line.pa / size];
+        places.extend(line.uses.iter().map(|own| own.counts.va / size));
+        places.sort_unstable();
+        places.dedup();
+        let hitm = places.iter().filter_map(|place| by_line.get(place));
+        ContendedLine {
+            address: format!("{:#x}", line.pa),
+            object: line.object.clone(),
+            sharing: line.sharing,
+            true_sharing: line.sum(|own| own.true_sharing),
+            false_sharing: line.sum(|own| own.false_sharing),
+            peer_modified: line.sum(|own| own.peer_modified),
+            peer_clean: line.sum(|own| own.peer_clean),
+            upgrades: line.sum(|own| own.upgrades),
+            cycles: line.sum(|own| own.peer_cycles),
+            hitm_samples: hitm.sum(),
+            harts: users(truth, line),
+            instructions: { line.exchanges.iter().take(MAX_INSTRUCTIONS) }
+                .map(|exchange| ContendedInstruction {
+                    hart: exchange.hart,
+                    name: { instructions.get(&(exchange.hart, exchange.id)) }
+                        .map_or_else(|| "?".to_owned(), |found| label(truth, found)),
+                    loads: exchange.counts.loads,
+                    stores: exchange.counts.stores,
+                    cycles: exchange.counts.cycles,
+                })
+                .collect(),
+        }
+    };
+    let lines: Vec<ContendedLine> = lines.iter().map(contended).collect();
+    (!lines.is_empty()).then_some(ContendedReport {
+        cycles,
+        samples,
+        hitm_samples,
+        lines,
+    })
+}
+
+/// Those that had to do with other harts' caches there.
+fn users(truth: &Truth, line: &Line) -> Vec<ContendedHart> {
+    let users = line.uses.iter().filter(|own| own.counts.exchanges() > 0);
+    let program = |process: Option<u32>| match process {
+        Some(process) => truth.processes[process as usize].name.clone(),
+        None => "kernel".to_owned(),
+    };
+    users
+        .map(|own| ContendedHart {
+            hart: own.hart,
+            program: program(own.process),
+            loads: own.counts.loads,
+            stores: own.counts.stores,
+            read: ranges(own.counts.read),
+            written: ranges(own.counts.written),
+        })
+        .collect()
+}
+
+/// The bits of a mask as ranges: `0-7, 16-23`.
+fn ranges(mut mask: u64) -> String {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while mask != 0 {
+        let skipped = mask.trailing_zeros();
+        mask >>= skipped;
+        let length = mask.trailing_ones();
+        let first = at + skipped;
+        out.push(match length {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", first + length - 1),
+        });
+        mask = mask.checked_shr(length).unwrap_or(0);
+        at = first + length;
+    }
+    out.join(", ")
+}
+
+impl ContendedLine {
+    fn name(&self) -> &str {
+        match self.object.is_empty() {
+            true => &self.address,
+            false => &self.object,
+        }
+    }
+
+    fn sharing(&self) -> &'static str {
+        match self.sharing {
+            Sharing::None => "none",
+            Sharing::True => "true",
+            Sharing::False => "false",
+        }
+    }
+
+    /// Columns of the text and of the page.
+    fn cells(&self, all: &ContendedReport) -> [String; 8] {
+        let number = |value: u64| count(value as f64);
+        [
+            self.sharing().to_owned(),
+            number(self.true_sharing),
+            number(self.false_sharing),
+            number(self.peer_modified),
+            number(self.upgrades),
+            number(self.cycles),
+            fixed(self.cycles as f64 / all.cycles.max(1) as f64),
+            number(self.hitm_samples),
+        ]
+    }
+}
+
+impl ContendedHart {
+    fn sentence(&self) -> String {
+        let part = |what, count: u64, bytes: &str| match count {
+            0 => None,
+            _ => Some(format!("{what} bytes {bytes} ({} times)", fit_count(count))),
+        };
+        let parts = [
+            part("reads", self.loads, &self.read),
+            part("writes", self.stores, &self.written),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        format!("hart {}, {}: {}", self.hart, self.program, parts.join(", "))
+    }
+}
+
+impl ContendedInstruction {
+    fn sentence(&self) -> String {
+        format!(
+            "hart {} waits at {}: {} loads, {} stores, {} cycles",
+            self.hart,
+            fit_end(&self.name, 50),
+            fit_count(self.loads),
+            fit_count(self.stores),
+            fit_count(self.cycles),
+        )
+    }
+}
+
+fn fit_count(value: u64) -> String {
+    count(value as f64)
+}
+
+impl Report {
+    pub(super) fn write_contended(&self, out: &mut String) -> fmt::Result {
+        let Some(contended) = &self.contended else {
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "\nContended lines: true sharing is for data that another hart wrote, false sharing for the line alone.\n\
+             All wait {} cycles for other harts. perf's HITM samples: {} of {} with a data source",
+            fit_count(contended.cycles),
+            fit_count(contended.hitm_samples),
+            fit_count(contended.samples),
+        )?;
+        writeln!(
+            out,
+            "{:<38}{:>7}{:>10}{:>10}{:>10}{:>10}{:>14}{:>7}{:>12}",
+            "Line", "sharing", "true", "false", "HITM", "upgrades", "cycles", "%", "perf's HITM"
+        )?;
+        for line in contended.lines.iter().take(SHOWN) {
+            let [sharing, own, other, hitm, upgrades, cycles, share, samples] =
+                line.cells(contended);
+            writeln!(
+                out,
+                "{:<38}{sharing:>7}{own:>10}{other:>10}{hitm:>10}{upgrades:>10}{cycles:>14}{share:>7}{samples:>12}",
+                fit(line.name(), 37),
+            )?;
+            for hart in &line.harts {
+                writeln!(out, "    {}", fit(&hart.sentence(), 115))?;
+            }
+            for instruction in line.instructions.iter().take(2) {
+                writeln!(out, "    {}", fit(&instruction.sentence(), 115))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as a table of the page; empty if no line is contended.
+    pub(super) fn contended_html(&self) -> String {
+        let Some(contended) = &self.contended else {
+            return String::new();
+        };
+        let mut out = format!(
+            "<section id=\"contended\"><h2>Contended lines</h2><p>True sharing is for data that another hart wrote, false sharing \
+             for the line alone (Dubois et al., ISCA 1993). perf's HITM samples: {} of {} with a data source.</p><table><thead><tr>\
+             <th>line</th><th>sharing</th><th>true</th><th>false</th><th>HITM</th><th>upgrades</th><th>cycles</th><th>%</th>\
+             <th>perf's HITM</th><th>who</th></tr></thead><tbody>",
+            fit_count(contended.hitm_samples),
+            fit_count(contended.samples)
+        );
+        for line in &contended.lines {
+            let harts = line.harts.iter().map(ContendedHart::sentence);
+            let waits = line.instructions.iter().map(ContendedInstruction::sentence);
+            let who: Vec<String> = harts.chain(waits).map(|s| escape(&s)).collect();
+            let mut cells = vec![escape(line.name())];
+            cells.extend(line.cells(contended));
+            cells.push(who.join("<br>"));
+            out += &format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        }
+        out + "</tbody></table></section>"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn masks_are_ranges() {
+        assert_eq!(ranges(0), "");
+        assert_eq!(ranges(0xff), "0-7");
+        assert_eq!(ranges(1 << 63 | 0xff00 | 1), "0, 8-15, 63");
+        assert_eq!(ranges(u64::MAX), "0-63");
+    }
+}

@@ -1,0 +1,226 @@
+//! All samples of a file, whatever their events are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::container::{Attr, Container, RecordType};
+use super::cursor::Cursor;
+use super::{DataSrc, PerfDataError, fields, sample};
+
+/// `PERF_RECORD_MISC_EXACT_IP`.
+const EXACT_IP: u16 = 1 << 14;
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const MODES: u16 = 7;
+
+/// A `perf.data` file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SampleFile {
+    /// The file's name.
+    pub file: String,
+    /// Its events.
+    pub events: Vec<SampledEvent>,
+    /// Its samples, in the file's order.
+    pub samples: Vec<Sample>,
+    /// What processes had mapped, in order; of code, and of data if perf recorded that.
+    pub mappings: Vec<MappingRecord>,
+    /// Last command name of each process id.
+    pub commands: BTreeMap<u32, String>,
+    /// Samples that the kernel dropped.
+    pub lost: u64,
+    /// Times that perf stopped an event, as it sampled too often.
+    pub throttled: u64,
+    /// Sample records that could not be read.
+    pub malformed: u64,
+}
+
+/// An event of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampledEvent {
+    /// As it was asked for, such as `branch-misses:upp`.
+    pub name: String,
+    /// Its PMU's name, if the file has it.
+    pub pmu: String,
+    /// Its PMU's number: `perf_event_attr.type`.
+    pub kind: u32,
+    /// Its PMU's own configuration.
+    pub config: u64,
+    /// Events between samples, or samples per second if [`Self::is_frequency`].
+    pub period: u64,
+    /// True if `period` is a frequency in Hz.
+    pub is_frequency: bool,
+    /// The precision that was asked for: the number of `p` modifiers.
+    pub precise: u8,
+    /// By privilege (0 U, 1 S, 3 M): whether it was sampled.
+    pub covers: [bool; 4],
+}
+
+/// A sample; fields that its event does not have are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Index into [`SampleFile::events`].
+    pub event: usize,
+    /// Nanoseconds of the guest's clock.
+    pub time: Option<u64>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Thread id.
+    pub tid: Option<u32>,
+    /// Hart.
+    pub cpu: Option<u32>,
+    /// The instruction.
+    pub ip: Option<u64>,
+    /// The kernel says that it is the very instruction (`PERF_RECORD_MISC_EXACT_IP`).
+    pub is_exact: bool,
+    /// It is an address of user space.
+    pub is_user: bool,
+    /// Events that it stands for.
+    pub period: Option<u64>,
+    /// Virtual address of the data.
+    pub addr: Option<u64>,
+    /// Physical address of the data.
+    pub phys_addr: Option<u64>,
+    /// What is known of the access.
+    pub data_src: Option<DataSrc>,
+    /// What perf calls `weight`: the latency that the PMU measures, in cycles.
+    pub weight: Option<u64>,
+    /// What it calls `ins_lat`: the instruction's latency, in cycles.
+    pub ins_lat: Option<u16>,
+    /// What it calls `retire_lat`: from completion to retirement, in cycles.
+    pub retire_lat: Option<u16>,
+}
+
+/// A file that a process mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappingRecord {
+    /// Process id; that of the kernel is `u32::MAX`.
+    pub pid: u32,
+    /// First virtual address.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Offset of `start` in the file, in bytes.
+    pub file_offset: u64,
+    /// Path in the guest, or a name in brackets.
+    pub path: String,
+}
+
+impl SampleFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not a `perf.data` file that perf wrote to a file and without compression.
+    pub fn read(path: &Path) -> Result<Self, PerfDataError> {
+        let mut file = Self::parse(&super::read(path)?)?;
+        let name = path.file_name().unwrap_or_default();
+        file.file = name.to_string_lossy().into_owned();
+        Ok(file)
+    }
+
+    /// The same from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, PerfDataError> {
+        let container = Container::parse(bytes)?;
+        let mut out = Self {
+            events: container.attrs.iter().map(event).collect(),
+            ..Self::default()
+        };
+        for record in container.records() {
+            let record = record?;
+            match record.kind {
+                RecordType::Sample => {
+                    let found = container.attr_of(record.body).and_then(|at| {
+                        read_sample(record.body, record.misc, at, &container.attrs[at])
+                    });
+                    match found {
+                        Some(sample) => out.samples.push(sample),
+                        None => out.malformed += 1,
+                    }
+                }
+                RecordType::Comm => out.commands.extend(sample::command(record.body)),
+                RecordType::Mmap | RecordType::Mmap2 => {
+                    let fixed = match record.kind {
+                        RecordType::Mmap => 32,
+                        _ => 64,
+                    };
+                    out.mappings.extend(mapping(record.body, fixed));
+                }
+                RecordType::Throttle => out.throttled += 1,
+                RecordType::Lost | RecordType::LostSamples => {
+                    out.lost = out.lost.saturating_add(record.lost());
+                }
+                RecordType::Other => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// The mapping that a process had at an address, the last one of those that hold it.
+    pub fn mapping(&self, pid: u32, address: u64) -> Option<&MappingRecord> {
+        let holds = |m: &&MappingRecord| m.pid == pid && address.wrapping_sub(m.start) < m.len;
+        self.mappings.iter().rev().find(holds)
+    }
+}
+
+fn event(attr: &Attr) -> SampledEvent {
+    SampledEvent {
+        name: attr.name.clone(),
+        pmu: attr.pmu.clone(),
+        kind: attr.kind,
+        config: attr.config,
+        period: attr.period,
+        is_frequency: attr.is_frequency,
+        precise: attr.precise,
+        covers: [
+            !attr.exclude_user,
+            !attr.exclude_kernel,
+            false,
+            !attr.exclude_machine,
+        ],
+    }
+}
+
+fn read_sample(body: &[u8], misc: u16, event: usize, attr: &Attr) -> Option<Sample> {
+    let found = fields::parse(body, attr)?;
+    let packed = fields::weight_is_packed(attr);
+    let part = |from: u32| {
+        { found.weight }
+            .filter(|_| packed)
+            .map(|weight| (weight >> from) as u16)
+    };
+    let fixed = || (!attr.is_frequency).then_some(attr.period);
+    Some(Sample {
+        event,
+        time: found.time,
+        pid: found.thread.map(|thread| thread as u32),
+        tid: found.thread.map(|thread| (thread >> 32) as u32),
+        cpu: found.cpu.map(|cpu| cpu as u32),
+        ip: found.ip,
+        is_exact: misc & EXACT_IP != 0,
+        is_user: misc & MODES == 2,
+        period: found.period.or_else(fixed),
+        addr: found.addr,
+        phys_addr: found.phys_addr,
+        data_src: found.data_src.map(DataSrc),
+        weight: found.weight.map(|weight| match packed {
+            true => weight & 0xffff_ffff,
+            false => weight,
+        }),
+        ins_lat: part(32),
+        retire_lat: part(48),
+    })
+}
+
+/// `PERF_RECORD_MMAP`, or `…MMAP2` with more before the name.
+fn mapping(body: &[u8], fixed: usize) -> Option<MappingRecord> {
+    let mut fields = Cursor(body);
+    let (pid, _tid) = (fields.u32()?, fields.u32()?);
+    Some(MappingRecord {
+        pid,
+        start: fields.u64()?,
+        len: fields.u64()?,
+        file_offset: fields.u64()?,
+        path: sample::text(body.get(fixed..)?),
+    })
+}

@@ -1,0 +1,386 @@
+//! The comparison itself.
+
+use commit_trace::Class;
+use rustc_hash::FxHashMap;
+use truth::{Instruction, Metric, Truth};
+
+use super::{ClassBias, Latency, PreciseProfile, PreciseRow, Skid};
+use crate::columns::LevelError;
+use crate::error::{Sums, Truth as Weights, Whole};
+use crate::perf_data::{Sample, SampleFile};
+
+/// Processes with less of an event's samples are left out: perf itself before it starts the program.
+const NOTICEABLE: f64 = 0.05;
+/// Instructions of a profile that are listed.
+const MAX_ROWS: usize = 20;
+/// Counts are compared as whole numbers: the Oracle splits a cycle over so many.
+const UNITS: f64 = 840.0;
+/// Addresses from here up are the kernel's.
+const KERNEL_HALF: u64 = 1 << 63;
+
+/// The truth, of all harts together, by what a sample says.
+pub(super) struct TruthIndex<'a> {
+    truth: &'a Truth,
+    /// An instruction of each process and address; the others of that key are counted with it.
+    rows: Vec<&'a Instruction>,
+    /// Row of each of the truth's instructions.
+    row_of: Vec<u32>,
+    by_address: FxHashMap<(Option<u32>, u64), u32>,
+}
+
+/// What is compared.
+struct Scope {
+    /// By process of the truth.
+    processes: Vec<bool>,
+    kernel: bool,
+}
+
+impl Scope {
+    fn has(&self, process: Option<u32>) -> bool {
+        match process {
+            Some(process) => self.processes[process as usize],
+            None => self.kernel,
+        }
+    }
+}
+
+/// Weights of the same symbols by truth and samples.
+struct Sides {
+    truth: Vec<u64>,
+    sampled: Vec<u64>,
+    /// At what the truth does not have.
+    unmatched: u64,
+    samples: u64,
+}
+
+impl Sides {
+    fn error(&self) -> LevelError {
+        let whole = Whole {
+            oracle: self.truth.iter().sum(),
+            profile: self.sampled.iter().sum::<u64>() + self.unmatched,
+            samples: self.samples as f64,
+        };
+        let mut sums = Sums::default();
+        sums.add(&whole, &Weights::new(self.truth.clone()), &self.sampled);
+        sums.error(&whole)
+    }
+
+    /// The same by coarser symbols.
+    fn by<K: std::hash::Hash + Eq>(&self, key: impl Fn(usize) -> K) -> Self {
+        let mut known = FxHashMap::default();
+        let mut out = Self {
+            truth: Vec::new(),
+            sampled: Vec::new(),
+            ..*self
+        };
+        for (at, (truth, sampled)) in self.truth.iter().zip(&self.sampled).enumerate() {
+            let next = out.truth.len();
+            let symbol = *known.entry(key(at)).or_insert(next);
+            if symbol == next {
+                out.truth.push(0);
+                out.sampled.push(0);
+            }
+            out.truth[symbol] += truth;
+            out.sampled[symbol] += sampled;
+        }
+        out
+    }
+}
+
+impl<'a> TruthIndex<'a> {
+    pub fn new(truth: &'a Truth) -> Self {
+        let mut rows = Vec::new();
+        let mut by_address = FxHashMap::default();
+        let row_of = { truth.instructions.iter() }
+            .map(|instruction| {
+                let key = (instruction.process, instruction.pc);
+                *by_address.entry(key).or_insert_with(|| {
+                    rows.push(instruction);
+                    rows.len() as u32 - 1
+                })
+            })
+            .collect();
+        Self {
+            truth,
+            rows,
+            row_of,
+            by_address,
+        }
+    }
+
+    /// The programs that have the event's samples.
+    fn scope(&self, file: &SampleFile, event: usize) -> Scope {
+        let own = || file.samples.iter().filter(|s| s.event == event);
+        let all = own().count().max(1) as f64;
+        let is_kernel = |sample: &&Sample| sample.ip.is_some_and(|ip| ip >= KERNEL_HALF);
+        let share = |pid: Option<u32>| {
+            let count = own().filter(|s| s.pid == pid && !is_kernel(s)).count();
+            count as f64 / all
+        };
+        let sampled = |pid: Option<u32>| pid.is_some() && share(pid) >= NOTICEABLE;
+        Scope {
+            processes: { self.truth.processes.iter() }
+                .map(|process| sampled(process.pid))
+                .collect(),
+            kernel: file.events[event].covers[1]
+                && own().filter(is_kernel).count() as f64 / all >= NOTICEABLE,
+        }
+    }
+
+    /// The row of a sample, of one of the programs of its process id, the last first; `Err(false)`: it is not in the scope.
+    fn row(&self, sample: &Sample, scope: &Scope) -> Result<u32, bool> {
+        let ip = sample.ip.ok_or(true)?;
+        let at = |process| self.by_address.get(&(process, ip)).copied();
+        if ip >= KERNEL_HALF {
+            return match scope.kernel {
+                true => at(None).ok_or(true),
+                false => Err(false),
+            };
+        }
+        let processes = self.truth.processes.iter().enumerate().rev();
+        let mut own = processes
+            .filter(|(number, process)| process.pid == sample.pid && scope.processes[*number])
+            .map(|(number, _)| number as u32)
+            .peekable();
+        own.peek().ok_or(false)?;
+        own.find_map(|process| at(Some(process))).ok_or(true)
+    }
+
+    /// The samples of an event beside its true counts; `None` if there is nothing to compare.
+    pub fn judge(
+        &self,
+        file: &SampleFile,
+        event: usize,
+        metric: Metric,
+        disassemble: &dyn Fn(u32, u64) -> String,
+    ) -> Option<PreciseProfile> {
+        let scope = self.scope(file, event);
+        let mut counts = vec![0.0; self.rows.len()];
+        for (instruction, row) in self.truth.instructions.iter().zip(&self.row_of) {
+            if scope.has(instruction.process) {
+                counts[*row as usize] += metric.of(instruction);
+            }
+        }
+        let mut sides = Sides {
+            truth: counts.iter().map(|n| (n * UNITS).round() as u64).collect(),
+            sampled: vec![0; self.rows.len()],
+            unmatched: 0,
+            samples: 0,
+        };
+        let mut own: Vec<(&Sample, Option<u32>)> = Vec::new();
+        let (mut exact, mut wrong) = (0, 0);
+        for sample in file.samples.iter().filter(|s| s.event == event) {
+            let weight = sample.period.unwrap_or(1);
+            let row = match self.row(sample, &scope) {
+                Ok(row) => Some(row),
+                Err(true) => None,
+                Err(false) => continue,
+            };
+            match row {
+                Some(row) => sides.sampled[row as usize] += weight,
+                None => sides.unmatched += weight,
+            }
+            wrong += u64::from(row.is_none_or(|row| sides.truth[row as usize] == 0));
+            exact += u64::from(sample.is_exact);
+            own.push((sample, row));
+        }
+        sides.samples = own.len() as u64;
+        let truth: f64 = counts.iter().sum();
+        if own.is_empty() || truth == 0.0 {
+            return None;
+        }
+        let about = &file.events[event];
+        let by_function = sides.by(|row| (self.rows[row].process, self.rows[row].function));
+        let lines = self.lines(&own, metric, &scope);
+        Some(PreciseProfile {
+            file: file.file.clone(),
+            event: about.name.clone(),
+            metric,
+            period: about.period,
+            is_frequency: about.is_frequency,
+            precise: about.precise,
+            samples: sides.samples,
+            exact,
+            lost: file.lost,
+            throttled: file.throttled,
+            truth,
+            estimate: (sides.sampled.iter().sum::<u64>() + sides.unmatched) as f64,
+            wrong: wrong as f64 / sides.samples as f64,
+            instruction: sides.error(),
+            function: by_function.error(),
+            line: lines.as_ref().map(Sides::error),
+            object: lines.map(|lines| lines.by(|at| self.object(at)).error()),
+            skid: self.skid(&sides, &scope),
+            latency: self.latency(&own, metric),
+            classes: self.classes(&sides),
+            instructions: self.largest(&sides, disassemble),
+        })
+    }
+
+    /// By cache line, of the samples that have addresses.
+    fn lines(
+        &self,
+        own: &[(&Sample, Option<u32>)],
+        metric: Metric,
+        scope: &Scope,
+    ) -> Option<Sides> {
+        let lines = &self.truth.lines;
+        let size = self.truth.line_bytes.max(1);
+        let mut by_pa = FxHashMap::default();
+        let mut by_va = FxHashMap::default();
+        let mut sides = Sides {
+            truth: vec![0; lines.len()],
+            sampled: vec![0; lines.len()],
+            unmatched: 0,
+            samples: 0,
+        };
+        for (at, line) in lines.iter().enumerate() {
+            for user in line.uses.iter().filter(|user| scope.has(user.process)) {
+                sides.truth[at] += metric.of_line(&user.counts)?;
+                by_va.insert(user.counts.va / size, at);
+                by_pa.insert(line.pa / size, at);
+            }
+        }
+        for (sample, _) in own {
+            let known = |address: Option<u64>| address.filter(|address| *address != 0);
+            let (pa, va) = (known(sample.phys_addr), known(sample.addr));
+            let line = match (pa, va) {
+                (Some(pa), _) => by_pa.get(&(pa / size)),
+                (None, Some(va)) => by_va.get(&(va / size)),
+                (None, None) => continue,
+            };
+            sides.samples += 1;
+            let weight = sample.period.unwrap_or(1);
+            match line {
+                Some(line) => sides.sampled[*line] += weight,
+                None => sides.unmatched += weight,
+            }
+        }
+        (sides.samples > 0).then_some(sides)
+    }
+
+    /// The data object of a line; without one the line stands for itself.
+    fn object(&self, line: usize) -> Result<&str, usize> {
+        let name = self.truth.lines[line].object.split("+0x").next();
+        name.filter(|name| !name.is_empty()).ok_or(line)
+    }
+
+    /// Known where most instructions do not have the event: of samples at these, how many executed instructions of the function lie
+    /// between them and the nearest before that has it.
+    fn skid(&self, sides: &Sides, scope: &Scope) -> Option<Skid> {
+        let mut order: Vec<usize> = (0..self.rows.len())
+            .filter(|row| scope.has(self.rows[*row].process))
+            .collect();
+        let incurs = |row: &usize| sides.truth[*row] > 0;
+        if 2 * order.iter().filter(|row| incurs(row)).count() > order.len() {
+            return None;
+        }
+        let function = |row: usize| (self.rows[row].process, self.rows[row].function);
+        order.sort_by_key(|row| (function(*row), self.rows[*row].pc));
+        let (mut known, mut distances) = (0u64, 0u64);
+        // Distance from the last one that has the event.
+        let mut distance: Option<u64> = None;
+        let mut before = None;
+        for row in order {
+            if before != Some(function(row)) {
+                distance = None;
+            }
+            before = Some(function(row));
+            distance = match incurs(&row) {
+                true => Some(0),
+                false => distance.map(|distance| distance + 1),
+            };
+            if let Some(distance) = distance {
+                known += sides.sampled[row];
+                distances += distance * sides.sampled[row];
+            }
+        }
+        let all = sides.sampled.iter().sum::<u64>() + sides.unmatched;
+        (known > 0).then(|| Skid {
+            mean: distances as f64 / known as f64,
+            known: known as f64 / all as f64,
+        })
+    }
+
+    /// Of events that any execution of a load or store is: of others, only some executions are sampled.
+    fn latency(&self, own: &[(&Sample, Option<u32>)], metric: Metric) -> Option<Latency> {
+        if !matches!(metric, Metric::Loads | Metric::Stores | Metric::Accesses) {
+            return None;
+        }
+        let mut sums = FxHashMap::<u32, (u64, u64)>::default();
+        for (instruction, row) in self.truth.instructions.iter().zip(&self.row_of) {
+            let sum = sums.entry(*row).or_default();
+            sum.0 += instruction.counts.execution_cycles;
+            sum.1 += instruction.counts.executed;
+        }
+        let pairs = own.iter().filter_map(|(sample, row)| {
+            let (cycles, executed) = sums.get(&(*row)?)?;
+            let weight = sample.weight.filter(|weight| *weight != 0)?;
+            (*executed > 0).then(|| (weight as f64, *cycles as f64 / *executed as f64))
+        });
+        let (n, sampled, truth) = pairs.fold((0.0, 0.0, 0.0), |(n, a, b), (sampled, truth)| {
+            (n + 1.0, a + sampled, b + truth)
+        });
+        (n > 0.0).then(|| Latency {
+            sampled: sampled / n,
+            truth: truth / n,
+        })
+    }
+
+    fn classes(&self, sides: &Sides) -> Vec<ClassBias> {
+        let all = sides.sampled.iter().sum::<u64>() + sides.unmatched;
+        let share = |weights: &[u64], class: Class, all: u64| {
+            let own = self
+                .rows
+                .iter()
+                .zip(weights)
+                .filter(|(row, _)| row.class == class);
+            own.map(|(_, weight)| *weight).sum::<u64>() as f64 / all.max(1) as f64
+        };
+        let whole = sides.truth.iter().sum();
+        { Class::ALL.into_iter() }
+            .map(|class| ClassBias {
+                class,
+                truth: share(&sides.truth, class, whole),
+                sampled: share(&sides.sampled, class, all),
+            })
+            .filter(|bias| bias.truth > 0.0 || bias.sampled > 0.0)
+            .collect()
+    }
+
+    fn largest(&self, sides: &Sides, disassemble: &dyn Fn(u32, u64) -> String) -> Vec<PreciseRow> {
+        let whole = sides.truth.iter().sum::<u64>().max(1) as f64;
+        let all = (sides.sampled.iter().sum::<u64>() + sides.unmatched).max(1) as f64;
+        let shares = |row: usize| {
+            (
+                sides.truth[row] as f64 / whole,
+                sides.sampled[row] as f64 / all,
+            )
+        };
+        let mut rows: Vec<usize> = (0..self.rows.len()).collect();
+        rows.retain(|row| shares(*row) != (0.0, 0.0));
+        let most = |row: usize| shares(row).0.max(shares(row).1);
+        rows.sort_by(|a, b| most(*b).total_cmp(&most(*a)).then(a.cmp(b)));
+        rows.truncate(MAX_ROWS);
+        let named = |row: usize| {
+            let (truth, sampled) = shares(row);
+            let instruction = self.rows[row];
+            PreciseRow {
+                name: label(self.truth, instruction),
+                text: disassemble(instruction.raw, instruction.pc),
+                truth,
+                sampled,
+            }
+        };
+        rows.into_iter().map(named).collect()
+    }
+}
+
+/// The function, with the distance from its start.
+pub(crate) fn label(truth: &Truth, instruction: &Instruction) -> String {
+    let name = { truth.functions.get(instruction.function as usize) }.map_or("?", |name| name);
+    match instruction.offset {
+        0 => name.to_owned(),
+        offset => format!("{name}+{offset:#x}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! Names of data: the objects of a module's symbol table.
+
+use object::{Object, ObjectSymbol, SymbolFlags, elf::STT_OBJECT};
+
+use super::Place;
+use super::check::Wanted;
+use super::debug::DebugFiles;
+use super::elf::Elf;
+use super::name::demangle;
+use super::resolve::{Origin, Resolution, Symbolizer};
+
+/// The data objects of a module.
+#[derive(Clone, Debug, Default)]
+pub struct DataObjects {
+    /// The address, as linked, of the place that was asked for: what lies elsewhere in the guest is off by the same.
+    pub linked: u64,
+    /// Start, end and name, ascending.
+    objects: Vec<(u64, u64, String)>,
+}
+
+impl DataObjects {
+    /// The object at an address, as linked, and the distance from its start.
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self
+            .objects
+            .partition_point(|(start, ..)| *start <= address);
+        let (start, end, name) = self.objects[..after].last()?;
+        (address < *end).then_some((name, address - start))
+    }
+}
+
+impl Symbolizer {
+    /// The data objects of a place's module; `None` if its file is not found.
+    pub fn data_objects(&self, place: &Place) -> Option<DataObjects> {
+        let (origin, offset) = place.module();
+        let name = match &origin {
+            Origin::Path(path, _) => path.to_string(),
+            _ => String::new(),
+        };
+        let wanted = Wanted {
+            build_id: match &origin {
+                Origin::Path(_, id) => id.as_ref(),
+                _ => None,
+            },
+            code: Vec::new(),
+        };
+        let file = Resolution::new(self).open(&origin, &name, &wanted).ok()?;
+        let elf = Elf::parse(&file.bytes).ok()?;
+        let parts = DebugFiles::new(self, &name, &file.path);
+        let debug = match elf.has_no_symbols() {
+            true => parts.debug_file(&elf),
+            false => None,
+        };
+        let debug = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
+        let mut objects = objects(debug.as_ref().unwrap_or(&elf));
+        objects.sort();
+        // Of several names for one object the first.
+        objects.dedup_by_key(|(start, ..)| *start);
+        Some(DataObjects {
+            linked: match origin {
+                Origin::Path(..) | Origin::Vdso(_) => elf.address_of(offset)?,
+                _ => offset,
+            },
+            objects,
+        })
+    }
+}
+
+fn objects(elf: &Elf<'_>) -> Vec<(u64, u64, String)> {
+    let object = |symbol: object::Symbol<'_, '_>| {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
+            return None;
+        };
+        let (start, size) = (symbol.address(), symbol.size());
+        let wanted = st_info.st_type() == STT_OBJECT && size != 0;
+        let name = symbol.name().ok().filter(|_| wanted)?;
+        Some((start, start.saturating_add(size), demangle(name)))
+    };
+    elf.object.symbols().filter_map(object).collect()
+}

@@ -1,0 +1,111 @@
+//! Details of what leaves the ROB: one for each record, while anybody wants them, and without effect on time.
+
+mod random;
+
+use commit_trace::{AccessKind, Commit, CommitRecord, CommitSink, Detail};
+use devices::{Bus, Clock};
+use isa::TimingModel;
+use machine::{Hart, Limit, RunExit};
+use random::program;
+use timing::{Core, Preset};
+
+#[derive(Default)]
+struct Records {
+    commits: Vec<(u64, CommitRecord)>,
+    details: Vec<Detail>,
+}
+
+impl CommitSink for Records {
+    fn commit(&mut self, _: &Commit) {}
+
+    fn commits(&mut self, from: u64, records: &[CommitRecord], _: u64) {
+        let mut cycle = from;
+        for record in records {
+            cycle += u64::from(record.commit_delta);
+            self.commits.push((cycle, *record));
+        }
+    }
+
+    fn details(&mut self, details: &[Detail]) {
+        self.details.extend_from_slice(details);
+    }
+}
+
+struct Machine {
+    bus: Bus,
+    hart: Hart,
+    core: Core<Records>,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        let mut bus = Bus::new(16 << 20, 1, Clock::new(1_600_000_000, 10_000_000)).unwrap();
+        let mut hart = Hart::new(0);
+        program(seed, &mut bus, &mut hart);
+        let preset = Preset::load("boom-4w").unwrap();
+        let core = Core::new(&preset, Records::default());
+        Self { bus, hart, core }
+    }
+
+    /// Records and details of the next instructions.
+    fn run(&mut self) -> (usize, usize) {
+        let before = self.seen();
+        let limit = Limit::instructions(2_000);
+        let exit = self.hart.run(&mut self.bus, &mut self.core, limit);
+        assert_eq!(exit, RunExit::Limit);
+        let now = self.seen();
+        (now.0 - before.0, now.1 - before.1)
+    }
+
+    fn seen(&self) -> (usize, usize) {
+        let records = self.core.sink();
+        (records.commits.len(), records.details.len())
+    }
+}
+
+#[test]
+fn whoever_wants_details_has_them_until_nobody_does() {
+    let mut machine = Machine::new(1);
+    assert_eq!(machine.run().1, 0);
+    // The host, then the hart's units, too.
+    machine.core.observe_for_host(true);
+    for units in [false, true, false] {
+        machine.core.observe(units);
+        let (records, details) = machine.run();
+        assert_eq!(records, details, "units: {units}");
+    }
+    // The units alone.
+    machine.core.observe(true);
+    machine.core.observe_for_host(false);
+    let (records, details) = machine.run();
+    assert_eq!(records, details);
+    machine.core.observe(false);
+    assert_eq!(machine.run().1, 0);
+}
+
+#[test]
+fn observing_takes_no_time_and_stages_are_in_order() {
+    for seed in 0..20 {
+        let (mut plain, mut observed) = (Machine::new(seed), Machine::new(seed));
+        observed.core.observe_for_host(true);
+        for _ in 0..5 {
+            plain.run();
+            observed.run();
+        }
+        let (plain, observed) = (plain.core.sink(), observed.core.sink());
+        assert!(plain.commits == observed.commits, "seed {seed}");
+        for ((commit, record), detail) in observed.commits.iter().zip(&observed.details) {
+            assert!(detail.decode <= detail.dispatch, "{detail:?}");
+            assert!(detail.dispatch <= *commit, "{detail:?}");
+            if detail.issue != 0 && !record.is_trap() {
+                assert!(detail.dispatch < detail.issue, "{detail:?}");
+                assert!(detail.issue <= detail.complete, "{detail:?}");
+            }
+        }
+        let accesses = observed
+            .details
+            .iter()
+            .filter(|d| d.access.kind != AccessKind::None);
+        assert!(accesses.count() > 100, "seed {seed}");
+    }
+}

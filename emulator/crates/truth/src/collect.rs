@@ -1,0 +1,101 @@
+//! One hart's stream, as it goes by.
+
+use commit_trace::{CommitRecord, Detail, Event, StaticInfo};
+
+use crate::SharedLines;
+use crate::counts::{Counts, execution};
+use crate::lines::Accessor;
+
+/// A static instruction, and what was counted of it.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// What it is; `None` if it was announced to somebody else before.
+    pub static_info: Option<StaticInfo>,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// Counts what leaves one hart's ROB, while the region of interest is open.
+#[derive(Debug)]
+pub struct Collector {
+    hart: usize,
+    open: bool,
+    /// By number.
+    instructions: Vec<Counted>,
+    lines: SharedLines,
+}
+
+impl Collector {
+    /// Of a hart, whose region is not open yet.
+    pub fn new(hart: usize, lines: SharedLines) -> Self {
+        Self {
+            hart,
+            open: false,
+            instructions: Vec::new(),
+            lines,
+        }
+    }
+
+    /// The region is open from now on.
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
+    /// The region of interest starts, stops or begins anew.
+    pub fn event(&mut self, event: &Event) {
+        match event {
+            Event::Region(open) => self.open = *open,
+            Event::RegionAnew => {
+                self.open = true;
+                for counted in &mut self.instructions {
+                    counted.counts = Counts::default();
+                }
+                self.lines.with(|lines| lines.clear());
+            }
+            _ => {}
+        }
+    }
+
+    fn at(&mut self, inst: usize) -> &mut Counted {
+        if inst >= self.instructions.len() {
+            self.instructions.resize_with(inst + 1, Counted::default);
+        }
+        &mut self.instructions[inst]
+    }
+
+    /// A static instruction is used for the first time.
+    pub fn define(&mut self, static_info: &StaticInfo) {
+        self.at(static_info.id.0 as usize).static_info = Some(*static_info);
+    }
+
+    /// Instructions left the ROB, the first of them counted from cycle `from`; with the details of each.
+    pub fn commits(&mut self, from: u64, records: &[CommitRecord], details: &[Detail]) {
+        if !self.open {
+            return;
+        }
+        let mut before = from;
+        for (record, detail) in records.iter().zip(details) {
+            let commit = before + u64::from(record.commit_delta);
+            let counts = &mut self.at(record.inst.0 as usize).counts;
+            counts.add(record, detail, before, commit);
+            before = commit;
+        }
+        self.lines.with(|lines| {
+            let some = records.iter().zip(details);
+            for (record, detail) in some.filter(|(record, _)| !record.is_trap()) {
+                let known = &self.instructions[record.inst.0 as usize].static_info;
+                let by = Accessor {
+                    hart: self.hart,
+                    inst: record.inst,
+                    space: known.map_or(0, |info| info.space),
+                };
+                lines.access(by, &detail.access, execution(detail));
+            }
+        });
+    }
+
+    /// What was counted, by instruction number.
+    pub fn finish(self) -> Vec<Counted> {
+        self.instructions
+    }
+}

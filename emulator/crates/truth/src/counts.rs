@@ -1,0 +1,106 @@
+//! What is counted of a static instruction.
+
+use commit_trace::{
+    AccessKind, CommitRecord, DataSource, Detail, Redirect, TeaEvents, Translation,
+};
+
+/// Buckets of a latency histogram.
+pub const BUCKETS: usize = 16;
+
+/// The bucket of a latency: 0 has 0 and 1 cycles, n from 2^n to 2^(n+1) - 1, the last all longer ones.
+pub fn bucket(cycles: u64) -> usize {
+    (cycles.max(1).ilog2() as usize).min(BUCKETS - 1)
+}
+
+/// A static instruction, on one hart, in the region of interest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// It retired.
+    pub executed: u64,
+    /// It raised an exception, or an interrupt took its place.
+    pub trapped: u64,
+    /// It was a load that had run ahead of an older store to its bytes, and was fetched again.
+    pub replayed: u64,
+    /// It was a mispredicted branch or jump.
+    pub mispredicted: u64,
+    /// Instructions behind it that were thrown away because of it, about.
+    pub flushed: u64,
+    /// Cycles from decode until it left the ROB, of all times that it did.
+    pub total_cycles: u64,
+    /// Of these the ones in which it was the oldest.
+    pub head_cycles: u64,
+    /// From issue to completion; of a store from issue until its line is written.
+    pub execution_cycles: u64,
+    /// Its packet's line was not in the L1 instruction cache.
+    pub l1i_misses: u64,
+    /// Its packet's address was not in the first-level instruction TLB.
+    pub itlb_misses: u64,
+    /// Its accesses to memory.
+    pub memory: Option<Box<Memory>>,
+}
+
+/// The data accesses of a static instruction that retired.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Loads, atomics with them.
+    pub loads: u64,
+    /// Stores, atomics with them.
+    pub stores: u64,
+    /// By who answered, in the order of [`DataSource::ALL`].
+    pub sources: [u64; DataSource::ALL.len()],
+    /// By how the address was translated, in the order of [`Translation::ALL`].
+    pub translations: [u64; Translation::ALL.len()],
+    /// Cycles that translations took beyond those of a hit.
+    pub translating: u64,
+    /// Accesses by execution latency, see [`bucket`].
+    pub latencies: [u64; BUCKETS],
+}
+
+/// Cycles from issue until an instruction was done, a store's write included.
+pub(crate) fn execution(detail: &Detail) -> u64 {
+    let done = detail.complete.max(detail.access.written);
+    match detail.issue {
+        0 => 0,
+        issue => done.saturating_sub(issue),
+    }
+}
+
+impl Counts {
+    /// Adds an instruction that left the ROB in cycle `commit`, the one before it in cycle `before`.
+    pub(crate) fn add(&mut self, record: &CommitRecord, detail: &Detail, before: u64, commit: u64) {
+        match record.redirect() {
+            Redirect::Exception if record.tea().contains(TeaEvents::FL_MO) => self.replayed += 1,
+            Redirect::Exception | Redirect::Interrupt => self.trapped += 1,
+            Redirect::Mispredict => {
+                self.executed += 1;
+                self.mispredicted += 1;
+            }
+            Redirect::None | Redirect::Flush => self.executed += 1,
+        }
+        self.flushed += u64::from(detail.flushed);
+        self.total_cycles += commit.saturating_sub(detail.decode);
+        self.head_cycles += commit.saturating_sub(before.max(detail.dispatch));
+        let execution = execution(detail);
+        self.execution_cycles += execution;
+        if detail.packet.delivered != 0 {
+            let hit = matches!(detail.packet.source, DataSource::L1 | DataSource::Unknown);
+            self.l1i_misses += u64::from(!hit);
+            self.itlb_misses += u64::from(detail.packet.translation != Translation::L1);
+        }
+        if detail.access.kind != AccessKind::None && !record.is_trap() {
+            self.memory.get_or_insert_default().add(detail, execution);
+        }
+    }
+}
+
+impl Memory {
+    fn add(&mut self, detail: &Detail, execution: u64) {
+        let access = &detail.access;
+        self.loads += u64::from(access.kind != AccessKind::Store);
+        self.stores += u64::from(access.kind != AccessKind::Load);
+        self.sources[access.source as usize] += 1;
+        self.translations[access.translation as usize] += 1;
+        self.translating += u64::from(access.translating);
+        self.latencies[bucket(execution)] += 1;
+    }
+}

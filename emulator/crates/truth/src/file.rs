@@ -1,0 +1,227 @@
+//! `truth.json`: what was counted, with names.
+
+use commit_trace::{Class, InstId};
+use serde::{Deserialize, Serialize};
+
+use crate::counts::Counts;
+use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, TrackedLine};
+use crate::row::{Columns, Row};
+
+/// Version of the file; readers refuse others.
+pub const FORMAT: u32 = 1;
+
+/// Lines that the file has, those with the most cycles waited first. Of the others it has the sums.
+const MAX_LINES: usize = 100_000;
+/// Instructions of a line whose exchanges are listed.
+const MAX_EXCHANGES: usize = 16;
+
+/// Everything that is known, of all harts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Truth {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Bytes of a cache line.
+    pub line_bytes: u64,
+    /// What the entries of an instruction are.
+    pub columns: Columns,
+    /// Names of functions.
+    pub functions: Vec<String>,
+    /// Processes.
+    pub processes: Vec<Process>,
+    /// Instructions that left the ROB in the region of interest, by hart and number.
+    pub instructions: Vec<Instruction>,
+    /// Lines, those with the most cycles waited first.
+    pub lines: Vec<Line>,
+    /// The sums of all other lines.
+    pub lines_left_out: LeftOut,
+}
+
+/// A program that ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The kernel's process id.
+    pub pid: Option<u32>,
+    /// The kernel's name of it.
+    pub name: String,
+}
+
+/// A static instruction on one hart; in the file an array, see [`Row`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
+pub struct Instruction {
+    /// The hart.
+    pub hart: u32,
+    /// Its number in the hart's stream and trace.
+    pub id: u32,
+    /// Virtual address.
+    pub pc: u64,
+    /// Encoding.
+    pub raw: u32,
+    /// Coarse class.
+    pub class: Class,
+    /// Privilege (0 U, 1 S, 3 M).
+    pub privilege: u8,
+    /// Index into [`Truth::processes`] of the program whose address space it is in; none: kernel or firmware.
+    pub process: Option<u32>,
+    /// Index into [`Truth::functions`].
+    pub function: u32,
+    /// Distance from the function's start, in bytes.
+    pub offset: u64,
+    /// Its cycles by the Oracle, in all processes.
+    pub oracle_cycles: f64,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// A cache line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Physical address.
+    #[serde(with = "crate::hex")]
+    pub pa: u64,
+    /// The data object that it is in, where a symbol says, with its distance from its start.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// Whether harts wait for each other's data here, or only for the line.
+    pub sharing: Sharing,
+    /// Use by hart and program.
+    pub uses: Vec<LineAccess>,
+    /// Instructions whose accesses had to do with other harts' caches, those with the most cycles first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<Exchange>,
+}
+
+/// What the sharing misses of a line were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sharing {
+    /// There were none.
+    #[default]
+    None,
+    /// Most were for data that another hart wrote.
+    True,
+    /// Most were for data that no other hart had written: they only have the line in common.
+    False,
+}
+
+/// The use of a line by a program on a hart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineAccess {
+    /// The hart.
+    pub hart: u32,
+    /// Index into [`Truth::processes`]; none: kernel or firmware.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counts: LineUse,
+}
+
+/// An instruction that waited for other harts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The hart.
+    pub hart: u32,
+    /// Its number in the hart's stream: see [`Instruction::id`].
+    pub id: u32,
+    /// How often, and for how long.
+    #[serde(flatten)]
+    pub counts: ExchangeCounts,
+}
+
+/// Sums over lines that the file does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Lines.
+    pub lines: u64,
+    /// Accesses to them.
+    pub accesses: u64,
+    /// Cycles waited.
+    pub cycles: u64,
+    /// Accesses to lines that were not told apart at all, as there were too many.
+    pub untracked_accesses: u64,
+}
+
+impl Line {
+    fn of(number: u64, line: &TrackedLine, process: impl Fn(u32, InstId) -> Option<u32>) -> Self {
+        let uses = line.uses.iter().map(|own| LineAccess {
+            hart: own.hart as u32,
+            process: process(own.hart as u32, own.inst),
+            counts: own.counts.clone(),
+        });
+        let mut line = Self {
+            pa: number * LINE_BYTES,
+            object: String::new(),
+            sharing: Sharing::None,
+            uses: uses.collect(),
+            exchanges: Vec::new(),
+        };
+        let (of_data, of_line) = (
+            line.sum(|own| own.true_sharing),
+            line.sum(|own| own.false_sharing),
+        );
+        line.sharing = match (of_data, of_line) {
+            (0, 0) => Sharing::None,
+            _ if of_data >= of_line => Sharing::True,
+            _ => Sharing::False,
+        };
+        line
+    }
+
+    /// Sum of a count over harts and programs.
+    pub fn sum(&self, of: impl Fn(&LineUse) -> u64) -> u64 {
+        self.uses.iter().map(|own| of(&own.counts)).sum()
+    }
+
+    /// Harts wait for each other here.
+    pub fn is_contended(&self) -> bool {
+        self.sum(LineUse::exchanges) > 0
+    }
+}
+
+impl Lines {
+    /// The lines of the file, without names, and the sums of the others. `process` says whose an instruction of a hart is.
+    pub fn into_file(
+        mut self,
+        process: impl Fn(u32, InstId) -> Option<u32>,
+    ) -> (Vec<Line>, LeftOut) {
+        self.finish();
+        let mut left_out = LeftOut {
+            untracked_accesses: self.untracked,
+            ..LeftOut::default()
+        };
+        let mut lines: Vec<Line> = { self.lines.iter() }
+            .map(|(number, line)| Line::of(*number, line, &process))
+            .collect();
+        lines.sort_by_key(|line| {
+            let (waited, accesses) = (line.sum(|own| own.cycles), line.sum(LineUse::accesses));
+            (
+                std::cmp::Reverse((line.is_contended(), waited, accesses)),
+                line.pa,
+            )
+        });
+        for line in lines.drain(MAX_LINES.min(lines.len())..) {
+            left_out.lines += 1;
+            left_out.accesses += line.sum(LineUse::accesses);
+            left_out.cycles += line.sum(|own| own.cycles);
+        }
+        let mut exchanges: Vec<_> = self.exchanges.into_iter().collect();
+        exchanges.sort_by_key(|(key, counts)| (key.line, std::cmp::Reverse(counts.cycles), *key));
+        for line in &mut lines {
+            let number = line.pa / LINE_BYTES;
+            let from = exchanges.partition_point(|(key, _)| key.line < number);
+            let own = exchanges[from..]
+                .iter()
+                .take_while(|(key, _)| key.line == number);
+            line.exchanges = own
+                .take(MAX_EXCHANGES)
+                .map(|(key, counts)| Exchange {
+                    hart: key.hart,
+                    id: key.inst.0,
+                    counts: *counts,
+                })
+                .collect();
+        }
+        (lines, left_out)
+    }
+}

@@ -1,0 +1,381 @@
+//! Cache lines: which harts accessed which bytes, and what they waited for.
+//!
+//! A miss of a hart on a line that others wrote since the hart had it is *true sharing* if, before the hart loses the line again, it
+//! accesses a byte that another hart wrote in the meantime; else only the line was shared and not the data, and the miss is *false
+//! sharing* (Dubois, Skeppstedt, Ricciulli, Ramamurthy, Stenström: The Detection and Elimination of Useless Misses in
+//! Multiprocessors, ISCA 1993). A hart's first access to a line is neither.
+//!
+//! Not modelled: harts take turns of 64 cycles, and accesses of one turn count as before those of the next hart's. Writes by devices
+//! are not seen.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use commit_trace::{AccessKind, DataAccess, DataSource, InstId};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::short::is_zero;
+
+/// Bytes of a cache line.
+pub const LINE_BYTES: u64 = 64;
+
+/// Lines that are told apart: some 150 MB for one hart. Accesses to others are only counted.
+const MAX_LINES: usize = 1 << 20;
+
+/// The use of a line by one program on one hart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LineUse {
+    /// Loads, atomics with them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub loads: u64,
+    /// Stores, atomics with them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stores: u64,
+    /// Accesses that missed in the L1 data cache; those whose line was on its way are not among them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub misses: u64,
+    /// Of these the ones of loads and atomics,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub load_misses: u64,
+    /// the ones that memory answered,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub memory: u64,
+    /// the ones that another hart's cache answered, which had not modified the line,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peer_clean: u64,
+    /// and those that it answered with a modified line (HITM).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peer_modified: u64,
+    /// Writes before which other harts had to drop their copies.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub upgrades: u64,
+    /// Misses that were true sharing,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub true_sharing: u64,
+    /// and false sharing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub false_sharing: u64,
+    /// Cycles from issue until the access was done, of all that were no hits.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cycles: u64,
+    /// Of these the ones of accesses that other harts' caches answered, or had to permit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peer_cycles: u64,
+    /// A bit for each byte that was read,
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    pub read: u64,
+    /// and written.
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    pub written: u64,
+    /// Virtual address of the first access, of its line's start.
+    #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    pub va: u64,
+}
+
+/// A line while it is collected.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedLine {
+    harts: Box<[HartState]>,
+    /// By hart and program, in order of their first accesses.
+    pub uses: Vec<TrackedUse>,
+}
+
+/// What a hart's cache has of a line, whoever runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct HartState {
+    /// The hart has accessed it.
+    knows: bool,
+    /// Bytes that other harts wrote and this one has not got since.
+    foreign: u64,
+    /// The use with the last sharing miss, which has not met such a byte yet.
+    pending: Option<usize>,
+}
+
+/// The use of a line by a hart in one address space.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedUse {
+    pub hart: usize,
+    space: u32,
+    /// The instruction of the first access.
+    pub inst: InstId,
+    pub counts: LineUse,
+}
+
+impl TrackedLine {
+    fn new(harts: usize) -> Self {
+        Self {
+            harts: vec![HartState::default(); harts].into_boxed_slice(),
+            uses: Vec::new(),
+        }
+    }
+
+    /// The index of a use.
+    fn use_of(&mut self, by: Accessor, va: u64) -> usize {
+        let same = |own: &TrackedUse| own.hart == by.hart && own.space == by.space;
+        if let Some(known) = self.uses.iter().position(same) {
+            return known;
+        }
+        self.uses.push(TrackedUse {
+            hart: by.hart,
+            space: by.space,
+            inst: by.inst,
+            counts: LineUse {
+                va: va & !(LINE_BYTES - 1),
+                ..LineUse::default()
+            },
+        });
+        self.uses.len() - 1
+    }
+}
+
+impl LineUse {
+    /// Accesses.
+    pub fn accesses(&self) -> u64 {
+        self.loads + self.stores
+    }
+
+    /// Accesses that had to do with other harts' caches.
+    pub fn exchanges(&self) -> u64 {
+        self.peer_clean + self.peer_modified + self.upgrades
+    }
+}
+
+/// An instruction of a hart whose accesses to a line had to do with other harts' caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExchangeKey {
+    /// Number of the line: its physical address by [`LINE_BYTES`].
+    pub line: u64,
+    /// The hart.
+    pub hart: u32,
+    /// Its instruction.
+    pub inst: InstId,
+}
+
+/// How often, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExchangeCounts {
+    /// Loads.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub loads: u64,
+    /// Stores; atomics are both.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stores: u64,
+    /// Answered by a line that another hart had modified.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peer_modified: u64,
+    /// By one that it had not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peer_clean: u64,
+    /// Writes before which others had to drop their copies.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub upgrades: u64,
+    /// Cycles from issue until they were done.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cycles: u64,
+}
+
+/// All lines of a machine.
+#[derive(Debug, Default)]
+pub struct Lines {
+    harts: usize,
+    /// By number.
+    pub(crate) lines: FxHashMap<u64, TrackedLine>,
+    pub(crate) exchanges: FxHashMap<ExchangeKey, ExchangeCounts>,
+    /// Accesses to lines beyond [`MAX_LINES`].
+    pub(crate) untracked: u64,
+}
+
+/// [`Lines`] of which each hart's collector has a handle.
+#[derive(Clone, Debug)]
+pub struct SharedLines(Arc<Mutex<Lines>>);
+
+impl SharedLines {
+    /// Those of a machine of so many harts.
+    pub fn new(harts: usize) -> Self {
+        Self(Arc::new(Mutex::new(Lines {
+            harts,
+            ..Lines::default()
+        })))
+    }
+
+    /// Accesses them.
+    pub fn with<R>(&self, with: impl FnOnce(&mut Lines) -> R) -> R {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Who accesses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accessor {
+    pub hart: usize,
+    pub inst: InstId,
+    /// Address space of the instruction (`StaticInfo::space`).
+    pub space: u32,
+}
+
+impl Lines {
+    /// Forgets everything: the region begins anew.
+    pub fn clear(&mut self) {
+        *self = Self {
+            harts: self.harts,
+            ..Self::default()
+        };
+    }
+
+    /// Ends what is pending.
+    pub fn finish(&mut self) {
+        for line in self.lines.values_mut() {
+            for pending in line.harts.iter_mut().filter_map(|hart| hart.pending.take()) {
+                line.uses[pending].counts.false_sharing += 1;
+            }
+        }
+    }
+
+    /// Adds an access that was done after `cycles`.
+    pub(crate) fn access(&mut self, by: Accessor, access: &DataAccess, cycles: u64) {
+        // Registers of devices are no lines.
+        if access.kind == AccessKind::None || access.source == DataSource::Device {
+            return;
+        }
+        let offset = access.pa % LINE_BYTES;
+        let bytes = ((1u128 << access.size.min(64)) - 1) << offset;
+        let line = access.pa / LINE_BYTES;
+        self.touch(by, line, access, bytes as u64, Some(cycles));
+        let beyond = (bytes >> LINE_BYTES) as u64;
+        if beyond != 0 {
+            self.touch(by, line + 1, access, beyond, None);
+        }
+    }
+
+    /// Of an access that reaches over two lines, the first has the `cycles` and counts.
+    fn touch(
+        &mut self,
+        by: Accessor,
+        line: u64,
+        access: &DataAccess,
+        bytes: u64,
+        cycles: Option<u64>,
+    ) {
+        if self.lines.len() >= MAX_LINES && !self.lines.contains_key(&line) {
+            self.untracked += u64::from(cycles.is_some());
+            return;
+        }
+        let harts = self.harts;
+        let fresh = || TrackedLine::new(harts);
+        let tracked = self.lines.entry(line).or_insert_with(fresh);
+        let used = tracked.use_of(by, access.va);
+        if let Some(cycles) = cycles {
+            tracked.uses[used].counts.add(access, cycles);
+            if is_exchange(access.source) {
+                let key = ExchangeKey {
+                    line,
+                    hart: by.hart as u32,
+                    inst: by.inst,
+                };
+                { self.exchanges.entry(key).or_default() }.add(access, cycles);
+            }
+        }
+        tracked.share(by.hart, used, access, bytes);
+    }
+}
+
+impl TrackedLine {
+    /// Tells true from false sharing by the bytes of an access.
+    fn share(&mut self, hart: usize, used: usize, access: &DataAccess, bytes: u64) {
+        let counts = &mut self.uses[used].counts;
+        let (loads, stores) = kinds(access);
+        counts.read |= if loads { bytes } else { 0 };
+        counts.written |= if stores { bytes } else { 0 };
+        let own = &mut self.harts[hart];
+        if !std::mem::replace(&mut own.knows, true) {
+            own.foreign = 0;
+        }
+        if is_l1d_miss(access.source)
+            && own.foreign != 0
+            && let Some(before) = own.pending.replace(used)
+        {
+            self.uses[before].counts.false_sharing += 1;
+        }
+        if own.foreign & bytes != 0 {
+            own.foreign &= !bytes;
+            if let Some(pending) = own.pending.take() {
+                self.uses[pending].counts.true_sharing += 1;
+                own.foreign = 0;
+            }
+        }
+        if stores {
+            for (_, other) in self
+                .harts
+                .iter_mut()
+                .enumerate()
+                .filter(|(n, _)| *n != hart)
+            {
+                other.foreign |= bytes;
+            }
+        }
+    }
+}
+
+/// Whether an access loads, and whether it stores.
+fn kinds(access: &DataAccess) -> (bool, bool) {
+    (
+        access.kind != AccessKind::Store,
+        access.kind != AccessKind::Load,
+    )
+}
+
+impl LineUse {
+    fn add(&mut self, access: &DataAccess, cycles: u64) {
+        let (loads, stores) = kinds(access);
+        let source = access.source;
+        let missed = is_l1d_miss(source);
+        self.loads += u64::from(loads);
+        self.stores += u64::from(stores);
+        self.misses += u64::from(missed);
+        self.load_misses += u64::from(missed && loads);
+        self.memory += u64::from(source == DataSource::Memory);
+        self.peer_clean += u64::from(source == DataSource::PeerClean);
+        self.peer_modified += u64::from(source == DataSource::PeerModified);
+        self.upgrades += u64::from(source == DataSource::Upgrade);
+        if !is_hit(source) {
+            self.cycles += cycles;
+        }
+        if is_exchange(source) {
+            self.peer_cycles += cycles;
+        }
+    }
+}
+
+impl ExchangeCounts {
+    fn add(&mut self, access: &DataAccess, cycles: u64) {
+        let (loads, stores) = kinds(access);
+        self.loads += u64::from(loads);
+        self.stores += u64::from(stores);
+        self.peer_modified += u64::from(access.source == DataSource::PeerModified);
+        self.peer_clean += u64::from(access.source == DataSource::PeerClean);
+        self.upgrades += u64::from(access.source == DataSource::Upgrade);
+        self.cycles += cycles;
+    }
+}
+
+/// The L1 data cache had the line, or the store queue the data.
+fn is_hit(source: DataSource) -> bool {
+    matches!(source, DataSource::L1 | DataSource::StoreQueue)
+}
+
+/// The L1 data cache did not have the line, nor was it on its way.
+pub(crate) fn is_l1d_miss(source: DataSource) -> bool {
+    use DataSource as S;
+    matches!(
+        source,
+        S::L2 | S::Llc | S::Memory | S::PeerClean | S::PeerModified
+    )
+}
+
+/// Other harts' caches had to do with it.
+pub(crate) fn is_exchange(source: DataSource) -> bool {
+    use DataSource as S;
+    matches!(source, S::PeerClean | S::PeerModified | S::Upgrade)
+}

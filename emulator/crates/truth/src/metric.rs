@@ -1,0 +1,169 @@
+//! What an event that somebody samples is in terms of the truth.
+
+use commit_trace::{Class, DataSource, Translation};
+use serde::{Deserialize, Serialize};
+
+use crate::counts::{Counts, Memory};
+use crate::file::Instruction;
+use crate::lines::{LineUse, is_l1d_miss};
+
+/// A count of the truth with which samples of an event are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Cycles by the Oracle.
+    Cycles,
+    /// Retired instructions.
+    Instructions,
+    /// Instructions that left the ROB, those that trapped or were replayed with them.
+    Selected,
+    /// Branches and jumps.
+    Branches,
+    /// Mispredicted ones.
+    Mispredicts,
+    /// Loads, atomics with them.
+    Loads,
+    /// Stores, atomics with them.
+    Stores,
+    /// Loads and stores.
+    Accesses,
+    /// Loads and atomics that missed in the L1 data cache.
+    L1dLoadMisses,
+    /// Stores that did.
+    L1dStoreMisses,
+    /// Any that did.
+    L1dMisses,
+    /// Accesses that neither L1 nor L2 answered.
+    L2Misses,
+    /// Accesses that memory answered.
+    LlcMisses,
+    /// Accesses whose address was not in the first-level data TLB.
+    DtlbMisses,
+    /// Accesses whose address was in no TLB.
+    PageWalks,
+    /// Packets whose line was not in the L1 instruction cache.
+    L1iMisses,
+    /// Packets whose address was not in the first-level instruction TLB.
+    ItlbMisses,
+    /// Lines that another hart's cache gave.
+    PeerAccesses,
+    /// Lines that another hart's cache gave and had modified (HITM).
+    PeerModified,
+    /// Exceptions and interrupts.
+    Traps,
+    /// Loads that were fetched again, as they had run ahead of a store.
+    Replays,
+}
+
+impl Metric {
+    /// Its name in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cycles => "cycles",
+            Self::Instructions => "instructions",
+            Self::Selected => "instructions that left the ROB",
+            Self::Branches => "branches",
+            Self::Mispredicts => "mispredictions",
+            Self::Loads => "loads",
+            Self::Stores => "stores",
+            Self::Accesses => "loads and stores",
+            Self::L1dLoadMisses => "L1D misses of loads",
+            Self::L1dStoreMisses => "L1D misses of stores",
+            Self::L1dMisses => "L1D misses",
+            Self::L2Misses => "L2 misses",
+            Self::LlcMisses => "memory accesses",
+            Self::DtlbMisses => "DTLB misses",
+            Self::PageWalks => "page walks",
+            Self::L1iMisses => "L1I misses",
+            Self::ItlbMisses => "ITLB misses",
+            Self::PeerAccesses => "peer-cache accesses",
+            Self::PeerModified => "modified peer-cache accesses",
+            Self::Traps => "traps",
+            Self::Replays => "replays",
+        }
+    }
+
+    /// The count of an instruction.
+    pub fn of(self, instruction: &Instruction) -> f64 {
+        match self {
+            // Without profilers, the cycles in which it was the oldest.
+            Self::Cycles if instruction.oracle_cycles > 0.0 => instruction.oracle_cycles,
+            _ => self.counted(instruction) as f64,
+        }
+    }
+
+    fn counted(self, instruction: &Instruction) -> u64 {
+        let counts = &instruction.counts;
+        let transfers = matches!(
+            instruction.class,
+            Class::Branch | Class::Jump | Class::IndirectJump
+        );
+        match self {
+            Self::Cycles => counts.head_cycles,
+            Self::Instructions => counts.executed,
+            Self::Selected => counts.executed + counts.trapped + counts.replayed,
+            Self::Branches if transfers => counts.executed,
+            Self::Branches => 0,
+            Self::Mispredicts => counts.mispredicted,
+            Self::L1iMisses => counts.l1i_misses,
+            Self::ItlbMisses => counts.itlb_misses,
+            Self::Traps => counts.trapped,
+            Self::Replays => counts.replayed,
+            _ => counts
+                .memory
+                .as_ref()
+                .map_or(0, |memory| self.in_memory(memory)),
+        }
+    }
+
+    fn in_memory(self, memory: &Memory) -> u64 {
+        let sources = |wanted: fn(DataSource) -> bool| -> u64 {
+            let pairs = DataSource::ALL.iter().zip(memory.sources);
+            pairs.filter(|(s, _)| wanted(**s)).map(|(_, n)| n).sum()
+        };
+        let stores_only = memory.loads == 0;
+        match self {
+            Self::Loads => memory.loads,
+            Self::Stores => memory.stores,
+            Self::Accesses => memory.loads.max(memory.stores),
+            Self::L1dLoadMisses if stores_only => 0,
+            Self::L1dStoreMisses if !stores_only => 0,
+            Self::L1dMisses | Self::L1dLoadMisses | Self::L1dStoreMisses => sources(is_l1d_miss),
+            Self::L2Misses => sources(|s| is_l1d_miss(s) && s != DataSource::L2),
+            Self::LlcMisses => sources(|s| s == DataSource::Memory),
+            Self::PeerAccesses => {
+                sources(|s| matches!(s, DataSource::PeerClean | DataSource::PeerModified))
+            }
+            Self::PeerModified => sources(|s| s == DataSource::PeerModified),
+            Self::DtlbMisses => {
+                memory.translations[Translation::L2 as usize]
+                    + memory.translations[Translation::Walk as usize]
+            }
+            Self::PageWalks => memory.translations[Translation::Walk as usize],
+            _ => 0,
+        }
+    }
+
+    /// The count of a hart's use of a line; `None` if it is not known by line.
+    pub fn of_line(self, line: &LineUse) -> Option<u64> {
+        match self {
+            Self::Loads => Some(line.loads),
+            Self::Stores => Some(line.stores),
+            Self::Accesses => Some(line.accesses()),
+            Self::L1dMisses => Some(line.misses),
+            Self::L1dLoadMisses => Some(line.load_misses),
+            Self::L1dStoreMisses => Some(line.misses - line.load_misses),
+            Self::LlcMisses => Some(line.memory),
+            Self::PeerAccesses => Some(line.peer_clean + line.peer_modified),
+            Self::PeerModified => Some(line.peer_modified),
+            _ => None,
+        }
+    }
+}
+
+impl Counts {
+    /// It never left the ROB.
+    pub fn is_empty(&self) -> bool {
+        self.executed + self.trapped + self.replayed == 0
+    }
+}

@@ -1,0 +1,107 @@
+//! `tipsim samples` on files that need no guest.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use common::{assert_error, scratch, stderr, stdout, tipsim};
+use report::perf_data::synthetic::{SyntheticFile, SyntheticSample};
+use serde_json::{Value, json};
+
+fn file(name: &str) -> PathBuf {
+    let mut file = SyntheticFile::new(&[("cycles", 1000, 0), ("pdis/load=1,ldlat=3/upp", 100, 2)]);
+    file.command(42, "work");
+    file.mapping(42, 0x10000, 0x2000, 0x1000, "/bin/work");
+    file.sample(&SyntheticSample {
+        event: 1,
+        time: 5_000_000_123,
+        pid: 42,
+        cpu: 1,
+        ip: 0x10010,
+        misc: 1 << 14 | 2,
+        period: 100,
+        addr: 0x7fff_0008,
+        phys_addr: 0x8000_0008,
+        // A load, L3 hit, HITM, atomic, TLB hit in L1.
+        data_src: 2 | 2 << 5 | 16 << 19 | 2 << 24 | (2 | 8) << 26 | 3 << 33,
+        weight: 3 << 48 | 70 << 32 | 66,
+    });
+    file.sample(&SyntheticSample {
+        time: 7,
+        pid: 42,
+        ip: 0xffff_ffff_8000_0000,
+        misc: 1,
+        period: 1000,
+        ..SyntheticSample::default()
+    });
+    let path = scratch(name).join("perf.data");
+    std::fs::write(&path, file.bytes()).unwrap();
+    path
+}
+
+fn run(file: &Path, args: &[&str]) -> Output {
+    tipsim()
+        .arg("samples")
+        .arg(file)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn one_line_a_sample() {
+    let output = run(&file("samples-csv"), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let expected = "\
+time,comm,pid,tid,cpu,event,period,ip,exact,symbol,addr,phys_addr,op,level,snoop,tlb,lock,weight,ins_lat,retire_lat
+5.000000123,work,42,42,1,\"pdis/load=1,ldlat=3/upp\",100,0x10010,1,work+0x1010,0x7fff0008,0x80000008,load,L3 hit,HITM,hit L1,locked,66,70,3
+0.000000007,work,42,42,0,cycles,1000,0xffffffff80000000,0,[kernel]+0xffffffff80000000,0x0,0x0,,,,,,0,0,0
+";
+    assert_eq!(stdout(&output), expected);
+}
+
+#[test]
+fn the_same_as_json() {
+    let out = scratch("samples-json-out").join("samples.json");
+    let output = run(
+        &file("samples-json"),
+        &["--format", "json", "-o", out.to_str().unwrap()],
+    );
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "")
+    );
+    let samples: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
+    let first = &samples[0];
+    assert_eq!(samples.as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&first["ip"], &first["exact"]),
+        (&json!("0x10010"), &json!(true))
+    );
+    assert_eq!(
+        (&first["level"], &first["weight"]),
+        (&json!("L3 hit"), &json!(66))
+    );
+    assert_eq!(samples[1].get("level"), None, "not known");
+}
+
+#[test]
+fn bad_files_are_named() {
+    let folder = scratch("samples-bad");
+    let path = folder.join("perf.data");
+    assert_error(&run(&path, &[]), 2, &["perf.data", "No such file"]);
+    std::fs::write(&path, "text").unwrap();
+    assert_error(
+        &run(&path, &[]),
+        2,
+        &["not a perf.data file (expected it to begin with PERFILE2)"],
+    );
+    let good = file("samples-good");
+    assert_error(&run(&good, &["--kernel", "/nowhere"]), 2, &["--kernel"]);
+    assert_error(
+        &run(&good, &["--debug-dir", "/nowhere"]),
+        2,
+        &["--debug-dir: expected a folder"],
+    );
+}

@@ -1,0 +1,198 @@
+//! `record.truth`: what samples should say, against the core's own counts and what programs do; and the guest's samples judged by it.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{assert_error, json, repo, run_spec, scratch, succeed};
+use serde_json::Value;
+
+/// A program of `workloads/precise`.
+fn program(dir: &Path, name: &str) -> PathBuf {
+    let elf = dir.join(name);
+    let source = repo().join(format!("workloads/precise/{name}.c"));
+    succeed(
+        Command::new("riscv64-linux-gnu-gcc")
+            .args(["-O2", "-g1", "-static", "-o"])
+            .args([&elf, &source]),
+    );
+    elf
+}
+
+/// Its instructions, with names for their entries.
+fn instructions(truth: &Value) -> Vec<Value> {
+    let named = |kind: &str, row: &Value| {
+        let names = truth["columns"][kind].as_array().unwrap();
+        let entries = row.as_array().into_iter().flatten();
+        let pairs = names.iter().zip(entries);
+        Value::Object(
+            pairs
+                .map(|(name, value)| (name.as_str().unwrap().to_owned(), value.clone()))
+                .collect(),
+        )
+    };
+    let all = truth["instructions"].as_array().unwrap();
+    let instruction = |row: &Value| {
+        let mut own = named("instruction", row);
+        own["counts"] = named("counts", &own["counts"]);
+        own["memory"] = named("memory", &own["memory"]);
+        own
+    };
+    all.iter().map(instruction).collect()
+}
+
+/// Sum of a count over instructions.
+fn sum<'a>(all: impl IntoIterator<Item = &'a Value>, part: &str, count: &str) -> u64 {
+    let counts = all
+        .into_iter()
+        .map(|i| i[part][count].as_u64().unwrap_or(0));
+    counts.sum()
+}
+
+#[test]
+fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
+    let dir = scratch("truth-mix");
+    let mix = program(&dir, "mix");
+    let spec = |truth: bool| {
+        format!(
+            "[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{mix:?}]\n\
+             command = \"perf record -q -e branch-misses:u -c 100 -o miss.data ./mix mispredict 40 20000\"\n\
+             [record]\ntrace = false\ncounters = true\ntruth = {truth}\n\
+             [[sampler]]\nprofiler = \"tip\"\nperiod = 1009\n"
+        )
+    };
+    succeed(&mut run_spec(&dir, &spec(false)));
+    let out = dir.join("out");
+    let without = json(&out.join("run.json"));
+    assert!(!out.join("truth.json").exists());
+    succeed(&mut run_spec(&dir, &spec(true)));
+    let run = json(&out.join("run.json"));
+    for same in ["cycles", "instructions", "fingerprint"] {
+        assert_eq!(run[same], without[same], "{same}");
+    }
+
+    let truth = json(&out.join("truth.json"));
+    let counter = |name: &str| run["counters"]["harts"][0][name].as_u64().unwrap();
+    let all = &instructions(&truth);
+    let count = |count: &str| sum(all, "counts", count);
+    assert_eq!(count("executed"), counter("INST.RET"));
+    assert_eq!(count("mispredicted"), counter("INST.MISPRED.SPEC"));
+    assert_eq!(count("replayed"), counter("MEM.ORDER.FAIL"));
+    let traps = counter("INST.EXCEPTION") + counter("FLUSH.INTERRUPT");
+    assert_eq!(count("trapped"), traps);
+    let stored = ["INST.STORE", "INST.FP.STORE", "INST.AMO", "INST.SC"].map(counter);
+    let stored = stored.iter().sum::<u64>() - counter("INST.SC.FAIL");
+    assert_eq!(sum(all, "memory", "stores"), stored);
+    // Counters have those that did not retire, too.
+    let near = |found: u64, expected: u64| {
+        let off = found.abs_diff(expected) as f64 / expected as f64;
+        assert!(off < 0.01, "{found}, but counted {expected}");
+    };
+    near(
+        sum(all, "memory", "loads"),
+        counter("CACHE.L1.RD.DATA.ACCESS"),
+    );
+    let translations = |at: usize| {
+        let own = all
+            .iter()
+            .filter_map(|i| i["memory"]["translations"][at].as_u64());
+        own.sum::<u64>()
+    };
+    near(
+        translations(1) + translations(2),
+        counter("TLB.L1.LDST.MISS"),
+    );
+
+    // Two of the loop's five branches are on random bits.
+    let function = truth["functions"].as_array().unwrap();
+    let at = function.iter().position(|name| name == "mispredict_40");
+    let at = at.expect("the loop") as u64;
+    let own = all
+        .iter()
+        .filter(|i| i["function"] == at && i["class"] == "Branch");
+    let missed = sum(own, "counts", "mispredicted");
+    assert!((15_000..25_000).contains(&missed), "{missed}");
+
+    let report = json(&out.join("report.json"));
+    let judged = &report["precise"]["profiles"][0];
+    assert_eq!(judged["metric"], "mispredicts");
+    let samples = judged["samples"].as_u64().unwrap();
+    assert!(samples > 100, "{judged}");
+    let function_error = judged["function"]["error"].as_f64().unwrap();
+    assert!(function_error < 0.2, "{judged}");
+    let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
+    assert!(text.contains("\nPrecise sampling"), "{text}");
+}
+
+#[test]
+fn false_and_true_sharing_are_told_apart() {
+    let dir = scratch("truth-sharing");
+    let sharing = program(&dir, "sharing");
+    let spec = format!(
+        "[guest]\nharts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{sharing:?}]\n\
+         command = \"./sharing 2000\"\n[record]\ntrace = false\ntruth = true\n\
+         [[sampler]]\nprofiler = \"tip\"\nperiod = 1009\n"
+    );
+    succeed(&mut run_spec(&dir, &spec));
+    let truth = json(&dir.join("out/truth.json"));
+    let line = |object: &str| {
+        let all = truth["lines"].as_array().unwrap();
+        let found = all.iter().find(|line| line["object"] == object);
+        found
+            .unwrap_or_else(|| panic!("no line of {object}"))
+            .clone()
+    };
+    let (falsely, truly) = (line("false_pair"), line("true_word"));
+    assert_eq!(
+        (&falsely["sharing"], &truly["sharing"]),
+        (&"false".into(), &"true".into())
+    );
+    // By the program, on each hart.
+    let by = |line: &Value, hart: u64| {
+        let uses = line["uses"].as_array().unwrap();
+        let named = |own: &&Value| {
+            let process = own["process"]
+                .as_u64()
+                .map(|at| &truth["processes"][at as usize]);
+            own["hart"] == hart && process.is_some_and(|process| process["name"] == "sharing")
+        };
+        uses.iter().find(named).expect("a use").clone()
+    };
+    for hart in [0, 1] {
+        let (own, both) = (by(&falsely, hart), by(&truly, hart));
+        assert_eq!(own["written"], ["0xff", "0xff00"][hart as usize]);
+        assert_eq!(both["written"], "0xff");
+        for own in [own, both] {
+            assert!(own["peer_modified"].as_u64().unwrap() > 50, "{own}");
+        }
+    }
+    assert!(!truly["exchanges"].as_array().unwrap().is_empty());
+    assert_eq!(line("private_words")["sharing"], "none");
+    let report = json(&dir.join("out/report.json"));
+    let lines = report["contended"]["lines"].as_array().unwrap();
+    let names: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["object"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"false_pair") && names.contains(&"true_word"),
+        "{names:?}"
+    );
+    assert!(!names.contains(&"private_words"), "{names:?}");
+}
+
+#[test]
+fn it_needs_the_profilers() {
+    let dir = scratch("truth-bad");
+    let spec = "[record]\ntruth = true\nprofilers = false\n";
+    let output = run_spec(&dir, spec).output().unwrap();
+    assert_error(
+        &output,
+        2,
+        &[
+            "spec.toml",
+            "record.truth: expected record.profilers = true",
+        ],
+    );
+}
