@@ -61,9 +61,9 @@ fn a_chase_of_pointers_is_seen_as_it_is() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let address = hex(fields[0]);
         assert!((start..start + bytes).contains(&address), "{line}");
+        let beyond = ["L2 hit", "L3 hit", "RAM hit", "LFB"];
         assert!(
-            line.contains("LOAD")
-                && (line.contains("L3 hit") || line.contains("RAM hit") || line.contains("LFB")),
+            line.contains("LOAD") && beyond.iter().any(|level| line.contains(level)),
             "{line}"
         );
         let weight = line
@@ -196,12 +196,15 @@ fn precise_events_have_no_skid() {
         "{often} and {seldom}"
     );
 
-    // Without, most are elsewhere.
+    // Without, most are elsewhere than where they are with it.
+    let mut sampled: HashMap<u64, usize> = HashMap::new();
+    stacks
+        .iter()
+        .for_each(|stack| *sampled.entry(ip(stack[0])).or_default() += 1);
+    let (hot, times) = sampled.iter().max_by_key(|(_, times)| **times).unwrap();
+    assert!(*times * 10 > stacks.len() * 9, "{sampled:x?}");
     let skid = read("skid.txt");
-    let exact = skid
-        .lines()
-        .filter(|line| program.contains_key(&ip(line)) && transfers(ip(line)))
-        .count();
+    let exact = skid.lines().filter(|line| ip(line) == *hot).count();
     assert!(
         exact * 2 < skid.lines().count(),
         "{exact} of {}",
