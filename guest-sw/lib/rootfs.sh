@@ -72,6 +72,7 @@ build_rootfs() {
 
     for name in passwd group profile hosts nsswitch.conf; do add_file "etc/$name" "$here/rootfs/$name" 0644; done
     add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
+    add_file usr/bin/tipsim-help "$here/rootfs/tipsim-help" 0755
     add_file init "$here/rootfs/init" 0755
 
     sed -i "s| files/| $PWD/files/|; s| debug/| $PWD/debug/|" spec

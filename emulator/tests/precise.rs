@@ -1,0 +1,223 @@
+//! perf's precise samples in the guest: memory profiles, contended lines, precise events, against what the programs do.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use common::{repo, run_spec, scratch, succeed};
+
+/// Compiles a program of `precise/`.
+fn compile(dir: &Path, name: &str) {
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O1", "-g1", "-static", "-o"])
+        .arg(dir.join(name));
+    gcc.arg(repo().join(format!("emulator/tests/precise/{name}.c")));
+    assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
+}
+
+/// Runs a command with a program in the guest under the timing core; reads a file that it left.
+fn in_guest(dir: &Path, program: &str, harts: u32, command: &str) -> impl Fn(&str) -> String {
+    let spec = format!(
+        "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+         max_cycles = 8000000000\nfiles = ['{program}']\ncommand = '''\n{command}'''\n\
+         [record]\ntrace = false\nprofilers = false\n"
+    );
+    succeed(&mut run_spec(dir, &spec));
+    let out = dir.join("out");
+    move |name| {
+        let path = out.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+}
+
+fn hex(word: &str) -> u64 {
+    u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or_else(|e| panic!("{word}: {e}"))
+}
+
+#[test]
+fn a_chase_of_pointers_is_seen_as_it_is() {
+    let dir = scratch("precise-chase");
+    compile(&dir, "chase");
+    let read = in_guest(
+        &dir,
+        "chase",
+        1,
+        "perf mem -t load record -q -o mem.data -- -c 997 ./chase > chase.txt\n\
+         perf script -i mem.data -F ip,sym,addr,data_src,weight > mem.txt\n\
+         perf mem -t load report -i mem.data --stdio --sort=mem,sym > report.txt\n",
+    );
+    let chase = read("chase.txt");
+    let words: Vec<&str> = chase.split_whitespace().collect();
+    let (start, bytes, cycles) = (
+        hex(words[0]),
+        hex(words[1]),
+        words[2].parse::<f64>().unwrap(),
+    );
+    let mut weights = Vec::new();
+    let text = read("mem.txt");
+    for line in text.lines().filter(|line| line.contains(" chase")) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let address = hex(fields[0]);
+        assert!((start..start + bytes).contains(&address), "{line}");
+        assert!(
+            line.contains("LOAD")
+                && (line.contains("L3 hit") || line.contains("RAM hit") || line.contains("LFB")),
+            "{line}"
+        );
+        let weight = line
+            .split_whitespace()
+            .filter_map(|word| word.parse::<f64>().ok());
+        weights.push(
+            weight
+                .clone()
+                .find(|weight| *weight > 1.0)
+                .unwrap_or_else(|| panic!("{line}")),
+        );
+    }
+    assert!(weights.len() > 50, "{} samples:\n{text}", weights.len());
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    // A load that waits for the one before: what one takes is what the loop takes.
+    assert!(
+        (mean / cycles - 1.0).abs() < 0.1,
+        "{mean} of {cycles} cycles"
+    );
+    let report = read("report.txt");
+    assert!(
+        report.contains("chase") && (report.contains("L3 hit") || report.contains("RAM hit")),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_line_that_two_harts_share_falsely_is_found() {
+    let dir = scratch("precise-sharing");
+    compile(&dir, "sharing");
+    let read = in_guest(
+        &dir,
+        "sharing",
+        2,
+        "perf c2c record -q -o c2c.data -- -c 199 ./sharing > sharing.txt\n\
+         perf c2c report -i c2c.data --stdio > c2c.txt\n",
+    );
+    let line = hex(read("sharing.txt").split_whitespace().next().unwrap());
+    let report = read("c2c.txt");
+    let table = report
+        .split("Shared Data Cache Line Table")
+        .nth(1)
+        .expect(&report);
+    let first = table
+        .lines()
+        .find(|row| row.trim_start().starts_with("0 "))
+        .unwrap_or_else(|| panic!("no line:\n{report}"));
+    let address = first.split_whitespace().nth(1).unwrap();
+    assert_eq!(hex(address), line, "{report}");
+    // Both words of it, at their offsets, with both harts.
+    let lines = report
+        .split("Shared Cache Line Distribution Pareto")
+        .nth(1)
+        .unwrap();
+    assert!(lines.contains("0x8") && lines.contains("0x0"), "{lines}");
+}
+
+/// Addresses of a program's instructions, by their names.
+fn disassemble(program: &Path) -> HashMap<u64, String> {
+    let objdump = Command::new("riscv64-linux-gnu-objdump")
+        .args(["-d", "--no-show-raw-insn"])
+        .arg(program)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(objdump.stdout).unwrap();
+    let instruction = |line: &str| {
+        let (address, rest) = line.trim().split_once(":\t")?;
+        let name = rest.split_whitespace().next()?.to_owned();
+        Some((u64::from_str_radix(address, 16).ok()?, name))
+    };
+    text.lines().filter_map(instruction).collect()
+}
+
+#[test]
+fn precise_events_have_no_skid() {
+    let dir = scratch("precise-events");
+    compile(&dir, "branches");
+    let read = in_guest(
+        &dir,
+        "branches",
+        1,
+        "perf record -q -e branch-misses:upp -c 97 -g -o branches.data ./branches > branches.txt\n\
+         perf script -i branches.data -F ip,sym --no-inline > misses.txt\n\
+         perf record -q -e branch-misses:u -c 97 -o skid.data ./branches > branches.txt\n\
+         perf script -i skid.data -F ip > skid.txt\n\
+         perf record -q -e L1-dcache-load-misses:upp -c 31 -o loads.data ./branches > branches.txt\n\
+         perf script -i loads.data -F ip > loads.txt\n",
+    );
+    let program = disassemble(&dir.join("branches"));
+    let transfers = |ip: u64| {
+        let name = program
+            .get(&ip)
+            .unwrap_or_else(|| panic!("{ip:#x} is no instruction"));
+        name.starts_with('b') || ["j", "jr", "jal", "jalr", "ret"].contains(&name.as_str())
+    };
+    // Stacks are apart by empty lines; the sampled instruction is the first.
+    let text = read("misses.txt");
+    let stacks: Vec<Vec<&str>> = text
+        .split("\n\n")
+        .map(|stack| {
+            stack
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect()
+        })
+        .filter(|stack: &Vec<&str>| !stack.is_empty())
+        .collect();
+    assert!(stacks.len() > 200, "{} samples", stacks.len());
+    let ip = |line: &str| hex(line.split_whitespace().next().unwrap());
+    let mut in_leaf = 0;
+    for stack in &stacks {
+        assert!(transfers(ip(stack[0])), "{stack:?}");
+        in_leaf += usize::from(stack[0].ends_with(" leaf"));
+    }
+    assert!(
+        in_leaf * 10 > stacks.len() * 9,
+        "{in_leaf} of {}",
+        stacks.len()
+    );
+    // Its callers, 3 to 1.
+    let called = |name: &str| {
+        stacks
+            .iter()
+            .filter(|s| s[0].ends_with(" leaf") && s.get(1).is_some_and(|c| c.ends_with(name)))
+            .count()
+    };
+    let (often, seldom) = (called(" often"), called(" seldom"));
+    assert!(
+        often > 2 * seldom && seldom * 5 > often,
+        "{often} and {seldom}"
+    );
+
+    // Without, most are elsewhere.
+    let skid = read("skid.txt");
+    let exact = skid
+        .lines()
+        .filter(|line| program.contains_key(&ip(line)) && transfers(ip(line)))
+        .count();
+    assert!(
+        exact * 2 < skid.lines().count(),
+        "{exact} of {}",
+        skid.lines().count()
+    );
+
+    let loads = read("loads.txt");
+    assert!(loads.lines().count() > 3);
+    for line in loads.lines() {
+        let name = program.get(&ip(line)).unwrap_or_else(|| panic!("{line}"));
+        assert!(
+            name.starts_with('l')
+                || name.starts_with("c.l")
+                || name.starts_with("amo")
+                || name.starts_with("fl"),
+            "{line} {name}"
+        );
+    }
+}
