@@ -23,9 +23,10 @@ pub fn metric(event: &SampledEvent) -> Option<Metric> {
 
 /// Of sampled instructions, by the event's name among its terms. Other terms that filter let through what the truth does not tell apart.
 fn selected(event: &str) -> Option<Metric> {
-    let terms = event.split_once('/').map_or("", |(_, terms)| terms);
+    // Between slashes; modifiers follow.
+    let terms = event.split('/').nth(1).unwrap_or("");
     let mut metric = Metric::Selected;
-    for term in terms.trim_end_matches('/').split(',') {
+    for term in terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
         metric = match name {
             "instructions" => Metric::Selected,
@@ -111,6 +112,7 @@ mod tests {
     fn instructions_are_sampled_by_name() {
         assert_eq!(of("pdis//u"), Some(Metric::Selected));
         assert_eq!(of("pdis/loads/"), Some(Metric::Loads));
+        assert_eq!(of("pdis/stores/u"), Some(Metric::Stores));
         assert_eq!(of("pdis/mem-loads,ldlat=0/u"), Some(Metric::Loads));
         assert_eq!(of("pdis/sel=3,rand=1/"), Some(Metric::Accesses));
         assert_eq!(of("pdis/mispredicts/u"), Some(Metric::Mispredicts));
