@@ -9,8 +9,17 @@ use common::{assemble, guest, htif, repo, scratch, stderr, stdout, succeed, tips
 use isa::PerfEvent;
 
 const ON: [&str; 2] = ["--set", "isa.smcdeleg=true"];
-/// Without Smcsrind, and what needs it.
-const NO_WINDOWS: [&str; 4] = ["--set", "isa.smctr=false", "--set", "isa.smcsrind=false"];
+/// Without Smcdeleg, and what needs it.
+const OFF: [&str; 4] = ["--set", "isa.sspesa=false", "--set", "isa.smcdeleg=false"];
+/// Without Smcsrind, and what else needs it.
+const NO_WINDOWS: [&str; 6] = [
+    "--set",
+    "isa.smpdis=false",
+    "--set",
+    "isa.smctr=false",
+    "--set",
+    "isa.smcsrind=false",
+];
 const MODES: [&str; 2] = ["functional", "timing"];
 
 /// Numbers that the assembler does not know by name, and the delegation of everything.
@@ -102,10 +111,10 @@ fn without_the_extensions_the_first_access_is_illegal() {
     let dir = scratch("delegation-none");
     let elf = program(&dir, &profiler(1));
     for more in [&[][..], &NO_WINDOWS] {
-        let (out, _) = exec(&dir, &elf, more);
+        let (out, _) = exec(&dir, &elf, &[&OFF[..], more].concat());
         assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     }
-    let (out, _) = exec(&dir, &elf, &[&NO_WINDOWS[..], &ON].concat());
+    let (out, _) = exec(&dir, &elf, &[&OFF[..], &NO_WINDOWS, &ON].concat());
     common::assert_error(&out, 2, &["`isa.smcdeleg`", "false without isa.smcsrind"]);
 }
 
@@ -200,7 +209,7 @@ fn a_supervisor_under_opensbi_does_without_its_calls() {
         let (_, table) = text.split_once("cycles\n").unwrap();
         table.replace('\r', "")
     };
-    assert!(cycles(&[]).ends_with("a trap: nothing is delegated\n"));
+    assert!(cycles(&OFF).ends_with("a trap: nothing is delegated\n"));
     let table = cycles(&ON);
     let of = |what: &str| {
         let line = table.lines().find(|line| line.ends_with(what));

@@ -137,7 +137,7 @@ fn trace(dir: &Path) -> Vec<Row> {
 }
 
 /// Those of the trace that are selected: every so many of those that count, unless one is active.
-fn selected<'a>(rows: &'a [Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&'a Row> {
+fn selected(rows: &[Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&Row> {
     let mut active = 0;
     let nth = rows.iter().filter(|row| counts(row)).skip(period - 1);
     nth.step_by(period)

@@ -1,9 +1,9 @@
-// Loads that wait for each other, in 8 MiB of which each line is read once a round, in an order that no prefetcher knows. Prints the
+// Loads that wait for each other, in 1 MiB of which each line is read once a round, in an order that no prefetcher knows. Prints the
 // address of its data, their bytes, and the cycles of a load.
 #include <stdint.h>
 #include <stdio.h>
 
-#define LINES (8 << 20 >> 6)
+#define LINES (1 << 20 >> 6)
 static struct line { struct line *next; char rest[56]; } lines[LINES] __attribute__((aligned(64)));
 
 static uint64_t cycles(void) { uint64_t n; __asm__ volatile("rdcycle %0" : "=r"(n)); return n; }

@@ -22,11 +22,11 @@ static void *work(void *arg)
 		;
 	for (int i = 0; i < 4000; i++) {
 		long value = shared.words[n];
-		// The store before it has left the queue by then.
+		shared.words[n] = value + 1;
+		// When it is read next, the store has left the queue.
 		for (int k = 0; k < 40; k++)
 			value = value * 3 + alone[n].own;
-		shared.words[n] = value;
-		alone[n].own = i;
+		alone[n].own = value;
 	}
 	return 0;
 }
@@ -37,6 +37,6 @@ int main(void)
 	pthread_create(&other, 0, work, (void *)1);
 	work(0);
 	pthread_join(other, 0);
-	printf("%lx %ld\n", (unsigned long)&shared, shared.words[0] ^ shared.words[1]);
+	printf("%lx %ld\n", (unsigned long)&shared, shared.words[0] + shared.words[1]);
 	return 0;
 }

@@ -230,7 +230,7 @@ impl Hart {
             .sampling
             .units
             .instructions
-            .with(|units| units.instructions.buffer().next())
+            .with(|units| units.instructions.buffer().take_record())
         {
             if self.write_record(env, address, &record).is_none() {
                 self.sampling

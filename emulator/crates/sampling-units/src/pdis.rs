@@ -241,10 +241,9 @@ impl SamplingUnit {
             }
         };
         let decode = observed.detail.decode;
-        let waits = self.select_from.is_some();
-        if overflows && self.may_select(decode) {
-            self.select(observed);
-        } else if waits && counts && self.select_from.is_some_and(|from| from <= decode) {
+        let at_last = counts && self.select_from.is_some_and(|from| from <= decode);
+        // A collision, if something waits to be selected.
+        if overflows && self.may_select(decode) || at_last {
             self.select(observed);
         }
         self.pass_flushed(observed);

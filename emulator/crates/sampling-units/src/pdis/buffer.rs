@@ -123,7 +123,7 @@ impl Buffer {
     }
 
     /// The next record that is to be written, and where.
-    pub fn next(&mut self) -> Option<(u64, Record)> {
+    pub fn take_record(&mut self) -> Option<(u64, Record)> {
         self.waiting.pop_front()
     }
 

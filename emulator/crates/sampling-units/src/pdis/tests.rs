@@ -57,7 +57,7 @@ fn observe_all(unit: &mut SamplingUnit, kind: StaticKind, count: u64) {
 }
 
 fn records(unit: &mut SamplingUnit) -> Vec<(u64, Record)> {
-    std::iter::from_fn(|| unit.buffer().next()).collect()
+    std::iter::from_fn(|| unit.buffer().take_record()).collect()
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_page_that_cannot_be_written_stops_the_buffer() {
     );
     sampling.write(Register::BufferAddress, 0x1_1000);
     observe_all(&mut sampling, StaticKind::default(), 3);
-    let (at, _) = sampling.buffer().next().unwrap();
+    let (at, _) = sampling.buffer().take_record().unwrap();
     sampling.fault(at);
     assert!(sampling.buffer().take_interrupt());
     let read = sampling.read(Register::BufferControl);
