@@ -234,9 +234,6 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes a load, up to its commit.
     #[inline(never)]
     pub(crate) fn load<const COUNTED: bool>(&mut self, micro_op: &MicroOp, load: &Access<'_>) {
-        if COUNTED {
-            self.begin_access();
-        }
         let forwards = self.lsu.counts.forwards;
         let dispatch = self.dispatch(micro_op, self.window.loads.available());
         let ready = self.sources(micro_op, dispatch);
@@ -265,9 +262,6 @@ impl<S: CommitSink> Pipeline<S> {
     /// Executes a store, up to its write to the cache.
     #[inline(never)]
     pub(crate) fn store<const COUNTED: bool>(&mut self, micro_op: &MicroOp, store: &Access<'_>) {
-        if COUNTED {
-            self.begin_access();
-        }
         let entry = self.window.stores.available();
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(micro_op, entry);

@@ -4,7 +4,7 @@ use commit_trace::{
     AccessKind, CommitSink, CycleClass, DataAccess, DataSource, Detail, PacketFetch, Redirect,
     Translation,
 };
-use isa::{InstClass, PerfEvent, Selection, Watch};
+use isa::{InstClass, MemAccess, PerfEvent, Selection, Watch};
 
 use crate::follow::{happens, is_of_record};
 use crate::lsu::Access;
@@ -107,6 +107,8 @@ impl<S: CommitSink> Pipeline<S> {
     pub fn observe(&mut self, by: ObservedBy) {
         let before = std::mem::replace(&mut self.observer.by, by);
         if before.any() != by.any() {
+            // What nobody took.
+            self.front.fetched_packet();
             self.observer.packet = PacketFetch::default();
             self.observer.details.clear();
         }
@@ -136,9 +138,10 @@ impl<S: CommitSink> Pipeline<S> {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Before an access: what it meets is noted from here.
+    /// Before an access that somebody observes: what it meets is noted from here.
     #[inline(always)]
-    pub(crate) fn begin_access(&mut self) {
+    pub(crate) fn begin_access(&mut self, access: MemAccess) {
+        self.lsu.observed = access;
         self.lsu.translated = Translated::default();
         self.lsu.l1d.demand = Demand::default();
     }
@@ -220,8 +223,8 @@ impl<S: CommitSink> Pipeline<S> {
                 InstClass::Amo => AccessKind::Atomic,
                 _ => AccessKind::Store,
             },
-            size: access.size,
-            va: access.va,
+            size: self.lsu.observed.size(),
+            va: self.lsu.observed.va,
             pa: access.pa,
             source,
             translation: self.lsu.translated.by,

@@ -1,7 +1,7 @@
 //! The half of the core that keeps time: its parts, and the order in which an instruction passes them.
 
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
-use isa::{Executed, MemAccess, Operand, Privilege, Selection, StaticId, StaticInst};
+use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
 use crate::follow::{Group, Selections, Start};
@@ -285,13 +285,14 @@ impl<S: CommitSink> Pipeline<S> {
         let id = executed.id;
         let access = Access {
             id,
-            va: executed.mem.va,
-            size: executed.mem.size(),
             pa: executed.mem.pa(),
             mmio: executed.mem.mmio(),
             store: passed.found.store(),
             walk: output.data_walk(passed.found),
         };
+        if COUNTED {
+            self.begin_access(executed.mem);
+        }
         // An exception takes it back.
         self.stats.instructions += 1;
         match micro_op.kind {
@@ -343,14 +344,11 @@ impl<S: CommitSink> Pipeline<S> {
                 self.branch::<COUNTED>(micro_op, id, &steps.forecast());
             } else if kind.is(Kind::Load) | kind.is(Kind::Store) {
                 let found = steps.found();
-                let observed = match COUNTED {
-                    true => output.observed(),
-                    false => MemAccess::default(),
-                };
+                if COUNTED {
+                    self.begin_access(output.observed());
+                }
                 let access = &Access {
                     id,
-                    va: observed.va,
-                    size: observed.size(),
                     pa: found.pa(),
                     mmio: false,
                     store: found.store(),

@@ -32,7 +32,6 @@ impl<S: CommitSink> Pipeline<S> {
         if executed.trap.is_some() || micro_op.class == InstClass::Illegal {
             return self.raise(micro_op, executed);
         }
-        self.begin_access();
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
         let (issue, done) = match micro_op.class {

@@ -91,8 +91,9 @@ pub(crate) struct FrontEnd {
     line: u64,
     l1i_refill: u64,
     l1i_prefetch: bool,
-    /// F0 of the current packet's first try, and what delayed it.
-    asked: u64,
+    /// Cycles by which the current packet's F0 was late, and why: of slow packets alone, as long as nobody
+    /// [takes](Self::fetched_packet) it.
+    late: u64,
     source: DataSource,
     translated: Translated,
     pub counts: FrontCounts,
@@ -136,7 +137,7 @@ impl View {
 snapshot::snapshot!(FrontEnd {
     f0, next_f0, entered, entered_before, view, tea, buffer, targets, micro_btb, l1i, line, counts
 } keeps {
-    l1i_refill, l1i_prefetch, asked, source, translated
+    l1i_refill, l1i_prefetch, late, source, translated
 });
 
 impl FrontEnd {
@@ -156,22 +157,23 @@ impl FrontEnd {
             line: u64::MAX,
             l1i_refill: u64::from(preset.l1i.refill),
             l1i_prefetch: preset.l1i.prefetch,
-            asked: 0,
+            late: 0,
             source: DataSource::L1,
             translated: Translated::default(),
             counts: FrontCounts::default(),
         }
     }
 
-    /// The current packet, as its fetch went.
-    pub fn fetched_packet(&self) -> PacketFetch {
+    /// The current packet, as its fetch went, if that was taken of the one before.
+    pub fn fetched_packet(&mut self) -> PacketFetch {
+        let translated = std::mem::take(&mut self.translated);
         PacketFetch {
-            asked: self.asked,
+            asked: self.f0 - std::mem::take(&mut self.late),
             delivered: self.entered,
             pa: self.line << LINE_BITS,
-            source: self.source,
-            translation: self.translated.by,
-            translating: self.translated.cycles,
+            source: std::mem::replace(&mut self.source, DataSource::L1),
+            translation: translated.by,
+            translating: translated.cycles,
         }
     }
 

@@ -45,8 +45,6 @@ impl FrontEnd {
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
         f0 += u64::from(packet.straddles());
-        self.asked = f0;
-        self.source = DataSource::L1;
         f0 = self.itlb(packet, f0, reads, below);
         self.f0 = f0;
         self.entered_before = self.entered;
@@ -100,7 +98,6 @@ impl FrontEnd {
         below: Below<'_>,
     ) -> u64 {
         let mut f0 = f0;
-        self.translated = Translated::default();
         if let Some(reads) = reads {
             let Below { walk, l1d, lower } = below;
             self.counts.itlb_misses += 1;
@@ -109,6 +106,7 @@ impl FrontEnd {
             let again = walk.translate(TlbSide::Code, f0 + 1, reads, l1d, lower) + 1;
             let walked = walk.counts[TlbSide::Code as usize].walks != walks;
             self.translated = Translated::new(walked, f0, again);
+            self.late += again - f0;
             f0 = again;
             return self.l1i(packet.line(), f0, lower);
         }
@@ -135,6 +133,7 @@ impl FrontEnd {
         // Until the line is there, the packet is fetched again every other cycle.
         let late = (ready - f2).next_multiple_of(2);
         self.counts.l1i_cycles += late;
+        self.late += late;
         f0 + late
     }
 

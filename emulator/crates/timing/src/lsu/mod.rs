@@ -7,7 +7,7 @@ mod load;
 mod queue;
 mod store;
 
-use isa::StaticId;
+use isa::{MemAccess, StaticId};
 
 use crate::Preset;
 use crate::mem::{L1d, Level, Lower, SharedMemory, TlbSide, Walk};
@@ -34,9 +34,6 @@ const BANKS: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access<'a> {
     pub id: StaticId,
-    /// Virtual address of the first byte, and how many there are; known while somebody observes.
-    pub va: u64,
-    pub size: u8,
     /// Physical address of the first byte.
     pub pa: u64,
     /// True for device registers.
@@ -189,7 +186,8 @@ pub(crate) struct Lsu {
     mmio_busy: u64,
     load_ports: LoadPorts,
     pub counts: LsuCounts,
-    /// How the last access was translated that was not in the first TLB.
+    /// While somebody observes: the access itself, and how it was translated if that was not by the first TLB.
+    pub observed: MemAccess,
     pub translated: Translated,
 }
 
@@ -197,7 +195,7 @@ snapshot::snapshot!(Lsu {
     walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
     counts
 } keeps {
-    translated, banked, row_mask, single, mmio_latency
+    observed, translated, banked, row_mask, single, mmio_latency
 });
 
 impl Lsu {
@@ -220,6 +218,7 @@ impl Lsu {
             mmio_busy: 0,
             load_ports: LoadPorts::default(),
             counts: LsuCounts::default(),
+            observed: MemAccess::default(),
             translated: Translated::default(),
         }
     }
