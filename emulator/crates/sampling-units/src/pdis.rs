@@ -163,8 +163,11 @@ impl SamplingUnit {
     }
 
     fn forget(&mut self) {
-        let lost = self.open.take().is_some() || self.select_from.take().is_some();
-        self.totals.dropped += u64::from(lost);
+        let lost = [
+            self.open.take().is_some(),
+            self.select_from.take().is_some(),
+        ];
+        self.totals.dropped += lost.map(u64::from).iter().sum::<u64>();
         self.active_until = 0;
         self.transfers = false;
     }
@@ -423,10 +426,7 @@ impl SamplingUnit {
         let records = match (self.overflowed(), memory) {
             (false, _) => 1,
             (true, false) => return u64::MAX,
-            (true, true) => match self.buffer.records_to_threshold() {
-                Some(records) => records,
-                None => return u64::MAX,
-            },
+            (true, true) => self.buffer.records_to_write(),
         };
         let ready = self.select_from.is_some() || self.open.is_some();
         let period = WRAP - u64::from(self.initial);

@@ -36,6 +36,8 @@ use buffer_control::*;
 
 /// Largest SIZE: 4 MiB.
 const MOST: u64 = 10;
+/// Records that are on their way, about.
+const MOST_WAITING: u64 = 4096;
 const SIZE: u64 = 31 << SIZE_SHIFT;
 const TFPTR: u64 = 0xf_ffff << TFPTR_SHIFT;
 /// What software writes.
@@ -95,7 +97,7 @@ impl Buffer {
         }
         self.waiting.push_back((self.address, record));
         let mask = self.bytes() - 1;
-        let offset = (self.address + RECORD_BYTES) & mask;
+        let offset = (self.address.wrapping_add(RECORD_BYTES)) & mask;
         if offset == 0 {
             self.control |= WRAP;
         }
@@ -110,16 +112,17 @@ impl Buffer {
         true
     }
 
-    /// Records until its interrupt, if it has one.
-    pub(super) fn records_to_threshold(&self) -> Option<u64> {
+    /// Records until its interrupt, or until so many are on their way that they have to be written.
+    pub(super) fn records_to_write(&self) -> u64 {
+        let room = MOST_WAITING.saturating_sub(self.waiting.len() as u64);
         if self.control & BMIEN == 0 || self.control & EN == 0 {
-            return None;
+            return room.max(1);
         }
         let quarter = self.bytes() / 4;
         let threshold = (self.control >> BMITH_SHIFT & 3) * quarter;
         let to_go = threshold.wrapping_sub(self.address) & (self.bytes() - 1);
         let to_go = if to_go == 0 { self.bytes() } else { to_go };
-        Some(to_go / RECORD_BYTES)
+        (to_go / RECORD_BYTES).min(room).max(1)
     }
 
     /// The next record that is to be written, and where.

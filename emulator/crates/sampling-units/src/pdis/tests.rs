@@ -221,6 +221,28 @@ fn the_buffer_wraps_or_stops_and_says_when_it_is_half_full() {
     }
 }
 
+/// Whatever interrupts are wanted, the hart comes by before too many records wait.
+#[test]
+fn records_do_not_wait_for_ever() {
+    for interrupts in [0, buffer_control::BMIEN] {
+        let mut sampling = unit(control::U | control::MEM | control::OF, 1000);
+        let size = 10 << buffer_control::SIZE_SHIFT;
+        sampling.write(Register::BufferControl, ON | size | interrupts);
+        let deadline = sampling.deadline(0);
+        assert!((500_000..=1_000_000).contains(&deadline), "{deadline}");
+    }
+}
+
+/// The top of the address space is an address, too.
+#[test]
+fn the_buffer_may_end_where_addresses_do() {
+    let mut sampling = unit(control::U | control::MEM, 1);
+    sampling.write(Register::BufferAddress, u64::MAX);
+    observe_all(&mut sampling, StaticKind::default(), 2);
+    let at: Vec<u64> = records(&mut sampling).iter().map(|(at, _)| *at).collect();
+    assert_eq!(at, [0u64.wrapping_sub(64), 0u64.wrapping_sub(4096)]);
+}
+
 #[test]
 fn a_page_that_cannot_be_written_stops_the_buffer() {
     use buffer_control::{TF, TFPTR_SHIFT};

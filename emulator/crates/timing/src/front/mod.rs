@@ -168,7 +168,7 @@ impl FrontEnd {
     pub fn fetched_packet(&mut self) -> PacketFetch {
         let translated = std::mem::take(&mut self.translated);
         PacketFetch {
-            asked: self.f0 - std::mem::take(&mut self.late),
+            asked: { self.f0 }.saturating_sub(std::mem::take(&mut self.late)),
             delivered: self.entered,
             pa: self.line << LINE_BITS,
             source: std::mem::replace(&mut self.source, DataSource::L1),
