@@ -245,7 +245,7 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
             "(cause 2) at pc 0x80000000 in machine mode, tval 0xffffffff",
         ),
         ("vector", ".4byte 0x0c0072d7".to_owned(), "V extension"),
-        ("csr", "csrr a0, 0x5c0".to_owned(), "CSR 0x5c0"),
+        ("csr", "csrr a0, 0x5d0".to_owned(), "CSR 0x5d0"),
         (
             "break",
             "ebreak".to_owned(),
