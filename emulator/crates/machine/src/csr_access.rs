@@ -156,7 +156,7 @@ impl Hart {
             SSTATUS => self.write_mstatus(env, value, status::SSTATUS_WRITE, count),
             MSTATUS => self.write_mstatus(env, value, status::WRITE, count),
             SIE => self.write_mie(env, value, delegated, count),
-            MIE => self.write_mie(env, value, csr::ALL_INTERRUPTS, count),
+            MIE => self.write_mie(env, value, self.interrupts(csr::ALL_INTERRUPTS), count),
             SIP => self.write_mip(
                 env,
                 value,
@@ -165,7 +165,7 @@ impl Hart {
             ),
             MIP => {
                 let timer = if self.csrs.stce() { csr::STIP } else { 0 };
-                self.write_mip(env, value, csr::DELEGABLE & !timer, count);
+                self.write_mip(env, value, self.interrupts(csr::DELEGABLE & !timer), count);
             }
             MIDELEG => {
                 let fixed = self.csrs.mideleg & csr::LAMBIP;
@@ -342,6 +342,14 @@ impl Hart {
         self.update_rights();
         if changed & (status::SIE | status::MIE) != 0 {
             self.interrupts_may_be_enabled(env, count);
+        }
+    }
+
+    /// Of these interrupts, those that there are.
+    fn interrupts(&self, mask: u64) -> u64 {
+        match self.extensions.has(Extension::Smpdis) {
+            true => mask,
+            false => mask & !csr::LAMBIP,
         }
     }
 
