@@ -7,6 +7,7 @@ use crate::csr::{self, envcfg, number::*, status};
 use crate::csr_indirect::Selected;
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Satp;
+use crate::sampling::PDIS_BIT;
 
 /// Index of the counter with this CSR number: the low five bits.
 const fn counter(number: u16) -> usize {
@@ -213,7 +214,8 @@ impl Hart {
             SCOUNTINHIBIT => {
                 let delegated = self.delegated_counters()?;
                 self.inhibit_sampling(env, value, count);
-                let value = self.counters.inhibit() & !delegated | value & delegated;
+                let own = delegated | PDIS_BIT;
+                let value = self.counters.inhibit() & !own | value & own;
                 self.write_counter(env, MCOUNTINHIBIT, value, count);
             }
             SIREG..=SIREG6 => match self.selected(number)? {

@@ -223,6 +223,13 @@ impl Hart {
         self.sync_samples(env, count);
     }
 
+    /// What was not looked at while nothing passed is, as soon as something may.
+    pub(crate) fn resume_sampling(&mut self) {
+        if self.sampling.units.instructions.is_active() {
+            self.sampling.due = 0;
+        }
+    }
+
     /// Writes to memory what is on its way, makes the units' interrupts pending, and sets when to look again.
     pub(crate) fn sync_samples<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         let now = self.now(env, count);
@@ -230,7 +237,7 @@ impl Hart {
             .sampling
             .units
             .instructions
-            .with(|units| units.instructions.buffer().take_record())
+            .with(|units| units.instructions.take_record())
         {
             if self.write_record(env, address, &record).is_none() {
                 self.sampling
@@ -254,7 +261,11 @@ impl Hart {
         if buffer {
             self.csrs.mip_soft |= LAMBIP;
         }
-        self.sampling.due = due.max(now.saturating_add(PATIENCE));
+        // Nothing passes while it sleeps, or is not timed.
+        self.sampling.due = match T::TIMED && !self.waiting {
+            true => due.max(now.saturating_add(PATIENCE)),
+            false => u64::MAX,
+        };
     }
 
     /// Writes a record to memory, as supervisor mode would; `None` if that may not.

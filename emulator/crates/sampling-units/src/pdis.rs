@@ -131,11 +131,17 @@ impl SamplingUnit {
         &mut self.buffer
     }
 
-    /// A record on its way to `address` cannot be written: it and those behind it are lost.
+    /// The next record that is to be written to memory, and where.
+    pub fn take_record(&mut self) -> Option<(u64, Record)> {
+        let next = self.buffer.take_record();
+        self.totals.samples += u64::from(next.is_some());
+        next
+    }
+
+    /// The record that was taken last, for `address`, cannot be written: it and those behind it are lost.
     pub fn fault(&mut self, address: u64) {
-        let lost = self.buffer.fault(address);
-        self.totals.samples -= lost.min(self.totals.samples);
-        self.totals.dropped += lost;
+        self.totals.samples -= 1;
+        self.totals.dropped += self.buffer.fault(address);
     }
 
     /// `mpdisctl.OF`.
@@ -396,7 +402,8 @@ impl SamplingUnit {
             self.discarded(record.cycle);
             return;
         }
-        self.totals.samples += 1;
+        // In memory, once it is there.
+        self.totals.samples += u64::from(!memory);
         if !self.overflowed() {
             self.control |= control::OF;
             self.overflow = true;

@@ -95,6 +95,7 @@ impl PreciseSamples {
         self.data = value & (CNTRID | PRECISE);
         self.enabled = value & EN != 0;
         if !self.enabled {
+            self.held = false;
             self.cycles = None;
             self.group.clear();
             self.before = None;
@@ -108,6 +109,9 @@ impl PreciseSamples {
 
     /// A counter of cycles overflows in that cycle; or none does.
     pub fn watch_cycle(&mut self, cycle: Option<(u64, u8)>) {
+        // What passed until now is as if it had not been kept.
+        self.group.clear();
+        self.before = None;
         self.cycles = cycle;
     }
 

@@ -21,6 +21,8 @@ pub const LINE_BYTES: u64 = 64;
 
 /// Lines that are told apart: some 150 MB for one hart. Accesses to others are only counted.
 const MAX_LINES: usize = 1 << 20;
+/// Uses of a line that are told apart.
+const MAX_USES: usize = 64;
 
 /// The use of a line by one program on one hart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -115,6 +117,12 @@ impl TrackedLine {
         let same = |own: &TrackedUse| own.hart == by.hart && own.space == by.space;
         if let Some(known) = self.uses.iter().position(same) {
             return known;
+        }
+        // Memory that many programs had one after the other: further ones are told under one that is there.
+        if self.uses.len() >= MAX_USES
+            && let Some(other) = self.uses.iter().position(|own| own.hart == by.hart)
+        {
+            return other;
         }
         self.uses.push(TrackedUse {
             hart: by.hart,

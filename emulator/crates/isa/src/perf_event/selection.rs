@@ -81,11 +81,12 @@ impl Selection {
         self.condition().is_none() && self.events().eq([PerfEvent::Cycles])
     }
 
-    /// Each occurrence is due to an instruction: neither a slot of decode, nor an occupancy, nor a condition.
+    /// Each occurrence is due to an instruction: neither a slot of decode, nor an occupancy, nor a condition, nor told of many at
+    /// once, as those of sampling.
     pub fn is_attributable(self) -> bool {
         let of_an_instruction = |event: PerfEvent| {
             let row = event.row();
-            !matches!(row.set, 20..=24 | 38) && !row.name.starts_with("OCCUPANCY")
+            !matches!(row.set, 20..=24 | 38 | 48) && !row.name.starts_with("OCCUPANCY")
         };
         self.condition().is_none() && self.events().all(of_an_instruction)
     }

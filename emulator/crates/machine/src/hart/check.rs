@@ -120,6 +120,8 @@ impl Hart {
             }
             env.timing
                 .observe(self.sampling.units.instructions.is_active());
+            self.resume_sampling();
+            self.due = 0;
         }
         let totals = self.totals(env, self.count);
         self.counters.rebase(&totals);

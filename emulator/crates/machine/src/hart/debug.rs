@@ -288,6 +288,8 @@ fn counts(csr: u16) -> bool {
             | MCYCLE..=MHPMCOUNTER31
             | CYCLE..=HPMCOUNTER31
             | SCOUNTOVF
+            | SPDISCTL..=SHPMSDATA
+            | MPDISCTL
     )
 }
 

@@ -126,7 +126,7 @@ impl Buffer {
     }
 
     /// The next record that is to be written, and where.
-    pub fn take_record(&mut self) -> Option<(u64, Record)> {
+    pub(super) fn take_record(&mut self) -> Option<(u64, Record)> {
         self.waiting.pop_front()
     }
 

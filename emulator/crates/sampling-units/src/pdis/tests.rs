@@ -57,7 +57,7 @@ fn observe_all(unit: &mut SamplingUnit, kind: StaticKind, count: u64) {
 }
 
 fn records(unit: &mut SamplingUnit) -> Vec<(u64, Record)> {
-    std::iter::from_fn(|| unit.buffer().take_record()).collect()
+    std::iter::from_fn(|| unit.take_record()).collect()
 }
 
 #[test]
@@ -103,6 +103,7 @@ fn after_a_discarded_record_the_next_is_selected() {
                 30 * n + takes,
             );
         }
+        records(&mut sampling);
         assert_eq!(
             sampling.totals().samples,
             samples,
@@ -162,6 +163,7 @@ fn each_selection_is_accounted_for() {
             }
         }
         sampling.inhibit(true);
+        records(&mut sampling);
         let Totals {
             selected,
             samples,
@@ -253,7 +255,7 @@ fn a_page_that_cannot_be_written_stops_the_buffer() {
     );
     sampling.write(Register::BufferAddress, 0x1_1000);
     observe_all(&mut sampling, StaticKind::default(), 3);
-    let (at, _) = sampling.buffer().take_record().unwrap();
+    let (at, _) = sampling.take_record().unwrap();
     sampling.fault(at);
     assert!(sampling.buffer().take_interrupt());
     let read = sampling.read(Register::BufferControl);
