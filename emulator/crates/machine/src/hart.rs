@@ -353,10 +353,8 @@ impl Hart {
         self.extensions = extensions;
         // Firmware that knows nothing of it finds it on, as a machine with Svadu but not Svade in its device tree has it
         // (Linux's riscv/extensions.yaml; QEMU does the same).
-        self.csrs.menvcfg = match extensions.has(Extension::Svadu) {
-            true => envcfg::ADUE,
-            false => 0,
-        };
+        let adue = extensions.has(Extension::Svadu);
+        self.csrs.menvcfg = u64::from(adue) * envcfg::ADUE;
         if !extensions.has(Extension::Smpdis) {
             self.csrs.mideleg &= !LAMBIP;
         }
