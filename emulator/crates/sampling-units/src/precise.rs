@@ -20,8 +20,6 @@ pub mod sample_data {
 }
 use sample_data::{CNTRID, EN, PRECISE};
 
-/// HPM bits of a record's header.
-const HPM_SHIFT: u32 = 0;
 /// Most that commit in a cycle.
 const GROUP: usize = commit_trace::MAX_COMMIT_WIDTH;
 
@@ -153,7 +151,8 @@ impl PreciseSamples {
         self.pc = record.pc;
         self.data = u64::from(counter) | PRECISE;
         self.record = record;
-        self.record.header |= 1 << (u32::from(counter) + HPM_SHIFT);
+        // HPM.
+        self.record.header |= 1 << counter;
     }
 
     /// Puts what left into its commit group; a group is looked at when the next one begins.
