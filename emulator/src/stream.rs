@@ -257,7 +257,7 @@ impl<const STAGES: bool> Stream<STAGES> {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, from: u64, records: &[CommitRecord]) {
-        self.units.instructions.with(|units| {
+        self.units.samplers.with(|units| {
             let mut cycle = from;
             for (record, detail) in records.iter().zip(&self.details) {
                 cycle += u64::from(record.commit_delta);
@@ -278,7 +278,7 @@ impl<const STAGES: bool> Stream<STAGES> {
     /// Gives the details of what commits to those that want them.
     fn observe(&mut self, from: u64, records: &[CommitRecord]) {
         debug_assert_eq!(self.details.len(), records.len());
-        if self.units.instructions.is_active() {
+        if self.units.samplers.is_active() {
             self.sample(from, records);
         }
         if let Some(truth) = &mut self.truth {
@@ -359,7 +359,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     fn sampled(&self) -> [u64; 4] {
         let totals = self
             .units
-            .instructions
+            .samplers
             .with(|units| units.instructions.totals());
         [
             totals.samples,
@@ -397,7 +397,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
                 self.tip.change(|tip| tip.unit.privilege(privilege, cycle));
                 let records = &self.units.transfer_records;
                 records.with(|records| records.set_privilege(privilege));
-                let sampling = &self.units.instructions;
+                let sampling = &self.units.samplers;
                 sampling.with(|units| units.instructions.set_privilege(privilege));
             }
             _ => {}

@@ -210,9 +210,11 @@ impl<'a> DataNames<'a> {
     /// The object at an address, with the distance from its start; empty if no symbol names it.
     fn name(&mut self, process: Option<u32>, va: u64) -> String {
         let found = match process {
-            _ if va >= KERNEL_HALF => self.kernel.as_ref().and_then(|kernel| kernel.line(va)),
+            _ if va >= KERNEL_HALF => {
+                { self.kernel.as_ref() }.and_then(|kernel| first_in_line(kernel, va))
+            }
             Some(process) => { self.modules(process).iter() }
-                .find_map(|(data, off)| data.line(va.wrapping_sub(*off))),
+                .find_map(|(data, off)| first_in_line(data, va.wrapping_sub(*off))),
             None => None,
         };
         match found {
@@ -252,13 +254,7 @@ impl<'a> DataNames<'a> {
     }
 }
 
-/// The first object in a line.
-trait InLine {
-    fn line(&self, line: u64) -> Option<(&str, u64)>;
-}
-
-impl InLine for DataObjects {
-    fn line(&self, line: u64) -> Option<(&str, u64)> {
-        (0..LINE_BYTES).find_map(|byte| self.find(line + byte))
-    }
+/// The first object in a line, with the distance from its start.
+fn first_in_line(data: &DataObjects, line: u64) -> Option<(&str, u64)> {
+    (0..LINE_BYTES).find_map(|byte| data.find(line + byte))
 }

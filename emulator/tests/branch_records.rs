@@ -15,7 +15,10 @@ const DEPTH: usize = 256;
 /// In machine mode: CSRs as numbers, all memory for all, records of user and supervisor mode, and a supervisor. User mode has a
 /// nest of loops with calls, a jump whose target changes, and a branch that nobody foresees; it calls the supervisor, which
 /// ends it by a call to machine mode, where the records are printed, youngest first.
-const PROGRAM: &str = include_str!("branch_records/modes.S");
+const PROGRAM: &str = concat!(
+    include_str!("branch_records/modes.S"),
+    include_str!("common/hex.S")
+);
 
 /// Instead of both modes: a supervisor that has its own loops recorded, but neither what it did before nor what it does while a
 /// breakpoint has frozen the records.

@@ -13,20 +13,7 @@ fn file(name: &str) -> PathBuf {
     let mut file = SyntheticFile::new(&[("cycles", 1000, 0), ("pdis/load=1,ldlat=3/upp", 100, 2)]);
     file.command(42, "work");
     file.mapping(42, 0x10000, 0x2000, 0x1000, "/bin/work");
-    file.sample(&SyntheticSample {
-        event: 1,
-        time: 5_000_000_123,
-        pid: 42,
-        cpu: 1,
-        ip: 0x10010,
-        misc: 1 << 14 | 2,
-        period: 100,
-        addr: 0x7fff_0008,
-        phys_addr: 0x8000_0008,
-        // A load, L3 hit, HITM, atomic, TLB hit in L1.
-        data_src: 2 | 2 << 5 | 16 << 19 | 2 << 24 | (2 | 8) << 26 | 3 << 33,
-        weight: 3 << 48 | 70 << 32 | 66,
-    });
+    file.sample(&SyntheticSample::hitm());
     file.sample(&SyntheticSample {
         time: 7,
         pid: 42,

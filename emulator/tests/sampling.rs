@@ -9,10 +9,16 @@ use std::path::Path;
 use common::{assemble, scratch, succeed, tipsim};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
-const MEMORY: &str = include_str!("sampling/memory.S");
+const MEMORY: &str = concat!(
+    include_str!("sampling/memory.S"),
+    include_str!("common/hex.S")
+);
 
 /// The same loop with a counter that overflows; machine mode prints to which instruction each overflow is due.
-const OVERFLOW: &str = include_str!("sampling/overflow.S");
+const OVERFLOW: &str = concat!(
+    include_str!("sampling/overflow.S"),
+    include_str!("common/hex.S")
+);
 
 const CHAIN: u64 = 0x8100_0000;
 const STRIDE: u64 = 4160;

@@ -79,10 +79,10 @@ impl Sampling {
         self.units = old.units;
         let SharedUnits {
             transfer_records,
-            instructions,
+            samplers,
         } = &self.units;
         transfer_records.with(|records| *records = TransferRecords::default());
-        instructions.with(|units| *units = SamplingUnits::default());
+        samplers.with(|units| *units = SamplingUnits::default());
     }
 }
 
@@ -108,7 +108,7 @@ impl Hart {
         count: u64,
     ) -> u64 {
         self.reach_sampling(env, count);
-        self.sampling.units.instructions.with(|units| match number {
+        self.sampling.units.samplers.with(|units| match number {
             SHPMSPC => units.precise.pc(),
             SHPMSDATA => units.precise.data(),
             _ => units.instructions.read(register(number)),
@@ -123,7 +123,7 @@ impl Hart {
         count: u64,
     ) -> u64 {
         self.reach_sampling(env, count);
-        let record = self.sampling.units.instructions.with(|units| match shown {
+        let record = self.sampling.units.samplers.with(|units| match shown {
             Shown::Sampled => *units.instructions.held(),
             Shown::Precise => *units.precise.record(),
         });
@@ -156,7 +156,7 @@ impl Hart {
         let inhibited = value & PDIS_BIT != 0;
         let is = |units: &mut SamplingUnits| units.instructions.is_inhibited();
         if self.extensions.has(Extension::Smpdis)
-            && self.sampling.units.instructions.with(is) != inhibited
+            && self.sampling.units.samplers.with(is) != inhibited
         {
             self.change_sampling(env, count, |units| units.instructions.inhibit(inhibited));
         }
@@ -167,7 +167,7 @@ impl Hart {
         let inhibited = self
             .sampling
             .units
-            .instructions
+            .samplers
             .with(|units| units.instructions.is_inhibited());
         if inhibited { PDIS_BIT } else { 0 }
     }
@@ -185,7 +185,7 @@ impl Hart {
         let overflowed = self
             .sampling
             .units
-            .instructions
+            .samplers
             .with(|units| units.instructions.overflowed());
         if overflowed { PDIS_BIT } else { 0 }
     }
@@ -198,13 +198,13 @@ impl Hart {
         act: impl FnOnce(&mut SamplingUnits),
     ) {
         self.reach_sampling(env, count);
-        let before = self.sampling.units.instructions.is_active();
+        let before = self.sampling.units.samplers.is_active();
         let privilege = self.privilege as u8;
-        self.sampling.units.instructions.with(|units| {
+        self.sampling.units.samplers.with(|units| {
             units.instructions.set_privilege(privilege);
             act(units);
         });
-        let active = self.sampling.units.instructions.is_active();
+        let active = self.sampling.units.samplers.is_active();
         if active != before {
             env.timing.observe(active);
         }
@@ -218,14 +218,14 @@ impl Hart {
         let pc = self.executed.pc;
         self.sampling
             .units
-            .instructions
+            .samplers
             .with(|units| units.instructions.reach(pc));
         self.sync_samples(env, count);
     }
 
     /// What was not looked at while nothing passed is, as soon as something may.
     pub(crate) fn resume_sampling(&mut self) {
-        if self.sampling.units.instructions.is_active() {
+        if self.sampling.units.samplers.is_active() {
             self.sampling.due = 0;
         }
     }
@@ -236,17 +236,17 @@ impl Hart {
         while let Some((address, record)) = self
             .sampling
             .units
-            .instructions
+            .samplers
             .with(|units| units.instructions.take_record())
         {
             if self.write_record(env, address, &record).is_none() {
                 self.sampling
                     .units
-                    .instructions
+                    .samplers
                     .with(|units| units.instructions.fault(address));
             }
         }
-        let (overflow, buffer, due) = self.sampling.units.instructions.with(|units| {
+        let (overflow, buffer, due) = self.sampling.units.samplers.with(|units| {
             let instructions = &mut units.instructions;
             let due = instructions.deadline(now);
             (
@@ -304,7 +304,7 @@ impl Hart {
 
     /// Tells the timing model which counters to watch, now that counters, units or privilege have changed.
     pub(crate) fn watch_counters<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
-        let (attributed, recorded) = self.sampling.units.instructions.with(|units| {
+        let (attributed, recorded) = self.sampling.units.samplers.with(|units| {
             let recorded = units.instructions.recorded_counters();
             (units.precise.is_active(), recorded)
         });
@@ -330,7 +330,7 @@ impl Hart {
         }
         self.sampling
             .units
-            .instructions
+            .samplers
             .with(|units| units.precise.watch_cycle(cycle.filter(|_| attributed)));
         self.expect_overflow(count);
     }
@@ -367,7 +367,7 @@ impl Hart {
         if let Some(counter) = (3..32).find(unknown) {
             self.sampling
                 .units
-                .instructions
+                .samplers
                 .with(|units| units.precise.imprecise(counter as u8));
         }
     }
@@ -377,7 +377,7 @@ impl Hart {
         if self.sampling.attributes_overflows {
             self.sampling
                 .units
-                .instructions
+                .samplers
                 .with(|units| units.precise.release());
         }
     }

@@ -16,10 +16,10 @@ pub struct SharedUnits {
     /// Control transfer records.
     pub transfer_records: ctr::SharedTransferRecords,
     /// Sampled instructions, and attributed overflows.
-    pub instructions: pdis::SharedSamplingUnits,
+    pub samplers: pdis::SharedSamplingUnits,
 }
 
 snapshot::snapshot!(SharedUnits {
     transfer_records,
-    instructions
+    samplers
 });

@@ -19,7 +19,6 @@ pub use shared::{SamplingUnits, SharedSamplingUnits};
 use commit_trace::AccessKind;
 
 use crate::Observed;
-use crate::ctr::Kind;
 
 /// `spdisevmask` and `spdisevmatch`.
 const EVENTS: u64 = (1 << 56) - 1;
@@ -347,7 +346,7 @@ impl SamplingUnit {
         record.header |= u64::from(observed.detail.incurred) & self.control & control::HPM;
         let latencies = latencies_by_number(&latencies);
         match passed.kind.kind() {
-            Some(kind) if passed.outcome.retires() && kind != Kind::Exception => {
+            Some(_) if passed.outcome.retires() => {
                 let following = passed.pc.wrapping_add(passed.kind.bytes().into());
                 self.open = Some(Open {
                     record,

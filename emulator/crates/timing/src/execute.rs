@@ -51,6 +51,29 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
+    /// Commits an instruction that redirects nothing and accesses no memory, by the cycles of its dispatch, its issue, and its earliest commit.
+    #[inline(always)]
+    fn commit_plain<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        (dispatch, issue, done): (u64, u64, u64),
+        class: CycleClass,
+    ) {
+        let retired = Retired {
+            dispatch,
+            issue,
+            done,
+            redirect: Redirect::None,
+            class,
+            tea: TeaEvents::default(),
+        };
+        self.commit(micro_op, id, &retired);
+        if COUNTED {
+            self.observed(micro_op, &retired, DataAccess::default(), 0);
+        }
+    }
+
     /// Executes an integer operation of one cycle on any integer port. `COUNTED`, here and below: somebody asks for what issues.
     #[inline(always)]
     pub(crate) fn alu<const COUNTED: bool>(&mut self, micro_op: &MicroOp, id: StaticId) {
@@ -62,19 +85,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         let done = issue + u64::from(ALU_DONE) + behind;
-        let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        let retired = Retired {
-            dispatch,
-            issue,
-            done,
-            redirect,
-            class: CycleClass::Alu,
-            tea,
-        };
-        self.commit(micro_op, id, &retired);
-        if COUNTED {
-            self.observed(micro_op, &retired, DataAccess::default(), 0);
-        }
+        self.commit_plain::<COUNTED>(micro_op, id, (dispatch, issue, done), CycleClass::Alu);
     }
 
     /// Executes an instruction of fixed latency.
@@ -88,19 +99,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.issued::<COUNTED>(port, micro_op.lanes, dispatch, issue);
         let done = issue + u64::from(micro_op.done);
         self.write_register(micro_op, issue + u64::from(micro_op.wake));
-        let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        let retired = Retired {
-            dispatch,
-            issue,
-            done,
-            redirect,
-            class: micro_op.waits,
-            tea,
-        };
-        self.commit(micro_op, id, &retired);
-        if COUNTED {
-            self.observed(micro_op, &retired, DataAccess::default(), 0);
-        }
+        self.commit_plain::<COUNTED>(micro_op, id, (dispatch, issue, done), micro_op.waits);
     }
 
     /// Executes an integer or FP division or a square root.
@@ -134,19 +133,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.issued::<COUNTED>(port, micro_op.lanes, dispatch, issue);
         let done = issue + cycles;
         self.write_register(micro_op, done);
-        let (redirect, tea) = (Redirect::None, TeaEvents::default());
-        let retired = Retired {
-            dispatch,
-            issue,
-            done,
-            redirect,
-            class: micro_op.waits,
-            tea,
-        };
-        self.commit(micro_op, id, &retired);
-        if COUNTED {
-            self.observed(micro_op, &retired, DataAccess::default(), 0);
-        }
+        self.commit_plain::<COUNTED>(micro_op, id, (dispatch, issue, done), micro_op.waits);
     }
 
     /// Dispatches and issues a branch or jump; returns the cycles of its dispatch, its issue, and its earliest commit.

@@ -91,11 +91,19 @@ impl Selection {
         self.condition().is_none() && self.events().all(of_an_instruction)
     }
 
-    /// The events do not occur more often by one instruction: of cycles, and of what a walk does, there may be many.
+    /// The events do not occur more often by one instruction: once at commit, else as often as a walk reads, or of what is counted in
+    /// cycles, as long as memory takes.
     pub fn most_per_instruction(self) -> u64 {
-        let most = |event: PerfEvent| match event.row().stage {
-            Stage::Commit if !event.row().name.starts_with("STALL") => 1,
-            _ => 64,
+        let most = |event: PerfEvent| {
+            let row = event.row();
+            let in_cycles = ["STALL", "CYCLES", "BUSY"]
+                .iter()
+                .any(|word| row.name.contains(word));
+            match row.stage {
+                _ if in_cycles => 4096,
+                Stage::Commit => 1,
+                _ => 64,
+            }
         };
         self.events().map(most).sum::<u64>().max(1)
     }

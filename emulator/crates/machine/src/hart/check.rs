@@ -118,8 +118,7 @@ impl Hart {
             for (counter, selection) in self.counters.followed() {
                 env.timing.select(counter, selection);
             }
-            env.timing
-                .observe(self.sampling.units.instructions.is_active());
+            env.timing.observe(self.sampling.units.samplers.is_active());
             self.resume_sampling();
             self.due = 0;
         }

@@ -41,6 +41,28 @@ pub struct SyntheticSample {
     pub weight: u64,
 }
 
+/// The data source of a load, L3 hit, HITM, atomic, TLB hit in L1.
+pub const HITM: u64 = 2 | 2 << 5 | 16 << 19 | 2 << 24 | (2 | 8) << 26 | 3 << 33;
+
+impl SyntheticSample {
+    /// An atomic of the second event that another hart's modified line answered, with all that a sample can say.
+    pub fn hitm() -> Self {
+        Self {
+            event: 1,
+            time: 5_000_000_123,
+            pid: 42,
+            cpu: 1,
+            ip: 0x10010,
+            misc: 1 << 14 | 2,
+            period: 100,
+            addr: 0x7fff_0008,
+            phys_addr: 0x8000_0008,
+            data_src: HITM,
+            weight: 3 << 48 | 70 << 32 | 66,
+        }
+    }
+}
+
 /// 64-bit words, little-endian.
 pub fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()

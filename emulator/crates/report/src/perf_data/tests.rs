@@ -1,4 +1,4 @@
-use super::synthetic::{SyntheticFile, SyntheticSample, words};
+use super::synthetic::{HITM, SyntheticFile, SyntheticSample, words};
 use super::*;
 
 /// Two events, `cycles` and `tip:u`, as `perf record` lays a file out.
@@ -167,27 +167,12 @@ fn damaged_files_do_no_harm() {
     }
 }
 
-/// A load that another hart's modified line answered: load, L3 hit, HITM, atomic, TLB hit in L1.
-const HITM: u64 = 2 | 2 << 5 | 16 << 19 | 2 << 24 | (2 | 8) << 26 | 3 << 33;
-
 #[test]
 fn every_field_of_a_sample_is_read() {
     let mut file = SyntheticFile::new(&[("cycles:u", 1000, 0), ("branch-misses:upp", 100, 2)]);
     file.command(42, "work");
     file.mapping(42, 0x10000, 0x2000, 0x1000, "/bin/work");
-    let sample = SyntheticSample {
-        event: 1,
-        time: 5_000_000_123,
-        pid: 42,
-        cpu: 1,
-        ip: 0x10010,
-        misc: 1 << 14 | 2,
-        period: 100,
-        addr: 0x7fff_0008,
-        phys_addr: 0x8000_0008,
-        data_src: HITM,
-        weight: 3 << 48 | 70 << 32 | 66,
-    };
+    let sample = SyntheticSample::hitm();
     file.sample(&sample);
     file.sample(&SyntheticSample {
         ip: 0xffff_ffff_8000_0000,

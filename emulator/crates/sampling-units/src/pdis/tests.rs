@@ -3,6 +3,7 @@
 use commit_trace::{AccessKind, DataAccess, DataSource, Detail};
 
 use super::*;
+use crate::ctr::Kind;
 use crate::{Passed, StaticKind};
 
 const USER: u8 = 0;
