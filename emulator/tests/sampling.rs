@@ -339,6 +339,118 @@ fn fetches_are_sampled() {
     }
 }
 
+/// Samples that the hart recorded in memory, eight words a line, and at last what the interrupt left; with the trace.
+fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]>, Vec<Row>) {
+    let values = [
+        ("FIRST", first.to_string()),
+        ("EVENT", event.to_string()),
+        ("PERIOD", period.to_string()),
+    ];
+    let source = concat!(
+        include_str!("sampling/recorded.S"),
+        include_str!("common/hex.S")
+    );
+    run_program(&format!("recorded-{event}"), source, &values, threads)
+}
+
+#[test]
+fn samples_of_counters_are_recorded_in_memory_until_there_is_no_room() {
+    // Instructions, mispredictions, loads that missed in the L1, and cycles.
+    let events: [(u64, u64, Option<fn(&Row) -> bool>); 4] = [
+        (
+            2,
+            501,
+            Some(|row| row.supervisor && row.redirect != "Interrupt"),
+        ),
+        (6, 17, Some(|row| row.redirect == "Mispredict")),
+        (2089, 29, Some(|row| row.tea.contains("ST-L1"))),
+        (1, 10007, None),
+    ];
+    let by_threads = ["one", "two"].map(|threads| {
+        events.map(|(event, period, incurs)| {
+            let first = period - 4;
+            let (found, rows) = recorded(event, first, period, threads);
+            judge_recorded(&found, &rows, event, (first, period), incurs);
+            found
+        })
+    });
+    assert_eq!(by_threads[0], by_threads[1]);
+}
+
+/// The words of a sample with those of registers and of 32 control transfer records.
+const SAMPLE: usize = 8 + 32 + 32 * 3;
+
+fn judge_recorded(
+    found: &[[u64; 8]],
+    rows: &[Row],
+    event: u64,
+    (first, period): (u64, u64),
+    incurs: Option<fn(&Row) -> bool>,
+) {
+    let (last, lines) = found.split_last().unwrap();
+    let words = lines.as_flattened();
+    assert_eq!(words.len() % SAMPLE, 0);
+    assert_eq!(words.len() / SAMPLE, 65536 / (8 * SAMPLE));
+    let first_of_loop = rows
+        .iter()
+        .find(|row| row.supervisor && row.instruction.contains("s8,s8"));
+    let first_of_loop = first_of_loop.unwrap().pc;
+    let mut at = rows.iter().position(|row| row.supervisor).unwrap();
+    let mut to_go = first;
+    let mut before = 0;
+    for sample in words.chunks_exact(SAMPLE) {
+        let &[header, pc, time, _, address, _, info, periods] = sample.first_chunk().unwrap();
+        let registers = &sample[8..40];
+        let transfers = &sample[40..];
+        assert_ne!(header & 8, 0, "HPM3");
+        assert!(time >= before);
+        before = time;
+        // Counter 3, 17 units, of supervisor mode, with both groups, and precise.
+        let exact = 1 << 62;
+        assert_eq!(
+            info & !exact,
+            PRECISE | 1 << 19 | 1 << 18 | 1 << 16 | 17 << 8 | 3
+        );
+        assert_eq!(periods, 1);
+        let Some(incurs) = incurs else {
+            assert!(rows.iter().any(|row| row.supervisor && row.pc == pc));
+            continue;
+        };
+        assert_ne!(info & exact, 0);
+        let events = (at..rows.len()).filter(|&n| incurs(&rows[n]));
+        let due = { events }.nth(to_go as usize - 1).unwrap();
+        assert_eq!(pc, rows[due].pc, "{event}, record {due}");
+        if event > 1000 {
+            assert!(header >> 46 & 15 >= 3 && address >= CHAIN, "{header:x}");
+        }
+        // Registers and transfers are those right after it.
+        assert_eq!(registers[0], rows[due + 1].pc);
+        let turns = rows[..=due].iter().filter(|row| row.pc == first_of_loop);
+        assert_eq!(registers[24], turns.count() as u64, "s8");
+        let jumped = |n: &usize| {
+            let next = rows[n + 1].pc;
+            rows[*n].supervisor && next != rows[*n].pc + 4
+        };
+        if let Some(source) = (0..=due).rev().find(jumped) {
+            let target = rows[source + 1].pc;
+            assert_eq!(transfers[0], rows[source].pc | 1, "valid");
+            assert_eq!(transfers[1] & !1, target);
+        }
+        at = due + 1;
+        to_go = period;
+    }
+    // There was no room: an interrupt as ever, and it counts on from zero.
+    let &[pc, data, mepc, count, ..] = last;
+    assert_eq!(data, PRECISE | ENABLED | MEMORY_TOO | 3);
+    if let Some(incurs) = incurs {
+        let events = (at..rows.len()).filter(|&n| incurs(&rows[n]));
+        let due = { events }.nth(period as usize - 1).unwrap();
+        assert_eq!(pc, rows[due].pc);
+        assert_eq!(mepc, rows[due + 1].pc);
+        assert_eq!(count, 0);
+    }
+}
+
 /// What machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and the trace.
 fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]>, Vec<Row>) {
     let values = [
@@ -352,6 +464,7 @@ fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]
 
 const PRECISE: u64 = 1 << 63;
 const ENABLED: u64 = 1 << 62;
+const MEMORY_TOO: u64 = 1 << 61;
 
 #[test]
 fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
@@ -371,7 +484,7 @@ fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
             // From the first instruction of the supervisor on, and again from each return of the handler.
             let mut at = rows.iter().position(|row| row.supervisor).unwrap();
             for [pc, data, header, address, mepc] in found {
-                assert_eq!(data, PRECISE | ENABLED | 3, "{event}");
+                assert_eq!(data, PRECISE | ENABLED | MEMORY_TOO | 3, "{event}");
                 let mut events =
                     (at..rows.len()).filter(|&n| rows[n].supervisor && incurs(&rows[n]));
                 let due = events.nth(period as usize - 1).unwrap();

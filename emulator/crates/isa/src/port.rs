@@ -244,8 +244,10 @@ pub struct PageWalk {
 pub struct Watch {
     /// What it counts.
     pub selection: Selection,
-    /// As often as this, and it overflows.
+    /// As often as this, and it overflows,
     pub to_go: u64,
+    /// and again after as many as this; `u64::MAX`: not again.
+    pub period: u64,
 }
 
 /// A timing model: turns the program-order stream into cycles.

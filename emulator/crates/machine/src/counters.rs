@@ -2,6 +2,7 @@
 //! with overflow interrupts and mode filtering (Sscofpmf 1.0).
 
 use isa::{PerfEvent, Privilege, Selection, Watch};
+use sampling_units::precise::Awaited;
 
 /// Number of programmable counters: `mhpmcounter3` to `mhpmcounter31`.
 const PROGRAMMABLE: usize = 29;
@@ -54,6 +55,18 @@ struct Programmable {
     snapshot: u64,
     /// It counts: event chosen, not inhibited, privilege not filtered.
     running: bool,
+    /// Its overflows are recorded in memory, and it goes on from `reload`.
+    recorded: bool,
+    reload: u64,
+}
+
+/// Counters that overflowed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Overflows {
+    /// By bit (counter 3 is bit 3): those that set OF, and request the interrupt.
+    pub interrupts: u32,
+    /// Those that are to be recorded.
+    pub recorded: Vec<Awaited>,
 }
 
 /// All counters of a hart.
@@ -67,6 +80,8 @@ pub(crate) struct Counters {
     filtered: bool,
     /// Some counter is running, or would in another privilege.
     enabled: bool,
+    /// Some counter's overflows are recorded.
+    any_recorded: bool,
 }
 
 snapshot::snapshot!(Fixed {
@@ -79,7 +94,9 @@ snapshot::snapshot!(Programmable {
     event,
     selection,
     snapshot,
-    running
+    running,
+    recorded,
+    reload
 });
 snapshot::snapshot!(Counters {
     inhibit,
@@ -87,7 +104,8 @@ snapshot::snapshot!(Counters {
     instret,
     programmable,
     filtered,
-    enabled
+    enabled,
+    any_recorded
 });
 
 /// Where raw totals since reset come from.
@@ -107,6 +125,7 @@ impl Counters {
             programmable: std::array::from_fn(|_| Programmable::default()),
             filtered: false,
             enabled: false,
+            any_recorded: false,
         }
     }
 
@@ -208,10 +227,33 @@ impl Counters {
         self.enabled
     }
 
-    /// Brings running counters up to date. Those that overflowed with OF clear, by bit (counter 3 is bit 3), which sets
-    /// OF and requests the interrupt.
-    pub fn sync(&mut self, totals: &impl Totals) -> u32 {
-        let mut interrupts = 0;
+    /// What counter `index` goes on from after a recorded overflow.
+    pub fn reload(&self, index: usize) -> u64 {
+        self.programmable[index - 3].reload
+    }
+
+    /// Writes that.
+    pub fn set_reload(&mut self, index: usize, value: u64) {
+        self.programmable[index - 3].reload = value;
+    }
+
+    /// These counters' overflows, by bit, are recorded in memory from now on, and no others'.
+    pub fn set_recorded(&mut self, mask: u32) {
+        for (i, counter) in self.programmable.iter_mut().enumerate() {
+            counter.recorded = mask >> (i + 3) & 1 != 0;
+        }
+        self.any_recorded = mask != 0;
+    }
+
+    /// Some counter's are.
+    pub fn any_recorded(&self) -> bool {
+        self.any_recorded
+    }
+
+    /// Brings running counters up to date. Those that overflowed with OF clear are recorded, as long as there is room for so many; others
+    /// set OF and request the interrupt.
+    pub fn sync(&mut self, totals: &impl Totals, mut room: u64) -> Overflows {
+        let mut overflows = Overflows::default();
         for (i, counter) in { self.programmable.iter_mut() }
             .enumerate()
             .filter(|(_, c)| c.selection != Selection::default())
@@ -222,13 +264,20 @@ impl Counters {
                 let (value, overflow) = counter.value.overflowing_add(counted);
                 counter.value = value;
                 if overflow && counter.event & OF == 0 {
-                    counter.event |= OF;
-                    interrupts |= 8 << i;
+                    if counter.recorded && room > 0 {
+                        room -= 1;
+                        let periods = counter.go_on();
+                        let counter = i as u8 + 3;
+                        overflows.recorded.push(Awaited { counter, periods });
+                    } else {
+                        counter.event |= OF;
+                        overflows.interrupts |= 8 << i;
+                    }
                 }
             }
             counter.snapshot = total;
         }
-        interrupts
+        overflows
     }
 
     /// By programmable counter (from 0), what there is to watch while it runs. They are up to date.
@@ -240,8 +289,16 @@ impl Counters {
                 0 => (u64::MAX - counter.value).saturating_add(1),
                 _ => u64::MAX,
             };
+            let period = match counter.recorded {
+                true => counter.period(),
+                false => u64::MAX,
+            };
             let watched = counter.running && selection.is_attributable();
-            watched.then_some(Watch { selection, to_go })
+            watched.then_some(Watch {
+                selection,
+                to_go,
+                period,
+            })
         })
     }
 
@@ -319,6 +376,22 @@ impl Counters {
 }
 
 impl Programmable {
+    /// Of recorded overflows. From zero it has 2^64 to go.
+    fn period(&self) -> u64 {
+        match self.reload {
+            0 => u64::MAX,
+            reload => reload.wrapping_neg(),
+        }
+    }
+
+    /// It has overflowed, and goes on from `reload`; after how many periods.
+    fn go_on(&mut self) -> u64 {
+        let period = self.period();
+        let beyond = self.value;
+        self.value = self.reload.wrapping_add(beyond % period);
+        beyond / period + 1
+    }
+
     /// It does not count more in a cycle, on average.
     fn most_per_cycle(&self) -> u64 {
         let selection = self.selection;
@@ -414,16 +487,42 @@ mod tests {
         counters.write(3, 0u64.wrapping_sub(50), &AtCycle(100));
         counters.set_privilege(Privilege::User, &AtCycle(100));
         assert_eq!(counters.deadline(100), 150);
-        assert_eq!(counters.sync(&AtCycle(130)), 0);
+        assert_eq!(counters.sync(&AtCycle(130), 0), Overflows::default());
         counters.set_privilege(Privilege::Supervisor, &AtCycle(130));
         assert_eq!(counters.deadline(130), u64::MAX);
-        assert_eq!(counters.sync(&AtCycle(500)), 0);
+        assert_eq!(counters.sync(&AtCycle(500), 0), Overflows::default());
         counters.set_privilege(Privilege::User, &AtCycle(500));
         assert_eq!(counters.deadline(500), 520);
-        assert_eq!(counters.sync(&AtCycle(521)), 1 << 3);
+        assert_eq!(counters.sync(&AtCycle(521), 0).interrupts, 1 << 3);
         assert_eq!(counters.overflows(), 1 << 3);
         assert_eq!(counters.read(3, &AtCycle(521)), 1);
-        assert_eq!(counters.sync(&AtCycle(600)), 0);
+        assert_eq!(counters.sync(&AtCycle(600), 0), Overflows::default());
+    }
+
+    #[test]
+    fn recorded_overflows_go_on_from_the_reload_value() {
+        let mut counters = Counters::new();
+        counters.set_event(3, 1);
+        counters.write(3, 0u64.wrapping_sub(50), &AtCycle(0));
+        counters.set_reload(3, 0u64.wrapping_sub(100));
+        counters.set_recorded(1 << 3);
+        counters.set_privilege(Privilege::User, &AtCycle(0));
+        let once = counters.sync(&AtCycle(51), 1);
+        let recorded = |periods| Overflows {
+            interrupts: 0,
+            recorded: vec![Awaited {
+                counter: 3,
+                periods,
+            }],
+        };
+        assert_eq!(once, recorded(1));
+        assert_eq!(counters.read(3, &AtCycle(51)), 0u64.wrapping_sub(99));
+        // Nobody looked for a while.
+        assert_eq!(counters.sync(&AtCycle(355), 1), recorded(3));
+        assert_eq!(counters.deadline(355), 450);
+        // No room: as if it were not recorded.
+        assert_eq!(counters.sync(&AtCycle(460), 0).interrupts, 1 << 3);
+        assert_eq!(counters.read(3, &AtCycle(460)), 10);
     }
 
     #[test]

@@ -66,6 +66,9 @@ pub(crate) mod number {
     pub const SPDISAMBADDR: u16 = 0x5c6;
     pub const SHPMSPC: u16 = 0x5c8;
     pub const SHPMSDATA: u16 = 0x5c9;
+    pub const SHPMSCTL: u16 = 0x5ca;
+    pub const SHPMSAMBCS: u16 = 0x5cb;
+    pub const SHPMSAMBADDR: u16 = 0x5cc;
     pub const MPDISCTL: u16 = 0x7c0;
     pub const TSELECT: u16 = 0x7a0;
     pub const TDATA3: u16 = 0x7a3;
@@ -130,8 +133,8 @@ pub(crate) const ALL_INTERRUPTS: u64 = DELEGABLE
     | bit(Interrupt::MachineExternal);
 /// Exceptions that can be delegated: all but `ecall` from M-mode (0–9, 12, 13, 15).
 pub(crate) const MEDELEG_WRITE: u64 = 0xb3ff;
-/// What `miselect` and `siselect` hold: the least range that `siselect` must have.
-pub(crate) const SELECT_WRITE: u64 = 0xfff;
+/// What `miselect` and `siselect` hold: the least range that `siselect` must have, and as much for custom use.
+pub(crate) const SELECT_WRITE: u64 = 1 << 63 | 0xfff;
 /// Fields of `menvcfg`, and below bit 8 of `senvcfg`. Without ADUE, clear A or D bits are page faults
 /// (Svade).
 /// FIOM has no effect: every fence orders everything here.

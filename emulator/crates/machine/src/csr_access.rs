@@ -73,13 +73,14 @@ impl Hart {
                 Selected::Csr { number, shown } => self.csr(env, number, count)? & shown,
                 Selected::Record(register) => self.with_transfer_records(env, |r| r.read(register)),
                 Selected::Sample(sample) => self.read_sample(env, sample, count),
+                Selected::Reload(index) => self.counters.reload(index),
                 Selected::Zero => 0,
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
                 let register = records_register(number);
                 self.with_transfer_records(env, |records| records.read(register))
             }
-            MPDISCTL | SPDISCTL..=SHPMSDATA => self.read_sampling(env, number, count),
+            MPDISCTL | SPDISCTL..=SHPMSAMBADDR => self.read_sampling(env, number, count),
             SATP => csrs.satp.0,
             MSTATUS => csrs.mstatus(),
             MISA => csr::misa(self.extensions),
@@ -227,13 +228,18 @@ impl Hart {
                     self.with_transfer_records(env, |r| r.write(register, value))
                 }
                 // Written by the unit alone.
+                Selected::Reload(index) => {
+                    self.sync_counters(env, count);
+                    self.counters.set_reload(index, value);
+                    self.watch_counters(env, count);
+                }
                 Selected::Sample(_) | Selected::Zero => {}
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
                 let register = records_register(number);
                 self.with_transfer_records(env, |records| records.write(register, value));
             }
-            MPDISCTL | SPDISCTL..=SHPMSDATA => self.write_sampling(env, number, value, count),
+            MPDISCTL | SPDISCTL..=SHPMSAMBADDR => self.write_sampling(env, number, value, count),
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
                 self.csrs.senvcfg = legal & envcfg::SUPERVISOR;
@@ -257,7 +263,7 @@ impl Hart {
             STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
             MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => self.extensions.has(Extension::Smctr),
-            MPDISCTL | SPDISCTL..=SPDISAMBADDR | SHPMSPC | SHPMSDATA => {
+            MPDISCTL | SPDISCTL..=SPDISAMBADDR | SHPMSPC..=SHPMSAMBADDR => {
                 self.may_access_sampling(number)
             }
             // Between them.

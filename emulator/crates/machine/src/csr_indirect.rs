@@ -20,6 +20,9 @@ const LAST_COUNTER: u64 = 0x5f;
 const SAMPLE: u64 = 0x60;
 const SAMPLE_REST: u64 = 0x61;
 const PRECISE_SAMPLE: u64 = 0x62;
+/// Ours, for custom use: `siselect` of what counter 0 goes on from after an overflow that is recorded in memory.
+const FIRST_RELOAD: u64 = 1 << 63 | FIRST_COUNTER;
+const LAST_RELOAD: u64 = 1 << 63 | LAST_COUNTER;
 /// `siselect` of control transfer record 0, the youngest.
 const FIRST_RECORD: u64 = 0x200;
 const LAST_RECORD: u64 = 0x2ff;
@@ -36,6 +39,8 @@ pub(crate) enum Selected {
     Record(Register),
     /// A word of a sample record.
     Sample((Shown, usize)),
+    /// What a counter goes on from.
+    Reload(usize),
     /// Reads as zero.
     Zero,
 }
@@ -70,6 +75,10 @@ impl Hart {
             }
             PRECISE_SAMPLE if self.may_access_sampling(SHPMSPC) => {
                 Some(Selected::Sample((Shown::Precise, word(window)?)))
+            }
+            select @ FIRST_RELOAD..=LAST_RELOAD if self.may_access_sampling(SHPMSPC) => {
+                let index = (select - FIRST_RELOAD) as usize;
+                (window == SIREG && index >= 3).then_some(Selected::Reload(index))
             }
             select @ FIRST_RECORD..=LAST_RECORD if self.extensions.has(Extension::Smctr) => {
                 let entry = (select - FIRST_RECORD) as u8;

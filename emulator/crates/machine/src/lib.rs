@@ -17,6 +17,7 @@ mod mmu;
 mod mmu_tlb;
 mod pmp;
 mod sampling;
+mod sampling_memory;
 
 pub use board::{Board, BoardError};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};

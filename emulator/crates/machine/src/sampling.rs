@@ -48,7 +48,9 @@ pub(crate) struct Sampling {
     pub watches_counters: bool,
     /// Their overflows are attributed to instructions.
     pub attributes_overflows: bool,
-    /// Then: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
+    /// Samples of counters are to be recorded in memory.
+    pub awaits_samples: bool,
+    /// If they are attributed: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
     pub overflows_at: u64,
 }
 
@@ -57,6 +59,7 @@ snapshot::snapshot!(Sampling {
     due,
     watches_counters,
     attributes_overflows,
+    awaits_samples,
     overflows_at
 });
 
@@ -68,6 +71,7 @@ impl Default for Sampling {
             due: u64::MAX,
             watches_counters: false,
             attributes_overflows: false,
+            awaits_samples: false,
             overflows_at: u64::MAX,
         }
     }
@@ -91,7 +95,7 @@ impl Hart {
     pub(crate) fn may_access_sampling(&self, number: u16) -> bool {
         match number {
             // With the counters that machine mode delegates.
-            SHPMSPC | SHPMSDATA => {
+            SHPMSPC..=SHPMSAMBADDR => {
                 let machine = self.privilege == Privilege::Machine;
                 let delegated = machine || self.delegated_counters().is_some();
                 self.extensions.has(Extension::Sspesa) && delegated
@@ -111,6 +115,9 @@ impl Hart {
         self.sampling.units.samplers.with(|units| match number {
             SHPMSPC => units.precise.pc(),
             SHPMSDATA => units.precise.data(),
+            SHPMSCTL => units.precise.memory.control(),
+            SHPMSAMBCS => units.precise.memory.buffer.control(),
+            SHPMSAMBADDR => units.precise.memory.buffer.address(),
             _ => units.instructions.read(register(number)),
         })
     }
@@ -141,6 +148,9 @@ impl Hart {
         self.change_sampling(env, count, |units| match number {
             SHPMSPC => units.precise.set_pc(value & !1),
             SHPMSDATA => units.precise.set_data(value),
+            SHPMSCTL => units.precise.memory.set_control(value),
+            SHPMSAMBCS => units.precise.memory.buffer.set_control(value),
+            SHPMSAMBADDR => units.precise.memory.buffer.set_address(value),
             _ => units.instructions.write(register(number), value),
         });
         self.watch_counters(env, count);
@@ -220,6 +230,10 @@ impl Hart {
             .units
             .samplers
             .with(|units| units.instructions.reach(pc));
+        self.sync_counters(env, count);
+        if self.sampling.awaits_samples {
+            self.record_samples(env, pc, count);
+        }
         self.sync_samples(env, count);
     }
 
@@ -239,7 +253,8 @@ impl Hart {
             .samplers
             .with(|units| units.instructions.take_record())
         {
-            if self.write_record(env, address, &record).is_none() {
+            let words = self.words(env, &record);
+            if self.write_words(env, address, words).is_none() {
                 self.sampling
                     .units
                     .samplers
@@ -263,23 +278,23 @@ impl Hart {
         }
         // Nothing passes while it sleeps, or is not timed.
         self.sampling.due = match T::TIMED && !self.waiting {
+            true if self.sampling.awaits_samples => now.saturating_add(PATIENCE),
             true => due.max(now.saturating_add(PATIENCE)),
             false => u64::MAX,
         };
     }
 
-    /// Writes a record to memory, as supervisor mode would; `None` if that may not.
-    fn write_record<T: TimingModel>(
+    /// Writes the words of a record to memory, as supervisor mode would; `None` if that may not.
+    pub(crate) fn write_words<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
         address: u64,
-        record: &Record,
+        words: [u64; 8],
     ) -> Option<()> {
         let privilege = Privilege::Supervisor;
         let (leaf, _) = self
             .translate(env, address, Access::Store, privilege)
             .ok()?;
-        let words = self.words(env, record);
         let bytes = size_of_val(&words) as u64;
         let allowed = leaf.pa >> 56 == 0
             && self.pmp.allows(leaf.pa, bytes, Access::Store, privilege)
@@ -295,7 +310,7 @@ impl Hart {
     }
 
     /// A record's words. Its time is a core's cycle until here; 0: none is wanted.
-    fn words<T: TimingModel>(&self, env: &Env<'_, T>, record: &Record) -> [u64; 8] {
+    pub(crate) fn words<T: TimingModel>(&self, env: &Env<'_, T>, record: &Record) -> [u64; 8] {
         record.words(match record.cycle {
             0 => 0,
             cycle => env.bus.mtime(cycle),
@@ -304,10 +319,13 @@ impl Hart {
 
     /// Tells the timing model which counters to watch, now that counters, units or privilege have changed.
     pub(crate) fn watch_counters<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
-        let (attributed, recorded) = self.sampling.units.samplers.with(|units| {
+        let (attributed, recorded, in_memory) = self.sampling.units.samplers.with(|units| {
             let recorded = units.instructions.recorded_counters();
-            (units.precise.is_active(), recorded)
+            let in_memory = units.precise.recorded_counters();
+            (units.precise.is_active(), recorded, in_memory)
         });
+        self.counters
+            .set_recorded(if T::TIMED { in_memory } else { 0 });
         let wanted = attributed || recorded != 0;
         if !T::TIMED || !wanted && !self.sampling.watches_counters {
             return;
@@ -315,14 +333,13 @@ impl Hart {
         self.sampling.watches_counters = wanted;
         self.sampling.attributes_overflows = attributed;
         let now = self.now(env, count);
-        let mut cycle: Option<(u64, u8)> = None;
+        let mut cycles = Vec::new();
         for (counter, watch) in self.counters.watches().into_iter().enumerate() {
             let number = counter as u8 + 3;
             let watch = watch.filter(|_| attributed || recorded >> number & 1 != 0);
             match watch {
                 Some(watch) if watch.selection.is_cycles() => {
-                    let at = (now.saturating_add(watch.to_go), number);
-                    cycle = Some(cycle.map_or(at, |earlier| earlier.min(at)));
+                    cycles.extend(attributed.then(|| (now.saturating_add(watch.to_go), number)));
                     env.timing.watch(counter, None);
                 }
                 _ => env.timing.watch(counter, watch),
@@ -331,7 +348,7 @@ impl Hart {
         self.sampling
             .units
             .samplers
-            .with(|units| units.precise.watch_cycle(cycle.filter(|_| attributed)));
+            .with(|units| units.precise.watch_cycles(cycles.into_iter()));
         self.expect_overflow(count);
     }
 
@@ -359,6 +376,12 @@ impl Hart {
     pub(crate) fn attribute_imprecisely(&mut self, overflowed: u32) {
         if !self.sampling.attributes_overflows {
             return;
+        }
+        if self.counters.any_recorded() {
+            self.sampling
+                .units
+                .samplers
+                .with(|units| units.precise.interrupt_instead(overflowed));
         }
         let unknown = |&counter: &usize| {
             let selection = self.counters.selection(counter);

@@ -2,23 +2,32 @@
 //!
 //! The core tells which instruction makes a watched counter overflow. Of cycles it is the one that the Oracle charges the cycle to, by the
 //! rule of [`sampling_rules`]; of several that commit in it, one at random.
+//!
+//! Beyond the draft, samples can go to memory ([`memory`]).
+
+mod memory;
+
+pub use memory::{Awaited, Memory, MemorySample, sample_control, sample_info};
 
 use commit_trace::{CommitRecord, InstId, Seq, Span, SpanSink, gap_spans, group_spans};
 use sampling_rules::{Heuristic, Outcome, Rule, Trigger};
 
 use crate::Observed;
 use crate::pdis::Record;
+use memory::Due;
 
 /// Fields of `shpmsdata`.
 pub mod sample_data {
     /// The counter whose overflow it was.
     pub const CNTRID: u64 = 31;
+    /// Custom, read-only: samples can go to memory.
+    pub const MEM: u64 = 1 << 61;
     /// Custom: overflows are attributed.
     pub const EN: u64 = 1 << 62;
     /// Custom, read-only: `shpmspc` is the instruction that the overflow is due to.
     pub const PRECISE: u64 = 1 << 63;
 }
-use sample_data::{CNTRID, EN, PRECISE};
+use sample_data::{CNTRID, EN, MEM, PRECISE};
 
 /// Most that commit in a cycle.
 const GROUP: usize = commit_trace::MAX_COMMIT_WIDTH;
@@ -46,10 +55,14 @@ pub struct PreciseSamples {
     record: Record,
     /// The instruction that left last.
     last: u64,
+    /// So many have.
+    number: u64,
     /// A sample is held, which the next overflow does not replace.
     held: bool,
-    /// The cycle in which a counter of cycles overflows, and its number.
-    cycles: Option<(u64, u8)>,
+    /// The cycles in which counters of cycles overflow, with their numbers.
+    cycles: Vec<(u64, u8)>,
+    /// Samples that go to memory.
+    pub memory: Memory,
     /// The last commit group while somebody waits for a cycle, and what left before it.
     group: Vec<Left>,
     before: Option<Left>,
@@ -61,8 +74,10 @@ snapshot::snapshot!(PreciseSamples {
     data,
     record,
     last,
+    number,
     held,
     cycles,
+    memory,
     group,
     before
 });
@@ -71,6 +86,14 @@ impl PreciseSamples {
     /// It wants to know of every instruction.
     pub fn is_active(&self) -> bool {
         self.enabled
+    }
+
+    /// The counters whose overflows are recorded in memory, by bit.
+    pub fn recorded_counters(&self) -> u32 {
+        match self.enabled {
+            true => self.memory.counters(),
+            false => 0,
+        }
     }
 
     /// `shpmspc`.
@@ -85,7 +108,7 @@ impl PreciseSamples {
 
     /// `shpmsdata`.
     pub fn data(&self) -> u64 {
-        self.data | if self.enabled { EN } else { 0 }
+        self.data | MEM | if self.enabled { EN } else { 0 }
     }
 
     /// Writes `shpmsdata`. While it is enabled, counters have to be [watched](isa::TimingModel::watch).
@@ -94,7 +117,9 @@ impl PreciseSamples {
         self.enabled = value & EN != 0;
         if !self.enabled {
             self.held = false;
-            self.cycles = None;
+            self.cycles.clear();
+            self.memory.due.clear();
+            self.memory.awaited.clear();
             self.group.clear();
             self.before = None;
         }
@@ -105,12 +130,73 @@ impl PreciseSamples {
         &self.record
     }
 
-    /// A counter of cycles overflows in that cycle; or none does.
-    pub fn watch_cycle(&mut self, cycle: Option<(u64, u8)>) {
-        // What passed until now is as if it had not been kept.
-        self.group.clear();
-        self.before = None;
-        self.cycles = cycle;
+    /// Counters of cycles overflow in these.
+    pub fn watch_cycles(&mut self, cycles: impl Iterator<Item = (u64, u8)>) {
+        if self.cycles.is_empty() {
+            // What passed until now is as if it had not been kept.
+            self.group.clear();
+            self.before = None;
+        }
+        let Self {
+            cycles: all,
+            memory,
+            ..
+        } = self;
+        all.retain(|&(_, counter)| memory.awaited.iter().any(|a| a.counter == counter));
+        all.extend(cycles);
+    }
+
+    /// These counters overflowed, and their samples are to be recorded.
+    pub fn expect(&mut self, overflowed: &[Awaited]) {
+        self.memory.awaited.extend(overflowed);
+    }
+
+    /// The next sample that can be recorded. All that retired has passed; it is cycle `now`.
+    pub fn take_sample(&mut self, now: u64) -> Option<MemorySample> {
+        let waits = |awaited: &Awaited| {
+            let due = self.memory.due.iter();
+            let named = due.clone().any(|due| due.counter == awaited.counter);
+            let of = |&(cycle, counter): &(u64, u8)| counter == awaited.counter && cycle <= now;
+            !named && self.cycles.iter().any(of)
+        };
+        let next = { self.memory.awaited.iter() }.position(|awaited| !waits(awaited))?;
+        let Awaited { counter, periods } = self.memory.awaited.remove(next);
+        let due = self.take_due(counter).unwrap_or_else(|| Due {
+            counter,
+            record: Record {
+                pc: self.last,
+                ..Record::default()
+            },
+            ..Due::default()
+        });
+        let mut record = due.record;
+        record.header |= 1 << counter;
+        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        let info = u64::from(counter)
+            | flag(due.precise, PRECISE)
+            | flag(due.precise && due.number == self.number, sample_info::EXACT);
+        Some(MemorySample {
+            record,
+            info,
+            periods,
+        })
+    }
+
+    fn take_due(&mut self, counter: u8) -> Option<Due> {
+        let due = &mut self.memory.due;
+        let at = due.iter().position(|due| due.counter == counter)?;
+        Some(due.remove(at))
+    }
+
+    /// These counters, by bit, interrupt although their samples should have gone to memory: there was no room.
+    pub fn interrupt_instead(&mut self, counters: u32) {
+        for counter in (3..32u8).filter(|counter| counters >> counter & 1 != 0) {
+            match self.take_due(counter) {
+                Some(due) if !self.held => self.hold(counter, due.record),
+                Some(_) => {}
+                None => self.memory.not_recorded |= 1 << counter,
+            }
+        }
     }
 
     /// The next overflow may be attributed: software has seen the last one.
@@ -131,12 +217,12 @@ impl PreciseSamples {
     /// An instruction left the ROB. Only while [active](Self::is_active).
     pub fn passed(&mut self, commit: &CommitRecord, observed: &Observed<'_>) {
         self.last = observed.passed.pc;
+        self.number += 1;
         let overflows = observed.detail.overflows;
-        if overflows != 0 && !self.held {
-            let (record, _) = Record::of(observed, true);
-            self.hold(overflows.trailing_zeros() as u8, record);
+        if overflows != 0 {
+            self.overflowed(overflows, Record::of(observed, true).0);
         }
-        if self.cycles.is_some() {
+        if !self.cycles.is_empty() {
             let (record, _) = Record::of(observed, true);
             self.group_passes(Left {
                 commit: *commit,
@@ -144,6 +230,32 @@ impl PreciseSamples {
                 record,
             });
         }
+    }
+
+    /// Counters, by bit, overflowed by the instruction of a record.
+    fn overflowed(&mut self, counters: u32, record: Record) {
+        let mut others = counters;
+        for counter in (3..32u8).filter(|counter| counters >> counter & 1 != 0) {
+            if self.memory.records(counter) {
+                self.due(counter, record);
+                others &= !(1 << counter);
+            }
+        }
+        if others != 0 && !self.held {
+            self.hold(others.trailing_zeros() as u8, record);
+        }
+    }
+
+    /// A sample of a counter that is recorded, unless it turns out that there is no room.
+    fn due(&mut self, counter: u8, record: Record) {
+        // What nobody has asked for.
+        self.take_due(counter);
+        self.memory.due.push(Due {
+            counter,
+            record,
+            precise: true,
+            number: self.number,
+        });
     }
 
     fn hold(&mut self, counter: u8, record: Record) {
@@ -159,30 +271,37 @@ impl PreciseSamples {
     fn group_passes(&mut self, left: Left) {
         let begins = left.commit.commit_delta != 0 || self.group.len() >= GROUP;
         if begins && !self.group.is_empty() {
-            self.look_for_cycle();
+            self.look_for_cycles();
             self.before = self.group.last().copied();
             self.group.clear();
         }
         self.group.push(left);
     }
 
-    /// Attributes the cycle that is waited for, if it is one of the group's or of those before it.
-    fn look_for_cycle(&mut self) {
-        let (Some((cycle, counter)), Some(first)) = (self.cycles, self.group.first()) else {
+    /// Attributes the cycles that are waited for, as far as they are the group's or before it.
+    fn look_for_cycles(&mut self) {
+        let Some(first) = self.group.first().map(|left| left.cycle) else {
             return;
         };
-        if cycle > first.cycle {
-            return;
+        while let Some(at) = self.cycles.iter().position(|&(cycle, _)| cycle <= first) {
+            let (cycle, counter) = self.cycles.remove(at);
+            let recorded = self.memory.records(counter);
+            match self.spent_on(cycle) {
+                Some(record) if recorded => self.due(counter, record),
+                Some(record) if !self.held => self.hold(counter, record),
+                None if !recorded => self.imprecise(counter),
+                _ => {}
+            }
         }
-        self.cycles = None;
-        if self.held {
-            return;
-        }
+    }
+
+    /// The record of an instruction that a cycle was spent on, of the group's or before it; `None`: the hart slept.
+    fn spent_on(&self, cycle: u64) -> Option<Record> {
+        let first = self.group.first()?;
         let gap = u64::from(first.commit.commit_delta).saturating_sub(1);
         let start = first.cycle - gap;
         if cycle < start {
-            // The hart slept.
-            return self.imprecise(counter);
+            return None;
         }
         // Numbered by their places: the one before comes last.
         let numbered = |(place, left): (usize, &Left)| {
@@ -207,12 +326,8 @@ impl PreciseSamples {
         commits[0].commit_delta = 1;
         // A core's own stream is one that a core can have produced.
         let _ = group_spans(&commits, None, first.cycle - 1, Seq(0), &mut named);
-        let who = named.who.get(pick(cycle, named.who.len()));
-        let record = who.and_then(|inst| Some(all.get(inst.0 as usize)?.record));
-        match record {
-            Some(record) => self.hold(counter, record),
-            None => self.imprecise(counter),
-        }
+        let who = named.who.get(pick(cycle, named.who.len()))?;
+        Some(all.get(who.0 as usize)?.record)
     }
 }
 

@@ -21,6 +21,7 @@ struct Watched {
     counter: usize,
     selection: Selection,
     to_go: u64,
+    period: u64,
     /// Total of the events that are not told from records, as of the last instruction.
     seen: u64,
 }
@@ -29,6 +30,7 @@ snapshot::snapshot!(Watched {
     counter,
     selection,
     to_go,
+    period,
     seen
 });
 
@@ -118,12 +120,13 @@ impl<S: CommitSink> Pipeline<S> {
     pub fn watch(&mut self, counter: usize, watch: Option<Watch>) {
         let watches = &mut self.observer.watches;
         watches.retain(|watched| watched.counter != counter);
-        if let Some(Watch { selection, to_go }) = watch {
-            let seen = self.counted(selection);
+        if let Some(watch) = watch {
+            let seen = self.counted(watch.selection);
             self.observer.watches.push(Watched {
                 counter,
-                selection,
-                to_go,
+                selection: watch.selection,
+                to_go: watch.to_go,
+                period: watch.period,
                 seen,
             });
         }
@@ -191,7 +194,7 @@ impl<S: CommitSink> Pipeline<S> {
             watched.seen = total;
             let overflow = occurred >= watched.to_go;
             watched.to_go = match overflow {
-                true => u64::MAX,
+                true => watched.period - (occurred - watched.to_go) % watched.period,
                 false => watched.to_go - occurred,
             };
             let bit = 1 << (watched.counter + FIRST_COUNTER);

@@ -98,11 +98,18 @@ impl Hart {
             self.sampling.overflows_at = u64::MAX;
             return;
         }
+        let room = match self.counters.any_recorded() {
+            true => self.room_for_samples(),
+            false => 0,
+        };
         let totals = self.totals(env, count);
-        let overflowed = self.counters.sync(&totals);
-        if overflowed != 0 {
+        let overflows = self.counters.sync(&totals, room);
+        if overflows.interrupts != 0 {
             self.csrs.mip_soft |= LCOFIP;
-            self.attribute_imprecisely(overflowed);
+            self.attribute_imprecisely(overflows.interrupts);
+        }
+        if !overflows.recorded.is_empty() {
+            self.expect_samples(&overflows.recorded);
         }
         self.counters_due = self.counters.deadline(self.now(env, count));
         self.expect_overflow(count);
@@ -153,6 +160,9 @@ impl Hart {
         self.read_news(&mut env.bus.ram);
         self.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.count);
+        if self.sampling.awaits_samples {
+            self.record_samples(env, self.pc, self.count);
+        }
         if now >= self.sampling.due {
             self.sync_samples(env, self.count);
         }

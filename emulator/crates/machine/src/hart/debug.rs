@@ -288,7 +288,7 @@ fn counts(csr: u16) -> bool {
             | MCYCLE..=MHPMCOUNTER31
             | CYCLE..=HPMCOUNTER31
             | SCOUNTOVF
-            | SPDISCTL..=SHPMSDATA
+            | SPDISCTL..=SHPMSAMBADDR
             | MPDISCTL
     )
 }

@@ -141,7 +141,7 @@ impl Hart {
         let fetched;
         let mut slot = slot;
         if !hart.decodes_before(env, hart.check_at.min(irq_at.get())) {
-            if let Some(interrupt) = hart.check_timed(env) {
+            if let Some(interrupt) = hart.check_timed(env, pc) {
                 let handler = hart.interrupt(interrupt, pc);
                 env.timing.interrupt(id, pc, handler);
                 hart.interrupted_step();
@@ -194,7 +194,8 @@ impl Hart {
 
     #[cold]
     #[inline(never)]
-    fn check_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<Interrupt> {
+    fn check_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>, pc: u64) -> Option<Interrupt> {
+        self.pc = pc;
         let interrupt = self.check(env, self.decoded_at);
         self.arm();
         interrupt

@@ -91,11 +91,29 @@ impl Buffer {
 
     /// Takes a record; false if it takes none.
     pub(super) fn push(&mut self, record: Record) -> bool {
-        let full = self.control & (SOF | WRAP) == SOF | WRAP;
-        if self.control & EN == 0 || full || self.control & TF != 0 {
-            return false;
+        let place = self.place();
+        self.waiting.extend(place.map(|address| (address, record)));
+        place.is_some()
+    }
+
+    /// Records that it takes until it stops.
+    pub(crate) fn room(&self) -> u64 {
+        let stops = self.control & SOF != 0;
+        if self.control & EN == 0 || self.control & TF != 0 || stops && self.control & WRAP != 0 {
+            return 0;
         }
-        self.waiting.push_back((self.address, record));
+        match stops {
+            true => (self.bytes() - (self.address & (self.bytes() - 1))) / RECORD_BYTES,
+            false => u64::MAX,
+        }
+    }
+
+    /// Where the next record goes, which it is the turn of the one after it then; `None` if it takes none.
+    pub fn place(&mut self) -> Option<u64> {
+        if self.room() == 0 {
+            return None;
+        }
+        let place = self.address;
         let mask = self.bytes() - 1;
         let offset = (self.address.wrapping_add(RECORD_BYTES)) & mask;
         if offset == 0 {
@@ -109,7 +127,7 @@ impl Buffer {
             self.interrupt = true;
         }
         self.address = self.address & !mask | offset;
-        true
+        Some(place)
     }
 
     /// Records until its interrupt, or until so many are on their way that they have to be written.

@@ -1,0 +1,149 @@
+//! Samples of counters that go to memory, without an interrupt each (ours; Intel's PEBS has the like): which counters, with what, where to.
+
+use crate::pdis::{Buffer, RECORD_BYTES, Record};
+
+/// Fields of `shpmsctl`.
+pub mod sample_control {
+    /// The counters whose overflows are recorded in memory, by bit.
+    pub const COUNTERS: u64 = 0xffff_fff8;
+    /// With the general registers,
+    pub const REGS: u64 = 1 << 32;
+    /// and the control transfer records.
+    pub const TRANSFERS: u64 = 1 << 33;
+}
+use sample_control::{COUNTERS, REGS, TRANSFERS};
+
+/// Fields of a sample's seventh word.
+pub mod sample_info {
+    /// Bytes of the sample, in units of 64, at bit 8. Below is the counter's number.
+    pub const UNITS_SHIFT: u32 = 8;
+    /// The hart's privilege when the groups were recorded, at bit 16.
+    pub const PRIVILEGE_SHIFT: u32 = 16;
+    /// General registers follow,
+    pub const REGS: u64 = 1 << 18;
+    /// and control transfer records.
+    pub const TRANSFERS: u64 = 1 << 19;
+    /// Both are those right after the instruction.
+    pub const EXACT: u64 = 1 << 62;
+}
+
+/// Words of the general registers: the next instruction's address, `x1` to `x31`.
+const REGS_WORDS: u64 = 32;
+/// Words of a control transfer record: source, target, data.
+const TRANSFER_WORDS: u64 = 3;
+
+/// A counter that overflowed, and whose sample is to be recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Awaited {
+    /// 3 to 31.
+    pub counter: u8,
+    /// So many of its periods are over.
+    pub periods: u64,
+}
+
+snapshot::snapshot!(Awaited { counter, periods });
+
+/// What a counter's overflow is due to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    pub counter: u8,
+    pub record: Record,
+    /// It is known.
+    pub precise: bool,
+    /// How many instructions had left when it did, with it.
+    pub number: u64,
+}
+
+snapshot::snapshot!(Due {
+    counter,
+    record,
+    precise,
+    number
+});
+
+/// A sample that is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct MemorySample {
+    /// The instruction's.
+    pub record: Record,
+    /// Its seventh and eighth word, but for what the hart knows: the privilege.
+    pub info: u64,
+    /// So many periods it stands for.
+    pub periods: u64,
+}
+
+/// Registers and buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    control: u64,
+    /// `shpmsambcs`, `shpmsambaddr`. Nothing waits in it.
+    pub buffer: Buffer,
+    pub(super) due: Vec<Due>,
+    pub(super) awaited: Vec<Awaited>,
+    /// The next samples of these counters, by bit, are not recorded: there was no room.
+    pub(super) not_recorded: u32,
+}
+
+snapshot::snapshot!(Memory {
+    control,
+    buffer,
+    due,
+    awaited,
+    not_recorded
+});
+
+impl Memory {
+    /// `shpmsctl`.
+    pub fn control(&self) -> u64 {
+        self.control
+    }
+
+    /// Writes `shpmsctl`.
+    pub fn set_control(&mut self, value: u64) {
+        self.control = value & (COUNTERS | REGS | TRANSFERS);
+    }
+
+    /// The counters, by bit.
+    pub fn counters(&self) -> u32 {
+        (self.control & COUNTERS) as u32
+    }
+
+    /// The next sample of a counter is recorded.
+    pub(super) fn records(&mut self, counter: u8) -> bool {
+        let bit = 1 << counter;
+        let not = self.not_recorded & bit != 0;
+        self.not_recorded &= !bit;
+        self.counters() & bit != 0 && !not
+    }
+
+    /// With general registers.
+    pub fn has_regs(&self) -> bool {
+        self.control & REGS != 0
+    }
+
+    /// With control transfer records.
+    pub fn has_transfers(&self) -> bool {
+        self.control & TRANSFERS != 0
+    }
+
+    /// Units of [`RECORD_BYTES`] of a sample, where there are so many control transfer records.
+    pub fn units(&self, transfers: u64) -> u64 {
+        let regs = if self.has_regs() { REGS_WORDS } else { 0 };
+        let transfers = match self.has_transfers() {
+            true => transfers * TRANSFER_WORDS,
+            false => 0,
+        };
+        1 + ((regs + transfers) * 8).div_ceil(RECORD_BYTES)
+    }
+
+    /// Samples are awaited.
+    pub fn awaits(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
+    /// It takes so many samples of so many units.
+    pub fn room(&self, units: u64) -> u64 {
+        let awaited = self.awaited.len() as u64;
+        (self.buffer.room() / units.max(1)).saturating_sub(awaited)
+    }
+}
