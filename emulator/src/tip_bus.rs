@@ -8,7 +8,7 @@ use devices::{AccessFault, Cx, Device};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 
-use crate::stream::SharedTip;
+use crate::stream::{SharedTip, TipPort};
 
 /// Address of the first hart's unit; the others' follow.
 pub const TIP_BASE: u64 = 0x1004_0000;
@@ -45,6 +45,23 @@ impl TipBus {
     }
 }
 
+impl TipBus {
+    /// Writes to memory the samples that are on their way there. Not modelled: the time that this takes on the bus.
+    fn write_samples(&self, cx: &mut Cx<'_>) {
+        if !self.tip.read(TipUnit::has_samples_to_write) {
+            return;
+        }
+        self.tip.change(|TipPort { unit, .. }| {
+            while let Some((address, sample)) = unit.next_to_write() {
+                let bytes = sample.bytes(cx.mtime(sample.cycle));
+                if cx.ram.write(address, &bytes).is_none() {
+                    unit.write_failed(&sample);
+                }
+            }
+        });
+    }
+}
+
 snapshot::snapshot!(TipBus { tip, tag } keeps { others });
 
 impl Device for TipBus {
@@ -53,6 +70,7 @@ impl Device for TipBus {
             .then(|| Reg::at(offset))
             .flatten()
             .ok_or(AccessFault)?;
+        self.write_samples(cx);
         Ok(self.tip.read(|unit| unit.read(reg, cx.now)))
     }
 
@@ -67,6 +85,7 @@ impl Device for TipBus {
             .then(|| Reg::at(offset))
             .flatten()
             .ok_or(AccessFault)?;
+        self.write_samples(cx);
         self.tip.change(|tip| {
             if let WriteEffect::SideBand(record) = tip.unit.write(reg, value, cx.now) {
                 self.tag.follow(&record);
@@ -80,6 +99,10 @@ impl Device for TipBus {
             }
         });
         Ok(())
+    }
+
+    fn raised(&mut self, cx: &mut Cx<'_>) {
+        self.write_samples(cx);
     }
 
     fn irq_level(&self) -> bool {

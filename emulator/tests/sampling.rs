@@ -4,9 +4,8 @@
 mod common;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
-use common::{assemble, scratch, succeed, tipsim};
+use common::bare_metal::{Row, run_program};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
 const MEMORY: &str = concat!(
@@ -37,21 +36,6 @@ const TRANSFER: u64 = 4;
 const MISPRED: u64 = 1 << 55;
 const NO_PC: u64 = 1 << 57;
 
-/// A record of the trace.
-#[derive(Debug)]
-struct Row {
-    decode: u64,
-    dispatch: u64,
-    commit: u64,
-    supervisor: bool,
-    pc: u64,
-    class: String,
-    wait: String,
-    redirect: String,
-    tea: String,
-    instruction: String,
-}
-
 /// How the unit is set up.
 #[derive(Clone, Copy, Default)]
 struct Setup {
@@ -60,38 +44,6 @@ struct Setup {
     mask: u64,
     matches: u64,
     filter: u64,
-}
-
-/// The words that a program prints, and the trace of its run.
-fn run_program<const WORDS: usize>(
-    name: &str,
-    source: &str,
-    values: &[(&str, String)],
-    threads: &str,
-) -> (Vec<[u64; WORDS]>, Vec<Row>) {
-    let dir = scratch(&format!("sampling-{name}-{threads}"));
-    let source = values
-        .iter()
-        .fold(source.to_owned(), |source, (name, value)| {
-            source.replace(name, value)
-        });
-    let elf = assemble(&dir, "program", &source);
-    let spec = format!(
-        "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\nthreads = \"{threads}\"\n[record]\ntrace = true\n",
-        elf.display()
-    );
-    let path = dir.join("spec.toml");
-    std::fs::write(&path, spec).unwrap();
-    let mut command = tipsim();
-    command.arg("run").arg(&path);
-    succeed(command.arg("--out").arg(dir.join("out")));
-    let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
-    let words = |line: &str| {
-        let word = |word| u64::from_str_radix(word, 16).unwrap();
-        let words: Vec<u64> = line.split_whitespace().map(word).collect();
-        <[u64; WORDS]>::try_from(words).unwrap()
-    };
-    (console.lines().map(words).collect(), trace(&dir))
 }
 
 /// What was printed, and the supervisor's records of the trace while the unit was on.
@@ -104,7 +56,7 @@ fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
         (", FILTER", format!(", {}", setup.filter)),
         (", COUNTER", format!(", {}", initial << 32 | initial)),
     ];
-    let (found, mut rows) = run_program(name, MEMORY, &values, threads);
+    let (found, mut rows) = run_program(&format!("sampling-{name}"), MEMORY, &values, threads);
     let switches: Vec<usize> = (0..rows.len())
         .filter(|&n| rows[n].supervisor && rows[n].instruction.contains("0x5c0"))
         .collect();
@@ -112,34 +64,6 @@ fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
     rows.truncate(switches[1]);
     rows.drain(..=switches[0]);
     (found, rows)
-}
-
-fn trace(dir: &Path) -> Vec<Row> {
-    let csv = dir.join("trace.csv");
-    let mut expand = tipsim();
-    expand.args(["trace", "expand", "--format", "csv"]);
-    succeed(expand.arg(dir.join("out/trace.tip")).arg("-o").arg(&csv));
-    let text = std::fs::read_to_string(csv).unwrap();
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let row = |line: &str| {
-        let field: Vec<&str> = line.splitn(names.len(), ',').collect();
-        let named = |name: &str| field[names.iter().position(|&n| n == name).unwrap()];
-        let number = |name: &str| named(name).parse::<u64>().unwrap();
-        Row {
-            decode: number("decode"),
-            dispatch: number("dispatch"),
-            commit: number("commit"),
-            supervisor: named("privilege") == "1",
-            pc: u64::from_str_radix(&named("pc")[2..], 16).unwrap(),
-            class: named("class").to_owned(),
-            wait: named("wait").to_owned(),
-            redirect: named("redirect").to_owned(),
-            tea: named("tea").to_owned(),
-            instruction: named("instruction").to_owned(),
-        }
-    };
-    lines.map(row).collect()
 }
 
 /// Those of the trace that are selected: every so many of those that count, unless one is active.

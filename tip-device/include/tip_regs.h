@@ -32,11 +32,13 @@
 #define TIP_CONTROL_M_SHIFT 4
 #define TIP_CONTROL_M_MASK 0x10ULL /* the timer counts cycles in machine mode */
 #define TIP_CONTROL_IRQ_ENABLE_SHIFT 5
-#define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO */
+#define TIP_CONTROL_IRQ_ENABLE_MASK 0x20ULL /* the interrupt line follows the FIFO or the buffer */
 #define TIP_CONTROL_FREEZE_SHIFT 6
-#define TIP_CONTROL_FREEZE_MASK 0x40ULL /* the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too */
+#define TIP_CONTROL_FREEZE_MASK 0x40ULL /* the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the line is low and a trap has returned; a write to this register ends it, too */
 #define TIP_CONTROL_HEURISTIC_SHIFT 7
 #define TIP_CONTROL_HEURISTIC_MASK 0x780ULL /* which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0 */
+#define TIP_CONTROL_BUFFER_SHIFT 11
+#define TIP_CONTROL_BUFFER_MASK 0x800ULL /* samples go to the buffer in memory, not to the FIFO; in units without a buffer, which lack the BUFFER registers, it stays 0 */
 
 /* Reload value of the timer, in core cycles (at least 1). (RW) */
 #define TIP_PERIOD 0x10
@@ -50,11 +52,15 @@
 #define TIP_STATUS_COUNT_MASK 0xffULL /* samples in the FIFO; read-only */
 #define TIP_STATUS_PENDING_SHIFT 8
 #define TIP_STATUS_PENDING_MASK 0x100ULL /* a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample */
+#define TIP_STATUS_FULL_SHIFT 9
+#define TIP_STATUS_FULL_MASK 0x200ULL /* the buffer is full: samples are lost until TAIL moves on; read-only */
+#define TIP_STATUS_FAULT_SHIFT 10
+#define TIP_STATUS_FAULT_MASK 0x400ULL /* a sample could not be written, since its place in the buffer is not memory: all are lost until 1 is written here; the interrupt line is high */
 
-/* Samples lost to a full FIFO; their cycles went into later samples. Any write clears. (RW) */
+/* Samples lost to a full FIFO or buffer, or to a fault; their cycles went into later samples. Any write clears. (RW) */
 #define TIP_OVERRUN 0x28
 
-/* Write 1: drop the oldest sample. The interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set. (WO) */
+/* Write 1: drop the oldest sample. Without BUFFER, the interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set. (WO) */
 #define TIP_POP 0x30
 
 /* Core clock, in Hz. (RO) */
@@ -112,6 +118,22 @@
 
 /* Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset. (RO) */
 #define TIP_FROZEN 0x90
+
+/* Physical address of the buffer, a multiple of 4096. A write empties the buffer. (RW) */
+#define TIP_BUFFER_BASE 0x98
+
+/* Size and threshold of the buffer. A write empties it. (RW) */
+#define TIP_BUFFER_CONFIG 0xa0
+#define TIP_BUFFER_CONFIG_SIZE_SHIFT 0
+#define TIP_BUFFER_CONFIG_SIZE_MASK 0xfULL /* the buffer has 4096 << SIZE bytes, 64 for each sample; more than 10 becomes 10 */
+#define TIP_BUFFER_CONFIG_THRESHOLD_SHIFT 32
+#define TIP_BUFFER_CONFIG_THRESHOLD_MASK 0xffff00000000ULL /* with BUFFER, the interrupt line is high while IRQ_ENABLE is set and so many samples or more wait, or the buffer is full; 0 is 1 */
+
+/* Samples written since the buffer was last empty by a write to BASE or CONFIG. They are in memory before this is read, and before the interrupt line rises. (RO) */
+#define TIP_BUFFER_HEAD 0xa8
+
+/* Samples of these that software has taken: at most BUFFER_HEAD, and never less than before; other values are ignored. (RW) */
+#define TIP_BUFFER_TAIL 0xb0
 
 /* Values of TIP_CONTROL_HEURISTIC. */
 #define TIP_HEURISTIC_TIP 0 /* all that commit in the trigger's cycle; if none does, the one that the commit stage waits for, or that emptied the ROB */

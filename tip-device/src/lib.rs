@@ -1,6 +1,6 @@
 //! The TIP unit (Time-Proportional Instruction Profiling, MICRO'21, section 3): the Offending
 //! Instruction Register, sample selection, a period timer with a privilege filter, a FIFO of
-//! samples, and the register file that a driver programs. Which instructions a sample names is not decided here, but by the
+//! samples, a buffer of them in memory, and the register file that a driver programs. Which instructions a sample names is not decided here, but by the
 //! rules that the host's profilers apply, too ([`sampling_rules`]).
 //!
 //! The unit knows registers and commit-stage events, never addresses on a bus; whoever owns a bus
@@ -16,6 +16,7 @@
 //! assert_eq!(tip.next_sample(), 1000);
 //! ```
 
+mod buffer;
 mod doc;
 mod recent;
 pub mod regs;
@@ -27,6 +28,6 @@ mod unit;
 
 pub use doc::{c_header, markdown};
 pub use regs::{Reg, control, flags, status};
-pub use sample::Sample;
+pub use sample::{SAMPLE_BYTES, Sample};
 pub use side_band::SideBandRecord;
 pub use unit::{Origin, TipUnit, WriteEffect};

@@ -17,18 +17,21 @@ registers! {
         "U" 2:2 "the timer counts cycles in user mode",
         "S" 3:3 "the timer counts cycles in supervisor mode",
         "M" 4:4 "the timer counts cycles in machine mode",
-        "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO",
-        "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the FIFO is empty and a trap has returned; a write to this register ends it, too",
+        "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO or the buffer",
+        "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the line is low and a trap has returned; a write to this register ends it, too",
         "HEURISTIC" 10:7 "which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0",
+        "BUFFER" 11:11 "samples go to the buffer in memory, not to the FIFO; in units without a buffer, which lack the BUFFER registers, it stays 0",
     ];
     Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
     Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
     Status "STATUS" 0x20 "RW" "Status." [
         "COUNT" 7:0 "samples in the FIFO; read-only",
         "PENDING" 8:8 "a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample",
+        "FULL" 9:9 "the buffer is full: samples are lost until TAIL moves on; read-only",
+        "FAULT" 10:10 "a sample could not be written, since its place in the buffer is not memory: all are lost until 1 is written here; the interrupt line is high",
     ];
-    Overrun "OVERRUN" 0x28 "RW" "Samples lost to a full FIFO; their cycles went into later samples. Any write clears." [];
-    Pop "POP" 0x30 "WO" "Write 1: drop the oldest sample. The interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set." [];
+    Overrun "OVERRUN" 0x28 "RW" "Samples lost to a full FIFO or buffer, or to a fault; their cycles went into later samples. Any write clears." [];
+    Pop "POP" 0x30 "WO" "Write 1: drop the oldest sample. Without BUFFER, the interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set." [];
     Clock "CLOCK" 0x38 "RO" "Core clock, in Hz." [];
     Cycle "CYCLE" 0x40 "RO" "Cycle of the oldest sample's trigger. All sample registers read 0 when the FIFO is empty." [];
     Flags "FLAGS" 0x48 "RO" "Flags of the oldest sample." [
@@ -53,6 +56,13 @@ registers! {
         "LENGTH" 31:16 "length in bytes",
     ];
     Frozen "FROZEN" 0x90 "RO" "Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset." [];
+    BufferBase "BUFFER_BASE" 0x98 "RW" "Physical address of the buffer, a multiple of 4096. A write empties the buffer." [];
+    BufferConfig "BUFFER_CONFIG" 0xa0 "RW" "Size and threshold of the buffer. A write empties it." [
+        "SIZE" 3:0 "the buffer has 4096 << SIZE bytes, 64 for each sample; more than 10 becomes 10",
+        "THRESHOLD" 47:32 "with BUFFER, the interrupt line is high while IRQ_ENABLE is set and so many samples or more wait, or the buffer is full; 0 is 1",
+    ];
+    BufferHead "BUFFER_HEAD" 0xa8 "RO" "Samples written since the buffer was last empty by a write to BASE or CONFIG. They are in memory before this is read, and before the interrupt line rises." [];
+    BufferTail "BUFFER_TAIL" 0xb0 "RW" "Samples of these that software has taken: at most BUFFER_HEAD, and never less than before; other values are ignored." [];
 }
 
 impl Reg {
@@ -146,14 +156,34 @@ pub mod control {
     pub const HEURISTIC_SHIFT: u32 = 7;
     /// Which instructions samples name: index into [`super::HEURISTICS`].
     pub const HEURISTIC: u64 = 15 << HEURISTIC_SHIFT;
+    /// Samples go to the buffer in memory.
+    pub const BUFFER: u64 = 1 << 11;
     /// All writable bits.
-    pub const ALL: u64 = 0x7f | HEURISTIC;
+    pub const ALL: u64 = 0x7f | HEURISTIC | BUFFER;
 }
 
 /// Bits of [`Reg::Status`].
 pub mod status {
     /// A trigger waits for its sample.
     pub const PENDING: u64 = 1 << 8;
+    /// The buffer is full.
+    pub const FULL: u64 = 1 << 9;
+    /// A sample could not be written.
+    pub const FAULT: u64 = 1 << 10;
+}
+
+/// Fields of [`Reg::BufferBase`] and [`Reg::BufferConfig`].
+pub mod buffer {
+    /// What BASE holds: a physical address of 56 bits, without the place in its page.
+    pub const BASE: u64 = (1 << 56) - (1 << 12);
+    /// Doublings of 4 KiB.
+    pub const SIZE: u64 = 15;
+    /// The largest: 4 MiB.
+    pub const MAX_SIZE: u64 = 10;
+    /// Position of the threshold.
+    pub const THRESHOLD_SHIFT: u32 = 32;
+    /// Samples at which the interrupt line rises.
+    pub const THRESHOLD: u64 = 0xffff << THRESHOLD_SHIFT;
 }
 
 /// Bits of [`Reg::Flags`].

@@ -8,6 +8,9 @@ use crate::unit::Origin;
 /// Addresses per sample: the widest commit that the register file can hold.
 pub const WIDTH: usize = 4;
 
+/// Bytes of a sample in memory.
+pub const SAMPLE_BYTES: u64 = 64;
+
 /// One sample as software reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -29,6 +32,18 @@ snapshot::snapshot!(Sample {
 });
 
 impl Sample {
+    /// What the buffer has of it, little-endian: cycle, flags, addresses, weight, and the machine's `time` in that cycle, which
+    /// whoever has its clock knows.
+    pub fn bytes(&self, time: u64) -> [u8; SAMPLE_BYTES as usize] {
+        let [a, b, c, d] = self.address;
+        let words = [self.cycle, self.flags, a, b, c, d, self.weight, time];
+        let mut bytes = [0; SAMPLE_BYTES as usize];
+        for (word, to) in words.iter().zip(bytes.chunks_exact_mut(8)) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
     /// The sample of a trigger in `cycle` that names these instructions, the oldest first. More than [`WIDTH`] are cut.
     pub(crate) fn new(
         cycle: u64,

@@ -1,10 +1,11 @@
-//! The unit: registers, FIFO and interrupt line around timer and sample selection.
+//! The unit: registers, FIFO, buffer and interrupt line around timer and sample selection.
 
 use std::collections::VecDeque;
 
 use commit_trace::{Commit, InstId, Redirect};
 use sampling_rules::{Heuristic, Rule};
 
+use crate::buffer::Buffer;
 use crate::recent::RecentCommits;
 use crate::regs::{HEURISTICS, MAGIC};
 use crate::sample::WIDTH;
@@ -78,6 +79,7 @@ pub struct TipUnit {
     seen: u64,
     pub(crate) pending: Option<Pending>,
     fifo: VecDeque<Sample>,
+    buffer: Buffer,
     overruns: u64,
     /// Cycles from the last trigger that gave a sample up to the latest trigger: the weight of the next sample.
     weight: u64,
@@ -93,6 +95,7 @@ snapshot::snapshot!(TipUnit {
     seen,
     pending,
     fifo,
+    buffer,
     overruns,
     weight,
     trigger_distance,
@@ -116,6 +119,7 @@ impl TipUnit {
             seen: 0,
             pending: None,
             fifo: VecDeque::with_capacity(FIFO_DEPTH),
+            buffer: Buffer::default(),
             overruns: 0,
             weight: 0,
             trigger_distance: 1,
@@ -143,8 +147,8 @@ impl TipUnit {
 
     fn waits_for_trap(&self) -> bool {
         match self.freeze_state {
-            FreezeState::Running => self.freezes() && self.irq(),
-            FreezeState::Handling => self.fifo.is_empty(),
+            FreezeState::Running => self.freezes() && self.wants_interrupt(),
+            FreezeState::Handling => !self.wants_interrupt(),
             FreezeState::Returned => true,
         }
     }
@@ -153,9 +157,49 @@ impl TipUnit {
         self.timer.control() & control::FREEZE != 0
     }
 
+    fn uses_buffer(&self) -> bool {
+        self.timer.control() & control::BUFFER != 0
+    }
+
+    fn enables_interrupt(&self) -> bool {
+        self.timer.control() & control::IRQ_ENABLE != 0
+    }
+
+    /// Level of the interrupt line, as soon as what is on its way to the buffer is there.
+    fn wants_interrupt(&self) -> bool {
+        let wanted = match self.uses_buffer() {
+            true => self.buffer.will_call(),
+            false => !self.fifo.is_empty(),
+        };
+        wanted && self.enables_interrupt()
+    }
+
     /// Level of the interrupt line.
     pub fn irq(&self) -> bool {
-        !self.fifo.is_empty() && self.timer.control() & control::IRQ_ENABLE != 0
+        let raised = match self.uses_buffer() {
+            true => self.buffer.calls(),
+            false => !self.fifo.is_empty(),
+        };
+        raised && self.enables_interrupt()
+    }
+
+    /// Samples are on their way to the buffer.
+    pub fn has_samples_to_write(&self) -> bool {
+        !self.buffer.is_written()
+    }
+
+    /// The next sample that goes to the buffer in memory, and its physical address. Whoever owns the bus writes all of them
+    /// before software reads or writes a register, and before it sees the [line](Self::irq) that has risen.
+    pub fn next_to_write(&mut self) -> Option<(u64, Sample)> {
+        self.buffer.take()
+    }
+
+    /// The sample that was taken last cannot be written: it is lost with what follows, and their cycles go into later ones.
+    pub fn write_failed(&mut self, sample: &Sample) {
+        for lost in std::iter::once(*sample).chain(self.buffer.fail()) {
+            self.overruns += 1;
+            self.weight = self.weight.saturating_add(lost.weight);
+        }
     }
 
     /// Watches one instruction leave the ROB. Returns the cycle in which the interrupt line rose,
@@ -182,7 +226,9 @@ impl TipUnit {
         match self.freeze_state {
             // Not modelled: which interrupt it was. Another one is only taken first if it goes to machine mode.
             FreezeState::Running
-                if self.freezes() && self.irq() && commit.redirect == Redirect::Interrupt =>
+                if self.freezes()
+                    && self.wants_interrupt()
+                    && commit.redirect == Redirect::Interrupt =>
             {
                 self.freeze_state = FreezeState::Handling;
                 return true;
@@ -265,17 +311,25 @@ impl TipUnit {
 
     /// Queues a sample; true if the interrupt line rises.
     pub(crate) fn push(&mut self, mut sample: Sample) -> bool {
-        let low = !self.irq();
+        let low = !self.wants_interrupt();
         for address in &mut sample.address[self.width..] {
             *address = 0;
         }
-        if self.fifo.len() == FIFO_DEPTH {
+        let uses_buffer = self.uses_buffer();
+        let full = match uses_buffer {
+            true => self.buffer.is_full() || self.buffer.has_fault(),
+            false => self.fifo.len() == FIFO_DEPTH,
+        };
+        if full {
             self.overruns += 1;
-        } else {
-            sample.weight = std::mem::take(&mut self.weight);
-            self.fifo.push_back(sample);
+            return false;
         }
-        low && self.irq()
+        sample.weight = std::mem::take(&mut self.weight);
+        match uses_buffer {
+            true => self.buffer.push(sample),
+            false => self.fifo.push_back(sample),
+        }
+        low && self.wants_interrupt()
     }
 
     /// Reads a register at cycle `now`.
@@ -296,7 +350,11 @@ impl TipUnit {
             Reg::Status => {
                 // A trigger that no commit has shown yet waits, too.
                 let pending = self.pending.is_some() || self.timer.next() < now;
-                self.fifo.len() as u64 | if pending { status::PENDING } else { 0 }
+                let flag = |set, bit| if set { bit } else { 0 };
+                self.fifo.len() as u64
+                    | flag(pending, status::PENDING)
+                    | flag(self.buffer.is_full(), status::FULL)
+                    | flag(self.buffer.has_fault(), status::FAULT)
             }
             Reg::Overrun => self.overruns,
             Reg::Clock => self.clock_hz,
@@ -309,6 +367,10 @@ impl TipUnit {
             Reg::Weight => oldest.weight,
             Reg::Seed => self.timer.seed(),
             Reg::Frozen => self.timer.frozen_cycles(now),
+            Reg::BufferBase => self.buffer.base(),
+            Reg::BufferConfig => self.buffer.config(),
+            Reg::BufferHead => self.buffer.head(),
+            Reg::BufferTail => self.buffer.tail(),
             Reg::Pop | Reg::SbData | Reg::SbCommit => 0,
         }
     }
@@ -331,6 +393,9 @@ impl TipUnit {
                 if value & status::PENDING != 0 {
                     self.pending = None;
                 }
+                if value & status::FAULT != 0 {
+                    self.buffer.clear_fault();
+                }
             }
             Reg::Overrun => self.overruns = 0,
             Reg::Pop => {
@@ -339,10 +404,14 @@ impl TipUnit {
                 }
             }
             Reg::Seed => self.timer.set_seed(value),
+            Reg::BufferBase => self.buffer.set_base(value),
+            Reg::BufferConfig => self.buffer.set_config(value),
+            Reg::BufferTail => self.buffer.set_tail(value),
             Reg::SbData => self.side_band.push(value),
             Reg::SbCommit => return WriteEffect::SideBand(self.side_band.finish(value)),
             Reg::Id
             | Reg::Frozen
+            | Reg::BufferHead
             | Reg::Clock
             | Reg::Cycle
             | Reg::Flags

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod bare_metal;
 pub mod debugger;
 
 use std::path::{Path, PathBuf};

@@ -192,6 +192,11 @@ impl Bus {
             self.slots[slot].due = u64::MAX;
             self.with_device(slot, due, |device, cx| device.event(cx));
         }
+        if self.irq_at.get() <= cycle {
+            for slot in 0..self.slots.len() {
+                self.with_device(slot, cycle, |device, cx| device.raised(cx));
+            }
+        }
         for slot in 0..self.slots.len() {
             self.sample(slot);
         }
@@ -285,6 +290,7 @@ impl Bus {
                 now,
                 clock: self.clock,
                 ram,
+                clint: &self.clint,
                 due,
                 exit,
                 pause,

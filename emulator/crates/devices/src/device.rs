@@ -2,7 +2,7 @@
 
 use snapshot::Snapshot;
 
-use crate::{Clock, Exit, Ram};
+use crate::{Clint, Clock, Exit, Ram};
 
 /// No device answers at this address, or not to an access of this kind. The hart raises a load or store access fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +17,7 @@ pub struct Cx<'a> {
     pub clock: Clock,
     /// Guest memory, for DMA.
     pub ram: &'a mut Ram,
+    pub(crate) clint: &'a Clint,
     pub(crate) due: &'a mut u64,
     pub(crate) exit: &'a mut Option<Exit>,
     pub(crate) pause: &'a mut bool,
@@ -32,6 +33,11 @@ impl Cx<'_> {
     /// Cycle of the event that is scheduled, `u64::MAX` if none.
     pub fn scheduled(&self) -> u64 {
         *self.due
+    }
+
+    /// Value of `mtime` at `cycle`.
+    pub fn mtime(&self, cycle: u64) -> u64 {
+        self.clint.mtime(cycle)
     }
 
     /// Ends the run. The first reason given stays.
@@ -61,6 +67,10 @@ pub trait Device: Snapshot {
 
     /// The scheduled cycle has come. It is no longer scheduled.
     fn event(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// The cycle of [`Bus::irq_at`](crate::Bus::irq_at) has come: what the device has for memory has to be there before its
+    /// interrupt line is sampled.
+    fn raised(&mut self, _cx: &mut Cx<'_>) {}
 
     /// Level of the interrupt line, sampled after every call above and in `Bus::advance`.
     fn irq_level(&self) -> bool {
