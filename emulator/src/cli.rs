@@ -1,6 +1,7 @@
 //! The command line.
 
 mod format;
+mod profile;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use crate::spec::{Mode, Net, Threads, Translator};
 use crate::trace_cmd::Place;
 
 pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat};
+pub use profile::ProfileArgs;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -32,6 +34,17 @@ pub enum Command {
         tipsim run spec.toml --set core.rob.entries=128 --set record.trace=false --out out/rob128"
     )]
     Run(RunArgs),
+    /// Profile any command: run it in the guest, and say where its time goes and why.
+    #[command(after_help = "Examples:
+  tipsim profile ./a.out 1000                           a program of yours, built for RISC-V
+  tipsim profile --package xz-utils --file data.txt -- xz -9 -k data.txt
+  tipsim profile --package python3-minimal -- python3 -c 'print(sum(range(10**6)))'
+  tipsim profile --package perl 'perl -e \"print 1\" | sort'   one word is a script for the shell
+  tipsim profile --harts 2 --core mega-boom --package pigz --file data.txt -- pigz -p 2 data.txt
+
+What is found is in the output folder, out/profile-NAME unless told: report.html leads with the answer; profile.toml is the run spec, \
+to change and to run again. `tipsim report DIR --format ...` writes it for other tools.")]
+    Profile(ProfileArgs),
     /// An interactive machine on this terminal (leave: Ctrl-A x).
     #[command(after_help = "Example:\n  tipsim boot\n  \
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
@@ -124,6 +137,9 @@ pub struct RunArgs {
     /// Sample the simulator itself; run.json then says where its time went.
     #[arg(long)]
     pub self_profile: bool,
+    /// Show the verdict alone, not the whole report.
+    #[arg(skip)]
+    pub brief: bool,
 }
 
 /// `tipsim boot`.

@@ -32,6 +32,7 @@ mod net;
 mod pace;
 mod packages;
 mod percent;
+mod profile_cmd;
 mod report_cmd;
 mod run;
 mod sampled_events;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         .init();
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Profile(args) => profile_cmd::profile(&args),
         Command::Boot(args) => boot::boot(&args),
         Command::Exec(args) => exec::exec(&args),
         Command::Report(args) => report_cmd::report(&args).map(|()| 0),

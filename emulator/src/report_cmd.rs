@@ -17,14 +17,22 @@ use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::sampled_events::metric;
 use crate::{guest_counts, guest_profiles, kept, trace_cmd, truth};
 
-/// Writes errors.json and report.{txt,json,html} of a hart into its folder; the text, for the terminal.
+/// A report for the terminal.
+pub struct Written {
+    /// All of it.
+    pub text: String,
+    /// What binds the program.
+    pub verdict: String,
+}
+
+/// Writes errors.json and report.{txt,json,html} of a hart into its folder.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
     (out, hart): (&Path, u32),
     core: &Preset,
     run: Value,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Written> {
     let symbolizer = symbols.symbolizer();
     // Of several harts, the guest's profile has all in one.
     let one_hart = run["harts"].is_null();
@@ -59,7 +67,9 @@ pub fn write(
         let path = out.join(name);
         write_whole(&path, content)?;
     }
-    Ok(text)
+    let mut verdict = String::new();
+    report.write_verdict(&mut verdict, &Options::default())?;
+    Ok(Written { text, verdict })
 }
 
 /// The core that a trace was recorded on. What an older version did not know is as in the default preset.

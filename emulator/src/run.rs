@@ -99,7 +99,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     share.take_back(&plan.spec.run.files);
     let _ = std::fs::remove_file(share.path.join(COMMAND));
     share.collect(&args.out)?;
-    let written = outcome.write(&plan, &args.out);
+    let written = outcome.write(&plan, &args.out, args.brief);
     // What failed first is why the rest does.
     if written.is_ok() || outcome.failed() {
         return outcome.verdict(&args.out);

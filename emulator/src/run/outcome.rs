@@ -68,7 +68,8 @@ const NO_REGION: &str = "nothing was profiled: the run ended before its region o
 
 impl Outcome {
     /// Writes run.json and the report's files.
-    pub fn write(&mut self, plan: &Plan, out: &Path) -> anyhow::Result<()> {
+    /// On the terminal is the whole report, or `brief` the verdict.
+    pub fn write(&mut self, plan: &Plan, out: &Path, brief: bool) -> anyhow::Result<()> {
         let run = self.run_json(plan);
         let path = out.join("run.json");
         let text = serde_json::to_string_pretty(&run)? + "\n";
@@ -87,11 +88,12 @@ impl Outcome {
                 println!("hart {hart}:");
             }
             let run = run.clone();
-            let text = report_cmd::write(evaluation, &symbols, (&folder, hart), &plan.preset, run)?;
+            let written =
+                report_cmd::write(evaluation, &symbols, (&folder, hart), &plan.preset, run)?;
             if evaluation.cycles == 0 {
                 println!("{NO_REGION}");
             } else {
-                print!("{text}");
+                print!("{}", if brief { written.verdict } else { written.text });
             }
         }
         if plan.spec.boots_functionally_first() && self.host.is_none() {

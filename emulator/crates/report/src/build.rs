@@ -14,6 +14,7 @@ use super::rows::{self, Function, Selection};
 use super::tables::{InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
+use super::verdict::{self, Verdict};
 use super::words::{self, Disagreement};
 use crate::perf_data::GuestProfile;
 
@@ -51,6 +52,7 @@ impl Report {
             instructions,
             tea,
             disagreements,
+            verdict,
             module_units,
             in_guest,
         } = ProcessParts::new(&selection, &gathered, &columns, guests);
@@ -79,6 +81,7 @@ impl Report {
             contended: None,
             in_guest,
             disagreements,
+            verdict,
         }
     }
 }
@@ -147,6 +150,7 @@ struct ProcessParts {
     instructions: Vec<InstructionRow>,
     tea: Option<TeaReport>,
     disagreements: Vec<Disagreement>,
+    verdict: Vec<Verdict>,
     /// The Oracle's units per module.
     module_units: Vec<u64>,
     in_guest: Vec<InGuest>,
@@ -180,6 +184,7 @@ impl ProcessParts {
         let mut instructions = rows::Instructions::default();
         let mut tea = tea::TeaBuilder::new(evaluation, columns);
         let mut disagreements = Vec::new();
+        let mut verdict = Vec::new();
         let mut in_guest = InGuestBuilder::new(columns, guests);
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
         let mut builder = rows::RowBuilder::new(selection);
@@ -200,6 +205,7 @@ impl ProcessParts {
             if in_focus {
                 let own = words::disagreements(evaluation, at, &rows, columns, &mut builder);
                 disagreements.extend(own);
+                verdict.push(verdict::verdict(evaluation, at, &rows, &mut builder));
             }
             for (place, weight) in rows.places.iter().zip(&rows.oracle) {
                 let module = gathered.symbols.locations[*place as usize].module;
@@ -215,6 +221,7 @@ impl ProcessParts {
             instructions: instructions.finish(selection, gathered),
             tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
+            verdict,
             module_units,
             in_guest: in_guest.finish(),
         }

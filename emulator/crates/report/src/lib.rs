@@ -44,6 +44,7 @@ mod tea;
 mod text;
 mod threads;
 mod topdown;
+mod verdict;
 mod words;
 
 pub use columns::{Column, LevelError, Levels};
@@ -61,6 +62,7 @@ pub use tables::{
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
+pub use verdict::{Cause, Place, Verdict};
 pub use words::{Disagreement, Named};
 
 #[cfg(test)]

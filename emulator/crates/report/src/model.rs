@@ -11,6 +11,7 @@ use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
+use super::verdict::Verdict;
 use super::words::Disagreement;
 
 /// A whole report.
@@ -24,6 +25,8 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// Processes by share of cycles; the first is all of them together, named "all".
     pub processes: Vec<ProcessReport>,
+    /// What binds the processes in focus.
+    pub verdict: Vec<Verdict>,
     /// Threads by process and share of cycles; those of a process that have the same name are one.
     pub threads: Vec<ThreadRow>,
     /// Functions of all processes, the most expensive first.

@@ -28,6 +28,8 @@ pub(super) struct Section {
 /// A place in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextPosition {
+    /// Before all but the totals.
+    First,
     /// After the processes.
     Head,
     /// After all that is said of single processes.
@@ -35,7 +37,15 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 6] = [
+pub(super) const SECTIONS: [Section; 7] = [
+    Section {
+        key: "verdict",
+        place: TextPosition::First,
+        text: Report::write_verdict,
+        html: Report::verdict_html,
+        json: None,
+        rule: |path, below| path.verdict(below),
+    },
     Section {
         key: "threads",
         place: TextPosition::Head,

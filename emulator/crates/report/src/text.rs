@@ -72,6 +72,7 @@ impl Report {
             totals.ipc,
             count(totals.traps as f64),
         )?;
+        self.write_sections(out, TextPosition::First, options)?;
         writeln!(out)?;
         self.write_processes(out, options)?;
         self.write_sections(out, TextPosition::Head, options)?;

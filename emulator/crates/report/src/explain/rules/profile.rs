@@ -51,6 +51,26 @@ impl ReportPath<'_> {
         }
     }
 
+    pub(crate) fn verdict(&self, below: &[&str]) -> Rule {
+        let source = "report/src/verdict.rs";
+        match below {
+            [_, "process"] => self.index(),
+            [_, "places", _, "share"] => rule(
+                "Share of its process's cycles that the Oracle charges to this function.",
+                "sum of the cycle stacks of its instructions / cycles of the process",
+                source,
+                TIP,
+            ),
+            [.., "share"] => rule(
+                "Share of the process's cycles that the Oracle charges for this cause; of a place: there.",
+                "the component of the cycle stacks / cycles of the process",
+                source,
+                TIP,
+            ),
+            _ => self.no_rule(),
+        }
+    }
+
     pub(super) fn row(&self) -> Rule {
         let what = if self.keys[0] == "functions" {
             "function"

@@ -1,0 +1,50 @@
+//! The arguments of `tipsim profile`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `tipsim profile`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// Core preset: a name or a file.
+    #[arg(long, default_value = "boom-4w")]
+    pub core: String,
+    /// Debian package that the command needs, with all that it depends on; its files are at their paths in Debian. May be repeated;
+    /// NAME-dbgsym has the names of NAME's functions, where the mirror has it.
+    #[arg(long, value_name = "DEB")]
+    pub package: Vec<String>,
+    /// File or folder for the command's working folder; may be repeated. A command that is a file of the host is taken there by itself.
+    #[arg(long, value_name = "PATH")]
+    pub file: Vec<PathBuf>,
+    /// Number of harts, up to 8.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub harts: u32,
+    /// Memory of the guest.
+    #[arg(long, default_value = "1G")]
+    pub memory: String,
+    /// Profile only what the command's programs mark (`tipsim-region start`, `tipsim-region stop`), such as what comes after the start of
+    /// a server: all before it is fast.
+    #[arg(long)]
+    pub marked: bool,
+    /// Set one key of the run spec, e.g. `core.rob.entries=128`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Output directory [default: out/profile-NAME].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
+    #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
+    pub guest_dir: Option<PathBuf>,
+    /// Show the guest's console too.
+    #[arg(long)]
+    pub console: bool,
+    /// The command and its arguments, as the guest's shell would get them: one word with spaces in it is a script for that shell.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<String>,
+}
