@@ -1,0 +1,83 @@
+//! `tipsim profile`: from a command to the verdict.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{assert_error, json, repo, scratch, stdout, succeed, tipsim};
+
+/// A program whose branch nobody foresees.
+fn branches(dir: &Path) {
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O1", "-g1", "-static", "-o"])
+        .arg(dir.join("branches"))
+        .arg(repo().join("emulator/tests/precise/branches.c"));
+    assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
+}
+
+#[test]
+fn a_program_of_the_host_is_profiled_by_its_name() {
+    let dir = scratch("profile");
+    branches(&dir);
+    let mut command = tipsim();
+    command.current_dir(&dir).args(["profile", "./branches"]);
+    let text = succeed(&mut command);
+    assert!(text.contains("branches: "), "{text}");
+    let place = text
+        .lines()
+        .position(|line| line.contains("leaf: ") && line.contains("mispredicted branches"));
+    let place = place.unwrap_or_else(|| panic!("{text}"));
+    let said: Vec<&str> = text.lines().skip(place).take(3).collect();
+    assert!(said.concat().contains("branches.c:"), "{text}");
+    assert!(said.iter().any(|line| line.contains("try: ")), "{text}");
+    assert!(
+        text.contains("report: out/profile-branches/report.html"),
+        "{text}"
+    );
+    let out = dir.join("out/profile-branches");
+    let report = json(&out.join("report.json"));
+    let verdict = &report["verdict"][0];
+    let name = &report["processes"][verdict["process"].as_u64().unwrap() as usize]["name"];
+    assert_eq!(name, "branches");
+    assert_eq!(verdict["places"][0]["function"], "leaf");
+    assert_eq!(verdict["places"][0]["cause"]["component"], "mispredict");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("<section id=\"verdict\""));
+
+    // Its spec says the same.
+    let mut again = tipsim();
+    again.arg("run").arg(out.join("profile.toml"));
+    let text = succeed(again.arg("--out").arg(dir.join("again")));
+    assert!(text.contains("leaf: "), "{text}");
+}
+
+#[test]
+fn words_and_scripts_reach_the_guest_and_its_status_comes_back() {
+    let dir = scratch("profile-words");
+    std::fs::write(dir.join("data"), "2\n1\n").unwrap();
+    let mut command = tipsim();
+    command.current_dir(&dir);
+    command.args(["profile", "--file", "data", "--out", "o"]);
+    command.arg("sort data > 'a b' && exit 7");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", stdout(&output));
+    assert_eq!(
+        std::fs::read_to_string(dir.join("o/a b")).unwrap(),
+        "1\n2\n"
+    );
+}
+
+#[test]
+fn what_cannot_run_is_told_before_anything_boots() {
+    let dir = scratch("profile-wrong");
+    let mut command = tipsim();
+    command.current_dir(&dir).args(["profile", "/bin/true"]);
+    let output = command.output().unwrap();
+    assert_error(&output, 2, &["/bin/true", "expected a program for RISC-V"]);
+    assert!(!dir.join("out").exists());
+    let mut command = tipsim();
+    command.current_dir(&dir);
+    command.args(["profile", "--file", "nothing", "--", "true"]);
+    assert_error(&command.output().unwrap(), 2, &["nothing: No such file"]);
+}
