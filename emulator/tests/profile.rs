@@ -7,41 +7,47 @@ use std::process::Command;
 
 use common::{assert_error, json, repo, scratch, stdout, succeed, tipsim};
 
-/// A program whose branch nobody foresees.
-fn branches(dir: &Path) {
+/// A program whose loads wait for each other.
+fn chase(dir: &Path) {
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     gcc.args(["-O1", "-g1", "-static", "-o"])
-        .arg(dir.join("branches"))
-        .arg(repo().join("emulator/tests/precise/branches.c"));
+        .arg(dir.join("chase"))
+        .arg(repo().join("emulator/tests/precise/chase.c"));
     assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
 }
 
 #[test]
 fn a_program_of_the_host_is_profiled_by_its_name() {
     let dir = scratch("profile");
-    branches(&dir);
+    chase(&dir);
     let mut command = tipsim();
-    command.current_dir(&dir).args(["profile", "./branches"]);
+    command.current_dir(&dir).args(["profile", "./chase"]);
     let text = succeed(&mut command);
-    assert!(text.contains("branches: "), "{text}");
+    assert!(text.contains("chase: "), "{text}");
     let place = text
         .lines()
-        .position(|line| line.contains("leaf: ") && line.contains("mispredicted branches"));
+        .position(|line| line.starts_with("  ") && line.contains("% waiting for data of the "));
     let place = place.unwrap_or_else(|| panic!("{text}"));
     let said: Vec<&str> = text.lines().skip(place).take(3).collect();
-    assert!(said.concat().contains("branches.c:"), "{text}");
+    assert!(said.concat().contains("chase.c:"), "{text}");
     assert!(said.iter().any(|line| line.contains("try: ")), "{text}");
     assert!(
-        text.contains("report: out/profile-branches/report.html"),
+        text.contains("report: out/profile-chase/report.html"),
         "{text}"
     );
-    let out = dir.join("out/profile-branches");
+    let out = dir.join("out/profile-chase");
     let report = json(&out.join("report.json"));
     let verdict = &report["verdict"][0];
     let name = &report["processes"][verdict["process"].as_u64().unwrap() as usize]["name"];
-    assert_eq!(name, "branches");
-    assert_eq!(verdict["places"][0]["function"], "leaf");
-    assert_eq!(verdict["places"][0]["cause"]["component"], "mispredict");
+    assert_eq!(name, "chase");
+    let place = &verdict["places"][0];
+    assert_eq!(place["function"], "chase");
+    let component = place["cause"]["component"].as_str().unwrap();
+    assert!(component.starts_with("load-"), "{place}");
+    assert!(
+        place["text"].as_str().unwrap().starts_with("ld "),
+        "{place}"
+    );
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<section id=\"verdict\""));
 
@@ -49,7 +55,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     let mut again = tipsim();
     again.arg("run").arg(out.join("profile.toml"));
     let text = succeed(again.arg("--out").arg(dir.join("again")));
-    assert!(text.contains("leaf: "), "{text}");
+    assert!(text.contains("chase: "), "{text}");
 }
 
 #[test]
