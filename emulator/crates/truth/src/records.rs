@@ -10,12 +10,12 @@ const BY_CYCLE: u64 = 128;
 /// Latencies of a record saturate there.
 const LONGEST: u64 = 0xfff;
 
-/// The least latency that is counted with this one.
+/// The least latency that is counted with this one; the longest is alone.
 pub fn step(cycles: u64) -> u16 {
     let cycles = cycles.min(LONGEST);
-    let bits = match cycles < BY_CYCLE {
-        true => 0,
-        false => cycles.ilog2() - 6,
+    let bits = match cycles {
+        0..BY_CYCLE | LONGEST => 0,
+        _ => cycles.ilog2() - 6,
     };
     (cycles >> bits << bits) as u16
 }
