@@ -3,7 +3,8 @@
 
 usage: table.py [--compact] OUT...
 
-OUT: output folders. --compact: means over shares by period, and over periods by share, not each profile.
+OUT: output folders. --compact: means over shares by period, and over periods by share (of profiles of 50 samples or more), not each profile;
+what was lost, by period.
 """
 import collections
 import json
@@ -13,6 +14,8 @@ import statistics
 import sys
 
 FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(-(?P<unit>\w+))?\.data")
+# A profile with fewer samples is not in the means over periods.
+ENOUGH_SAMPLES = 50
 UNITS = {None: "plain", "pp": "`:pp`", "pdis": "`pdis`"}
 
 
@@ -109,7 +112,7 @@ def main() -> None:
     several = [profile for profile in profiles if profile.unit not in UNITS]
     if "--compact" in sys.argv:
         means(alone, "period")
-        means(alone, "share")
+        means([profile for profile in alone if profile.own["samples"] >= ENOUGH_SAMPLES], "share")
         lost(alone, units)
     else:
         each(alone)

@@ -6,7 +6,7 @@ use sampling_units::{Observed, Outcome, Passed, StaticKind};
 
 use crate::SharedLines;
 use crate::counts::{Counts, execution};
-use crate::lines::Accessor;
+use crate::lines::{AccessCycles, Accessor};
 use crate::records::{OpenRecord, add_fetch};
 
 /// A static instruction, and what was counted of it.
@@ -133,15 +133,23 @@ impl Collector {
             before = commit;
         }
         self.lines.with(|lines| {
-            let some = records.iter().zip(details);
-            for (record, detail) in some.filter(|(record, _)| !record.is_trap()) {
+            let mut commit = from;
+            for (record, detail) in records.iter().zip(details) {
+                commit += u64::from(record.commit_delta);
+                if record.is_trap() {
+                    continue;
+                }
                 let known = &self.instructions[record.inst.0 as usize].static_info;
                 let by = Accessor {
                     hart: self.hart,
                     inst: record.inst,
                     space: known.map_or(0, |info| info.space),
                 };
-                lines.access(by, &detail.access, execution(detail));
+                let cycles = AccessCycles {
+                    execution: execution(detail),
+                    total: commit.saturating_sub(detail.decode),
+                };
+                lines.access(by, &detail.access, cycles);
             }
         });
     }

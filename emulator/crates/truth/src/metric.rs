@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, Memory};
 use crate::file::Instruction;
-use crate::lines::{LineUse, is_l1d_miss};
+use crate::lines::{LineUse, SLOW, is_l1d_miss};
 use crate::records::{Executions, RecordFilter};
 
 /// A count of the truth with which samples of an event are compared.
@@ -206,8 +206,19 @@ impl Metric {
             Self::LlcMisses => Some(line.memory),
             Self::PeerAccesses => Some(line.peer_clean + line.peer_modified),
             Self::PeerModified => Some(line.peer_modified),
+            Self::Filtered(filter) if filter == slow(1) => Some(line.slow_loads),
+            Self::Filtered(filter) if filter == slow(3) => Some(line.slow),
             _ => None,
         }
+    }
+}
+
+/// Slow accesses of a type, whatever else they are.
+fn slow(select: u8) -> RecordFilter {
+    RecordFilter {
+        select,
+        threshold: SLOW as u16,
+        ..RecordFilter::default()
     }
 }
 

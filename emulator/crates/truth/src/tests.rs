@@ -437,3 +437,37 @@ fn the_file_reads_back() {
         "{error}"
     );
 }
+
+#[test]
+fn slow_accesses_are_counted_by_line() {
+    let lines = SharedLines::new(1);
+    let mut hart = Hart::new(0, &lines);
+    hart.load(0x1000, DataSource::L1);
+    // Decoded thirty cycles before it leaves, and twenty-nine.
+    for before in [20, 19] {
+        for kind in [AccessKind::Load, AccessKind::Store] {
+            let detail = Detail {
+                decode: hart.cycle - before,
+                access: access(kind, 0x1000, DataSource::L1),
+                ..Detail::default()
+            };
+            let record = CommitRecord::from_packed(InstId(1), 10, 0, 0);
+            hart.collector.commits(hart.cycle, &[record], &[detail]);
+        }
+    }
+    let line = only_line(lines);
+    assert_eq!(
+        (line.sum(|own| own.slow), line.sum(|own| own.slow_loads)),
+        (2, 1)
+    );
+    let perf_mem = |select, threshold| {
+        Metric::Filtered(RecordFilter {
+            select,
+            threshold,
+            ..RecordFilter::default()
+        })
+        .of_line(&line.uses[0].counts)
+    };
+    assert_eq!([perf_mem(1, 30), perf_mem(3, 30)], [Some(1), Some(2)]);
+    assert_eq!([perf_mem(1, 31), perf_mem(2, 30)], [None, None]);
+}
