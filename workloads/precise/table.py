@@ -114,8 +114,8 @@ def main() -> None:
         means(alone, "period")
         means([profile for profile in alone if profile.own["samples"] >= ENOUGH_SAMPLES], "share")
         lost(alone, units)
-    else:
-        each(alone)
+        return
+    each(alone)
     if several:
         print("Several events at once:\n")
         each(several)
