@@ -324,6 +324,7 @@ fn simulate(
     let truth = (!instructions.is_empty()).then_some(Collected {
         instructions,
         lines,
+        units: system.sampled(),
     });
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
         tracing::error!("{error}");

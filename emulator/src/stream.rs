@@ -6,8 +6,8 @@ mod host;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, Redirect,
-    Stages, StaticInfo, TeaEvents,
+    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, Stages,
+    StaticInfo,
 };
 use isa::SharedCycle;
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
@@ -234,7 +234,7 @@ impl<const STAGES: bool> Stream<STAGES> {
         Passed {
             pc: self.origins[id].pc,
             kind: self.kinds[id],
-            outcome: outcome(record.redirect(), record.tea()),
+            outcome: Outcome::of(record),
             cycle,
             cycles: record.commit_delta.into(),
         }
@@ -298,17 +298,6 @@ impl<const STAGES: bool> Stream<STAGES> {
             self.recorder
                 .event(commit.commit, Event::SideBand { kind, bytes });
         }
-    }
-}
-
-/// How an instruction left the ROB, as the control transfer records want it.
-fn outcome(redirect: Redirect, tea: TeaEvents) -> Outcome {
-    match redirect {
-        Redirect::None | Redirect::Flush => Outcome::Retired,
-        Redirect::Mispredict => Outcome::Mispredicted,
-        Redirect::Exception if tea.contains(TeaEvents::FL_MO) => Outcome::Replayed,
-        Redirect::Exception => Outcome::Exception,
-        Redirect::Interrupt => Outcome::Interrupt,
     }
 }
 

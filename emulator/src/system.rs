@@ -19,6 +19,7 @@ use machine::{
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, SharedMemory};
 use tip_device::{Reg, TipUnit};
+use truth::UnitTotals;
 use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
@@ -397,6 +398,24 @@ impl System {
         harts
             .map(|((_, now), tip)| tip.read(|unit| unit.read(Reg::Frozen, now)))
             .collect()
+    }
+
+    /// What became of the overflows of each hart's unit that samples instructions.
+    pub fn sampled(&self) -> Vec<UnitTotals> {
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        let totals = |(number, hart): (u32, &Hart)| {
+            let units = hart.sampling_units().samplers;
+            let totals = units.with(|units| units.instructions.totals());
+            UnitTotals {
+                hart: number,
+                overflows: totals.selected,
+                samples: totals.samples,
+                collisions: totals.collisions,
+                filtered: totals.filtered,
+                dropped: totals.dropped,
+            }
+        };
+        (0..).zip(harts).map(totals).collect()
     }
 
     /// Instructions that all harts retired since reset.

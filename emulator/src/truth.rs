@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ::truth::{
     Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, SharedLines, Truth,
+    UnitTotals,
 };
 use profile::{Evaluation, ProcessId, process_names};
 use symbols::place;
@@ -23,6 +24,8 @@ pub struct Collected {
     pub instructions: Vec<Vec<Counted>>,
     /// Of all harts.
     pub lines: SharedLines,
+    /// By hart, what became of the overflows of the unit that samples instructions.
+    pub units: Vec<UnitTotals>,
 }
 
 impl Collected {
@@ -48,6 +51,7 @@ impl Collected {
             for Counted {
                 static_info,
                 counts,
+                ..
             } in observed
             {
                 let Some(info) = static_info.filter(|_| !counts.is_empty()) else {
@@ -64,6 +68,7 @@ impl Collected {
                     id: info.id.0,
                     pc: info.pc,
                     raw: info.raw,
+                    target: info.target,
                     class: info.class,
                     privilege: info.privilege,
                     process: owner.map(|owner| names.process(evaluation, owner)),
@@ -102,6 +107,7 @@ impl Collected {
             functions: names.functions,
             processes: names.processes,
             instructions,
+            units: self.units,
             lines,
             lines_left_out,
         }

@@ -14,7 +14,9 @@ fn program(dir: &Path, name: &str) -> PathBuf {
     let source = repo().join(format!("workloads/precise/{name}.c"));
     succeed(
         Command::new("riscv64-linux-gnu-gcc")
-            .args(["-O2", "-g1", "-static", "-o"])
+            .args(["-O2", "-g1", "-static", "-I"])
+            .arg(repo().join("guest-sw/tools"))
+            .arg("-o")
             .args([&elf, &source]),
     );
     elf
@@ -57,7 +59,11 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
     let spec = |truth: bool| {
         format!(
             "[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{mix:?}]\n\
-             command = \"perf record -q -e branch-misses:u -c 100 -o miss.data ./mix mispredict 40 20000\"\n\
+             command = '''\n\
+             perf record -q -e branch-misses:u -c 100 -o miss.data ./mix mispredict 40 20000\n\
+             perf record -q -e pdis/loads,ldlat=30/u -c 53 -d -W -o slow.data ./mix l1d 60 20000\n\
+             perf record -q -e pdis/loads,cycles=1,ldlat=30/u -c 997 -o cycles.data ./mix l1d 60 20000\n\
+             '''\n\
              [record]\ntrace = false\ncounters = true\ntruth = {truth}\n\
              [[sampler]]\nprofiler = \"tip\"\nperiod = 1009\n"
         )
@@ -113,9 +119,12 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
         .filter(|i| i["function"] == at && i["class"] == "Branch");
     let missed = sum(own, "counts", "mispredicted");
     assert!((15_000..25_000).contains(&missed), "{missed}");
+    each_execution_has_a_slot_and_a_record(all);
 
     let report = json(&out.join("report.json"));
-    let judged = &report["precise"]["profiles"][0];
+    let profiles = report["precise"]["profiles"].as_array().unwrap();
+    let of = |file: &str| profiles.iter().find(|own| own["file"] == file).unwrap();
+    let judged = of("miss.data");
     assert_eq!(judged["metric"], "mispredicts");
     let samples = judged["samples"].as_u64().unwrap();
     assert!(samples > 100, "{judged}");
@@ -123,6 +132,58 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
     assert!(function_error < 0.2, "{judged}");
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
     assert!(text.contains("\nPrecise sampling"), "{text}");
+
+    // A filter by latency, exactly.
+    let judged = of("slow.data");
+    assert_eq!(judged["metric"]["filtered"]["threshold"], 30);
+    assert_eq!(judged["wrong"], 0.0, "{judged}");
+    let number = |name: &str| judged[name].as_f64().unwrap();
+    let ratio = number("estimate") / number("truth");
+    assert!((0.9..1.1).contains(&ratio), "{judged}");
+    let latency = |by: &str| judged["latency"][by].as_f64().unwrap();
+    let ratio = latency("sampled") / latency("truth");
+    assert!((0.8..1.25).contains(&ratio), "{judged}");
+    assert!(!judged["sources"].as_array().unwrap().is_empty());
+    let slots = judged["slots"].as_array().unwrap();
+    assert_eq!(slots.len(), 4, "decode is four wide");
+    // What cannot be judged is said.
+    let not_judged = report["precise"]["not_judged"].as_array().unwrap();
+    let said = |own: &Value| own["why"].as_str().unwrap().starts_with("cycles=1");
+    assert!(not_judged.iter().any(said), "{not_judged:?}");
+
+    let unit = &report["precise"]["units"][0];
+    let count = |name: &str| unit[name].as_u64().unwrap();
+    let done = ["samples", "collisions", "filtered", "dropped"].map(count);
+    let under_way = count("overflows") - done.iter().sum::<u64>();
+    assert!(
+        count("samples") > 500 && count("filtered") > 0 && under_way <= 2,
+        "{unit}"
+    );
+}
+
+/// Each time that an instruction left the ROB it was decoded in one slot, and would have been recorded in one way.
+fn each_execution_has_a_slot_and_a_record(all: &[Value]) {
+    const TYPE_FETCH: u64 = 5;
+    for own in all {
+        let slots = own["slots"].as_array().unwrap();
+        let slots = slots.iter().map(|n| n.as_u64().unwrap()).sum::<u64>();
+        let left = sum([own], "counts", "executed")
+            + sum([own], "counts", "trapped")
+            + sum([own], "counts", "replayed");
+        assert_eq!(slots, left, "{own}");
+        // Type, events, total latencies: of accesses three numbers each, else two.
+        let recorded = own["records"].as_array().unwrap().iter();
+        let times = recorded.filter(|r| r[0] != TYPE_FETCH).map(|record| {
+            let width = if record[0].as_u64().unwrap() <= 3 && record[0] != 0 {
+                3
+            } else {
+                2
+            };
+            let totals = record[2].as_array().unwrap().chunks(width);
+            totals.map(|step| step[1].as_u64().unwrap()).sum::<u64>()
+        });
+        assert_eq!(times.sum::<u64>(), left, "{own}");
+    }
 }
 
 #[test]

@@ -1,36 +1,124 @@
 #!/usr/bin/env python3
-"""Errors of the mixes by event, share and period, from the run's report.json.
+"""Errors of the mixes by event, share and period, from the report.json of runs of workloads/precise.toml.
 
-usage: table.py OUT (the output folder of workloads/precise.toml)
+usage: table.py [--compact] OUT...
+
+OUT: output folders. --compact: means over shares by period, and over periods by share (of profiles of 50 samples or more), not each profile;
+what was lost, by period.
 """
+import collections
 import json
 import pathlib
 import re
+import statistics
 import sys
 
-FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(-\w+)?\.data")
+FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(-(?P<unit>\w+))?\.data")
+# A profile with fewer samples is not in the means over periods.
+ENOUGH_SAMPLES = 50
+UNITS = {None: "plain", "pp": "`:pp`", "pdis": "`pdis`"}
+
+
+class Profile:
+    def __init__(self, own: dict, match: re.Match) -> None:
+        self.own = own
+        self.kind = match["kind"]
+        self.share = int(match["share"])
+        self.period = int(match["period"])
+        self.unit = match["unit"]
+        self.error = 100 * own["instruction"]["error"]
+        self.expected = 100 * own["instruction"]["sampling"]
+        self.ratio = own["estimate"] / own["truth"]
+
+    def order(self) -> tuple:
+        return (self.kind, self.share, self.period, self.unit or "", self.own["event"])
+
+
+def read(path: pathlib.Path) -> dict:
+    precise = json.loads(path.read_text())["precise"]
+    if not precise or not precise["profiles"]:
+        sys.exit(f"{path}: precise: expected judged events, found none")
+    return precise
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    for cells in [head, ["---"] * len(head), *rows]:
+        print("| " + " | ".join(cells) + " |")
+    print()
+
+
+def each(profiles: list[Profile]) -> None:
+    """A row for each profile."""
+    rows = []
+    for profile in profiles:
+        own = profile.own
+        event = own["event"] + (":pp" if own["precise"] and ":" not in own["event"] else "")
+        rows.append([
+            f"`{event}`", profile.kind, str(profile.share), str(own["period"]), str(own["samples"]),
+            f"{own['lost']}, {own['throttled']}", f"{profile.error:.1f} ({profile.expected:.1f})",
+            f"{100 * own['wrong']:.1f}", f"{own['skid']['mean']:.2f}" if own["skid"] else "-", f"{profile.ratio:.3f}",
+        ])
+    table(["event", "kind", "share, %", "period", "samples", "lost, throttled", "error (expected), %", "wrong, %", "skid",
+           "sampled / true"], rows)
+
+
+def means(profiles: list[Profile], by: str) -> None:
+    """Means by kind and unit: a column for each period or share."""
+    groups = collections.defaultdict(list)
+    for profile in profiles:
+        groups[profile.kind, profile.unit, getattr(profile, by)].append(profile)
+    columns = sorted({key[2] for key in groups})
+    rows = []
+    for kind in sorted({key[0] for key in groups}):
+        for unit, name in UNITS.items():
+            cells = []
+            for column in columns:
+                own = groups[kind, unit, column]
+                mean = lambda name: statistics.mean(getattr(profile, name) for profile in own)
+                cells.append(f"{mean('error'):.1f} ({mean('expected'):.1f}); {mean('ratio'):.3f}" if own else "-")
+            rows.append([kind, name, *cells])
+    table(["kind", "sampled", *(f"{by} {column}" for column in columns)], rows)
+
+
+def lost(profiles: list[Profile], units: dict) -> None:
+    """What was lost, by period."""
+    rows = []
+    for period, all_units in sorted(units.items()):
+        def sums(unit: str | None) -> str:
+            own = [p.own for p in profiles if (p.period, p.unit) == (period, unit)]
+            return ", ".join(str(sum(p[key] for p in own)) for key in ["samples", "lost", "throttled"])
+        totals = [str(sum(unit[key] for unit in all_units))
+                  for key in ["overflows", "samples", "collisions", "filtered", "dropped"]]
+        rows.append([str(period), *(sums(unit) for unit in UNITS), *totals])
+    heads = [f"{name}: samples, lost, throttled" for name in UNITS.values()]
+    table(["period", *heads, "overflows of the unit", "recorded", "collisions", "filtered", "dropped"], rows)
 
 
 def main() -> None:
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    paths = [argument for argument in sys.argv[1:] if argument != "--compact"]
+    if not paths or any(path.startswith("-") for path in paths):
         sys.exit(__doc__)
-    path = pathlib.Path(sys.argv[1]) / "report.json"
-    precise = json.loads(path.read_text())["precise"]
-    if not precise:
-        sys.exit(f"{path}: precise: expected judged events, found none")
-    print("| event | share, % | period | samples | lost, throttled | error (expected), % | wrong, % | skid | sampled / true |")
-    print("|---" * 9 + "|")
-    for own in precise["profiles"]:
-        match = FILE.fullmatch(own["file"])
-        if not match:
-            continue
-        skid = f"{own['skid']['mean']:.2f}" if own["skid"] else "-"
-        error = own["instruction"]
-        print(
-            f"| {own['event']} | {match['share']} | {own['period']} | {own['samples']} | {own['lost']}, {own['throttled']} "
-            f"| {100 * error['error']:.1f} ({100 * error['sampling']:.1f}) | {100 * own['wrong']:.1f} | {skid} "
-            f"| {own['estimate'] / own['truth']:.3f} |"
-        )
+    profiles, units = [], collections.defaultdict(list)
+    for path in paths:
+        precise = read(pathlib.Path(path) / "report.json")
+        matches = ((own, FILE.fullmatch(own["file"])) for own in precise["profiles"])
+        found = [Profile(own, match) for own, match in matches if match]
+        profiles += found
+        # A run has one period.
+        for period in {profile.period for profile in found}:
+            units[period] += precise["units"]
+    profiles.sort(key=Profile.order)
+    alone = [profile for profile in profiles if profile.unit in UNITS]
+    several = [profile for profile in profiles if profile.unit not in UNITS]
+    if "--compact" in sys.argv:
+        means(alone, "period")
+        means([profile for profile in alone if profile.own["samples"] >= ENOUGH_SAMPLES], "share")
+        lost(alone, units)
+        return
+    each(alone)
+    if several:
+        print("Several events at once:\n")
+        each(several)
 
 
 main()

@@ -142,6 +142,8 @@ snapshot::snapshot!(PacketFetch {
 pub struct Detail {
     /// It was decoded,
     pub decode: u64,
+    /// in this slot, from 0 on, of those that decode has,
+    pub slot: u8,
     /// dispatched: the ROB holds it from the next cycle on,
     pub dispatch: u64,
     /// issued (0: it never was),

@@ -54,7 +54,10 @@ pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
-pub use precise::{ClassBias, Latency, PreciseProfile, PreciseReport, PreciseRow, Skid, Trust};
+pub use precise::{
+    ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,
+    SourceBias, Trust,
+};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
     FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, ThreadRow,

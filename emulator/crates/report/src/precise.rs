@@ -1,11 +1,13 @@
 //! What perf sampled of each event in the guest, judged by the event's true counts.
 
+mod bias;
 mod judge;
+mod latency;
 mod text;
 
 use commit_trace::Class;
 use serde::Serialize;
-use truth::{Metric, Truth};
+use truth::{Metric, Truth, UnitTotals};
 
 use super::columns::LevelError;
 use super::contended;
@@ -21,6 +23,21 @@ pub struct PreciseReport {
     pub profiles: Vec<PreciseProfile>,
     /// Per count of the truth the profile that comes closest.
     pub trust: Vec<Trust>,
+    /// Sampled events that are not judged.
+    pub not_judged: Vec<NotJudged>,
+    /// What became of the overflows of the units that sample instructions, by hart.
+    pub units: Vec<UnitTotals>,
+}
+
+/// An event that is not judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotJudged {
+    /// The guest's file.
+    pub file: String,
+    /// The event as it was asked for.
+    pub event: String,
+    /// Why.
+    pub why: &'static str,
 }
 
 /// The samples of an event in one file.
@@ -54,7 +71,9 @@ pub struct PreciseProfile {
     pub wrong: f64,
     /// Error by instruction.
     pub instruction: LevelError,
-    /// By function.
+    /// By basic block,
+    pub block: LevelError,
+    /// and by function.
     pub function: LevelError,
     /// By cache line, if the samples have addresses and the count is known by line.
     pub line: Option<LevelError>,
@@ -64,8 +83,12 @@ pub struct PreciseProfile {
     pub skid: Option<Skid>,
     /// Latencies as sampled, and the true ones of the same instructions.
     pub latency: Option<Latency>,
+    /// Shares by data source, those of the truth first.
+    pub sources: Vec<SourceBias>,
     /// Shares by class of instruction.
     pub classes: Vec<ClassBias>,
+    /// Shares by decode slot.
+    pub slots: Vec<SlotBias>,
     /// Instructions that the truth or the samples give most to.
     pub instructions: Vec<PreciseRow>,
 }
@@ -80,11 +103,11 @@ pub struct Skid {
 }
 
 /// Mean latencies in cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     /// As the samples say (perf's `weight`).
     pub sampled: f64,
-    /// Of all executions of the sampled instructions, from issue until they were done.
+    /// Of all executions of the sampled instructions that the event counts.
     pub truth: f64,
 }
 
@@ -94,6 +117,28 @@ pub struct ClassBias {
     /// The class.
     pub class: Class,
     /// Its share by the truth.
+    pub truth: f64,
+    /// Its share of the samples.
+    pub sampled: f64,
+}
+
+/// A decode slot.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SlotBias {
+    /// Its number, from 0.
+    pub slot: usize,
+    /// Its share by the truth.
+    pub truth: f64,
+    /// That of the sampled instructions, each as often in a slot as it truly is.
+    pub sampled: f64,
+}
+
+/// A data source, as perf calls it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SourceBias {
+    /// Its name.
+    pub source: String,
+    /// Its share of all executions that the event counts.
     pub truth: f64,
     /// Its share of the samples.
     pub sampled: f64,
@@ -110,6 +155,8 @@ pub struct PreciseRow {
     pub truth: f64,
     /// By the samples.
     pub sampled: f64,
+    /// Latencies, if the samples have them.
+    pub latency: Option<Latency>,
 }
 
 /// The profile that comes closest to a count.
@@ -121,6 +168,8 @@ pub struct Trust {
     pub profile: usize,
 }
 
+/// Events by which perf only follows processes.
+const DUMMIES: [&str; 3] = ["dummy", "dummy:u", "dummy:HG"];
 /// A profile with fewer samples says nothing of whom to trust.
 const ENOUGH_SAMPLES: u64 = 100;
 
@@ -131,20 +180,37 @@ impl Report {
         mut self,
         truth: &Truth,
         files: &[SampleFile],
-        metric: &dyn Fn(&SampledEvent) -> Option<Metric>,
+        metric: &dyn Fn(&SampledEvent) -> Result<Metric, &'static str>,
         disassemble: &dyn Fn(u32, u64) -> String,
     ) -> Self {
         let index = TruthIndex::new(truth);
         let mut profiles = Vec::new();
+        let mut not_judged = Vec::new();
         for file in files {
             for (at, event) in file.events.iter().enumerate() {
-                let judged =
-                    metric(event).and_then(|metric| index.judge(file, at, metric, disassemble));
-                profiles.extend(judged);
+                let judged = metric(event).and_then(|metric| {
+                    { index.judge(file, at, metric, disassemble) }
+                        .ok_or("nothing to compare: no samples in the region, or it never occurred")
+                });
+                match judged {
+                    Ok(judged) => profiles.push(judged),
+                    Err(_) if DUMMIES.contains(&event.name.as_str()) => {}
+                    Err(why) => not_judged.push(NotJudged {
+                        file: file.file.clone(),
+                        event: event.name.clone(),
+                        why,
+                    }),
+                }
             }
         }
         let trust = trust(&profiles);
-        self.precise = (!profiles.is_empty()).then_some(PreciseReport { profiles, trust });
+        let is_empty = profiles.is_empty() && not_judged.is_empty();
+        self.precise = (!is_empty).then_some(PreciseReport {
+            profiles,
+            trust,
+            not_judged,
+            units: truth.units.clone(),
+        });
         self.contended = contended::contended(truth, files);
         self
     }

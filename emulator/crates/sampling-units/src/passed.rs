@@ -1,6 +1,6 @@
 //! What the commit stage tells of an instruction.
 
-use commit_trace::{AccessKind, Detail};
+use commit_trace::{AccessKind, CommitRecord, Detail, Redirect, TeaEvents};
 use isa::{DecodedInst, InstClass};
 
 use crate::ctr::Kind;
@@ -22,6 +22,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// That of a record.
+    pub fn of(record: &CommitRecord) -> Self {
+        match record.redirect() {
+            Redirect::None | Redirect::Flush => Self::Retired,
+            Redirect::Mispredict => Self::Mispredicted,
+            Redirect::Exception if record.tea().contains(TeaEvents::FL_MO) => Self::Replayed,
+            Redirect::Exception => Self::Exception,
+            Redirect::Interrupt => Self::Interrupt,
+        }
+    }
+
     /// It retired.
     pub fn retires(self) -> bool {
         matches!(self, Self::Retired | Self::Mispredicted)

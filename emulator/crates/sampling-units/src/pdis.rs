@@ -12,7 +12,7 @@ mod shared;
 mod tests;
 
 pub use buffer::{Buffer, buffer_control};
-pub use record::{Latencies, RECORD_BYTES, Record, header};
+pub use record::{LATENCIES, Latencies, RECORD_BYTES, Record, header};
 pub use registers::{Register, Totals, control};
 pub use shared::{SamplingUnits, SharedSamplingUnits};
 
@@ -270,7 +270,7 @@ impl SamplingUnit {
         let (record, latencies) = Record::flushed(observed);
         self.active_until = record.cycle;
         self.select_from = None;
-        self.finish(record, latencies_by_number(&latencies));
+        self.finish(record, latencies.by_number());
     }
 
     /// A packet, if the instruction starts one.
@@ -286,7 +286,7 @@ impl SamplingUnit {
         }
         if starts && self.select_from.take().is_some() {
             let (record, latencies) = Record::of_packet(observed, self.control & control::PA != 0);
-            self.finish(record, latencies_by_number(&latencies));
+            self.finish(record, latencies.by_number());
         }
     }
 
@@ -344,7 +344,7 @@ impl SamplingUnit {
         self.select_from = None;
         let (mut record, latencies) = Record::of(observed, self.control & control::PA != 0);
         record.header |= u64::from(observed.detail.incurred) & self.control & control::HPM;
-        let latencies = latencies_by_number(&latencies);
+        let latencies = latencies.by_number();
         match passed.kind.kind() {
             Some(_) if passed.outcome.retires() => {
                 let following = passed.pc.wrapping_add(passed.kind.bytes().into());
@@ -451,8 +451,4 @@ impl SamplingUnit {
         };
         now.saturating_add(cycles.max(1))
     }
-}
-
-fn latencies_by_number(latencies: &Latencies) -> [u64; 5] {
-    std::array::from_fn(|number| latencies.selected(number as u64))
 }

@@ -166,6 +166,7 @@ impl<S: CommitSink> Pipeline<S> {
         let packet = std::mem::take(&mut self.observer.packet);
         self.observer.details.push(Detail {
             decode: self.front.buffer.cycle(),
+            slot: self.front.buffer.last_slot() as u8,
             dispatch: retired.dispatch,
             issue: retired.issue,
             complete: retired.done,

@@ -1,8 +1,10 @@
 //! Details of what leaves the ROB: one for each record, while anybody wants them, and without effect on time.
 
+mod asm;
 mod random;
 
-use commit_trace::{AccessKind, Commit, CommitRecord, CommitSink, Detail};
+use asm::{Program, State};
+use commit_trace::{AccessKind, Commit, CommitRecord, CommitSink, Detail, Redirect};
 use devices::{Bus, Clock};
 use isa::TimingModel;
 use machine::{Hart, Limit, RunExit};
@@ -107,5 +109,61 @@ fn observing_takes_no_time_and_stages_are_in_order() {
             .iter()
             .filter(|d| d.access.kind != AccessKind::None);
         assert!(accesses.count() > 100, "seed {seed}");
+    }
+}
+
+/// What follows a redirect is decoded in the first slot, anything else in the one after its predecessor's.
+fn check_slots(records: &Records, width: u8) {
+    let pairs = records.commits.iter().zip(records.details.windows(2));
+    for ((_, record), details) in pairs {
+        let expected = match record.redirect() {
+            Redirect::None => (details[0].slot + 1) % width,
+            _ => 0,
+        };
+        assert_eq!(details[1].slot, expected, "{record:?} {details:?}");
+    }
+}
+
+#[test]
+fn decode_slots_follow_from_the_program() {
+    let program = Program::new(
+        "FN(f) fence; addi a2,a2,1; addi a2,a2,1; addi a2,a2,1; addi a2,a2,1; addi a2,a2,1
+         fence.i; addi a2,a2,1; j 1f; addi a2,a2,1
+         1: addi a2,a2,1; addi a2,a2,1; ld a3,0(a2); jalr zero,s3",
+    );
+    let preset = Preset::load("boom-4w").unwrap();
+    let mut core = Core::new(&preset, Records::default());
+    core.observe_for_host(true);
+    program.define(&mut core);
+    let mut start = 0;
+    // Once to warm up: the jump is predicted then.
+    for _ in 0..3 {
+        start = core.sink().details.len();
+        let mut state = State::new();
+        state.x[19] = 0x1000;
+        state.x[12] = 0x8100_0000;
+        program.run(&mut core, &mut state);
+    }
+    let records = core.into_sink();
+    let slots: Vec<u8> = { records.details[start..].iter() }
+        .map(|detail| detail.slot)
+        .collect();
+    // The first fence is behind the last jump, which was predicted; a fence throws away what is behind it.
+    assert_eq!(slots[1..], [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0, 1]);
+    check_slots(&records, 4);
+}
+
+#[test]
+fn decode_slots_hold_in_any_program() {
+    for seed in 0..20 {
+        let mut machine = Machine::new(seed);
+        machine.core.observe_for_host(true);
+        for _ in 0..5 {
+            machine.run();
+        }
+        let records = machine.core.sink();
+        check_slots(records, 4);
+        let in_last = records.details.iter().filter(|detail| detail.slot == 3);
+        assert!(in_last.count() > 100, "seed {seed}");
     }
 }

@@ -1,8 +1,11 @@
 //! What is counted of a static instruction.
 
 use commit_trace::{
-    AccessKind, CommitRecord, DataSource, Detail, Redirect, TeaEvents, Translation,
+    AccessKind, CommitRecord, DataSource, Detail, MAX_COMMIT_WIDTH, Redirect, TeaEvents,
+    Translation,
 };
+
+use crate::records::Executions;
 
 /// Buckets of a latency histogram.
 pub const BUCKETS: usize = 16;
@@ -35,8 +38,12 @@ pub struct Counts {
     pub l1i_misses: u64,
     /// Its packet's address was not in the first-level instruction TLB.
     pub itlb_misses: u64,
+    /// Times that it left the ROB, by the slot in which it was decoded.
+    pub slots: [u64; MAX_COMMIT_WIDTH],
     /// Its accesses to memory.
     pub memory: Option<Box<Memory>>,
+    /// What the unit that samples instructions would record.
+    pub records: Vec<Executions>,
 }
 
 /// The data accesses of a static instruction that retired.
@@ -77,6 +84,7 @@ impl Counts {
             }
             Redirect::None | Redirect::Flush => self.executed += 1,
         }
+        self.slots[usize::from(detail.slot) % MAX_COMMIT_WIDTH] += 1;
         self.flushed += u64::from(detail.flushed);
         self.total_cycles += commit.saturating_sub(detail.decode);
         self.head_cycles += commit.saturating_sub(before.max(detail.dispatch));

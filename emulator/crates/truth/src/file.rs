@@ -8,7 +8,7 @@ use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, TrackedLine};
 use crate::row::{Columns, Row};
 
 /// Version of the file; readers refuse others.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Lines that the file has, those with the most cycles waited first. Of the others it has the sums.
 const MAX_LINES: usize = 100_000;
@@ -30,6 +30,8 @@ pub struct Truth {
     pub processes: Vec<Process>,
     /// Instructions that left the ROB in the region of interest, by hart and number.
     pub instructions: Vec<Instruction>,
+    /// The units that sample instructions, by hart.
+    pub units: Vec<UnitTotals>,
     /// Lines, those with the most cycles waited first.
     pub lines: Vec<Line>,
     /// The sums of all other lines.
@@ -45,6 +47,31 @@ pub struct Process {
     pub name: String,
 }
 
+/// What became of the overflows of a unit that samples instructions, since reset; the draft's PDIS.SAMPLES, and so on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitTotals {
+    /// The hart.
+    pub hart: u32,
+    /// Overflows, and selections after a record that was discarded.
+    pub overflows: u64,
+    /// Recorded.
+    pub samples: u64,
+    /// Overflowed while another instruction was followed.
+    pub collisions: u64,
+    /// Discarded by a filter.
+    pub filtered: u64,
+    /// Lost, since the record before had not been taken, or the buffer takes none.
+    pub dropped: u64,
+}
+
+impl UnitTotals {
+    /// Overflows whose instruction was still followed, or whose record was still on its way, at the end.
+    pub fn under_way(&self) -> u64 {
+        let done = self.samples + self.collisions + self.filtered + self.dropped;
+        self.overflows.saturating_sub(done)
+    }
+}
+
 /// A static instruction on one hart; in the file an array, see [`Row`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
@@ -57,6 +84,8 @@ pub struct Instruction {
     pub pc: u64,
     /// Encoding.
     pub raw: u32,
+    /// Target of a direct branch or jump.
+    pub target: Option<u64>,
     /// Coarse class.
     pub class: Class,
     /// Privilege (0 U, 1 S, 3 M).

@@ -16,3 +16,24 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
         ))
     })
 }
+
+/// Of addresses that not everything has.
+pub mod optional {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Hex(#[serde(with = "super")] u64);
+
+    pub fn serialize<S: Serializer>(
+        address: &Option<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        address.map(Hex).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<u64>, D::Error> {
+        Ok(Option::<Hex>::deserialize(deserializer)?.map(|hex| hex.0))
+    }
+}

@@ -24,14 +24,18 @@ mod file;
 mod hex;
 mod lines;
 mod metric;
+mod records;
 mod row;
 mod short;
 
 pub use collect::{Collector, Counted};
 pub use counts::{BUCKETS, Counts, Memory, bucket};
-pub use file::{Exchange, FORMAT, Instruction, LeftOut, Line, LineAccess, Process, Sharing, Truth};
+pub use file::{
+    Exchange, FORMAT, Instruction, LeftOut, Line, LineAccess, Process, Sharing, Truth, UnitTotals,
+};
 pub use lines::{ExchangeCounts, ExchangeKey, LINE_BYTES, LineUse, Lines, SharedLines};
 pub use metric::Metric;
+pub use records::{Executions, LatencyCount, RecordFilter, step};
 pub use row::Columns;
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ const MAX_LINES: usize = 1 << 20;
 /// Uses of a line that are told apart.
 const MAX_USES: usize = 64;
 
+/// Accesses of so many cycles from decode to retirement are slow: what perf mem records unless told otherwise (`ldlat`).
+pub const SLOW: u64 = 30;
+
 /// The use of a line by one program on one hart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -34,6 +37,12 @@ pub struct LineUse {
     /// Stores, atomics with them.
     #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
+    /// Slow accesses, see [`SLOW`],
+    #[serde(skip_serializing_if = "is_zero")]
+    pub slow: u64,
+    /// and of these the ones of loads and atomics.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub slow_loads: u64,
     /// Accesses that missed in the L1 data cache; those whose line was on its way are not among them.
     #[serde(skip_serializing_if = "is_zero")]
     pub misses: u64,
@@ -214,6 +223,15 @@ impl SharedLines {
     }
 }
 
+/// How long an access took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessCycles {
+    /// From issue until it was done.
+    pub execution: u64,
+    /// From decode until it left the ROB.
+    pub total: u64,
+}
+
 /// Who accesses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Accessor {
@@ -241,8 +259,8 @@ impl Lines {
         }
     }
 
-    /// Adds an access that was done after `cycles`.
-    pub(crate) fn access(&mut self, by: Accessor, access: &DataAccess, cycles: u64) {
+    /// Adds an access.
+    pub(crate) fn access(&mut self, by: Accessor, access: &DataAccess, cycles: AccessCycles) {
         // Registers of devices are no lines.
         if access.kind == AccessKind::None || access.source == DataSource::Device {
             return;
@@ -264,7 +282,7 @@ impl Lines {
         line: u64,
         access: &DataAccess,
         bytes: u64,
-        cycles: Option<u64>,
+        cycles: Option<AccessCycles>,
     ) {
         if self.lines.len() >= MAX_LINES && !self.lines.contains_key(&line) {
             self.untracked += u64::from(cycles.is_some());
@@ -282,7 +300,7 @@ impl Lines {
                     hart: by.hart as u32,
                     inst: by.inst,
                 };
-                { self.exchanges.entry(key).or_default() }.add(access, cycles);
+                { self.exchanges.entry(key).or_default() }.add(access, cycles.execution);
             }
         }
         tracked.share(by.hart, used, access, bytes);
@@ -335,8 +353,11 @@ fn kinds(access: &DataAccess) -> (bool, bool) {
 }
 
 impl LineUse {
-    fn add(&mut self, access: &DataAccess, cycles: u64) {
+    fn add(&mut self, access: &DataAccess, AccessCycles { execution, total }: AccessCycles) {
         let (loads, stores) = kinds(access);
+        let slow = total >= SLOW;
+        self.slow += u64::from(slow);
+        self.slow_loads += u64::from(slow && loads);
         let source = access.source;
         let missed = is_l1d_miss(source);
         self.loads += u64::from(loads);
@@ -348,10 +369,10 @@ impl LineUse {
         self.peer_modified += u64::from(source == DataSource::PeerModified);
         self.upgrades += u64::from(source == DataSource::Upgrade);
         if !is_hit(source) {
-            self.cycles += cycles;
+            self.cycles += execution;
         }
         if is_exchange(source) {
-            self.peer_cycles += cycles;
+            self.peer_cycles += execution;
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What an event that somebody samples is in terms of the truth.
 
 use commit_trace::{Class, DataSource, Translation};
+use sampling_units::pdis::header;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, Memory};
 use crate::file::Instruction;
-use crate::lines::{LineUse, is_l1d_miss};
+use crate::lines::{LineUse, SLOW, is_l1d_miss};
+use crate::records::{Executions, RecordFilter};
 
 /// A count of the truth with which samples of an event are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,6 +55,8 @@ pub enum Metric {
     Traps,
     /// Loads that were fetched again, as they had run ahead of a store.
     Replays,
+    /// What the unit that samples instructions selects and lets pass.
+    Filtered(RecordFilter),
 }
 
 impl Metric {
@@ -80,6 +84,8 @@ impl Metric {
             Self::PeerModified => "modified peer-cache accesses",
             Self::Traps => "traps",
             Self::Replays => "replays",
+            Self::Filtered(filter) if filter.fetch => "fetches that pass",
+            Self::Filtered(_) => "instructions that pass",
         }
     }
 
@@ -109,6 +115,10 @@ impl Metric {
             Self::ItlbMisses => counts.itlb_misses,
             Self::Traps => counts.trapped,
             Self::Replays => counts.replayed,
+            Self::Filtered(filter) => {
+                let records = counts.records.iter();
+                records.map(|own| filter.passing(own).0).sum()
+            }
             _ => counts
                 .memory
                 .as_ref()
@@ -144,6 +154,46 @@ impl Metric {
         }
     }
 
+    /// Of executions whose records say the same, how many are counted, and the weights that perf gives them; nothing of what is no access.
+    pub fn passing(self, executions: &Executions) -> (u64, u64) {
+        match self {
+            Self::Filtered(filter) => filter.passing(executions),
+            _ if self.takes(executions.header) => executions.all(),
+            _ => (0, 0),
+        }
+    }
+
+    /// An access whose record begins with this word is counted.
+    fn takes(self, word: u64) -> bool {
+        let (loads, stores) = match word & header::TYPE {
+            1 => (true, false),
+            2 => (false, true),
+            3 => (true, true),
+            _ => return false,
+        };
+        let number = (word >> header::DSRC_SHIFT & 15) as u8;
+        let source = DataSource::of_number(number).unwrap_or_default();
+        let missed = is_l1d_miss(source);
+        word & header::TRAPPED == 0
+            && match self {
+                Self::Loads => loads,
+                Self::Stores => stores,
+                Self::Accesses => true,
+                Self::L1dLoadMisses => missed && loads,
+                Self::L1dStoreMisses => missed && !loads,
+                Self::L1dMisses => missed,
+                Self::L2Misses => missed && source != DataSource::L2,
+                Self::LlcMisses => source == DataSource::Memory,
+                Self::PeerAccesses => {
+                    matches!(source, DataSource::PeerClean | DataSource::PeerModified)
+                }
+                Self::PeerModified => source == DataSource::PeerModified,
+                Self::DtlbMisses => word & header::L1TLBMISS != 0,
+                Self::PageWalks => word & header::LLTLBMISS != 0,
+                _ => false,
+            }
+    }
+
     /// The count of a hart's use of a line; `None` if it is not known by line.
     pub fn of_line(self, line: &LineUse) -> Option<u64> {
         match self {
@@ -156,8 +206,19 @@ impl Metric {
             Self::LlcMisses => Some(line.memory),
             Self::PeerAccesses => Some(line.peer_clean + line.peer_modified),
             Self::PeerModified => Some(line.peer_modified),
+            Self::Filtered(filter) if filter == slow(1) => Some(line.slow_loads),
+            Self::Filtered(filter) if filter == slow(3) => Some(line.slow),
             _ => None,
         }
+    }
+}
+
+/// Slow accesses of a type, whatever else they are.
+fn slow(select: u8) -> RecordFilter {
+    RecordFilter {
+        select,
+        threshold: SLOW as u16,
+        ..RecordFilter::default()
     }
 }
 

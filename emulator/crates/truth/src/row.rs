@@ -1,15 +1,18 @@
 //! How the file has instructions: as arrays, whose entries it names once.
 
-use commit_trace::Class;
+use commit_trace::{Class, MAX_COMMIT_WIDTH};
+use sampling_units::pdis::LATENCIES;
+use sampling_units::pdis::header::{TYPE, TYPE_FETCH};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::counts::{BUCKETS, Counts, Memory};
 use crate::file::Instruction;
+use crate::records::{Executions, LatencyCount};
 use crate::short::trimmed;
 
 /// Names of a [`Row`]'s entries.
-const ROW: [&str; 12] = [
+const ROW: [&str; 15] = [
     "hart",
     "id",
     "pc",
@@ -22,6 +25,9 @@ const ROW: [&str; 12] = [
     "oracle_cycles",
     "counts",
     "memory",
+    "target",
+    "slots",
+    "records",
 ];
 /// Names of the entries of `counts`, without which there is nothing of them.
 const COUNTS: [&str; 10] = [
@@ -46,6 +52,18 @@ const MEMORY: [&str; 6] = [
     "latencies",
 ];
 
+/// Names of the entries of one of `records`; `events` are the header's bits from 32 up. Each latency has numbers for each step: its least,
+/// how often, and of accesses and fetches the sum of perf's weights.
+const RECORD: [&str; 2 + LATENCIES] = [
+    "type",
+    "events",
+    "total",
+    "dispatch",
+    "issue",
+    "execution",
+    "oldest",
+];
+
 /// The names of all entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns;
@@ -55,6 +73,7 @@ struct Names {
     instruction: Vec<String>,
     counts: Vec<String>,
     memory: Vec<String>,
+    record: Vec<String>,
 }
 
 impl Names {
@@ -64,6 +83,7 @@ impl Names {
             instruction: owned(&ROW),
             counts: owned(&COUNTS),
             memory: owned(&MEMORY),
+            record: owned(&RECORD),
         }
     }
 }
@@ -77,7 +97,15 @@ impl Serialize for Columns {
 impl<'de> Deserialize<'de> for Columns {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (found, own) = (Names::deserialize(deserializer)?, Names::new());
-        let all = |names: &Names| [&names.instruction[..], &names.counts, &names.memory].concat();
+        let all = |names: &Names| {
+            let Names {
+                instruction,
+                counts,
+                memory,
+                record,
+            } = names;
+            [&instruction[..], counts, memory, record].concat()
+        };
         match all(&found) == all(&own) {
             true => Ok(Self),
             false => Err(D::Error::custom(format!(
@@ -104,7 +132,55 @@ pub(crate) struct Row(
     f64,
     #[serde(with = "trimmed")] [u64; COUNTS.len()],
     Option<MemoryRow>,
+    #[serde(with = "crate::hex::optional")] Option<u64>,
+    #[serde(with = "trimmed")] [u64; MAX_COMMIT_WIDTH],
+    Vec<RecordRow>,
 );
+
+/// The entries of `records`.
+#[derive(Serialize, Deserialize)]
+struct RecordRow(u8, u32, Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>);
+
+/// Numbers for each step of a latency.
+fn numbers(header: u64) -> usize {
+    match header & TYPE {
+        1..=3 | TYPE_FETCH => 3,
+        _ => 2,
+    }
+}
+
+impl From<&Executions> for RecordRow {
+    fn from(own: &Executions) -> Self {
+        let width = numbers(own.header);
+        let [total, dispatch, issue, execution, oldest] = [0, 1, 2, 3, 4].map(|latency: usize| {
+            let counts = own.latencies[latency].iter();
+            let all = |count: &LatencyCount| [count.from.into(), count.times, count.weight];
+            counts
+                .flat_map(|count| all(count).into_iter().take(width))
+                .collect()
+        });
+        let (kind, events) = ((own.header & TYPE) as u8, (own.header >> 32) as u32);
+        Self(kind, events, total, dispatch, issue, execution, oldest)
+    }
+}
+
+impl From<RecordRow> for Executions {
+    fn from(row: RecordRow) -> Self {
+        let RecordRow(kind, events, total, dispatch, issue, execution, oldest) = row;
+        let header = u64::from(kind) & TYPE | u64::from(events) << 32;
+        let width = numbers(header);
+        let count = |numbers: &[u64]| LatencyCount {
+            from: numbers[0].min(u16::MAX.into()) as u16,
+            times: numbers[1],
+            weight: numbers.get(2).copied().unwrap_or(0),
+        };
+        Self {
+            header,
+            latencies: [total, dispatch, issue, execution, oldest]
+                .map(|numbers: Vec<u64>| numbers.chunks_exact(width).map(count).collect()),
+        }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct MemoryRow(
@@ -153,6 +229,9 @@ impl From<Instruction> for Row {
                 counts.replayed,
             ],
             memory,
+            own.target,
+            counts.slots,
+            counts.records.iter().map(RecordRow::from).collect(),
         )
     }
 }
@@ -172,6 +251,9 @@ impl From<Row> for Instruction {
             cycles,
             counts,
             memory,
+            target,
+            slots,
+            records,
         ) = row;
         let [
             executed,
@@ -202,6 +284,7 @@ impl From<Row> for Instruction {
             id,
             pc,
             raw,
+            target,
             class,
             privilege,
             process,
@@ -219,7 +302,9 @@ impl From<Row> for Instruction {
                 execution_cycles,
                 l1i_misses,
                 itlb_misses,
+                slots,
                 memory,
+                records: records.into_iter().map(Executions::from).collect(),
             },
         }
     }

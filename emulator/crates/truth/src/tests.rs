@@ -7,6 +7,8 @@ use commit_trace::{
 
 use crate::*;
 
+mod records;
+
 /// Each instruction enters the ROB in the cycle after decode, and leaves it ten cycles later.
 struct Hart {
     collector: Collector,
@@ -27,6 +29,7 @@ impl Hart {
         let start = self.cycle;
         let detail = Detail {
             decode: start,
+            slot: 3,
             dispatch: start + 1,
             ..detail
         };
@@ -96,6 +99,7 @@ fn how_an_instruction_leaves_is_counted() {
         flushed: 7,
         total_cycles: 50,
         head_cycles: 45,
+        slots: [0, 0, 0, 5, 0, 0, 0, 0],
         ..Counts::default()
     };
     assert_eq!(counts(hart, 0), expected);
@@ -155,6 +159,7 @@ fn accesses_are_told_apart_by_source_translation_and_latency() {
         id: n as u32,
         pc: 0,
         raw: 0,
+        target: None,
         class,
         privilege: 0,
         process: None,
@@ -375,6 +380,7 @@ fn registers_of_devices_and_nothing_are_no_lines() {
 #[test]
 fn the_file_reads_back() {
     let (lines, mut one, mut other) = two_harts();
+    one.collector.define(&records::defined(2, records::STORE));
     one.store(0x1000, DataSource::Memory);
     other.store(0x1008, DataSource::PeerModified);
     let (lines, lines_left_out) = lines.with(|lines| std::mem::take(lines).into_file(|_, _| None));
@@ -399,6 +405,7 @@ fn the_file_reads_back() {
             id: info.id.0,
             pc: info.pc,
             raw: info.raw,
+            target: Some(0x80),
             class: info.class,
             privilege: info.privilege,
             process: None,
@@ -407,11 +414,20 @@ fn the_file_reads_back() {
             oracle_cycles: 1.5,
             counts: counts(one, 2),
         }],
+        units: vec![UnitTotals {
+            overflows: 9,
+            samples: 4,
+            collisions: 3,
+            filtered: 1,
+            ..UnitTotals::default()
+        }],
         lines,
         lines_left_out,
     };
     let text = serde_json::to_string(&truth).unwrap();
-    assert!(text.contains(r#"[0,2,"0xffffffff80001234",19,"Store",1,null,0,4,1.5,[1,10,9,30],[0,1,0,[0,0,0,0,0,0,1],[1],[0,0,0,0,1]]]"#), "{text}");
+    assert!(text.contains(r#"[0,2,"0xffffffff80001234",19,"Store",1,null,0,4,1.5,[1,10,9,30],[0,1,0,[0,0,0,0,0,0,1],[1],[0,0,0,0,1]],"0x80",[0,0,0,1],[[2,111105,[10,1,30],[1,1,30],[1,1,30],[30,1,30],[9,1,30]]]]"#), "{text}");
+    assert!(text.contains(r#""overflows":9,"samples":4"#), "{text}");
+    assert_eq!(truth.units[0].under_way(), 1);
     let back: Truth = serde_json::from_str(&text).unwrap();
     assert_eq!(back, truth);
     let error =
@@ -420,4 +436,38 @@ fn the_file_reads_back() {
         error.to_string().contains("expected an address such as"),
         "{error}"
     );
+}
+
+#[test]
+fn slow_accesses_are_counted_by_line() {
+    let lines = SharedLines::new(1);
+    let mut hart = Hart::new(0, &lines);
+    hart.load(0x1000, DataSource::L1);
+    // Decoded thirty cycles before it leaves, and twenty-nine.
+    for before in [20, 19] {
+        for kind in [AccessKind::Load, AccessKind::Store] {
+            let detail = Detail {
+                decode: hart.cycle - before,
+                access: access(kind, 0x1000, DataSource::L1),
+                ..Detail::default()
+            };
+            let record = CommitRecord::from_packed(InstId(1), 10, 0, 0);
+            hart.collector.commits(hart.cycle, &[record], &[detail]);
+        }
+    }
+    let line = only_line(lines);
+    assert_eq!(
+        (line.sum(|own| own.slow), line.sum(|own| own.slow_loads)),
+        (2, 1)
+    );
+    let perf_mem = |select, threshold| {
+        Metric::Filtered(RecordFilter {
+            select,
+            threshold,
+            ..RecordFilter::default()
+        })
+        .of_line(&line.uses[0].counts)
+    };
+    assert_eq!([perf_mem(1, 30), perf_mem(3, 30)], [Some(1), Some(2)]);
+    assert_eq!([perf_mem(1, 31), perf_mem(2, 30)], [None, None]);
 }

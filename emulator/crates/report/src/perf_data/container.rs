@@ -29,6 +29,8 @@ pub(super) struct Attr {
     pub pmu: String,
     /// The PMU's own configuration.
     pub config: u64,
+    /// More of it: `config1` and `config2`.
+    pub more_config: [u64; 2],
     pub period: u64,
     pub is_frequency: bool,
     pub exclude_user: bool,
@@ -223,6 +225,7 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
             kind,
             pmu: String::new(),
             config,
+            more_config: [56, 64].map(later),
             period,
             is_frequency: flags >> 10 & 1 != 0,
             exclude_user: flags >> 4 & 1 != 0,

@@ -44,6 +44,8 @@ pub struct SampledEvent {
     pub kind: u32,
     /// Its PMU's own configuration.
     pub config: u64,
+    /// More of it: `config1` and `config2`.
+    pub more_config: [u64; 2],
     /// Events between samples, or samples per second if [`Self::is_frequency`].
     pub period: u64,
     /// True if `period` is a frequency in Hz.
@@ -169,6 +171,7 @@ fn event(attr: &Attr) -> SampledEvent {
         pmu: attr.pmu.clone(),
         kind: attr.kind,
         config: attr.config,
+        more_config: attr.more_config,
         period: attr.period,
         is_frequency: attr.is_frequency,
         precise: attr.precise,

@@ -1,18 +1,18 @@
 //! The comparison itself.
 
-use commit_trace::Class;
+use commit_trace::{InstId, StaticInfo};
 use rustc_hash::FxHashMap;
 use truth::{Instruction, Metric, Truth};
 
-use super::{ClassBias, Latency, PreciseProfile, PreciseRow, Skid};
+use super::latency::Latencies;
+use super::{PreciseProfile, Skid};
+use crate::blocks::leaders;
 use crate::columns::LevelError;
 use crate::error::{Sums, Truth as Weights, Whole};
 use crate::perf_data::{Sample, SampleFile};
 
 /// Processes with less of an event's samples are left out: perf itself before it starts the program.
 const NOTICEABLE: f64 = 0.05;
-/// Instructions of a profile that are listed.
-const MAX_ROWS: usize = 20;
 /// Counts are compared as whole numbers: the Oracle splits a cycle over so many.
 const UNITS: f64 = 840.0;
 /// Addresses from here up are the kernel's.
@@ -20,23 +20,25 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// The truth, of all harts together, by what a sample says.
 pub(super) struct TruthIndex<'a> {
-    truth: &'a Truth,
+    pub(super) truth: &'a Truth,
     /// An instruction of each process and address; the others of that key are counted with it.
-    rows: Vec<&'a Instruction>,
+    pub(super) rows: Vec<&'a Instruction>,
     /// Row of each of the truth's instructions.
-    row_of: Vec<u32>,
+    pub(super) row_of: Vec<u32>,
+    /// By row, the address of its basic block.
+    blocks: Vec<u64>,
     by_address: FxHashMap<(Option<u32>, u64), u32>,
 }
 
 /// What is compared.
-struct Scope {
+pub(super) struct Scope {
     /// By process of the truth.
     processes: Vec<bool>,
     kernel: bool,
 }
 
 impl Scope {
-    fn has(&self, process: Option<u32>) -> bool {
+    pub fn has(&self, process: Option<u32>) -> bool {
         match process {
             Some(process) => self.processes[process as usize],
             None => self.kernel,
@@ -45,19 +47,27 @@ impl Scope {
 }
 
 /// Weights of the same symbols by truth and samples.
-struct Sides {
-    truth: Vec<u64>,
-    sampled: Vec<u64>,
+pub(super) struct Sides {
+    pub truth: Vec<u64>,
+    pub sampled: Vec<u64>,
     /// At what the truth does not have.
-    unmatched: u64,
+    pub unmatched: u64,
     samples: u64,
 }
 
+/// A sample, and its row if the truth has its instruction.
+pub(super) type Placed<'a> = (&'a Sample, Option<u32>);
+
 impl Sides {
+    /// The weight of all samples.
+    pub fn all(&self) -> u64 {
+        self.sampled.iter().sum::<u64>() + self.unmatched
+    }
+
     fn error(&self) -> LevelError {
         let whole = Whole {
             oracle: self.truth.iter().sum(),
-            profile: self.sampled.iter().sum::<u64>() + self.unmatched,
+            profile: self.all(),
             samples: self.samples as f64,
         };
         let mut sums = Sums::default();
@@ -89,7 +99,7 @@ impl Sides {
 
 impl<'a> TruthIndex<'a> {
     pub fn new(truth: &'a Truth) -> Self {
-        let mut rows = Vec::new();
+        let mut rows: Vec<&Instruction> = Vec::new();
         let mut by_address = FxHashMap::default();
         let row_of = { truth.instructions.iter() }
             .map(|instruction| {
@@ -102,6 +112,7 @@ impl<'a> TruthIndex<'a> {
             .collect();
         Self {
             truth,
+            blocks: leaders(&static_info(&rows)),
             rows,
             row_of,
             by_address,
@@ -167,7 +178,7 @@ impl<'a> TruthIndex<'a> {
             unmatched: 0,
             samples: 0,
         };
-        let mut own: Vec<(&Sample, Option<u32>)> = Vec::new();
+        let mut own: Vec<Placed<'_>> = Vec::new();
         let (mut exact, mut wrong) = (0, 0);
         for sample in file.samples.iter().filter(|s| s.event == event) {
             let weight = sample.period.unwrap_or(1);
@@ -190,7 +201,11 @@ impl<'a> TruthIndex<'a> {
             return None;
         }
         let about = &file.events[event];
-        let by_function = sides.by(|row| (self.rows[row].process, self.rows[row].function));
+        let function = |row: usize| (self.rows[row].process, self.rows[row].function);
+        // A function's start begins a block.
+        let by_block = sides.by(|row| (function(row), self.blocks[row]));
+        let by_function = sides.by(function);
+        let latencies = Latencies::new(self, metric, &scope, &own);
         let lines = self.lines(&own, metric, &scope);
         Some(PreciseProfile {
             file: file.file.clone(),
@@ -204,26 +219,24 @@ impl<'a> TruthIndex<'a> {
             lost: file.lost,
             throttled: file.throttled,
             truth,
-            estimate: (sides.sampled.iter().sum::<u64>() + sides.unmatched) as f64,
+            estimate: sides.all() as f64,
             wrong: wrong as f64 / sides.samples as f64,
             instruction: sides.error(),
+            block: by_block.error(),
             function: by_function.error(),
             line: lines.as_ref().map(Sides::error),
             object: lines.map(|lines| lines.by(|at| self.object(at)).error()),
             skid: self.skid(&sides, &scope),
-            latency: self.latency(&own, metric),
+            latency: latencies.whole(),
+            sources: latencies.sources(),
             classes: self.classes(&sides),
-            instructions: self.largest(&sides, disassemble),
+            slots: self.slots(&sides),
+            instructions: self.largest(&sides, &latencies, disassemble),
         })
     }
 
     /// By cache line, of the samples that have addresses.
-    fn lines(
-        &self,
-        own: &[(&Sample, Option<u32>)],
-        metric: Metric,
-        scope: &Scope,
-    ) -> Option<Sides> {
+    fn lines(&self, own: &[Placed<'_>], metric: Metric, scope: &Scope) -> Option<Sides> {
         let lines = &self.truth.lines;
         let size = self.truth.line_bytes.max(1);
         let mut by_pa = FxHashMap::default();
@@ -295,85 +308,27 @@ impl<'a> TruthIndex<'a> {
                 distances += distance * sides.sampled[row];
             }
         }
-        let all = sides.sampled.iter().sum::<u64>() + sides.unmatched;
+        let all = sides.all();
         (known > 0).then(|| Skid {
             mean: distances as f64 / known as f64,
             known: known as f64 / all as f64,
         })
     }
+}
 
-    /// Of events that any execution of a load or store is: of others, only some executions are sampled.
-    fn latency(&self, own: &[(&Sample, Option<u32>)], metric: Metric) -> Option<Latency> {
-        if !matches!(metric, Metric::Loads | Metric::Stores | Metric::Accesses) {
-            return None;
-        }
-        let mut sums = FxHashMap::<u32, (u64, u64)>::default();
-        for (instruction, row) in self.truth.instructions.iter().zip(&self.row_of) {
-            let sum = sums.entry(*row).or_default();
-            sum.0 += instruction.counts.execution_cycles;
-            sum.1 += instruction.counts.executed;
-        }
-        let pairs = own.iter().filter_map(|(sample, row)| {
-            let (cycles, executed) = sums.get(&(*row)?)?;
-            let weight = sample.weight.filter(|weight| *weight != 0)?;
-            (*executed > 0).then(|| (weight as f64, *cycles as f64 / *executed as f64))
-        });
-        let (n, sampled, truth) = pairs.fold((0.0, 0.0, 0.0), |(n, a, b), (sampled, truth)| {
-            (n + 1.0, a + sampled, b + truth)
-        });
-        (n > 0.0).then(|| Latency {
-            sampled: sampled / n,
-            truth: truth / n,
-        })
-    }
-
-    fn classes(&self, sides: &Sides) -> Vec<ClassBias> {
-        let all = sides.sampled.iter().sum::<u64>() + sides.unmatched;
-        let share = |weights: &[u64], class: Class, all: u64| {
-            let own = self
-                .rows
-                .iter()
-                .zip(weights)
-                .filter(|(row, _)| row.class == class);
-            own.map(|(_, weight)| *weight).sum::<u64>() as f64 / all.max(1) as f64
-        };
-        let whole = sides.truth.iter().sum();
-        { Class::ALL.into_iter() }
-            .map(|class| ClassBias {
-                class,
-                truth: share(&sides.truth, class, whole),
-                sampled: share(&sides.sampled, class, all),
-            })
-            .filter(|bias| bias.truth > 0.0 || bias.sampled > 0.0)
-            .collect()
-    }
-
-    fn largest(&self, sides: &Sides, disassemble: &dyn Fn(u32, u64) -> String) -> Vec<PreciseRow> {
-        let whole = sides.truth.iter().sum::<u64>().max(1) as f64;
-        let all = (sides.sampled.iter().sum::<u64>() + sides.unmatched).max(1) as f64;
-        let shares = |row: usize| {
-            (
-                sides.truth[row] as f64 / whole,
-                sides.sampled[row] as f64 / all,
-            )
-        };
-        let mut rows: Vec<usize> = (0..self.rows.len()).collect();
-        rows.retain(|row| shares(*row) != (0.0, 0.0));
-        let most = |row: usize| shares(row).0.max(shares(row).1);
-        rows.sort_by(|a, b| most(*b).total_cmp(&most(*a)).then(a.cmp(b)));
-        rows.truncate(MAX_ROWS);
-        let named = |row: usize| {
-            let (truth, sampled) = shares(row);
-            let instruction = self.rows[row];
-            PreciseRow {
-                name: label(self.truth, instruction),
-                text: disassemble(instruction.raw, instruction.pc),
-                truth,
-                sampled,
-            }
-        };
-        rows.into_iter().map(named).collect()
-    }
+/// What tells basic blocks apart.
+fn static_info(rows: &[&Instruction]) -> Vec<StaticInfo> {
+    let info = |(number, row): (u32, &&Instruction)| StaticInfo {
+        id: InstId(number),
+        space: row.process.map_or(0, |process| process + 1),
+        pc: row.pc,
+        raw: row.raw,
+        len: if row.raw & 3 == 3 { 4 } else { 2 },
+        privilege: row.privilege,
+        class: row.class,
+        target: row.target,
+    };
+    (0..).zip(rows).map(info).collect()
 }
 
 /// The function, with the distance from its start.

@@ -1,8 +1,11 @@
 use commit_trace::Class;
+use commit_trace::DataSource;
 use profile::synthetic::evaluation;
+use sampling_units::pdis::header;
 use truth::{
-    Columns, Counts, Exchange, ExchangeCounts, FORMAT, Instruction, LINE_BYTES, LeftOut, Line,
-    LineAccess, LineUse, Memory, Metric, Process, Sharing, Truth,
+    Columns, Counts, Exchange, ExchangeCounts, Executions, FORMAT, Instruction, LINE_BYTES,
+    LatencyCount, LeftOut, Line, LineAccess, LineUse, Memory, Metric, Process, RecordFilter,
+    Sharing, Truth, UnitTotals, step,
 };
 
 use super::*;
@@ -18,7 +21,9 @@ fn instruction(at: u64, class: Class, process: u32, counts: Counts) -> Instructi
         hart: 0,
         id: at as u32,
         pc: 0x1000 * u64::from(process + 1) + 4 * at,
-        raw: at as u32,
+        // Four bytes, but for the number.
+        raw: (at as u32) << 2 | 3,
+        target: None,
         class,
         privilege: 0,
         process: Some(process),
@@ -37,10 +42,27 @@ fn executed(executed: u64, mispredicted: u64) -> Counts {
     }
 }
 
+/// Loads of a latency, half of them from the L1 cache and the others from memory, and decoded in two slots, one of them three times as often.
 fn loads(loads: u64, cycles: u64) -> Counts {
+    let record = |source: DataSource, missed: u64| {
+        let latency = vec![LatencyCount {
+            from: step(cycles / loads),
+            times: loads / 2,
+            weight: cycles / 2,
+        }];
+        Executions {
+            header: 1 | missed | (source as u64) << header::DSRC_SHIFT,
+            latencies: std::array::from_fn(|_| latency.clone()),
+        }
+    };
     Counts {
         executed: loads,
         execution_cycles: cycles,
+        slots: [loads / 4, 0, 3 * loads / 4, 0, 0, 0, 0, 0],
+        records: vec![
+            record(DataSource::L1, 0),
+            record(DataSource::Memory, header::L1MISS | header::LLMISS),
+        ],
         memory: Some(Box::new(Memory {
             loads,
             ..Memory::default()
@@ -91,6 +113,14 @@ fn truth() -> Truth {
         functions: vec!["first".into(), "second".into()],
         processes: vec![process(PID), process(77)],
         instructions,
+        units: vec![UnitTotals {
+            overflows: 1000,
+            samples: 700,
+            collisions: 200,
+            filtered: 90,
+            dropped: 9,
+            hart: 0,
+        }],
         lines: vec![
             line(0x8000, 0x4000, "table", 500),
             line(0x8040, 0x4040, "table+0x40", 100),
@@ -121,7 +151,7 @@ fn file(event: &str, samples: &[SyntheticSample]) -> SampleFile {
 
 fn judged(metric: Metric, samples: &[SyntheticSample]) -> PreciseProfile {
     let truth = truth();
-    let text = |raw: u32, _: u64| format!("op{raw}");
+    let text = |raw: u32, _: u64| format!("op{}", raw >> 2);
     TruthIndex::new(&truth)
         .judge(&file("event:upp", samples), 0, metric, &text)
         .expect("something to judge")
@@ -155,7 +185,8 @@ fn skid_is_seen_at_instructions_and_not_at_functions() {
     let samples = [vec![sample(5); 30], vec![sample(15); 10]].concat();
     let found = judged(Metric::Mispredicts, &samples);
     assert_eq!((found.instruction.error, found.function.error), (1.0, 0.0));
-    assert_eq!(found.wrong, 1.0);
+    // The branch ends its block.
+    assert_eq!((found.block.error, found.wrong), (1.0, 1.0));
     assert_eq!(
         found.skid,
         Some(Skid {
@@ -272,8 +303,18 @@ fn the_report_has_both_sections() {
         &[vec![sample(3); 200], vec![hitm]].concat(),
     );
     skidding.file = "skid.data".to_owned();
-    let files = [skidding, file("branch-misses:upp", &samples)];
-    let metric = |_: &SampledEvent| Some(Metric::Mispredicts);
+    let other = file("cpu-clock", &[sample(2)]);
+    let follows = file("dummy:u", &[sample(2)]);
+    let files = [
+        skidding,
+        file("branch-misses:upp", &samples),
+        other,
+        follows,
+    ];
+    let metric = |event: &SampledEvent| match event.name.as_str() {
+        "cpu-clock" | "dummy:u" => Err("the truth has no such event"),
+        _ => Ok(Metric::Mispredicts),
+    };
     let report = report_of(&evaluation(), None)
         .with_truth(&truth, &files, &metric, &|_, _| "beq a0, a1".to_owned());
     let precise = report.precise.as_ref().unwrap();
@@ -285,6 +326,9 @@ fn the_report_has_both_sections() {
     }
     for wanted in [
         "  mispredictions: branch-misses:upp (perf.data)",
+        "  cpu-clock (perf.data): the truth has no such event",
+        "  hart 0: 1,000 overflows = 700 recorded + 200 collisions + 90 filtered + 9 dropped + 1 under way",
+        "  by class: branch 100.0 / 100.0",
         "Contended lines",
         "counters ",
         "hart 1, program 42: writes bytes 8-15 (50 times)",
@@ -292,6 +336,7 @@ fn the_report_has_both_sections() {
     ] {
         assert!(section.contains(wanted), "no {wanted:?} in:\n{section}");
     }
+    assert!(!section.contains("dummy"), "{section}");
     let contended = report.contended.as_ref().unwrap();
     assert_eq!((contended.cycles, contended.hitm_samples), (8000, 1));
     assert_eq!(contended.lines[0].hitm_samples, 1);
@@ -301,8 +346,90 @@ fn the_report_has_both_sections() {
     let json = report.json();
     for path in [
         "precise.profiles.0.skid.mean",
+        "precise.profiles.0.block.error",
+        "precise.units.0.dropped",
         "contended.lines.0.false_sharing",
     ] {
         assert!(crate::explain(&json, path).is_ok(), "{path}");
     }
+}
+
+#[test]
+fn basic_blocks_end_at_branches() {
+    // One behind the branch, and one before it.
+    let found = |at| judged(Metric::Mispredicts, &vec![sample(at); 40]);
+    assert_eq!(found(3).block.error, 1.0);
+    // The second function's branch is a quarter.
+    assert_eq!(
+        (found(1).instruction.error, found(1).block.error),
+        (1.0, 0.25)
+    );
+}
+
+#[test]
+fn instructions_count_for_their_slots() {
+    let found = judged(Metric::Loads, &vec![sample(5); 40]);
+    let [first, second, third] = &found.slots[..] else {
+        panic!("{:?}", found.slots);
+    };
+    assert_eq!((first.slot, first.truth, first.sampled), (0, 0.25, 0.25));
+    assert_eq!((second.truth, second.sampled), (0.0, 0.0));
+    assert_eq!((third.truth, third.sampled), (0.75, 0.75));
+}
+
+/// What a load's sample says of where its line was.
+fn source(level: u64) -> u64 {
+    2 | 2 << 5 | level << 33
+}
+
+#[test]
+fn what_passes_a_filter_is_judged_by_events_and_latencies() {
+    let missed = RecordFilter {
+        select: 1,
+        mask: header::LLMISS,
+        matches: header::LLMISS,
+        latency: 3,
+        threshold: 50,
+        ..RecordFilter::default()
+    };
+    // Loads of 100 cycles from memory: only those of the second function.
+    let long = SyntheticSample {
+        weight: 110,
+        data_src: source(13),
+        ..sample(15)
+    };
+    let found = judged(
+        Metric::Filtered(missed),
+        &[vec![long; 30], vec![sample(5); 10]].concat(),
+    );
+    assert_eq!((found.truth, found.wrong), (200.0, 0.25));
+    assert_eq!(found.instruction.error, 0.25);
+    let latency = Latency {
+        sampled: 110.0,
+        truth: 100.0,
+    };
+    assert_eq!(found.latency, Some(latency));
+    assert_eq!(found.instructions[0].latency, Some(latency));
+    assert_eq!(found.instructions[1].latency, None);
+    let [ram] = &found.sources[..] else {
+        panic!("{:?}", found.sources);
+    };
+    assert_eq!(
+        (ram.source.as_str(), ram.truth, ram.sampled),
+        ("RAM", 1.0, 1.0)
+    );
+}
+
+#[test]
+fn data_sources_are_compared() {
+    let hit = SyntheticSample {
+        data_src: source(1),
+        ..sample(5)
+    };
+    let found = judged(Metric::Loads, &vec![hit; 40]);
+    let sources: Vec<_> = { found.sources.iter() }
+        .map(|bias| (bias.source.as_str(), bias.truth, bias.sampled))
+        .collect();
+    assert_eq!(sources, [("L1", 0.5, 1.0), ("RAM", 0.5, 0.0)]);
+    assert_eq!(judged(Metric::Mispredicts, &[sample(2)]).sources, []);
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{PreciseProfile, PreciseReport};
+use truth::UnitTotals;
+
+use super::{NotJudged, PreciseProfile, PreciseReport, PreciseRow};
 use crate::columns::LevelError;
 use crate::html::escape;
 use crate::model::Report;
@@ -35,18 +37,9 @@ impl PreciseProfile {
         format!("{:.3}", self.estimate / self.truth)
     }
 
-    /// What was not sampled, and latencies, if there is anything to say.
+    /// Latencies, if there is anything to say of them.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.exact > 0 {
-            notes.push(format!("exact by the kernel: {}", count(self.exact as f64)));
-        }
-        if self.lost > 0 {
-            notes.push(format!("lost: {}", count(self.lost as f64)));
-        }
-        if self.throttled > 0 {
-            notes.push(format!("throttled {} times", count(self.throttled as f64)));
-        }
         if let Some(latency) = self.latency {
             let (sampled, truth) = (latency.sampled, latency.truth);
             notes.push(format!(
@@ -56,13 +49,70 @@ impl PreciseProfile {
         notes
     }
 
-    fn classes(&self) -> String {
-        let own = self.classes.iter().map(|bias| {
+    /// Shares by class, slot and data source: true and sampled.
+    fn biases(&self) -> Vec<String> {
+        let share = |name: String, truth: f64, sampled: f64| {
+            format!("{name} {} / {}", fixed(truth), fixed(sampled))
+        };
+        let classes = self.classes.iter().map(|bias| {
             let class = format!("{:?}", bias.class).to_lowercase();
-            format!("{class} {} / {}", fixed(bias.truth), fixed(bias.sampled))
+            share(class, bias.truth, bias.sampled)
         });
-        own.collect::<Vec<_>>().join(", ")
+        let slots = { self.slots.iter() }
+            .map(|bias| share(bias.slot.to_string(), bias.truth, bias.sampled));
+        let sources = { self.sources.iter() }
+            .map(|bias| share(bias.source.clone(), bias.truth, bias.sampled));
+        let lines: [(&str, Vec<String>); 3] = [
+            ("class", classes.collect()),
+            ("decode slot", slots.collect()),
+            ("data source", sources.collect()),
+        ];
+        let filled = lines.iter().filter(|(_, shares)| !shares.is_empty());
+        filled
+            .map(|(by, shares)| format!("by {by}: {}", shares.join(", ")))
+            .collect()
     }
+
+    /// Errors at all levels.
+    fn errors(&self) -> [String; 5] {
+        [
+            Some(self.instruction),
+            Some(self.block),
+            Some(self.function),
+            self.line,
+            self.object,
+        ]
+        .map(Self::pair)
+    }
+}
+
+impl PreciseRow {
+    /// True and sampled mean latency.
+    fn latencies(&self) -> [String; 2] {
+        let text = |cycles: f64| format!("{cycles:.1}");
+        match self.latency {
+            Some(latency) => [text(latency.truth), text(latency.sampled)],
+            None => ["-"; 2].map(str::to_owned),
+        }
+    }
+}
+
+/// The identity of a unit's overflows.
+fn overflows(unit: &UnitTotals) -> String {
+    let [overflows, samples, collisions, filtered, dropped, under_way] = [
+        unit.overflows,
+        unit.samples,
+        unit.collisions,
+        unit.filtered,
+        unit.dropped,
+        unit.under_way(),
+    ]
+    .map(|n| count(n as f64));
+    format!(
+        "hart {}: {overflows} overflows = {samples} recorded + {collisions} collisions + {filtered} filtered + {dropped} dropped + \
+         {under_way} under way",
+        unit.hart
+    )
 }
 
 impl PreciseReport {
@@ -78,6 +128,78 @@ impl PreciseReport {
         };
         self.trust.iter().map(sentence).collect()
     }
+
+    fn not_judged(&self) -> Vec<String> {
+        let sentence =
+            |event: &NotJudged| format!("{} ({}): {}", event.event, event.file, event.why);
+        self.not_judged.iter().map(sentence).collect()
+    }
+
+    /// Lists under headings, those that are not empty.
+    fn lists(&self) -> Vec<(&'static str, Vec<String>)> {
+        let sampled = self.units.iter().filter(|unit| unit.overflows > 0);
+        let lists = [
+            ("Closest to the truth at instructions", self.trusted()),
+            ("Not judged", self.not_judged()),
+            (
+                "Instruction sampling (pdis) since reset",
+                sampled.map(overflows).collect(),
+            ),
+        ];
+        lists
+            .into_iter()
+            .filter(|(_, list)| !list.is_empty())
+            .collect()
+    }
+
+    fn write_profiles(&self, out: &mut String) -> fmt::Result {
+        if self.profiles.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "{:<30}{:<17}{:>12}{:>10}{:>9}{:>9}{:>11}{:>7}{:>7}{:>7}",
+            "Event",
+            "file",
+            "period",
+            "samples",
+            "exact",
+            "lost",
+            "throttled",
+            "wrong",
+            "skid",
+            "count"
+        )?;
+        for own in &self.profiles {
+            writeln!(
+                out,
+                "{:<30}{:<17}{:>12}{:>10}{:>9}{:>9}{:>11}{:>7}{:>7}{:>7}",
+                fit(&own.event, 29),
+                fit(&own.file, 16),
+                own.period(),
+                count(own.samples as f64),
+                count(own.exact as f64),
+                count(own.lost as f64),
+                count(own.throttled as f64),
+                fixed(own.wrong),
+                own.skid(),
+                own.ratio(),
+            )?;
+        }
+        writeln!(
+            out,
+            "{:<30}{:<17}{:>14}{:>14}{:>14}{:>14}{:>14}",
+            "Error by", "", "instruction", "block", "function", "line", "object"
+        )?;
+        for own in &self.profiles {
+            write!(out, "{:<30}{:<17}", fit(&own.event, 29), fit(&own.file, 16))?;
+            for error in own.errors() {
+                write!(out, "{error:>14}")?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
 }
 
 impl Report {
@@ -90,66 +212,47 @@ impl Report {
             "\nPrecise sampling: perf's samples of each event in the guest, judged by its true counts. Error / what so many random\n\
              samples have, in %; wrong: at instructions that never had the event; skid in instructions; count: sampled over true"
         )?;
-        writeln!(
-            out,
-            "{:<28}{:<13}{:>10}{:>9}{:>14}{:>14}{:>14}{:>6}{:>6}{:>6}",
-            "Event",
-            "file",
-            "period",
-            "samples",
-            "instruction",
-            "function",
-            "line",
-            "wrong",
-            "skid",
-            "count"
-        )?;
-        for own in &precise.profiles {
-            writeln!(
-                out,
-                "{:<28}{:<13}{:>10}{:>9}{:>14}{:>14}{:>14}{:>6}{:>6}{:>6}",
-                fit(&own.event, 27),
-                fit(&own.file, 12),
-                own.period(),
-                count(own.samples as f64),
-                PreciseProfile::pair(Some(own.instruction)),
-                PreciseProfile::pair(Some(own.function)),
-                PreciseProfile::pair(own.line),
-                fixed(own.wrong),
-                own.skid(),
-                own.ratio(),
-            )?;
-        }
-        let trusted = precise.trusted();
-        if !trusted.is_empty() {
-            writeln!(out, "Closest to the truth at instructions:")?;
-        }
-        for sentence in trusted {
-            writeln!(out, "  {}", fit(&sentence, 117))?;
+        precise.write_profiles(out)?;
+        for (heading, list) in precise.lists() {
+            writeln!(out, "{heading}:")?;
+            for line in list {
+                writeln!(out, "  {}", fit(&line, 117))?;
+            }
         }
         for own in &precise.profiles {
             let title = format!("{}, {}: {}", own.event, own.file, own.metric.name());
-            writeln!(
-                out,
-                "\n{:<100}{:>9}{:>10}",
-                fit(&title, 99),
-                "truth",
-                "sampled"
-            )?;
+            let latencies = own.latency.is_some();
+            let head = match latencies {
+                true => ["truth", "sampled", "cycles", "sampled"],
+                false => ["", "", "truth", "sampled"],
+            };
+            let [a, b, c, d] = head;
+            let line = format!("{:<82}{a:>9}{b:>9}{c:>9}{d:>9}", fit(&title, 81));
+            writeln!(out, "\n{}", line.trim_end())?;
             let notes = own.notes();
             if !notes.is_empty() {
                 writeln!(out, "  {}", fit(&notes.join(", "), 117))?;
             }
-            writeln!(out, "  by class: {}", fit(&own.classes(), 107))?;
+            for line in own.biases() {
+                writeln!(out, "  {}", fit(&line, 117))?;
+            }
             for row in own.instructions.iter().take(SHOWN) {
-                writeln!(
+                let shares = [percent(row.truth), percent(row.sampled)];
+                let cells = match latencies {
+                    true => [shares, row.latencies()].concat(),
+                    false => shares.to_vec(),
+                };
+                let text = 82 - 42 + 9 * (4 - cells.len());
+                write!(
                     out,
-                    "  {:<48}{:<50}{:>9}{:>10}",
-                    fit_end(&row.name, 47),
-                    fit(&row.text.replace('\t', " "), 49),
-                    percent(row.truth),
-                    percent(row.sampled)
+                    "  {:<40}{:<text$}",
+                    fit_end(&row.name, 39),
+                    fit(&row.text.replace('\t', " "), text - 1),
                 )?;
+                for cell in cells {
+                    write!(out, "{cell:>9}")?;
+                }
+                writeln!(out)?;
             }
         }
         Ok(())
@@ -163,11 +266,11 @@ impl Report {
         let mut out = "<section id=\"precise\"><h2>Precise sampling</h2><p>perf's samples of each event in the guest, judged by \
             its true counts: error / what so many random samples have, in %. Wrong: at instructions that never had the event. Skid in \
             instructions. Count: sampled over true.</p><table><thead><tr><th>event</th><th>file</th><th>compared with</th>\
-            <th>period</th><th>samples</th><th>exact</th><th>lost</th><th>throttled</th><th>instruction</th><th>function</th>\
-            <th>line</th><th>object</th><th>wrong</th><th>skid</th><th>count</th></tr></thead><tbody>"
+            <th>period</th><th>samples</th><th>exact</th><th>lost</th><th>throttled</th><th>instruction</th><th>block</th>\
+            <th>function</th><th>line</th><th>object</th><th>wrong</th><th>skid</th><th>count</th></tr></thead><tbody>"
             .to_owned();
         for own in &precise.profiles {
-            out += &row(&[
+            let mut cells = vec![
                 escape(&own.event),
                 escape(&own.file),
                 own.metric.name().to_owned(),
@@ -176,37 +279,36 @@ impl Report {
                 count(own.exact as f64),
                 count(own.lost as f64),
                 count(own.throttled as f64),
-                PreciseProfile::pair(Some(own.instruction)),
-                PreciseProfile::pair(Some(own.function)),
-                PreciseProfile::pair(own.line),
-                PreciseProfile::pair(own.object),
-                fixed(own.wrong),
-                own.skid(),
-                own.ratio(),
-            ]);
+            ];
+            cells.extend(own.errors());
+            cells.extend([fixed(own.wrong), own.skid(), own.ratio()]);
+            out += &row(&cells);
         }
         out += "</tbody></table>";
-        let trusted: Vec<String> = precise.trusted().iter().map(|s| escape(s)).collect();
-        if !trusted.is_empty() {
+        for (heading, list) in precise.lists() {
+            let list: Vec<String> = list.iter().map(|line| escape(line)).collect();
             out += &format!(
-                "<p>Closest to the truth at instructions:</p><ul><li>{}</li></ul>",
-                trusted.join("</li><li>")
+                "<p>{heading}:</p><ul><li>{}</li></ul>",
+                list.join("</li><li>")
             );
         }
         for own in &precise.profiles {
             out += &format!(
                 "<details><summary>{}, {}</summary><p>{}</p><table><thead><tr><th>instruction</th><th></th><th>truth</th>\
-                 <th>sampled</th></tr></thead><tbody>",
+                 <th>sampled</th><th>cycles</th><th>sampled</th></tr></thead><tbody>",
                 escape(&own.event),
                 escape(&own.file),
-                escape(&[own.notes(), vec![own.classes()]].concat().join(", ")),
+                escape(&[own.notes(), own.biases()].concat().join("; ")),
             );
             for part in &own.instructions {
+                let [truth, sampled] = part.latencies();
                 out += &row(&[
                     escape(&part.name),
                     escape(&part.text),
                     percent(part.truth),
                     percent(part.sampled),
+                    truth,
+                    sampled,
                 ]);
             }
             out += "</tbody></table></details>";

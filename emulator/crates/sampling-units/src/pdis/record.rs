@@ -7,9 +7,13 @@ use crate::{Observed, Outcome};
 
 /// Bytes of a record in memory.
 pub const RECORD_BYTES: u64 = 64;
+/// Latencies of a record.
+pub const LATENCIES: usize = 5;
 
 /// Fields of `pdishdrev`, the first word.
 pub mod header {
+    /// `TYPE`: [`commit_trace::AccessKind`], or one of the following.
+    pub const TYPE: u64 = 7;
     /// `TYPE`: of a fetch. The draft reserves 5.
     pub const TYPE_FETCH: u64 = 5;
     /// `TYPE`: of a control transfer.
@@ -76,16 +80,16 @@ impl Latencies {
             .fold(field(self.total, 0), |word, bits| word | bits)
     }
 
-    /// That number of `spdisfilter.LATSEL`, as far as a record holds it.
-    pub(super) fn selected(&self, number: u64) -> u64 {
-        let latency = match number {
-            0 => Some(self.total),
-            1 => self.dispatch,
-            2 => self.issue,
-            3 => self.execution,
-            _ => self.oldest,
-        };
-        latency.unwrap_or(0).min(0xfff)
+    /// By number of `spdisfilter.LATSEL`, as far as a record holds them.
+    pub fn by_number(&self) -> [u64; LATENCIES] {
+        [
+            Some(self.total),
+            self.dispatch,
+            self.issue,
+            self.execution,
+            self.oldest,
+        ]
+        .map(|latency| latency.unwrap_or(0).min(0xfff))
     }
 }
 
@@ -239,7 +243,7 @@ impl Record {
     }
 
     /// The transfer that it is went to `target`; `prior`: where the one before went, if that is wanted.
-    pub(super) fn transferred(&mut self, target: u64, following: u64, prior: Option<u64>) {
+    pub fn transferred(&mut self, target: u64, following: u64, prior: Option<u64>) {
         let taken = Kind::Taken as u32;
         let bit = |kind: u32| 1u64 << (header::TRANSFER_SHIFT + kind);
         if self.header & bit(taken) != 0 && target == following {

@@ -28,12 +28,14 @@ pub(crate) struct FetchBuffer {
     decoded: [u64; ROWS],
     /// Cycle of the current group.
     cycle: u64,
+    /// `after_slot` of the last instruction before the last redirect.
+    after_slot_before: u32,
 }
 
 snapshot::snapshot!(FetchBuffer {
     row, after_slot, end, decoded, cycle
 } keeps {
-    width, rows, reach
+    width, rows, reach, after_slot_before
 });
 
 impl FetchBuffer {
@@ -50,11 +52,15 @@ impl FetchBuffer {
             end: 0,
             decoded: [0; ROWS],
             cycle: 0,
+            after_slot_before: 0,
         }
     }
 
     /// Empties the buffer.
     pub fn clear(&mut self) {
+        if self.after_slot != 0 {
+            self.after_slot_before = self.after_slot;
+        }
         self.row = 0;
         self.after_slot = 0;
         self.end = 0;
@@ -118,6 +124,16 @@ impl FetchBuffer {
     #[inline(always)]
     pub fn after_slot(&self) -> u32 {
         self.after_slot
+    }
+
+    /// Slot in which the last instruction was decoded, although it may have redirected fetch since.
+    #[inline(always)]
+    pub fn last_slot(&self) -> u32 {
+        let after_slot = match self.after_slot {
+            0 => self.after_slot_before,
+            after_slot => after_slot,
+        };
+        (after_slot % 256).saturating_sub(1)
     }
 
     /// Cycle of the instruction decoded last.

@@ -12,7 +12,20 @@ impl ReportPath<'_> {
     /// A number of the section "Precise sampling".
     pub(crate) fn precise(&self, below: &[&str]) -> Rule {
         let (meaning, formula) = match below {
-            ["trust", ..] => return self.index(),
+            ["trust", ..] | ["units", _, "hart"] | [.., "slot"] => return self.index(),
+            ["units", _, count] => (
+                "Overflows of the hart's unit that samples instructions, since reset, by what became of them.",
+                match *count {
+                    "overflows" => {
+                        "recorded + collisions + filtered + dropped, and a few under way"
+                    }
+                    _ => "counted by the unit",
+                },
+            ),
+            [_, _, "metric", ..] => (
+                "What the event selects and lets pass.",
+                "read from the file",
+            ),
             [.., "error"] => (
                 "Share of the event that the samples give to the wrong symbol.",
                 "half the sum over symbols of |share by true counts - share by samples|",
@@ -29,10 +42,10 @@ impl ReportPath<'_> {
                 "Share of the samples of which the skid is known: there is such an instruction in the function.",
                 "sum of their periods / sum of all periods",
             ),
-            [_, _, "latency", "sampled"] => ("Mean of perf's weight.", "sum of weights / samples"),
-            [_, _, "latency", "truth"] => (
-                "Mean latency of all executions of the sampled instructions.",
-                "mean over samples of (cycles from issue to completion / executions) of its instruction",
+            [.., "latency", "sampled"] => ("Mean of perf's weight.", "sum of weights / samples"),
+            [.., "latency", "truth"] => (
+                "Mean latency, as perf weighs it, of all executions of the sampled instructions that the event counts.",
+                "mean over samples of (cycles / executions) of its instruction",
             ),
             [_, _, "wrong"] => (
                 "Share of the samples at instructions that never had the event.",
@@ -46,12 +59,20 @@ impl ReportPath<'_> {
                 "How often it occurred by the samples.",
                 "sum of their periods",
             ),
-            [_, _, "classes" | "instructions", _, "truth"] => {
-                ("Share by true counts.", "count / all counts")
-            }
-            [_, _, "classes" | "instructions", _, "sampled"] => {
-                ("Share by samples.", "periods / all periods")
-            }
+            [
+                _,
+                _,
+                "classes" | "slots" | "sources" | "instructions",
+                _,
+                "truth",
+            ] => ("Share by true counts.", "count / all counts"),
+            [
+                _,
+                _,
+                "classes" | "slots" | "sources" | "instructions",
+                _,
+                "sampled",
+            ] => ("Share by samples.", "periods / all periods"),
             [
                 _,
                 _,

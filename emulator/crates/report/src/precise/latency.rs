@@ -1,0 +1,170 @@
+//! Latencies and data sources: what samples say, beside all executions that the event counts.
+
+use std::collections::BTreeMap;
+
+use commit_trace::DataSource;
+use rustc_hash::FxHashMap;
+use sampling_units::pdis::header;
+use truth::Metric;
+
+use super::judge::{Placed, Scope, TruthIndex};
+use super::{Latency, SourceBias};
+use crate::perf_data::DataSrc;
+
+/// How often, and the sum of perf's weights.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weights {
+    times: u64,
+    cycles: u64,
+}
+
+impl Weights {
+    fn add(&mut self, (times, cycles): (u64, u64)) {
+        self.times += times;
+        self.cycles += cycles;
+    }
+
+    fn mean(self) -> Option<f64> {
+        (self.times > 0).then(|| self.cycles as f64 / self.times as f64)
+    }
+}
+
+/// Of the samples of an event, by row.
+pub(super) struct Latencies {
+    truth: FxHashMap<usize, Weights>,
+    sampled: FxHashMap<usize, Weights>,
+    /// By data source, in all: true executions, and samples.
+    sources: BTreeMap<&'static str, [u64; 2]>,
+}
+
+impl Latencies {
+    pub fn new(
+        index: &TruthIndex<'_>,
+        metric: Metric,
+        scope: &Scope,
+        samples: &[Placed<'_>],
+    ) -> Self {
+        let mut own = Self {
+            truth: FxHashMap::default(),
+            sampled: FxHashMap::default(),
+            sources: BTreeMap::new(),
+        };
+        for (sample, row) in samples {
+            if let (Some(row), Some(weight)) = (row, sample.weight.filter(|weight| *weight != 0)) {
+                { own.sampled.entry(*row as usize).or_default() }.add((1, weight));
+            }
+            if let Some(source) = sample.data_src.and_then(sampled_source) {
+                own.sources.entry(source).or_default()[1] += 1;
+            }
+        }
+        for (instruction, row) in index.truth.instructions.iter().zip(&index.row_of) {
+            if !scope.has(instruction.process) {
+                continue;
+            }
+            for executions in &instruction.counts.records {
+                let passing = metric.passing(executions);
+                { own.truth.entry(*row as usize).or_default() }.add(passing);
+                if let Some(source) = true_source(executions.header).filter(|_| passing.0 > 0) {
+                    own.sources.entry(source).or_default()[0] += passing.0;
+                }
+            }
+        }
+        own
+    }
+
+    /// Of a row, if it was sampled with its latency and the event's executions of it are known.
+    pub fn of(&self, row: usize) -> Option<Latency> {
+        Some(Latency {
+            sampled: self.sampled.get(&row)?.mean()?,
+            truth: self.truth.get(&row)?.mean()?,
+        })
+    }
+
+    /// Of all samples; each has its row's true mean.
+    pub fn whole(&self) -> Option<Latency> {
+        let mut times = 0;
+        let mut sums = Latency::default();
+        for (row, weights) in &self.sampled {
+            if let Some(own) = self.of(*row) {
+                times += weights.times;
+                sums.sampled += weights.cycles as f64;
+                sums.truth += own.truth * weights.times as f64;
+            }
+        }
+        (times > 0).then(|| Latency {
+            sampled: sums.sampled / times as f64,
+            truth: sums.truth / times as f64,
+        })
+    }
+
+    /// Shares; nothing if either side says none.
+    pub fn sources(&self) -> Vec<SourceBias> {
+        let all = |side: usize| {
+            self.sources
+                .values()
+                .map(|counts| counts[side])
+                .sum::<u64>()
+        };
+        let (truth, sampled) = (all(0), all(1));
+        if truth == 0 || sampled == 0 {
+            return Vec::new();
+        }
+        let mut out: Vec<SourceBias> = { self.sources.iter() }
+            .map(|(source, counts)| SourceBias {
+                source: (*source).to_owned(),
+                truth: counts[0] as f64 / truth as f64,
+                sampled: counts[1] as f64 / sampled as f64,
+            })
+            .collect();
+        out.sort_by(|a, b| b.truth.total_cmp(&a.truth));
+        out
+    }
+}
+
+/// What the guest's driver makes of the source in the first word of a record; `None` of what is no access.
+fn true_source(word: u64) -> Option<&'static str> {
+    let kind = word & header::TYPE;
+    if !matches!(kind, 1..=3 | header::TYPE_FETCH) {
+        return None;
+    }
+    let source = DataSource::of_number((word >> header::DSRC_SHIFT & 15) as u8);
+    let source = source.unwrap_or_default();
+    // Of a store, perf's tools ask whether it hit the first level.
+    if kind == 2 && word & header::L1MISS != 0 && source != DataSource::Device {
+        return Some("L1 miss");
+    }
+    Some(match source {
+        DataSource::Unknown => return None,
+        DataSource::L1 | DataSource::StoreQueue => "L1",
+        DataSource::InFlight => "LFB",
+        DataSource::L2 => "L2",
+        DataSource::Llc => "L3",
+        DataSource::Memory => "RAM",
+        DataSource::PeerClean => "L3, snoop hit",
+        DataSource::PeerModified => "L3, HITM",
+        DataSource::Device => "I/O",
+        DataSource::Upgrade => "L1, snoop hit",
+    })
+}
+
+/// The same of what the driver made of it.
+fn sampled_source(source: DataSrc) -> Option<&'static str> {
+    let shared = match source.snoop().as_str() {
+        "hit" => 1,
+        "HITM" => 2,
+        _ => 0,
+    };
+    Some(match (source.level().as_str(), shared) {
+        ("L1 miss", _) => "L1 miss",
+        ("L1 hit", 0) => "L1",
+        ("L1 hit", _) => "L1, snoop hit",
+        ("LFB hit", _) => "LFB",
+        ("L2 hit", _) => "L2",
+        ("L3 hit", 0) => "L3",
+        ("L3 hit", 1) => "L3, snoop hit",
+        ("L3 hit", _) => "L3, HITM",
+        ("RAM hit", _) => "RAM",
+        ("I/O hit", _) => "I/O",
+        _ => return None,
+    })
+}
