@@ -1,6 +1,7 @@
 //! The four commit states, the timer and the FIFO, one scenario each.
 
 use commit_trace::{Commit, CycleClass, InstId, Redirect, TeaEvents};
+use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, Reg, TipUnit, control, flags, status};
 
 fn commit(inst: u32, dispatch: u64, commit: u64, redirect: Redirect) -> Commit {
@@ -420,4 +421,32 @@ fn sizes_are_up_to_4_mib_and_addresses_of_56_bits() {
     assert_eq!(tip.read(Reg::BufferConfig, 0), 0xffff << 32 | 10);
     assert_eq!(tip.read(Reg::BufferBase, 0), 0x00ff_ffff_ffff_f000);
     assert_eq!(tip.read(Reg::Control, 0) & control::BUFFER, 0);
+}
+
+#[test]
+fn a_checkpoint_holds_what_is_on_its_way() {
+    let mut tip = buffered(6, 4);
+    let _ = tip.next_to_write();
+    let mut saved = Archive::saving();
+    tip.snapshot(&mut saved).unwrap();
+    let mut loaded = TipUnit::new(4, 1_000_000_000);
+    let bytes = saved.into_bytes();
+    loaded.snapshot(&mut Archive::loading(&bytes)).unwrap();
+    // What was committed last is told by whoever knows.
+    loaded.recall([commit(1, 0, 5, Redirect::None)].into_iter());
+    let [before, after] = [tip, loaded].map(|mut tip| {
+        let rose = feed(&mut tip, &[commit(2, 0, 9, Redirect::None)]);
+        let samples: Vec<_> = std::iter::from_fn(|| tip.next_to_write()).collect();
+        let registers = [Reg::BufferBase, Reg::BufferConfig, Reg::BufferHead];
+        (
+            rose,
+            samples,
+            registers.map(|reg| tip.read(reg, 9)),
+            tip.irq(),
+        )
+    });
+    assert_eq!(before, after);
+    let (rose, samples, _, line) = before;
+    assert_eq!((samples.len(), samples[0].0), (7, BASE + 64));
+    assert_eq!((rose, line), (Some(6), true));
 }

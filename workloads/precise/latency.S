@@ -74,8 +74,8 @@ _start:
   li t0, PERIOD
   sd t0, 0x10(s11)
   sd t0, 0x18(s11)
-  # Of the supervisor, with interrupts, frozen while they are handled.
-  li t0, 1 | 1 << 3 | 1 << 5 | 1 << 6 | IS(TIP_BUFFER) << 11
+  # Of the supervisor, in a random cycle of each period, with interrupts, frozen while they are handled.
+  li t0, 1 | 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | IS(TIP_BUFFER) << 11
   sd t0, 8(s11)
 #elif IS(CYCLES) || IS(CYCLES_PP)
   li t0, IS(CYCLES_PP) << 62
