@@ -349,3 +349,113 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
     );
     assert!(said.contains(": Ok"), "{said}");
 }
+
+/// With samples in memory there is an interrupt for many of them, each sample has the time of its own cycle, and the profile is that of
+/// an interrupt each; on one hart and on two, at low periods, too.
+#[test]
+fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() {
+    let dir = scratch("driver-buffer");
+    let source = "\
+        static unsigned long x = 12345;\n\
+        #define WORK(name, turns, what) __attribute__((noinline)) void name(void) { for (long i = 0; i < turns; i++) what; }\n\
+        WORK(adds, 3000, __asm__ volatile(\"addi %0, %0, 3\" : \"+r\"(x)))\n\
+        WORK(divides, 300, __asm__ volatile(\"div %0, %0, %1\\n addi %0, %0, 99\" : \"+r\"(x) : \"r\"(3L)))\n\
+        WORK(branches, 1000, { x ^= x << 13; x ^= x >> 7; x ^= x << 17; if (x & 64) __asm__ volatile(\"\"::: \"memory\"); })\n\
+        int main(int argc, char **argv) {\n\
+            for (int turn = 0; turn < (argc > 1 ? 4000 : 1000); turn++) { adds(); divides(); branches(); }\n\
+            return 0;\n\
+        }\n";
+    std::fs::write(dir.join("work.c"), source).unwrap();
+    compile(&dir.join("work.c"), &dir.join("work"));
+    let times = "\
+        /TIP: cycle/ { cycle = $4 + 0 }\n\
+        /PERF_RECORD_SAMPLE/ {\n\
+            time = $2; cpu = $1; if ($2 ~ /^0x/) { time = $1; cpu = 0 }\n\
+            if (time < last[cpu]) back++; last[cpu] = time\n\
+            off = time - cycle * 5 / 16; if (!n || off < least) least = off; if (!n++ || off > most) most = off\n\
+        }\n\
+        END { printf \"%s: spread %d back %d\\n\", way, most - least, back }\n";
+    std::fs::write(dir.join("times.awk"), times).unwrap();
+    let command = "\
+        irqs() { awk '/ tip$/ { for (i = 2; i <= 3; i++) n += $i } END { print n }' /proc/interrupts; }\n\
+        record() {\n\
+            way=$1; shift; before=$(irqs); perf record -q -o /tmp/p-$way \"$@\" > /dev/null; echo $way: status $?\n\
+            after=$(irqs); echo \"$way: interrupts $((after - before))\"\n\
+        }\n\
+        cat /sys/bus/event_source/devices/tip/caps/buffer_records\n\
+        record buffer -e tip:u -c 10007 taskset 1 ./work\n\
+        record single -e tip:u -c 10007 -k mono taskset 1 ./work\n\
+        record chains -e tip:u -c 10007 -g taskset 1 ./work\n\
+        record waited -e tip:u -c 10007 --no-buffering taskset 1 ./work\n\
+        record low -e tip -c 500 taskset 1 seq 1 300\n\
+        record slow -e tip -F 4000 taskset 1 ./work long\n\
+        record harts -a -e tip -c 10007 sh -c 'taskset 1 ./work & taskset 2 ./work; wait'\n\
+        tipsim-region stop # What reads the files need not be timed.\n\
+        for way in buffer single chains waited low slow harts; do\n\
+            perf report -i /tmp/p-$way --stats | awk -v way=$way '/SAMPLE|LOST|THROTTLE/ && !/tip/ { print way \": \" $1 \" \" $3 }'\n\
+            perf script -i /tmp/p-$way -F comm,period,ip,sym -G | awk -v way=$way '$1 == \"work\" { n[$4] += $2; all += $2 }\n\
+                END { for (k in n) if (n[k] * 50 > all) print way \": share \" k \" \" n[k] / all }'\n\
+        done\n\
+        for way in buffer low harts; do perf script -i /tmp/p-$way -D 2> /dev/null | awk -v way=$way -f times.awk; done\n\
+        ls -l /tmp/p-buffer | awk '{ print \"buffer: bytes \" $5 }'\n\
+        dmesg";
+    let said = console(&dir, 2, command, &["work", "times.awk"]);
+    assert!(said.contains("\n256\n"), "{said}");
+    let value = |way: &str, name: &str| {
+        let start = format!("{way}: {name} ");
+        let line = said.lines().find_map(|line| line.strip_prefix(&start));
+        line.map_or(0.0, |value| value.trim().parse::<f64>().unwrap())
+    };
+    for way in [
+        "buffer", "single", "chains", "waited", "low", "slow", "harts",
+    ] {
+        assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
+        assert_eq!(value(way, "LOST_SAMPLES"), 0.0, "{way}: {said}");
+        assert!(value(way, "SAMPLE") > 10.0, "{way}: {said}");
+    }
+    for way in ["single", "chains", "waited"] {
+        let (samples, interrupts) = (value(way, "SAMPLE"), value(way, "interrupts"));
+        assert!(interrupts * 1.2 > samples, "{way}: {said}");
+        for function in ["adds", "divides", "branches"] {
+            let name = format!("share {function}");
+            let (share, other) = (value("buffer", &name), value(way, &name));
+            assert!(share > 0.1, "{function}: {said}");
+            // Of some thousand samples: three times what chance does.
+            assert!((share - other).abs() < 0.04, "{way}: {function}: {said}");
+        }
+    }
+    // At low periods 128, at 4 kHz as many as come in a hundredth of a second; a switch takes what there is.
+    for (way, threshold) in [
+        ("buffer", 128.0),
+        ("low", 128.0),
+        ("harts", 128.0),
+        ("slow", 40.0),
+    ] {
+        let most = value(way, "SAMPLE") / threshold;
+        let interrupts = value(way, "interrupts");
+        assert!(interrupts <= most + 1.0, "{way}: {said}");
+        assert!(interrupts >= (most / 2.0).floor(), "{way}: {said}");
+    }
+    for way in ["buffer", "low", "harts"] {
+        // Ticks of the time CSR are 100 ns, and nanoseconds are whole.
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(&format!("{way}: spread")));
+        let line = line.unwrap_or_else(|| panic!("{way}: {said}"));
+        assert!(number(line, "spread") <= 102, "{line}");
+        assert_eq!(number(line, "back"), 0, "{line}");
+    }
+    assert!(
+        value("buffer", "bytes") / value("buffer", "SAMPLE") < 88.0 + 8.0,
+        "{said}"
+    );
+    for complaint in [
+        "WARNING: CPU:",
+        "BUG:",
+        "Call Trace",
+        "detected stall",
+        "out of order events",
+    ] {
+        assert!(!said.contains(complaint), "{complaint}: {said}");
+    }
+}

@@ -1,7 +1,8 @@
 //! The four commit states, the timer and the FIFO, one scenario each.
 
 use commit_trace::{Commit, CycleClass, InstId, Redirect, TeaEvents};
-use tip_device::{Origin, Reg, TipUnit, control, flags};
+use snapshot::{Archive, Snapshot};
+use tip_device::{Origin, Reg, TipUnit, control, flags, status};
 
 fn commit(inst: u32, dispatch: u64, commit: u64, redirect: Redirect) -> Commit {
     Commit {
@@ -294,4 +295,158 @@ fn samples_before_the_interrupt_is_taken_queue_and_modes_that_do_not_count_stand
     assert_eq!(user.next_sample(), 412 + 80);
     // Only the refill after the return was in user mode.
     assert_eq!(user.read(Reg::Frozen, 420), 12);
+}
+
+const BASE: u64 = 0x8020_0000;
+/// Samples in 4 KiB.
+const CAPACITY: u64 = 64;
+
+/// A unit that has every cycle up to `cycle` sampled into a buffer of 4 KiB.
+fn buffered(threshold: u64, cycle: u64) -> TipUnit {
+    let mut tip = armed(1);
+    tip.write(Reg::Period, 1, 0);
+    tip.write(Reg::Count, 1, 0);
+    tip.write(Reg::BufferBase, BASE + 5, 0);
+    tip.write(Reg::BufferConfig, threshold << 32, 0);
+    tip.write(Reg::Control, tip.read(Reg::Control, 0) | control::BUFFER, 0);
+    feed(&mut tip, &[commit(1, 0, cycle + 1, Redirect::None)]);
+    tip
+}
+
+/// Writes what is on its way; where.
+fn written(tip: &mut TipUnit) -> Vec<u64> {
+    std::iter::from_fn(|| tip.next_to_write())
+        .map(|(address, _)| address)
+        .collect()
+}
+
+#[test]
+fn the_line_rises_when_the_threshold_is_in_memory_and_falls_when_software_has_taken_it() {
+    let mut tip = buffered(5, 4);
+    assert_eq!(written(&mut tip), [0, 64, 128, 192].map(|at| BASE + at));
+    assert!(!tip.irq());
+    let rose = feed(&mut tip, &[commit(2, 0, 8, Redirect::None)]);
+    assert_eq!(rose, Some(5));
+    // Two more, which are on their way.
+    assert!(!tip.irq() && tip.has_samples_to_write());
+    assert_eq!(tip.next_to_write().unwrap().0, BASE + 256);
+    assert!(tip.irq());
+    assert_eq!(tip.read(Reg::BufferHead, 8), 7);
+    // The FIFO has none.
+    assert_eq!(tip.read(Reg::Status, 8) & 0xff, 0);
+    for ignored in [8, u64::MAX] {
+        tip.write(Reg::BufferTail, ignored, 8);
+        assert_eq!(tip.read(Reg::BufferTail, 8), 0);
+    }
+    tip.write(Reg::BufferTail, 3, 8);
+    assert!(!tip.irq());
+    tip.write(Reg::BufferTail, 2, 8);
+    assert_eq!(tip.read(Reg::BufferTail, 8), 3);
+}
+
+#[test]
+fn the_buffer_is_a_ring() {
+    let mut tip = buffered(1, CAPACITY);
+    assert_eq!(written(&mut tip).len() as u64, CAPACITY);
+    tip.write(Reg::BufferTail, CAPACITY - 1, CAPACITY);
+    assert!(tip.irq(), "one is left");
+    feed(&mut tip, &[commit(2, 0, CAPACITY + 3, Redirect::None)]);
+    assert_eq!(written(&mut tip), [BASE, BASE + 64]);
+    assert_eq!(tip.read(Reg::BufferHead, 99), CAPACITY + 2);
+    tip.write(Reg::BufferBase, BASE + 0x3000, 99);
+    assert_eq!(tip.read(Reg::BufferHead, 99), 0);
+    assert_eq!(tip.read(Reg::BufferTail, 99), 0);
+    assert!(!tip.irq());
+}
+
+#[test]
+fn a_full_buffer_keeps_the_cycles() {
+    // More than it has is as much as it has.
+    let mut tip = buffered(1000, CAPACITY + 9);
+    assert_eq!(written(&mut tip).len() as u64, CAPACITY);
+    assert!(tip.irq());
+    assert_eq!(tip.read(Reg::Status, 99) & status::FULL, status::FULL);
+    assert_eq!(tip.read(Reg::Overrun, 99), 9);
+    tip.write(Reg::BufferTail, CAPACITY, 99);
+    feed(&mut tip, &[commit(2, 0, CAPACITY + 11, Redirect::None)]);
+    assert_eq!(tip.next_to_write().unwrap().1.weight, 10);
+}
+
+#[test]
+fn what_cannot_be_written_is_lost_and_its_cycles_are_not() {
+    let mut tip = buffered(100, 10);
+    let (_, sample) = tip.next_to_write().unwrap();
+    let (address, second) = tip.next_to_write().unwrap();
+    assert_eq!((address, sample.weight), (BASE + 64, 1));
+    tip.write_failed(&second);
+    // The first was.
+    assert_eq!(tip.read(Reg::BufferHead, 99), 1);
+    assert_eq!(tip.read(Reg::Overrun, 99), 9);
+    assert!(tip.irq() && !tip.has_samples_to_write());
+    assert_eq!(tip.read(Reg::Status, 99) & status::FAULT, status::FAULT);
+    feed(&mut tip, &[commit(2, 0, 12, Redirect::None)]);
+    assert_eq!(tip.read(Reg::Overrun, 99), 10);
+    tip.write(Reg::Status, status::FAULT, 99);
+    assert!(!tip.irq());
+    feed(&mut tip, &[commit(3, 0, 13, Redirect::None)]);
+    let (address, sample) = tip.next_to_write().unwrap();
+    assert_eq!((address, sample.weight), (BASE + 64, 9 + 2));
+}
+
+#[test]
+fn the_timer_stands_still_by_the_threshold_too() {
+    let mut tip = buffered(2, 2);
+    let control = tip.read(Reg::Control, 2) | control::FREEZE;
+    tip.write(Reg::Control, control, 2);
+    feed(&mut tip, &[commit(2, 4, 9, Redirect::Interrupt)]);
+    assert_eq!(tip.next_sample(), u64::MAX);
+    let head = tip.read(Reg::BufferHead, 20);
+    // One below the threshold is enough.
+    tip.write(Reg::BufferTail, head - 1, 20);
+    feed(
+        &mut tip,
+        &[
+            commit(SRET, 30, 40, Redirect::Flush),
+            commit(3, 52, 60, Redirect::None),
+        ],
+    );
+    assert_eq!(tip.read(Reg::Frozen, 60), 52 - 9);
+}
+
+#[test]
+fn sizes_are_up_to_4_mib_and_addresses_of_56_bits() {
+    let mut tip = armed(1);
+    tip.write(Reg::BufferConfig, u64::MAX, 0);
+    tip.write(Reg::BufferBase, u64::MAX, 0);
+    assert_eq!(tip.read(Reg::BufferConfig, 0), 0xffff << 32 | 10);
+    assert_eq!(tip.read(Reg::BufferBase, 0), 0x00ff_ffff_ffff_f000);
+    assert_eq!(tip.read(Reg::Control, 0) & control::BUFFER, 0);
+}
+
+#[test]
+fn a_checkpoint_holds_what_is_on_its_way() {
+    let mut tip = buffered(6, 4);
+    let _ = tip.next_to_write();
+    let mut saved = Archive::saving();
+    tip.snapshot(&mut saved).unwrap();
+    let mut loaded = TipUnit::new(4, 1_000_000_000);
+    let bytes = saved.into_bytes();
+    loaded.snapshot(&mut Archive::loading(&bytes)).unwrap();
+    // What was committed last is told by whoever knows.
+    loaded.recall([commit(1, 0, 5, Redirect::None)].into_iter());
+    let [before, after] = [tip, loaded].map(|mut tip| {
+        let rose = feed(&mut tip, &[commit(2, 0, 9, Redirect::None)]);
+        let samples: Vec<_> = std::iter::from_fn(|| tip.next_to_write()).collect();
+        let registers = [Reg::BufferBase, Reg::BufferConfig, Reg::BufferHead];
+        (
+            rose,
+            samples,
+            registers.map(|reg| tip.read(reg, 9)),
+            tip.irq(),
+        )
+    });
+    assert_eq!(before, after);
+    let (rose, samples, _, line) = before;
+    assert_eq!((samples.len(), samples[0].0), (7, BASE + 64));
+    assert_eq!((rose, line), (Some(6), true));
 }
