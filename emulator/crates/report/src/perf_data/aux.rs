@@ -65,6 +65,8 @@ pub(super) struct AuxData<'a> {
     /// Bytes by where they were in the area.
     areas: BTreeMap<Owner, BTreeMap<u64, &'a [u8]>>,
     conversion: Option<TimeConversion>,
+    /// The last task of each hart that came to its end: process and thread.
+    exited: BTreeMap<u32, (u32, u32)>,
     /// Times that records did not fit.
     pub gaps: u64,
 }
@@ -72,6 +74,19 @@ pub(super) struct AuxData<'a> {
 impl<'a> AuxData<'a> {
     pub fn convert_time(&mut self, record: &Record<'_>) {
         self.conversion = TimeConversion::parse(record.body);
+    }
+
+    /// Notes a `PERF_RECORD_EXIT`.
+    pub fn exit(&mut self, container: &Container<'_>, record: &Record<'_>) {
+        let mut fields = Cursor(record.body);
+        let mut read = || {
+            let (pid, _parent, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
+            let attr = &container.attrs[container.attr_of_other(record.body)?];
+            let cpu = fields::suffix(record.body, attr)?.cpu?;
+            self.exited.insert(cpu, (pid, tid));
+            Some(())
+        };
+        let _ = read();
     }
 
     /// Notes a `PERF_RECORD_AUX`; `None` if it cannot be read.
@@ -84,11 +99,18 @@ impl<'a> AuxData<'a> {
         let mut words = Cursor(record.body);
         let (offset, size, flags) = (words.u64()?, words.u64()?, words.u64()?);
         self.gaps += u64::from(flags & LOSSES != 0);
+        let mut suffix = fields::suffix(record.body, attr)?;
+        // It is the last of a task that the kernel does not number any more.
+        if let (Some(u32::MAX), Some(cpu)) = (suffix.tid, suffix.cpu)
+            && let Some((pid, tid)) = self.exited.get(&cpu)
+        {
+            (suffix.pid, suffix.tid) = (Some(*pid), Some(*tid));
+        }
         self.chunks.push(Chunk {
             event,
             offset,
             size,
-            suffix: fields::suffix(record.body, attr)?,
+            suffix,
         });
         Some(())
     }

@@ -50,6 +50,7 @@ pub(super) struct Attr {
 pub(super) enum RecordType {
     Sample,
     Comm,
+    Exit,
     Lost,
     LostSamples,
     Throttle,
@@ -194,6 +195,7 @@ fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
         1 => RecordType::Mmap,
         2 => RecordType::Lost,
         3 => RecordType::Comm,
+        4 => RecordType::Exit,
         5 => RecordType::Throttle,
         9 => RecordType::Sample,
         10 => RecordType::Mmap2,

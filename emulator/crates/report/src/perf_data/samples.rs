@@ -154,6 +154,7 @@ impl SampleFile {
                 RecordType::Lost | RecordType::LostSamples => {
                     out.lost = out.lost.saturating_add(record.lost());
                 }
+                RecordType::Exit => aux.exit(&container, &record),
                 RecordType::Aux => {
                     out.malformed += u64::from(aux.chunk(&container, &record).is_none());
                 }

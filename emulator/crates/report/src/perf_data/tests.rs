@@ -300,6 +300,20 @@ fn aux_data_that_are_not_there_are_counted() {
 }
 
 #[test]
+fn aux_data_of_a_task_that_ends_are_its_own() {
+    let mut file = SyntheticFile::new(&[("pdis/loads,aux=1/", 1000, 0)]);
+    // Another ends on this hart, and later one on another.
+    for (pid, tid, cpu) in [(50, 51, 1), (60, 61, 1), (70, 71, 0)] {
+        file.record(4, 0, &words(&[pid, tid, 90, pid | tid << 32, 90, cpu, 0]));
+    }
+    file.aux_data(0, (u32::MAX, 99), 0x2000, &words(&LOAD));
+    let read = SampleFile::parse(&file.bytes()).unwrap();
+    assert_eq!(read.samples.len(), 1);
+    let sample = read.samples[0];
+    assert_eq!((sample.pid, sample.tid), (Some(60), Some(61)));
+}
+
+#[test]
 fn damaged_aux_data_do_no_harm() {
     let whole = aux_file(&words(&LOAD), &[[0x1040, 64]]).bytes();
     for at in 0..whole.len() {
