@@ -85,6 +85,13 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
             file.malformed
         );
     }
+    if file.aux_gaps > 0 {
+        let path = args.file.display();
+        eprintln!(
+            "tipsim: warning: {path}: AUX data were lost {} times; use a longer period, or a larger area (perf record -m ,SIZE)",
+            file.aux_gaps
+        );
+    }
     Ok(())
 }
 

@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::Command;
 
 use common::{repo, run_spec, scratch, succeed};
+use report::perf_data::{Sample, SampleFile};
 
 /// Compiles a program of `precise/`.
 fn compile(dir: &Path, name: &str) {
@@ -19,11 +20,12 @@ fn compile(dir: &Path, name: &str) {
     assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
 }
 
-/// Runs a command with a program in the guest under the timing core; reads a file that it left.
-fn in_guest(dir: &Path, program: &str, harts: u32, command: &str) -> impl Fn(&str) -> String {
+/// Runs a command with programs (names, between commas) in the guest under the timing core; reads a file that it left.
+fn in_guest(dir: &Path, programs: &str, harts: u32, command: &str) -> impl Fn(&str) -> String {
+    let programs: Vec<&str> = programs.split(',').collect();
     let spec = format!(
         "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
-         max_cycles = 8000000000\nfiles = ['{program}']\ncommand = '''\n{command}'''\n\
+         max_cycles = 8000000000\nfiles = {programs:?}\ncommand = '''\n{command}'''\n\
          [record]\ntrace = false\nprofilers = false\n"
     );
     succeed(&mut run_spec(dir, &spec));
@@ -120,6 +122,165 @@ fn a_line_that_two_harts_share_falsely_is_found() {
         .unwrap();
     let is_there = |offset: &str| lines.split_whitespace().any(|word| word == offset);
     assert!(is_there("0x0") && is_there("0x8"), "{lines}");
+}
+
+/// The share of samples at each instruction.
+fn shares(samples: &[Sample]) -> HashMap<u64, f64> {
+    let mut shares = HashMap::new();
+    for sample in samples {
+        *shares.entry(sample.ip.unwrap()).or_default() += 1.0 / samples.len() as f64;
+    }
+    shares
+}
+
+/// Numbers that a line of `perf script` has, whatever their columns' widths.
+fn script_fields(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn aux_data_are_the_samples_that_the_kernel_makes() {
+    let dir = scratch("precise-aux");
+    compile(&dir, "chase");
+    let read = in_guest(
+        &dir,
+        "chase",
+        1,
+        "perf record -q -e pdis/loads/u -c 499 -d -W --phys-data -o samples.data ./chase > chase.txt\n\
+         perf record -q -e pdis/loads,aux=1,pa=1/u -c 499 -o aux.data ./chase > chase.txt\n\
+         perf script -i aux.data --ns -F tid,cpu,time,ip,addr,phys_addr,data_src,weight,ins_lat,retire_lat > aux.txt\n\
+         perf mem -t load report -i aux.data --stdio --sort=mem,sym > report.txt\n\
+         perf script -i aux.data --itrace=i4990i -F period > thin.txt\n",
+    );
+    let file = |name: &str| SampleFile::read(&dir.join("out").join(name)).unwrap();
+    let (kernel, aux) = (file("samples.data"), file("aux.data"));
+    assert_eq!((aux.aux_gaps, aux.malformed, aux.lost), (0, 0, 0));
+    let ratio = aux.samples.len() as f64 / kernel.samples.len() as f64;
+    assert!(aux.samples.len() > 100 && (0.98..1.02).contains(&ratio));
+    // One program, one period: where samples are differs by how far it was when they began.
+    let (expected, found) = (shares(&kernel.samples), shares(&aux.samples));
+    let share = |ip| found.get(ip).copied().unwrap_or(0.0);
+    let common: f64 = expected.iter().map(|(ip, n)| n.min(share(ip))).sum();
+    assert!(common > 0.9, "{common}: {expected:x?} {found:x?}");
+    let chase = read("chase.txt");
+    let words: Vec<&str> = chase.split_whitespace().collect();
+    let data = hex(words[0])..hex(words[0]) + hex(words[1]);
+    let program = disassemble(&dir.join("chase"));
+    let mean = |samples: &[Sample]| {
+        let in_data = |s: &&Sample| s.addr.is_some_and(|address| data.contains(&address));
+        let weights: Vec<u64> = { samples.iter() }
+            .filter(in_data)
+            .map(|s| s.weight.unwrap())
+            .collect();
+        assert!(weights.len() * 2 > samples.len());
+        weights.iter().sum::<u64>() as f64 / weights.len() as f64
+    };
+    let ratio = mean(&aux.samples) / mean(&kernel.samples);
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    let mut last = 0;
+    for sample in &aux.samples {
+        let name = &program[&sample.ip.unwrap()];
+        assert!(
+            sample.is_exact && sample.is_user && (name.contains('l') || name.contains("amo")),
+            "{name}"
+        );
+        assert_eq!(sample.pid, sample.tid);
+        assert!(sample.phys_addr.unwrap() >= 0x8000_0000);
+        assert!(sample.time.unwrap() >= last, "in the order of time");
+        last = sample.time.unwrap();
+    }
+
+    // perf reads of each the same as we do.
+    let text = read("aux.txt");
+    assert_eq!(text.lines().count(), aux.samples.len());
+    for (line, sample) in text.lines().zip(&aux.samples) {
+        let fields = script_fields(line);
+        let numbers = |value: Option<u64>| format!("{:x}", value.unwrap());
+        let time = sample.time.unwrap();
+        let seconds = format!("{}.{:09}:", time / 1_000_000_000, time % 1_000_000_000);
+        let source = sample.data_src.unwrap().0;
+        assert_eq!(fields[0], sample.tid.unwrap().to_string(), "{line}");
+        assert_eq!(fields[1], format!("[{:03}]", sample.cpu.unwrap()), "{line}");
+        assert_eq!(fields[2], seconds, "{line}");
+        assert_eq!(fields[3], numbers(sample.addr), "{line}");
+        assert_eq!(fields[4], numbers(Some(source)), "{line}");
+        for number in [
+            sample.weight.unwrap().to_string(),
+            numbers(sample.ip),
+            numbers(sample.phys_addr),
+            sample.ins_lat.unwrap().to_string(),
+            sample.retire_lat.unwrap().to_string(),
+        ] {
+            assert!(fields[5..].contains(&number.as_str()), "{number} in {line}");
+        }
+    }
+    let report = read("report.txt");
+    assert!(
+        report.contains("chase") && report.contains("L3 hit"),
+        "{report}"
+    );
+    let thin = read("thin.txt");
+    assert!(thin.lines().all(|line| line.trim() == "4990"), "{thin}");
+    assert_eq!(thin.lines().count(), aux.samples.len() / 10);
+}
+
+#[test]
+fn aux_data_of_two_harts_with_short_periods() {
+    let dir = scratch("precise-aux-harts");
+    compile(&dir, "sharing");
+    let read = in_guest(
+        &dir,
+        "sharing",
+        2,
+        "perf record -q -e pdis/mem-ldst,aux=1,pa=1/ -c 199 -o c2c.data ./sharing > sharing.txt\n\
+         perf c2c report -i c2c.data --stdio > c2c.txt\n\
+         perf record -q -a -e pdis/instructions,aux=1/ -c 128 -o all.data ./sharing > sharing.txt 2> all.txt\n\
+         perf record -q -a -m ,16K -e pdis/instructions,aux=1/ -c 16 -o full.data ./sharing > sharing.txt 2> full.txt\n\
+         perf report -i full.data --stdio > /dev/null 2> lost.txt\n",
+    );
+    let file = |name: &str| SampleFile::read(&dir.join("out").join(name)).unwrap();
+    let line = hex(read("sharing.txt").split_whitespace().next().unwrap());
+    let c2c = file("c2c.data");
+    // Each hart's thread has its own word of the line.
+    for word in 0..2u64 {
+        let of_word = c2c
+            .samples
+            .iter()
+            .filter(|s| s.addr == Some(line + 8 * word));
+        let threads: HashSet<_> = of_word.clone().map(|s| (s.cpu, s.tid)).collect();
+        assert!(of_word.count() > 10 && threads.len() == 1, "{threads:?}");
+        assert_eq!(threads.iter().next().unwrap().0, Some(word as u32));
+    }
+    let hitm = c2c.samples.iter().any(|s| s.data_src.unwrap().is_hitm());
+    let table = read("c2c.txt");
+    assert!(hitm && table.contains(&format!("{line:#x}")), "{table}");
+
+    // All tasks, and each instruction of the two threads' loops in about its number.
+    let all = file("all.data");
+    assert_eq!((all.aux_gaps, all.malformed), (0, 0), "{}", read("all.txt"));
+    let harts: HashSet<_> = all.samples.iter().map(|s| s.cpu).collect();
+    let tasks: HashSet<_> = all.samples.iter().map(|s| s.tid).collect();
+    assert!(harts.len() == 2 && tasks.len() > 3, "{tasks:?}");
+    assert!(!tasks.contains(&Some(u32::MAX)), "tasks that end are known");
+    let named = |name: &str| {
+        let pids = all.commands.iter().filter(|(_, command)| *command == name);
+        let pids: HashSet<u32> = pids.map(|(pid, _)| *pid).collect();
+        let samples = all.samples.iter();
+        samples
+            .filter(|s| s.is_user && pids.contains(&s.pid.unwrap()))
+            .count()
+    };
+    // 2 threads * 4000 turns * more than 40 * 3 instructions.
+    assert!(named("sharing") > 8000 * 120 / 128, "{}", named("sharing"));
+
+    // More than perf can write: it says that some are lost, and ends.
+    let full = file("full.data");
+    assert!(full.aux_gaps > 0 && full.samples.len() > 1000);
+    let lost = read("lost.txt");
+    assert!(
+        lost.contains("AUX data lost") || lost.contains("had gaps"),
+        "{lost}"
+    );
 }
 
 /// Addresses of a program's instructions, by their names.

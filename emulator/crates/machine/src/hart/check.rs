@@ -274,6 +274,7 @@ impl Hart {
             self.check(env, now);
             if self.pending(env.bus.now) & self.csrs.mie != 0 {
                 self.waiting = false;
+                self.resume_sampling();
                 self.due = 0;
                 return None;
             }

@@ -138,6 +138,7 @@ fn take_timed_turns<T: TimingModel>(
             if hart.waiting && !hart.waits(bus) {
                 hart.sleeps_until(*timing, bus.now);
                 hart.waiting = false;
+                hart.resume_sampling();
             }
         }
     }

@@ -52,11 +52,15 @@ pub(super) struct Attr {
 pub(super) enum RecordType {
     Sample,
     Comm,
+    Exit,
     Lost,
     LostSamples,
     Throttle,
     Mmap,
     Mmap2,
+    Aux,
+    AuxTrace,
+    TimeConversion,
     Other,
 }
 
@@ -66,6 +70,8 @@ pub(super) struct Record<'a> {
     /// `PERF_RECORD_MISC_…` bits.
     pub misc: u16,
     pub body: &'a [u8],
+    /// Data that the record's size does not cover.
+    pub trailing: &'a [u8],
 }
 
 impl Record<'_> {
@@ -155,6 +161,15 @@ impl<'a> Container<'a> {
         self.by_id.get(&id).copied()
     }
 
+    /// The event that another record belongs to, by the id at its end.
+    pub fn attr_of_other(&self, body: &[u8]) -> Option<usize> {
+        if self.attrs.len() == 1 {
+            return Some(0);
+        }
+        let id = super::fields::suffix(body, self.attrs.first()?)?.id?;
+        self.by_id.get(&id).copied()
+    }
+
     pub fn records(&self) -> impl Iterator<Item = Result<Record<'a>, PerfDataError>> + use<'a> {
         let mut rest = Cursor(self.data);
         std::iter::from_fn(move || {
@@ -177,26 +192,35 @@ fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
     };
     let (kind, misc, body) =
         read().ok_or(PerfDataError::Damaged("a record reaches beyond the file"))?;
+    let mut trailing = &[][..];
     let kind = match kind {
         1 => RecordType::Mmap,
         2 => RecordType::Lost,
         3 => RecordType::Comm,
+        4 => RecordType::Exit,
         5 => RecordType::Throttle,
         9 => RecordType::Sample,
         10 => RecordType::Mmap2,
+        11 => RecordType::Aux,
         13 => RecordType::LostSamples,
-        // AUXTRACE: data that the record's size does not cover follows it.
         71 => {
             let size = super::sample::word(body, 0).unwrap_or(0);
             let size = usize::try_from(size).unwrap_or(usize::MAX);
-            rest.bytes(size)
+            trailing = rest
+                .bytes(size)
                 .ok_or(PerfDataError::Damaged("auxiliary trace"))?;
-            RecordType::Other
+            RecordType::AuxTrace
         }
+        79 => RecordType::TimeConversion,
         81 | 83 => return Err(PerfDataError::Compressed),
         _ => RecordType::Other,
     };
-    Ok(Record { kind, misc, body })
+    Ok(Record {
+        kind,
+        misc,
+        body,
+        trailing,
+    })
 }
 
 fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<&[u8]> {

@@ -59,6 +59,37 @@ pub(super) fn id(body: &[u8], sample_type: u64) -> Option<u64> {
     super::sample::word(body, 8 * before as usize)
 }
 
+/// What other records than samples say of themselves at their end (`sample_id_all`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Suffix {
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub time: Option<u64>,
+    pub id: Option<u64>,
+    pub cpu: Option<u32>,
+}
+
+/// The end of a record that is no sample; `None` if it is shorter than the event's samples say.
+pub(super) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
+    let parts = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
+    let has = |bit: u64| attr.sample_type & bit != 0;
+    let words = parts.iter().filter(|bit| has(**bit)).count();
+    let mut rest = Cursor(body.get(body.len().checked_sub(8 * words)?..)?);
+    let mut field = |bit: u64| match has(bit) {
+        true => rest.u64().map(Some),
+        false => Some(None),
+    };
+    let (thread, time, id) = (field(TID)?, field(TIME)?, field(ID)?);
+    let (_stream, cpu, identifier) = (field(STREAM_ID)?, field(CPU)?, field(IDENTIFIER)?);
+    Some(Suffix {
+        pid: thread.map(|thread| thread as u32),
+        tid: thread.map(|thread| (thread >> 32) as u32),
+        time,
+        id: id.or(identifier),
+        cpu: cpu.map(|cpu| cpu as u32),
+    })
+}
+
 /// Reads a sample; `None` if it is shorter than its type says. Of fields behind the physical address nothing is wanted.
 pub(super) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
     let mut rest = Cursor(body);

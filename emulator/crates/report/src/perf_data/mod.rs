@@ -12,10 +12,12 @@
 //! assert!(matches!(error, PerfDataError::NotPerfData));
 //! ```
 
+mod aux;
 mod container;
 mod cursor;
 mod data_src;
 mod fields;
+mod pdis;
 mod sample;
 mod samples;
 #[cfg(any(test, feature = "synthetic"))]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::aux::AuxData;
 use super::container::{Attr, Container, RecordType};
 use super::cursor::Cursor;
 use super::{DataSrc, PerfDataError, fields, sample};
@@ -19,7 +20,7 @@ pub struct SampleFile {
     pub file: String,
     /// Its events.
     pub events: Vec<SampledEvent>,
-    /// Its samples, in the file's order.
+    /// Its samples, in the file's order; then those of AUX data (`pdis/…,aux=1/`), in the order of time.
     pub samples: Vec<Sample>,
     /// What processes had mapped, in order; of code, and of data if perf recorded that.
     pub mappings: Vec<MappingRecord>,
@@ -27,6 +28,8 @@ pub struct SampleFile {
     pub commands: BTreeMap<u32, String>,
     /// Samples that the kernel dropped.
     pub lost: u64,
+    /// Times that AUX data were lost, as they did not fit: how many is not known.
+    pub aux_gaps: u64,
     /// Times that perf stopped an event, as it sampled too often.
     pub throttled: u64,
     /// Sample records that could not be read.
@@ -128,6 +131,7 @@ impl SampleFile {
             events: container.attrs.iter().map(event).collect(),
             ..Self::default()
         };
+        let mut aux = AuxData::default();
         for record in container.records() {
             let record = record?;
             match record.kind {
@@ -152,9 +156,19 @@ impl SampleFile {
                 RecordType::Lost | RecordType::LostSamples => {
                     out.lost = out.lost.saturating_add(record.lost());
                 }
+                RecordType::Exit => aux.exit(&container, &record),
+                RecordType::Aux => {
+                    out.malformed += u64::from(aux.chunk(&container, &record).is_none());
+                }
+                RecordType::AuxTrace => out.malformed += u64::from(aux.area(&record).is_none()),
+                RecordType::TimeConversion => aux.convert_time(&record),
                 RecordType::Other => {}
             }
         }
+        let (samples, missing) = aux.samples(&container.attrs);
+        out.samples.extend(samples);
+        out.malformed = out.malformed.saturating_add(missing);
+        out.aux_gaps = aux.gaps;
         Ok(out)
     }
 

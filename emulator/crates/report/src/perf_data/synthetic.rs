@@ -6,11 +6,15 @@ const SAMPLE_TYPE: u64 =
 /// Bytes of a `perf_event_attr`, and of the place of its ids.
 const ATTR_BYTES: u64 = 128 + 16;
 const HEADER_BYTES: u64 = 104;
+/// Number of the PMU `pdis`.
+const PDIS: u64 = 9;
 
 /// A `perf.data` file.
 #[derive(Clone, Debug, Default)]
 pub struct SyntheticFile {
     events: Vec<(String, u64, u64)>,
+    /// The event whose records are AUX data of the PMU `pdis`.
+    aux: Option<usize>,
     records: Vec<u8>,
 }
 
@@ -75,6 +79,7 @@ impl SyntheticFile {
             |(name, period, precise): &(&str, u64, u64)| (name.to_string(), *period, *precise);
         Self {
             events: events.iter().map(own).collect(),
+            aux: None,
             records: Vec::new(),
         }
     }
@@ -105,6 +110,26 @@ impl SyntheticFile {
         self.record(9, sample.misc, &body);
     }
 
+    /// Adds AUX data of an event, whose only ones they are: records of a task on hart 1, at a time, at an offset of the hart's area.
+    pub fn aux_data(&mut self, event: usize, (pid, time): (u32, u64), offset: u64, data: &[u8]) {
+        self.aux = Some(event);
+        let size = data.len() as u64;
+        let thread = u64::from(pid) * (1 | 1 << 32);
+        self.aux_record(&[offset, size, 0, thread, time, 1, event as u64]);
+        self.record(71, 0, &words(&[size, offset, 0, 0, 1]));
+        self.records.extend(data);
+    }
+
+    /// Adds a `PERF_RECORD_AUX`: offset, size, flags, and the end of records: thread, time, hart, id.
+    pub fn aux_record(&mut self, fields: &[u64; 7]) {
+        self.record(11, 0, &words(fields));
+    }
+
+    /// Adds the conversion from the hart's time to nanoseconds.
+    pub fn time_conversion(&mut self, shift: u64, multiplier: u64, zero: u64) {
+        self.record(79, 0, &words(&[shift, multiplier, zero]));
+    }
+
     /// Adds the name of a process.
     pub fn command(&mut self, pid: u32, name: &str) {
         let mut body = [pid.to_le_bytes(), pid.to_le_bytes()].concat();
@@ -126,7 +151,8 @@ impl SyntheticFile {
         let count = self.events.len() as u64;
         let attrs = HEADER_BYTES + 8 * count;
         let data = attrs + ATTR_BYTES * count;
-        let description = data + self.records.len() as u64 + 16;
+        // After the table of the two features.
+        let description = data + self.records.len() as u64 + 32;
         let mut out = b"PERFILE2".to_vec();
         out.extend(words(&[
             HEADER_BYTES,
@@ -135,11 +161,22 @@ impl SyntheticFile {
             ATTR_BYTES * count,
         ]));
         out.extend(words(&[data, self.records.len() as u64]));
-        out.extend(words(&[0, 0, 1 << 12, 0, 0, 0]));
+        out.extend(words(&[0, 0, 1 << 12 | 1 << 16, 0, 0, 0]));
         out.extend(words(&(0..count).collect::<Vec<u64>>()));
         for (index, (_, period, precise)) in (0..).zip(&self.events) {
             let start = out.len();
-            out.extend(words(&[4, 0, *period, SAMPLE_TYPE, 0, precise << 15]));
+            let (kind, config) = match self.aux {
+                Some(event) if event as u64 == index => (PDIS, 1 << 26),
+                _ => (4, 0),
+            };
+            out.extend(words(&[
+                kind,
+                config,
+                *period,
+                SAMPLE_TYPE,
+                0,
+                precise << 15,
+            ]));
             out.resize(start + ATTR_BYTES as usize - 16, 0);
             out.extend(words(&[HEADER_BYTES + 8 * index, 8]));
         }
@@ -151,8 +188,19 @@ impl SyntheticFile {
             names.extend(name);
             names.extend(words(&[id]));
         }
+        let mappings = [
+            &words(&[1 | PDIS << 32])[..],
+            &8u32.to_le_bytes(),
+            &padded("pdis"),
+        ]
+        .concat();
         out.extend(words(&[description, names.len() as u64]));
+        out.extend(words(&[
+            description + names.len() as u64,
+            mappings.len() as u64,
+        ]));
         out.extend(names);
+        out.extend(mappings);
         out
     }
 }

@@ -220,6 +220,112 @@ fn every_field_of_a_sample_is_read() {
     assert_eq!(read.mapping(43, 0x11fff), None);
 }
 
+/// A load that memory answered, after a walk: executed in 200 of 260 cycles.
+const LOAD: [u64; 8] = [
+    1 | 1 << 32 | 1 << 33 | 15 << 42 | 6 << 46,
+    0x10010,
+    1000,
+    260 | 3 << 12 | 7 << 24 | 200 << 36 | 7 << 60,
+    0x7fff_0009,
+    0x8000_0008 >> 2,
+    0,
+    0,
+];
+
+fn aux_file(data: &[u8], chunks: &[[u64; 2]]) -> SyntheticFile {
+    let mut file = SyntheticFile::new(&[("dummy:u", 1, 0), ("pdis/loads,aux=1/", 1000, 0)]);
+    file.time_conversion(2, 400, 7);
+    file.aux_data(1, (42, 99), 0x1000, data);
+    for [offset, size] in chunks {
+        file.aux_record(&[*offset, *size, 4, 43 | 44 << 32, 100, 1, 1]);
+    }
+    file
+}
+
+#[test]
+fn aux_data_are_samples() {
+    let mut store = LOAD;
+    // A store that had to ask others for its line, earlier.
+    store[0] = 2 | 1 << 32 | 1 << 44 | 10 << 46;
+    store[2] = 999;
+    let file = aux_file(&words(&[LOAD, store].concat()), &[]);
+    let read = SampleFile::parse(&file.bytes()).unwrap();
+    assert_eq!((read.malformed, read.aux_gaps), (0, 0));
+    let expected = Sample {
+        event: 1,
+        time: Some(100_007),
+        pid: Some(42),
+        tid: Some(42),
+        cpu: Some(1),
+        ip: Some(0x10010),
+        is_exact: true,
+        is_user: true,
+        period: Some(1000),
+        addr: Some(0x7fff_0009),
+        phys_addr: Some(0x8000_0009),
+        data_src: read.samples[1].data_src,
+        weight: Some(200),
+        ins_lat: Some(260),
+        retire_lat: Some(50),
+    };
+    assert_eq!(read.samples[1], expected);
+    let says = |at: usize| {
+        let source = read.samples[at].data_src.unwrap();
+        let words = [source.op(), source.level(), source.snoop(), source.tlb()];
+        words.join("; ")
+    };
+    assert_eq!(says(1), "load; RAM hit; miss; hit walker");
+    assert_eq!(says(0), "store; L1 miss; hit; hit L1");
+    assert_eq!(read.samples[0].time, Some(99_907));
+}
+
+#[test]
+fn aux_data_that_are_not_there_are_counted() {
+    let data = words(&LOAD.repeat(3));
+    // What was read once is not read again; of the other chunk one record is in the file.
+    let mut file = SyntheticFile::new(&[("pdis/loads,aux=1/", 1000, 0), ("dummy:u", 1, 0)]);
+    file.aux_data(0, (42, 99), 0x1000, &data);
+    file.aux_record(&[0x1000, 192, 0, 43, 100, 1, 0]);
+    file.aux_record(&[0x10c0, 128, 4, 43, 100, 1, 0]);
+    // Another hart's, of which there is nothing, and one that reaches beyond all addresses.
+    file.aux_record(&[0, 640, 1, 43, 100, 2, 0]);
+    file.aux_record(&[u64::MAX, u64::MAX, 0, 43, 100, 1, 0]);
+    // The other event has none.
+    file.aux_record(&[0x1000, 192, 1, 43, 100, 1, 1]);
+    let read = SampleFile::parse(&file.bytes()).unwrap();
+    assert_eq!(read.samples.len(), 3);
+    // Without a conversion: when the records were taken.
+    assert!(read.samples.iter().all(|sample| sample.time == Some(99)));
+    assert_eq!((read.malformed, read.aux_gaps), (2 + 10, 2));
+}
+
+#[test]
+fn aux_data_of_a_task_that_ends_are_its_own() {
+    let mut file = SyntheticFile::new(&[("pdis/loads,aux=1/", 1000, 0)]);
+    // Another ends on this hart, and later one on another.
+    for (pid, tid, cpu) in [(50, 51, 1), (60, 61, 1), (70, 71, 0)] {
+        file.record(4, 0, &words(&[pid, tid, 90, pid | tid << 32, 90, cpu, 0]));
+    }
+    file.aux_data(0, (u32::MAX, 99), 0x2000, &words(&LOAD));
+    let read = SampleFile::parse(&file.bytes()).unwrap();
+    assert_eq!(read.samples.len(), 1);
+    let sample = read.samples[0];
+    assert_eq!((sample.pid, sample.tid), (Some(60), Some(61)));
+}
+
+#[test]
+fn damaged_aux_data_do_no_harm() {
+    let whole = aux_file(&words(&LOAD), &[[0x1040, 64]]).bytes();
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let _ = SampleFile::parse(&bytes);
+        }
+        let _ = SampleFile::parse(&whole[..at]);
+    }
+}
+
 #[test]
 fn what_a_data_source_says() {
     let source = DataSrc(HITM);
