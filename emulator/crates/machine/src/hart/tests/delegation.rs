@@ -113,13 +113,20 @@ fn windows_open_on_delegated_counters_alone() {
 }
 
 #[test]
-fn selectors_hold_twelve_bits_and_nothing_is_behind_mireg() {
+fn selectors_hold_the_least_range_and_nothing_is_behind_mireg() {
     let mut machine = machine(u64::MAX);
     for (privilege, csr) in [
         (Privilege::Supervisor, SISELECT),
         (Privilege::Machine, MISELECT),
     ] {
-        for (written, read) in [(0x40, 0x40), (u64::MAX, 0xfff), (1 << 63, 0)] {
+        // And as much with the top bit, for custom use.
+        let custom = 1 << 63;
+        for (written, read) in [
+            (0x40, 0x40),
+            (u64::MAX, custom | 0xfff),
+            (custom, custom),
+            (1 << 62, 0),
+        ] {
             assert!(machine.writes(privilege, csr, written));
             assert_eq!(machine.reads(privilege, csr), Some(read));
         }
