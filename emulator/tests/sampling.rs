@@ -263,6 +263,9 @@ fn fetches_are_sampled() {
     }
 }
 
+/// A record is of an instruction that incurs an event.
+type Incurs = fn(&Row) -> bool;
+
 /// Samples that the hart recorded in memory, eight words a line, and at last what the interrupt left; with the trace.
 fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]>, Vec<Row>) {
     let values = [
@@ -280,7 +283,7 @@ fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]
 #[test]
 fn samples_of_counters_are_recorded_in_memory_until_there_is_no_room() {
     // Instructions, mispredictions, loads that missed in the L1, and cycles.
-    let events: [(u64, u64, Option<fn(&Row) -> bool>); 4] = [
+    let events: [(u64, u64, Option<Incurs>); 4] = [
         (
             2,
             501,
@@ -309,7 +312,7 @@ fn judge_recorded(
     rows: &[Row],
     event: u64,
     (first, period): (u64, u64),
-    incurs: Option<fn(&Row) -> bool>,
+    incurs: Option<Incurs>,
 ) {
     let (last, lines) = found.split_last().unwrap();
     let words = lines.as_flattened();
@@ -392,7 +395,6 @@ const MEMORY_TOO: u64 = 1 << 61;
 
 #[test]
 fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
-    type Incurs = fn(&Row) -> bool;
     // Instructions, mispredictions, and loads that missed in the L1.
     let events: [(u64, u64, Incurs); 3] = [
         (2, 501, |row| {
