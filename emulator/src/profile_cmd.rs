@@ -42,18 +42,23 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         self_profile: false,
         brief: true,
     })?;
+    let set: String = { args.set.iter() }
+        .map(|set| format!(" --set {}", quote(set)))
+        .collect();
     println!("report: {}", out.join("report.html").display());
-    println!("again: tipsim run {} --out DIR", spec.display());
+    println!("again: tipsim run {}{set} --out DIR", spec.display());
     Ok(status)
 }
 
 /// The command for the guest's shell, and the program of the host that it begins with, if it does.
 fn command(words: &[String]) -> Result<(String, Option<PathBuf>), BadInput> {
     let first = Path::new(&words[0]);
-    if let ([script], false) = (words, first.is_file()) {
+    // As shells do: a name without a slash is no file of this folder.
+    let is_path = words[0].contains('/') && first.is_file();
+    if let ([script], false) = (words, is_path) {
         return Ok((script.clone(), None));
     }
-    let program = first.is_file().then(|| first.to_owned());
+    let program = is_path.then(|| first.to_owned());
     let mut quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
     if let Some(program) = &program {
         check_program(program)?;
@@ -149,7 +154,8 @@ fn spec_text(
 
 /// An argument that names a file of the host and not of the guest is most often a mistake.
 fn not_in_the_guest(args: &ProfileArgs) {
-    let given = |word: &str| args.file.iter().any(|file| file.ends_with(word));
+    let name = |path: &Path| path.file_name().map(ToOwned::to_owned);
+    let given = |word: &str| { args.file.iter() }.any(|file| name(file) == name(Path::new(word)));
     for word in &args.command[1..] {
         if Path::new(word).is_file() && !word.starts_with('/') && !given(word) {
             eprintln!(

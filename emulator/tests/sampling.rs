@@ -247,7 +247,7 @@ fn intervals_are_random_if_asked_for_and_of_cycles() {
 }
 
 #[test]
-fn fetches_are_sampled() {
+fn fetches_are_sampled_whether_completed_or_aborted() {
     let setup = Setup {
         control: FETCH,
         period: 11,
@@ -255,9 +255,19 @@ fn fetches_are_sampled() {
     };
     let (found, rows) = run("fetches", setup, "auto");
     let pcs: HashSet<u64> = rows.iter().map(|row| row.pc).collect();
-    assert!(found.len() > 100);
-    for [header, pc, _, latencies, _, pa] in found {
-        assert_eq!(header & 7, 5);
+    let missed: HashSet<u64> = { rows.iter() }
+        .filter(|row| row.redirect == "Mispredict")
+        .map(|row| row.pc)
+        .collect();
+    let (aborted, completed): (Vec<_>, Vec<_>) = { found.into_iter() }
+        .inspect(|record| assert_eq!(record[0] & 7, 5))
+        .partition(|record| record[0] & FLUSHED != 0);
+    assert!(completed.len() > 100 && aborted.len() > 10);
+    for [header, pc, _, _, flusher, _] in aborted {
+        assert_eq!((header & NO_PC != 0, pc), (true, 0));
+        assert!(missed.contains(&flusher), "{flusher:x}");
+    }
+    for [_, pc, _, latencies, _, pa] in completed {
         assert!(pcs.contains(&pc) && pa == (pc & !63) >> 2, "{pc:x} {pa:x}");
         assert!(latencies & 0xfff >= 4, "F0 to F4");
     }

@@ -227,12 +227,12 @@ impl Hart {
                 Selected::Record(register) => {
                     self.with_transfer_records(env, |r| r.write(register, value))
                 }
-                // Written by the unit alone.
                 Selected::Reload(index) => {
                     self.sync_counters(env, count);
                     self.counters.set_reload(index, value);
                     self.watch_counters(env, count);
                 }
+                // Written by the unit alone.
                 Selected::Sample(_) | Selected::Zero => {}
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {

@@ -78,7 +78,8 @@ impl Hart {
             }
             select @ FIRST_RELOAD..=LAST_RELOAD if self.may_access_sampling(SHPMSPC) => {
                 let index = (select - FIRST_RELOAD) as usize;
-                (window == SIREG && index >= 3).then_some(Selected::Reload(index))
+                let delegated = self.delegated_counters().unwrap_or(u64::MAX) >> index & 1 != 0;
+                (window == SIREG && index >= 3 && delegated).then_some(Selected::Reload(index))
             }
             select @ FIRST_RECORD..=LAST_RECORD if self.extensions.has(Extension::Smctr) => {
                 let entry = (select - FIRST_RECORD) as u8;

@@ -324,8 +324,10 @@ impl Hart {
             let in_memory = units.precise.recorded_counters();
             (units.precise.is_active(), recorded, in_memory)
         });
-        self.counters
-            .set_recorded(if T::TIMED { in_memory } else { 0 });
+        // A counter that machine mode keeps for itself is none of the supervisor's.
+        let delegated = self.delegated_counters().unwrap_or(u64::MAX) as u32;
+        let timed = if T::TIMED { u32::MAX } else { 0 };
+        self.counters.set_recorded(in_memory & delegated & timed);
         let wanted = attributed || recorded != 0;
         if !T::TIMED || !wanted && !self.sampling.watches_counters {
             return;

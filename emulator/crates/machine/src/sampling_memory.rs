@@ -1,7 +1,7 @@
 //! Samples of counters that the hart records in memory, with its registers: `shpmsctl`, and what belongs to it. Ours; see
 //! [`sampling_units::precise`].
 
-use isa::TimingModel;
+use isa::{Privilege, TimingModel};
 use sampling_units::ctr::Register;
 use sampling_units::pdis::RECORD_BYTES;
 use sampling_units::precise::{Awaited, MemorySample, sample_info};
@@ -83,6 +83,9 @@ impl Hart {
             let memory = &units.precise.memory;
             (memory.has_regs(), memory.has_transfers())
         });
+        // The firmware's are nobody's business.
+        let shown = self.privilege != Privilege::Machine;
+        let (regs, transfers) = (regs && shown, transfers && shown);
         words[6] = sample.info | (self.privilege as u64) << sample_info::PRIVILEGE_SHIFT;
         words[7] = sample.periods;
         if regs {

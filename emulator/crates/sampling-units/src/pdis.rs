@@ -27,6 +27,8 @@ const FILTER: u64 = 0xffff;
 const INVERTED: u64 = 1 << 12;
 /// `spdiscounter` overflows beyond this.
 const WRAP: u64 = 1 << 32;
+/// Instructions of four bytes in a packet.
+const PER_PACKET: u64 = 4;
 /// Instructions that a core decodes in a cycle, at most, and has in flight.
 const MOST_PER_CYCLE: u64 = 8;
 const IN_FLIGHT: u64 = 256;
@@ -288,6 +290,24 @@ impl SamplingUnit {
             let (record, latencies) = Record::of_packet(observed, self.control & control::PA != 0);
             self.finish(record, latencies.by_number());
         }
+        if !by_cycles {
+            self.fetches_aborted(observed);
+        }
+    }
+
+    /// The packets of a wrong path behind an instruction that passed: as many as hold what decode can have taken of it.
+    fn fetches_aborted(&mut self, observed: &Observed<'_>) {
+        let packets = u64::from(observed.detail.flushed).div_ceil(PER_PACKET);
+        if packets == 0 || !self.count_up(packets) {
+            return;
+        }
+        self.totals.selected += 1;
+        if self.select_from.is_some() {
+            self.totals.collisions += 1;
+            return;
+        }
+        let (record, latencies) = Record::aborted(observed);
+        self.finish(record, latencies.by_number());
     }
 
     /// The counter overflowed for an instruction that was decoded in that cycle: true if it is selected. If not, it is a collision.

@@ -120,6 +120,7 @@ impl PreciseSamples {
             self.cycles.clear();
             self.memory.due.clear();
             self.memory.awaited.clear();
+            self.memory.not_recorded = 0;
             self.group.clear();
             self.before = None;
         }
@@ -143,12 +144,23 @@ impl PreciseSamples {
             ..
         } = self;
         all.retain(|&(_, counter)| memory.awaited.iter().any(|a| a.counter == counter));
-        all.extend(cycles);
+        // One at a time of each: while the hart sleeps, none leaves.
+        for (cycle, counter) in cycles {
+            if all.iter().all(|&(_, other)| other != counter) {
+                all.push((cycle, counter));
+            }
+        }
     }
 
-    /// These counters overflowed, and their samples are to be recorded.
+    /// These counters overflowed, and their samples are to be recorded. One that is still awaited stands for both.
     pub fn expect(&mut self, overflowed: &[Awaited]) {
-        self.memory.awaited.extend(overflowed);
+        for more in overflowed {
+            let awaited = &mut self.memory.awaited;
+            match awaited.iter_mut().find(|a| a.counter == more.counter) {
+                Some(awaited) => awaited.periods = awaited.periods.saturating_add(more.periods),
+                None => awaited.push(*more),
+            }
+        }
     }
 
     /// The next sample that can be recorded. All that retired has passed; it is cycle `now`.
@@ -190,6 +202,7 @@ impl PreciseSamples {
 
     /// These counters, by bit, interrupt although their samples should have gone to memory: there was no room.
     pub fn interrupt_instead(&mut self, counters: u32) {
+        let counters = counters & self.memory.counters();
         for counter in (3..32u8).filter(|counter| counters >> counter & 1 != 0) {
             match self.take_due(counter) {
                 Some(due) if !self.held => self.hold(counter, due.record),

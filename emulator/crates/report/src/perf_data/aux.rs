@@ -132,7 +132,7 @@ impl<'a> AuxData<'a> {
     /// The samples, in the order of time, and how many records are not in the file.
     pub fn samples(&self, attrs: &[Attr]) -> (Vec<Sample>, u64) {
         let mut samples = Vec::new();
-        let mut missing = 0;
+        let mut missing = 0u64;
         // Each area is read once, whatever the file says.
         let mut read: BTreeMap<Owner, u64> = BTreeMap::new();
         for chunk in &self.chunks {
@@ -141,7 +141,7 @@ impl<'a> AuxData<'a> {
             let owner = [of_hart, of_thread].into_iter().flatten();
             let mut areas = owner.filter_map(|owner| Some((owner, self.areas.get(&owner)?)));
             let Some((owner, area)) = areas.next() else {
-                missing += chunk.size / PdisRecord::BYTES as u64;
+                missing = missing.saturating_add(chunk.size / PdisRecord::BYTES as u64);
                 continue;
             };
             let end = chunk.offset.saturating_add(chunk.size);
@@ -157,7 +157,7 @@ impl<'a> AuxData<'a> {
                 at += bytes.len() as u64;
                 *read = at;
             }
-            missing += end.saturating_sub(at) / PdisRecord::BYTES as u64;
+            missing = missing.saturating_add(end.saturating_sub(at) / PdisRecord::BYTES as u64);
         }
         samples.sort_by_key(|sample| sample.time);
         (samples, missing)

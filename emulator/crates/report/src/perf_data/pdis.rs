@@ -43,8 +43,19 @@ const fn level(bit: u32, number: u64) -> u64 {
     1 << bit << 5 | number << 33
 }
 
+impl DataSrc {
+    /// What the guest's driver makes of the first word of a record.
+    pub(crate) fn of_record(header: u64) -> Self {
+        let record = PdisRecord {
+            header,
+            ..PdisRecord::default()
+        };
+        record.data_src()
+    }
+}
+
 /// The words of a record.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PdisRecord {
     header: u64,
     pub pc: u64,

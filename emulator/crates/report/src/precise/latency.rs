@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use commit_trace::DataSource;
 use rustc_hash::FxHashMap;
-use sampling_units::pdis::header;
 use truth::Metric;
 
 use super::judge::{Placed, Scope, TruthIndex};
@@ -53,7 +51,7 @@ impl Latencies {
             if let (Some(row), Some(weight)) = (row, sample.weight.filter(|weight| *weight != 0)) {
                 { own.sampled.entry(*row as usize).or_default() }.add((1, weight));
             }
-            if let Some(source) = sample.data_src.and_then(sampled_source) {
+            if let Some(source) = sample.data_src.and_then(answered) {
                 own.sources.entry(source).or_default()[1] += 1;
             }
         }
@@ -64,7 +62,9 @@ impl Latencies {
             for executions in &instruction.counts.records {
                 let passing = metric.passing(executions);
                 { own.truth.entry(*row as usize).or_default() }.add(passing);
-                if let Some(source) = true_source(executions.header).filter(|_| passing.0 > 0) {
+                if let Some(source) =
+                    answered(DataSrc::of_record(executions.header)).filter(|_| passing.0 > 0)
+                {
                     own.sources.entry(source).or_default()[0] += passing.0;
                 }
             }
@@ -121,34 +121,8 @@ impl Latencies {
     }
 }
 
-/// What the guest's driver makes of the source in the first word of a record; `None` of what is no access.
-fn true_source(word: u64) -> Option<&'static str> {
-    let kind = word & header::TYPE;
-    if !matches!(kind, 1..=3 | header::TYPE_FETCH) {
-        return None;
-    }
-    let source = DataSource::of_number((word >> header::DSRC_SHIFT & 15) as u8);
-    let source = source.unwrap_or_default();
-    // Of a store, perf's tools ask whether it hit the first level.
-    if kind == 2 && word & header::L1MISS != 0 && source != DataSource::Device {
-        return Some("L1 miss");
-    }
-    Some(match source {
-        DataSource::Unknown => return None,
-        DataSource::L1 | DataSource::StoreQueue => "L1",
-        DataSource::InFlight => "LFB",
-        DataSource::L2 => "L2",
-        DataSource::Llc => "L3",
-        DataSource::Memory => "RAM",
-        DataSource::PeerClean => "L3, snoop hit",
-        DataSource::PeerModified => "L3, HITM",
-        DataSource::Device => "I/O",
-        DataSource::Upgrade => "L1, snoop hit",
-    })
-}
-
-/// The same of what the driver made of it.
-fn sampled_source(source: DataSrc) -> Option<&'static str> {
+/// Who answered, in a word; `None` of what is no access.
+fn answered(source: DataSrc) -> Option<&'static str> {
     let shared = match source.snoop().as_str() {
         "hit" => 1,
         "HITM" => 2,

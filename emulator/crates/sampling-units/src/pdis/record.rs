@@ -185,6 +185,13 @@ impl Record {
         (record, latencies)
     }
 
+    /// That of a packet of a wrong path: who aborted it is known, and no more.
+    pub fn aborted(observed: &Observed<'_>) -> (Self, Latencies) {
+        let (mut record, latencies) = Self::flushed(observed);
+        record.header |= header::TYPE_FETCH;
+        (record, latencies)
+    }
+
     /// That of the packet that an instruction starts.
     pub fn of_packet(observed: &Observed<'_>, physical: bool) -> (Self, Latencies) {
         let Observed { passed, detail, .. } = *observed;

@@ -147,3 +147,45 @@ impl Memory {
         (self.buffer.room() / units.max(1)).saturating_sub(awaited)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::precise::PreciseSamples;
+    use crate::precise::sample_data::EN;
+
+    #[test]
+    fn overflows_that_nothing_can_be_named_for_are_one_sample() {
+        let mut samples = PreciseSamples::default();
+        samples.set_data(EN);
+        samples.memory.set_control(1 << 3);
+        let once = [Awaited {
+            counter: 3,
+            periods: 1,
+        }];
+        // The hart sleeps: nothing leaves.
+        for cycle in (100..1100).step_by(100) {
+            samples.watch_cycles([(cycle, 3)].into_iter());
+            samples.expect(&once);
+            assert!(samples.take_sample(cycle).is_none());
+        }
+        assert_eq!(samples.memory.awaited.len(), 1);
+        // The counter counts something else now.
+        samples.cycles.clear();
+        let sample = samples.take_sample(2000).unwrap();
+        assert_eq!((sample.info, sample.periods), (3, 10));
+        assert!(!samples.memory.awaits());
+    }
+
+    #[test]
+    fn samples_are_as_long_as_what_they_hold() {
+        let mut memory = Memory::default();
+        assert_eq!(memory.units(16), 1);
+        memory.set_control(REGS);
+        assert_eq!(memory.units(16), 5);
+        memory.set_control(REGS | TRANSFERS);
+        assert_eq!((memory.units(16), memory.units(256)), (11, 101));
+        // Nothing fits into a buffer that is off.
+        assert_eq!(memory.room(11), 0);
+    }
+}

@@ -113,6 +113,28 @@ fn windows_open_on_delegated_counters_alone() {
 }
 
 #[test]
+fn counters_go_on_from_what_their_supervisor_says_alone() {
+    use Privilege::{Machine, Supervisor, User};
+    let mut machine = machine(0);
+    machine.hart.csrs.menvcfg = CDE;
+    machine.hart.csrs.mcounteren = 1 << 4 | 1 << 2;
+    for (counter, delegated) in [(2, false), (3, false), (4, true)] {
+        machine.hart.csrs.siselect = 1 << 63 | (0x40 + counter);
+        for (privilege, window, legal) in [
+            (User, 0x151, false),
+            (Supervisor, 0x151, delegated),
+            (Machine, 0x151, delegated),
+            (Machine, 0x152, false),
+        ] {
+            let said = format!("{counter} {window:#x} {privilege:?}");
+            assert_eq!(machine.writes(privilege, window, 77), legal, "{said}");
+            let read = legal.then_some(77);
+            assert_eq!(machine.reads(privilege, window), read, "{said}");
+        }
+    }
+}
+
+#[test]
 fn selectors_hold_the_least_range_and_nothing_is_behind_mireg() {
     let mut machine = machine(u64::MAX);
     for (privilege, csr) in [
