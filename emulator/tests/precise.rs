@@ -3,42 +3,10 @@
 mod common;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
-use std::process::Command;
 
-use common::{repo, run_spec, scratch, succeed};
+use common::precise::{compile, disassemble, hex, in_guest};
+use common::scratch;
 use report::perf_data::{Sample, SampleFile};
-
-/// Compiles a program of `precise/`.
-fn compile(dir: &Path, name: &str) {
-    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-    let frames = ["-fno-omit-frame-pointer"];
-    gcc.args(frames)
-        .args(["-O1", "-g1", "-static", "-o"])
-        .arg(dir.join(name));
-    gcc.arg(repo().join(format!("emulator/tests/precise/{name}.c")));
-    assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
-}
-
-/// Runs a command with programs (names, between commas) in the guest under the timing core; reads a file that it left.
-fn in_guest(dir: &Path, programs: &str, harts: u32, command: &str) -> impl Fn(&str) -> String {
-    let programs: Vec<&str> = programs.split(',').collect();
-    let spec = format!(
-        "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
-         max_cycles = 8000000000\nfiles = {programs:?}\ncommand = '''\n{command}'''\n\
-         [record]\ntrace = false\nprofilers = false\n"
-    );
-    succeed(&mut run_spec(dir, &spec));
-    let out = dir.join("out");
-    move |name| {
-        let path = out.join(name);
-        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    }
-}
-
-fn hex(word: &str) -> u64 {
-    u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or_else(|e| panic!("{word}: {e}"))
-}
 
 #[test]
 fn a_chase_of_pointers_is_seen_as_it_is() {
@@ -282,22 +250,6 @@ fn aux_data_of_two_harts_with_short_periods() {
     );
 }
 
-/// Addresses of a program's instructions, by their names.
-fn disassemble(program: &Path) -> HashMap<u64, String> {
-    let objdump = Command::new("riscv64-linux-gnu-objdump")
-        .args(["-d", "--no-show-raw-insn"])
-        .arg(program)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(objdump.stdout).unwrap();
-    let instruction = |line: &str| {
-        let (address, rest) = line.trim().split_once(":\t")?;
-        let name = rest.split_whitespace().next()?.to_owned();
-        Some((u64::from_str_radix(address, 16).ok()?, name))
-    };
-    text.lines().filter_map(instruction).collect()
-}
-
 #[test]
 fn precise_events_have_no_skid() {
     let dir = scratch("precise-events");
@@ -384,109 +336,5 @@ fn precise_events_have_no_skid() {
                 || name.starts_with("fl"),
             "{line} {name}"
         );
-    }
-}
-
-#[test]
-fn precise_samples_go_to_memory_without_an_interrupt_each() {
-    let dir = scratch("precise-memory");
-    compile(&dir, "branches");
-    let read = in_guest(
-        &dir,
-        "branches",
-        2,
-        "irqs() { grep -h riscv-pmu /proc/interrupts; }\n\
-         irqs > before.txt\n\
-         perf record -q -e branch-misses:upp -c 97 --intr-regs=ra -b -o misses.data ./branches > branches.txt\n\
-         perf record -q -e branch-misses/period=97/upp -e instructions/period=10007/upp -e cycles/period=5003/upp -o several.data ./branches > branches.txt\n\
-         irqs > after.txt\n\
-         perf record -q -a -e instructions:pp -c 211 -o all.data ./branches > branches.txt\n\
-         perf stat -x, -e branch-misses:u,instructions:u,cycles:u -o stat.txt ./branches > branches.txt\n\
-         perf script -i misses.data -F ip,sym,iregs,brstack --no-inline > misses.txt\n\
-         perf script -i several.data -F ip,event > several.txt\n\
-         perf script -i all.data -F cpu,ip > all.txt\n\
-         perf report -i all.data --stdio --stats > all-stats.txt\n",
-    );
-    // Not one interrupt of counters on any hart.
-    assert_eq!(read("before.txt"), read("after.txt"));
-
-    // Each is at a transfer of control, with what its moment alone has: who called, and how it came there.
-    let program = disassemble(&dir.join("branches"));
-    let text = read("misses.txt");
-    let mut in_leaf = 0;
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let ip = hex(words[0]);
-        let name = program.get(&ip).unwrap_or_else(|| panic!("{line}"));
-        let transfers = name.starts_with('b') || name.starts_with('j') || name == "ret";
-        assert!(transfers, "{line}: {name}");
-        if words[1] != "leaf" {
-            continue;
-        }
-        in_leaf += 1;
-        let ra = words.iter().find_map(|word| word.strip_prefix("ra:"));
-        let ra = hex(ra.expect("a register"));
-        // Two instructions before it returns to, `jal leaf` is.
-        let called = program.get(&(ra - 4)).or(program.get(&(ra - 2)));
-        assert!(called.is_some_and(|name| name.starts_with("jal")), "{line}");
-        // The youngest transfer is the branch itself if it was taken, and else the call.
-        let youngest = words
-            .iter()
-            .find(|word| word.contains("/P/") || word.contains("/M/"));
-        let mut ends = youngest
-            .expect("a branch stack")
-            .split('/')
-            .map(hex_or_zero);
-        let (from, to) = (ends.next().unwrap(), ends.next().unwrap());
-        let call = from == ra - 4 || from == ra - 2;
-        assert!(from == ip || call && to <= ip && ip - to < 64, "{line}");
-    }
-    let lines = text.lines().count();
-    assert!(in_leaf * 10 > lines * 6, "{in_leaf} of {lines}");
-
-    // As many as there were periods, of each of several events.
-    let several = read("several.txt");
-    let stat = read("stat.txt");
-    // Another run of it mispredicts and waits a little more, or less.
-    let events = [
-        ("branch-misses", 97, 0.15),
-        ("instructions", 10007, 0.01),
-        ("cycles", 5003, 0.1),
-    ];
-    for (event, period, differs) in events {
-        let sampled = several.lines().filter(|line| line.contains(event)).count() as f64;
-        let counted = stat.lines().find(|line| line.contains(event)).unwrap();
-        let counted: f64 = counted.split(',').next().unwrap().parse().unwrap();
-        let ratio = sampled * f64::from(period) / counted;
-        assert!(
-            (ratio - 1.0).abs() < differs,
-            "{event}: {sampled} of {counted}"
-        );
-    }
-
-    // Of the whole machine, kernel and all, more often than an interrupt each would let it get on.
-    let all = read("all.txt");
-    for cpu in ["[000]", "[001]"] {
-        assert!(all.lines().any(|line| line.contains(cpu)), "{cpu}");
-    }
-    let in_kernel = all
-        .lines()
-        .filter(|line| line.contains("ffffffff8"))
-        .count();
-    assert!(
-        in_kernel > 100 && all.lines().count() - in_kernel > 5000,
-        "{in_kernel}"
-    );
-    let stats = read("all-stats.txt");
-    assert!(
-        !stats.contains("LOST") && !stats.contains("THROTTLE"),
-        "{stats}"
-    );
-}
-
-fn hex_or_zero(word: &str) -> u64 {
-    match word.starts_with("0x") {
-        true => hex(word),
-        false => 0,
     }
 }

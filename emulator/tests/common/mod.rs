@@ -4,6 +4,7 @@
 
 pub mod bare_metal;
 pub mod debugger;
+pub mod precise;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
