@@ -242,7 +242,12 @@ fn aux_data_of_two_harts_with_short_periods() {
 
     // More than perf can write: it says that some are lost, and ends.
     let full = file("full.data");
-    assert!(full.aux_gaps > 0 && full.samples.len() > 1000);
+    // More than two areas hold: it goes on when one has been read.
+    let records = full.samples.len();
+    assert!(
+        full.aux_gaps > 0 && records > 2 * (16 << 10) / 64,
+        "{records}"
+    );
     let lost = read("lost.txt");
     assert!(
         lost.contains("AUX data lost") || lost.contains("had gaps"),
