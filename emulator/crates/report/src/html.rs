@@ -4,7 +4,7 @@ use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
 use super::model::Report;
-use super::sections::SECTIONS;
+use super::sections::{SECTIONS, TextPosition};
 use super::tables::{FunctionRow, InstructionRow};
 use super::text::Options;
 use super::words::Named;
@@ -32,7 +32,8 @@ impl Report {
                 "title" => out.push_str(&escape(title)),
                 "style" => out.extend([STYLE, CURVES]),
                 "script" => out.push_str(SCRIPT),
-                "sections" => out.extend(SECTIONS.iter().map(|section| (section.html)(self))),
+                "first" => out.extend(self.html_sections(|place| place == TextPosition::First)),
+                "sections" => out.extend(self.html_sections(|place| place != TextPosition::First)),
                 "picture" => out.push_str(picture),
                 "data" => out.push_str(&embed(&self.page_data())),
                 "text" => out.push_str(&escape(&self.text(&Options::default()))),
@@ -42,6 +43,13 @@ impl Report {
         }
         out.push_str(rest);
         out
+    }
+
+    /// The sections of some places.
+    fn html_sections(&self, of: impl Fn(TextPosition) -> bool) -> impl Iterator<Item = String> {
+        { SECTIONS.iter() }
+            .filter(move |section| of(section.place))
+            .map(|section| (section.html)(self))
     }
 
     /// What the page's script shows: names once, rows as arrays.

@@ -28,7 +28,7 @@ pub(super) struct Section {
 /// A place in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextPosition {
-    /// Before all but the totals.
+    /// Before all but the totals; on the page, too.
     First,
     /// After the processes.
     Head,
