@@ -4,7 +4,7 @@
 usage: table.py [--compact] OUT...
 
 OUT: output folders. --compact: means over shares by period, and over periods by share (of profiles of 50 samples or more), not each profile;
-what was lost, by period.
+what was lost, and wrong, by period.
 """
 import collections
 import json
@@ -81,16 +81,18 @@ def means(profiles: list[Profile], by: str) -> None:
 
 
 def lost(profiles: list[Profile], units: dict) -> None:
-    """What was lost, by period."""
+    """What was lost, and how many samples are at instructions that never incur the event, by period."""
     rows = []
     for period, all_units in sorted(units.items()):
         def sums(unit: str | None) -> str:
             own = [p.own for p in profiles if (p.period, p.unit) == (period, unit)]
-            return ", ".join(str(sum(p[key] for p in own)) for key in ["samples", "lost", "throttled"])
+            samples, lost, throttled = (sum(p[key] for p in own) for key in ["samples", "lost", "throttled"])
+            wrong = sum(p["wrong"] * p["samples"] for p in own) / samples if samples else 0
+            return f"{samples}, {100 * wrong:.1f}, {lost}, {throttled}"
         totals = [str(sum(unit[key] for unit in all_units))
                   for key in ["overflows", "samples", "collisions", "filtered", "dropped"]]
         rows.append([str(period), *(sums(unit) for unit in UNITS), *totals])
-    heads = [f"{name}: samples, lost, throttled" for name in UNITS.values()]
+    heads = [f"{name}: samples, wrong %, lost, throttled" for name in UNITS.values()]
     table(["period", *heads, "overflows of the unit", "recorded", "collisions", "filtered", "dropped"], rows)
 
 
