@@ -22,7 +22,7 @@ pub(crate) struct Timer {
     frozen: bool,
     /// Cycles that would have counted but for `frozen`, up to `frozen_cycles_at`.
     frozen_cycles: u64,
-    /// Cycle in which `frozen_cycles` was last brought up to date.
+    /// Cycle in which `frozen_cycles` was last brought up to date, and the trigger set.
     frozen_cycles_at: u64,
 }
 
@@ -107,6 +107,7 @@ impl Timer {
         self.period_rest = 0;
         if self.next != NEVER {
             self.next = now + self.cycles_left;
+            self.frozen_cycles_at = now;
         }
     }
 
@@ -132,11 +133,14 @@ impl Timer {
         self.start(cycle);
     }
 
-    /// The core slept: the trigger moves with it.
-    pub(crate) fn slept(&mut self, cycles: u64) {
-        self.frozen_cycles_at += cycles;
+    /// The core slept for so many cycles, up to `until`: the trigger moves with it. What executes in its place, untimed, may have
+    /// set the trigger in the meantime.
+    pub(crate) fn slept(&mut self, cycles: u64, until: u64) {
+        let since_set = until.checked_sub(self.frozen_cycles_at);
+        let moved = since_set.map_or(cycles, |since| since.min(cycles));
+        self.frozen_cycles_at += moved;
         if self.next != NEVER {
-            self.next += cycles;
+            self.next += moved;
         }
     }
 

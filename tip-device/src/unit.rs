@@ -256,7 +256,7 @@ impl TipUnit {
         let due = self.pending.is_some() || last >= self.timer.next();
         let risen = due.then(|| self.show(None, origin)).flatten();
         self.seen = self.seen.max(last) + cycles;
-        self.timer.slept(cycles);
+        self.timer.slept(cycles, self.seen);
         risen
     }
 

@@ -169,6 +169,19 @@ fn sleep_moves_the_trigger() {
 }
 
 #[test]
+fn a_trigger_that_is_set_while_the_core_rests_moves_by_the_rest_alone() {
+    let mut tip = armed(100);
+    feed(&mut tip, &[commit(1, 5, 9, Redirect::None)]);
+    // Untimed, from cycle 10 to 1009.
+    tip.write(Reg::Count, 100, 600);
+    tip.slept(1000, &origin);
+    assert_eq!(tip.next_sample(), 700 + 409);
+    feed(&mut tip, &[commit(2, 1050, 1060, Redirect::None)]);
+    tip.slept(50, &origin);
+    assert_eq!(tip.next_sample(), 700 + 409 + 50);
+}
+
+#[test]
 fn random_triggers_fall_once_in_each_period() {
     let mut tip = armed(1000);
     tip.write(Reg::Control, tip.read(Reg::Control, 0) | control::RANDOM, 0);
