@@ -5,6 +5,7 @@ use isa::{InstClass, Operand, StaticId};
 
 use crate::lsu::Access;
 use crate::micro_op::{ALU_BEHIND_MUL, ALU_DONE, Kind, MicroOp, jump};
+use crate::path::{Reader, Steps};
 use crate::pipeline::Pipeline;
 use crate::predict::Forecast;
 use crate::records::Retired;
@@ -216,6 +217,75 @@ impl<S: CommitSink> Pipeline<S> {
         if missed {
             self.window.redirected(Restart::Mispredict);
         }
+    }
+
+    /// Executes what loses no cycles in some way.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ideal<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        access: &Access<'_>,
+        forecast: &Forecast,
+    ) {
+        // About when it is executed.
+        let cycle = self.front.buffer.cycle();
+        let there = Access {
+            walk: None,
+            ..*access
+        };
+        match micro_op.class {
+            InstClass::Branch | InstClass::Jal | InstClass::Jalr => {
+                let cycles = self.issue_control::<COUNTED>(micro_op);
+                let taken = micro_op.class != InstClass::Branch || forecast.taken();
+                self.front.foreseen(taken);
+                self.commit_control::<COUNTED>(micro_op, access.id, cycles, false);
+            }
+            InstClass::IntDiv => self.simple::<COUNTED>(micro_op, access.id),
+            InstClass::Load | InstClass::FpLoad if !access.mmio => {
+                self.lsu.bring(access.pa, cycle, false);
+                self.load::<COUNTED>(micro_op, &there);
+            }
+            InstClass::Store | InstClass::FpStore if !access.mmio => {
+                self.lsu.bring(access.pa, cycle, true);
+                self.store::<COUNTED>(micro_op, &there);
+            }
+            InstClass::Store | InstClass::FpStore => self.store::<COUNTED>(micro_op, access),
+            _ => self.load::<COUNTED>(micro_op, access),
+        }
+    }
+
+    /// The same in a run, of which it takes what belongs to it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ideal_in_run<const COUNTED: bool>(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        steps: &mut Steps<'_>,
+        output: &mut Reader<'_>,
+    ) {
+        let mut access = Access::none(id);
+        let mut forecast = Forecast::default();
+        match micro_op.class {
+            InstClass::Branch | InstClass::Jal | InstClass::Jalr => forecast = steps.forecast(),
+            InstClass::IntDiv => {
+                output.operand();
+            }
+            _ => {
+                let found = steps.found();
+                if COUNTED {
+                    self.begin_access(output.observed());
+                }
+                access = Access {
+                    pa: found.pa(),
+                    store: found.store(),
+                    walk: output.data_walk(found),
+                    ..access
+                };
+            }
+        }
+        self.ideal::<COUNTED>(micro_op, &access, &forecast);
     }
 
     /// Executes a load, up to its commit.

@@ -39,9 +39,11 @@ mod stats;
 mod trap;
 mod units;
 mod window;
+mod without;
 
 pub use crate::core::Core;
 pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
 pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
 pub use stats::{Stalls, Stats};
+pub use without::{Cause, Without};

@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Unique = 1 << 8,
     /// Always traps.
     Trap = 1 << 9,
+    /// Loses no cycles in some way ([`crate::Without`]); its class says how it goes.
+    Ideal = 1 << 10,
 }
 
 impl Kind {

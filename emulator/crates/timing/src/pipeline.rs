@@ -15,6 +15,7 @@ use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
 use crate::units::Units;
 use crate::window::Window;
+use crate::without::Removed;
 
 /// Dispatch to the CSR file's access: issue, register read, execute, write back.
 pub(crate) const CSR_ACCESS: u64 = 4;
@@ -28,6 +29,7 @@ pub(crate) struct Pipeline<S> {
     pub sink: S,
     preset: Preset,
     port_map: PortMap,
+    removed: Removed,
     pub micro_ops: Vec<MicroOp>,
     pub front: FrontEnd,
     /// Flags that the record of the instruction decoded last will have: whether it starts a ROB row, and why the front end
@@ -53,6 +55,7 @@ impl<S> Pipeline<S> {
         Self {
             sink,
             preset: preset.clone(),
+            removed: Removed::of(preset),
             micro_ops: Vec::new(),
             front: FrontEnd::new(preset),
             mark: 0,
@@ -247,12 +250,17 @@ snapshot::snapshot!(Pipeline<S> {
     sink,
     preset,
     port_map,
+    removed,
     micro_ops,
 });
 
 impl<S: CommitSink> Pipeline<S> {
     pub fn define(&mut self, inst: &StaticInst) {
-        let micro_op = MicroOp::new(inst, &self.preset, &self.port_map);
+        let mut micro_op = MicroOp::new(inst, &self.preset, &self.port_map);
+        let causes = self.removed.at(inst);
+        if causes != 0 {
+            micro_op = micro_op.without(causes, &self.preset, &self.port_map);
+        }
         let index = inst.id.0 as usize;
         if index >= self.micro_ops.len() {
             self.micro_ops.resize(index + 1, MicroOp::UNKNOWN);
@@ -307,6 +315,9 @@ impl<S: CommitSink> Pipeline<S> {
                 self.divide::<COUNTED>(micro_op, id, &executed.operand)
             }
             Kind::Simple => self.simple::<COUNTED>(micro_op, id),
+            Kind::Ideal => {
+                self.ideal::<COUNTED>(micro_op, &access, &passed.forecast);
+            }
         }
         self.send();
     }
@@ -366,8 +377,10 @@ impl<S: CommitSink> Pipeline<S> {
                     false => Operand::default(),
                 };
                 self.divide::<COUNTED>(micro_op, id, &operand);
-            } else {
+            } else if kind.is(Kind::Simple) {
                 self.simple::<COUNTED>(micro_op, id);
+            } else {
+                self.ideal_in_run::<COUNTED>(micro_op, id, &mut steps, output);
             }
         }
         self.micro_ops = static_info;

@@ -58,6 +58,18 @@ impl FrontEnd {
         !right
     }
 
+    /// A branch or jump of which every stage knows where it goes.
+    pub fn foreseen(&mut self, taken: bool) {
+        if taken {
+            let right = Stage {
+                redirects: true,
+                right: true,
+                ..Stage::default()
+            };
+            self.leave(right, right, false);
+        }
+    }
+
     fn mispredicted(&mut self, component: Component, resolved: u64) {
         self.counts.misses_by[component as usize] += 1;
         self.redirect(resolved);

@@ -10,7 +10,7 @@ mod store;
 use isa::{MemAccess, StaticId};
 
 use crate::Preset;
-use crate::mem::{L1d, Level, Lower, SharedMemory, TlbSide, Walk};
+use crate::mem::{L1d, LINE_BITS, Level, Lower, SharedMemory, TlbSide, Walk};
 use crate::micro_op::{MicroOp, ring};
 use crate::observe::Translated;
 use crate::path::{StoreMatch, WalkReads};
@@ -42,6 +42,19 @@ pub(crate) struct Access<'a> {
     pub store: StoreMatch,
     /// What the walk reads, if it walks.
     pub walk: Option<&'a WalkReads>,
+}
+
+impl Access<'_> {
+    /// Of an instruction that accesses no memory.
+    pub fn none(id: StaticId) -> Self {
+        Self {
+            id,
+            pa: 0,
+            mmio: false,
+            store: StoreMatch::default(),
+            walk: None,
+        }
+    }
 }
 
 /// How a memory access came out.
@@ -232,6 +245,12 @@ impl Lsu {
     /// Other harts have had their turn: does to the caches what they asked for.
     pub fn heed_probes(&mut self) {
         self.l1d.heed_probes(&mut self.lower);
+    }
+
+    /// Has the line of an access in the L1 data cache, as if somebody had asked for it in time.
+    pub fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
+        self.l1d
+            .bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
     }
 
     /// Drops cached translations.

@@ -174,6 +174,14 @@ impl Cache {
         victim
     }
 
+    /// A line that was on its way is there.
+    pub fn arrived(&mut self, line: u64) {
+        let fill = &mut self.fills[line as usize % FILLS];
+        if fill.line == line {
+            fill.cycle = 0;
+        }
+    }
+
     /// The place, of all that the cache has, of a line that was the last of its set to be looked up or filled.
     pub fn place(&self, line: u64) -> usize {
         let set = (line & self.set_mask) as usize;

@@ -238,6 +238,29 @@ impl L1d {
         Some((ready, Level::Llc))
     }
 
+    /// Has a line there at once, as if it had been asked for in time. Below, its way costs others what it costs; of what is here it
+    /// takes a place.
+    #[cold]
+    pub fn bring(&mut self, line: u64, cycle: u64, write: bool, lower: &mut Lower) {
+        match self.tags.hit(line, cycle, write) {
+            None => {
+                let origin = if write { Origin::Store } else { Origin::Load };
+                let tags = &mut self.tags;
+                let (_, level) =
+                    lower.read_data(line, cycle, origin, |evicted| tags.invalidate(evicted));
+                self.install(line, cycle, write, level, lower);
+            }
+            Some(_) if write && self.coherent && self.tags.asks(line) => {
+                self.tags.set_asks(line, false);
+                if !lower.writes(line) {
+                    lower.upgrade(line, cycle);
+                }
+            }
+            Some(_) => {}
+        }
+        self.tags.arrived(line);
+    }
+
     /// Other harts take lines, or read them.
     pub fn heed_probes(&mut self, lower: &mut Lower) {
         for probe in lower.heed_probes() {

@@ -16,11 +16,15 @@ use crate::mem::LINE_BITS;
 use crate::micro_op::{self, Link};
 use crate::observe::ObservedBy;
 use output::Draft;
-pub(crate) use output::{Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, WalkReads};
+pub(crate) use output::{
+    Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, Steps, WalkReads,
+};
 use stores::Stores;
 pub(crate) use stores::{STORES, StoreMatch};
 use tables::Tables;
 use tlb::Tlb;
+
+use crate::without::{Cause, Removed, has};
 
 use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
 
@@ -47,6 +51,10 @@ enum Role {
     Return,
     /// It flushes when it commits, or traps.
     Flush,
+    /// The same of one that does not flush ([`Cause::Flush`]).
+    Calm,
+    /// Conditional branch that is not mispredicted ([`Cause::Mispredict`]).
+    Foreseen,
 }
 
 impl Role {
@@ -64,6 +72,15 @@ impl Role {
             _ => Self::None,
         }
     }
+
+    /// The same of an instruction without these causes.
+    fn without(self, causes: u8) -> Self {
+        match self {
+            Self::Branch if has(causes, Cause::Mispredict) => Self::Foreseen,
+            Self::Flush if has(causes, Cause::Flush) => Self::Calm,
+            role => role,
+        }
+    }
 }
 
 /// The path. In lines of the host's caches that no other processor writes, like [`Pipeline`](crate::pipeline::Pipeline).
@@ -71,6 +88,7 @@ impl Role {
 pub(crate) struct Path {
     /// By static instruction.
     roles: Vec<Role>,
+    removed: Removed,
     draft: Draft,
     state: State,
     /// Who wants to know the accesses of runs.
@@ -101,7 +119,7 @@ struct State {
 }
 
 // Between runs. Roles of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path { state, observed_by } keeps { roles, draft });
+snapshot::snapshot!(Path { state, observed_by } keeps { roles, removed, draft });
 
 snapshot::snapshot!(State {
     start,
@@ -126,6 +144,7 @@ impl Path {
     pub fn new(preset: &Preset) -> Self {
         Self {
             roles: Vec::new(),
+            removed: Removed::of(preset),
             draft: Draft::new(),
             state: State::new(preset),
             observed_by: ObservedBy::default(),
@@ -138,7 +157,7 @@ impl Path {
         if index >= self.roles.len() {
             self.roles.resize(index + 1, Role::None);
         }
-        self.roles[index] = Role::of(&inst.inst);
+        self.roles[index] = Role::of(&inst.inst).without(self.removed.at(inst));
     }
 
     /// Leaves room for instructions that were announced to another core.
@@ -164,6 +183,7 @@ impl Path {
     pub fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
         let Self {
             roles,
+            removed: _,
             draft,
             state,
             observed_by,
@@ -243,12 +263,14 @@ impl Path {
             Role::Load | Role::Store => {
                 passed.found = state.access(mem, translated && !mem.mmio(), data_walks);
             }
-            Role::Flush => {
+            Role::Flush | Role::Calm => {
                 // An atomic finds no store in the queue.
                 let accesses = mem.kind() != MemKind::None && !mem.mmio();
                 let walks = accesses && translated && state.walks(mem.va, data_walks);
                 passed.found = LsuAccess::new(mem.pa(), StoreMatch::default(), walks);
-                state.flush();
+                if role == Role::Flush {
+                    state.flush();
+                }
             }
             _ => passed.forecast = state.turn(role, executed.pc, len, executed.next_pc),
         }
@@ -425,8 +447,24 @@ impl State {
         forecast
     }
 
+    /// A branch that is not mispredicted, whatever its forecast says; the predictor learns of it as of any other.
+    #[cold]
+    #[inline(never)]
+    fn foreseen(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
+        let history = self.history.seen(bank.into());
+        let forecast = self.predictor.branch(at, history, taken, next);
+        match taken {
+            true => self.close(bank, Outcome::Taken),
+            false => self.seen |= 1 << bank,
+        }
+        forecast
+    }
+
     #[inline(always)]
     fn jump(&mut self, role: Role, at: FetchSlot, bank: u8, after: u64, next: u64) -> Forecast {
+        if role == Role::Foreseen {
+            return self.foreseen(at, bank, next != after, next);
+        }
         let falls = next == self.end;
         let (mut full, mut empty) = (false, false);
         // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.

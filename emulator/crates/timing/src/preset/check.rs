@@ -2,6 +2,7 @@
 
 use super::limits::HasLimits;
 use super::{Preset, PresetError};
+use crate::without::Without;
 
 impl Preset {
     /// Registers of the integer and the FP file that do not hold the architectural state.
@@ -30,6 +31,16 @@ impl Preset {
         self.limits("", &mut limits);
         if let Some(limit) = limits.iter().find(|limit| !limit.holds()) {
             return bad(&limit.key, limit.expected(), limit.found);
+        }
+        if let Some((found, expected)) = { self.what_if.without.iter() }
+            .find_map(|text| Some((text, text.parse::<Without>().err()?)))
+        {
+            return Err(PresetError::Value {
+                file: file.to_owned(),
+                key: "what_if.without".to_owned(),
+                expected,
+                found: format!("{found:?}"),
+            });
         }
         let width = self.decode.width;
         let ranges = [

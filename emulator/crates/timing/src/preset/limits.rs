@@ -50,6 +50,7 @@ pub(super) trait HasLimits {
 impl HasLimits for u32 {}
 impl HasLimits for bool {}
 impl HasLimits for String {}
+impl HasLimits for Vec<String> {}
 impl HasLimits for DramModel {}
 
 /// The path of a key below a section.

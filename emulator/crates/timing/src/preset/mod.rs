@@ -13,5 +13,5 @@ pub use error::PresetError;
 pub use load::names;
 pub use schema::{
     Clock, Decode, Dram, DramModel, Execute, Fetch, Issue, L1d, L1i, L2, L2Tlb, Llc, Lsu, Mmio,
-    Predictor, Preset, Rename, Rob, Tlb,
+    Predictor, Preset, Rename, Rob, Tlb, WhatIf,
 };

@@ -60,6 +60,7 @@ sections! {
         coherence: Coherence,
         dram: Dram,
         mmio: Mmio,
+        what_if: WhatIf,
     }
     /// Extensions beyond RV64GC.
     Isa {
@@ -190,6 +191,10 @@ sections! {
     /// Device registers.
     Mmio {
         latency: u32 [Range 1 to 100_000],
+    }
+    /// What no core has.
+    WhatIf {
+        without: Vec<String>,
     }
 }
 

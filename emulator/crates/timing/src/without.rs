@@ -1,0 +1,212 @@
+//! What if: a core on which chosen instructions no longer lose cycles in a chosen way. Nothing else changes, so the difference in
+//! cycles is what the cause costs, and what its removal would gain.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use isa::{DecodedInst, InstClass, StaticInst};
+
+use crate::Preset;
+use crate::micro_op::{ALU_DONE, Kind, MicroOp, PortMap, ring};
+use crate::schedule::lane;
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $cause:ident = $bit:literal $name:literal $takes:literal,)*) => {
+        /// A way to lose cycles.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Cause {
+            $($(#[$doc])* $cause = $bit,)*
+        }
+
+        impl Cause {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$cause,)*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$cause => $name,)* }
+            }
+
+            /// The instructions that can lose cycles in this way.
+            pub const fn takes(self) -> &'static str {
+                match self { $(Self::$cause => $takes,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    /// A branch or jump is mispredicted. Without: every stage of the front end knows where it goes.
+    Mispredict = 1 "mispredict" "branches and jumps",
+    /// A load or store misses a cache or TLB. Without: its line was in the L1 in time; what it takes to bring it there, it takes from others.
+    Miss = 2 "miss" "loads and stores",
+    /// A CSR access, fence or atomic has the machine to itself and flushes the pipeline. Without: it goes like any other; an atomic like a load.
+    Flush = 4 "flush" "CSR accesses, fences and atomics",
+    /// A division takes a cycle per bit of its quotient. Without: it takes what a multiplication does.
+    Division = 8 "division" "divisions and square roots",
+    /// An instruction waits for what it wrote itself the last time. Without: it does not wait for the register that it writes.
+    Chain = 16 "chain" "instructions that read the register that they write",
+}
+
+impl Cause {
+    /// An instruction can lose cycles in this way.
+    pub fn fits(self, inst: &DecodedInst) -> bool {
+        use InstClass as C;
+        match self {
+            Self::Mispredict => matches!(inst.class, C::Branch | C::Jal | C::Jalr),
+            Self::Miss => matches!(inst.class, C::Load | C::FpLoad | C::Store | C::FpStore),
+            Self::Flush => is_atomic(inst.class) || matches!(inst.class, C::Csr | C::Fence),
+            Self::Division => matches!(inst.class, C::IntDiv | C::FpDivSqrt),
+            Self::Chain => {
+                (1..64).contains(&inst.rd) && [inst.rs1, inst.rs2, inst.rs3].contains(&inst.rd)
+            }
+        }
+    }
+}
+
+fn is_atomic(class: InstClass) -> bool {
+    use InstClass as C;
+    matches!(class, C::Amo | C::LoadReserved | C::StoreConditional)
+}
+
+/// A cause that is gone at an instruction; as text `CAUSE PC` or `CAUSE PC ENCODING`, the numbers in hexadecimal with 0x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Without {
+    /// What is gone.
+    pub cause: Cause,
+    /// Virtual address of the instruction.
+    pub pc: u64,
+    /// Its encoding, which tells it from those of other processes at the same address.
+    pub raw: Option<u32>,
+}
+
+impl fmt::Display for Without {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:#x}", self.cause.name(), self.pc)?;
+        self.raw.map_or(Ok(()), |raw| write!(f, " {raw:#x}"))
+    }
+}
+
+impl FromStr for Without {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hex = |word: &str| {
+            let digits = word.strip_prefix("0x")?;
+            u64::from_str_radix(digits, 16).ok()
+        };
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let cause = { Cause::ALL.iter() }.find(|cause| cause.name() == name);
+        let pc = words.next().and_then(hex);
+        let raw = words
+            .next()
+            .map(|word| hex(word).and_then(|raw| u32::try_from(raw).ok()));
+        match (cause, pc, raw, words.next()) {
+            (Some(&cause), Some(pc), None, None) => Ok(Self {
+                cause,
+                pc,
+                raw: None,
+            }),
+            (Some(&cause), Some(pc), Some(Some(raw)), None) => Ok(Self {
+                cause,
+                pc,
+                raw: Some(raw),
+            }),
+            _ => {
+                let names: Vec<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+                Err(format!(
+                    "CAUSE 0xPC or CAUSE 0xPC 0xENCODING, with a cause of {}",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// What is gone, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Removed(HashMap<u64, Vec<Without>>);
+
+impl Removed {
+    /// As a preset has it.
+    pub fn of(preset: &Preset) -> Self {
+        let mut removed = Self::default();
+        // What does not parse is no valid preset.
+        for without in preset
+            .what_if
+            .without
+            .iter()
+            .flat_map(|text| text.parse::<Without>())
+        {
+            removed.0.entry(without.pc).or_default().push(without);
+        }
+        removed
+    }
+
+    /// The causes that are gone at an instruction, a bit each.
+    pub fn at(&self, inst: &StaticInst) -> u8 {
+        if self.0.is_empty() {
+            return 0;
+        }
+        let here = self.0.get(&inst.pc).into_iter().flatten();
+        here.filter(|without| without.raw.is_none_or(|raw| raw == inst.inst.raw))
+            .filter(|without| without.cause.fits(&inst.inst))
+            .fold(0, |causes, without| causes | without.cause as u8)
+    }
+}
+
+/// A set of causes has this one.
+#[inline(always)]
+pub(crate) fn has(causes: u8, cause: Cause) -> bool {
+    causes & cause as u8 != 0
+}
+
+impl MicroOp {
+    /// The same instruction without these causes. What is left as it was is what [`Kind`] decides.
+    pub(crate) fn without(self, causes: u8, preset: &Preset, ports: &PortMap) -> Self {
+        let mut op = self;
+        if has(causes, Cause::Chain) {
+            op.src = op.src.map(|r| if r == op.dst { 0 } else { r });
+        }
+        if has(causes, Cause::Mispredict) || has(causes, Cause::Miss) {
+            op.kind = Kind::Ideal;
+        }
+        if has(causes, Cause::Division) {
+            let exec = &preset.execute;
+            let (kind, ports, latency) = match op.class {
+                InstClass::IntDiv => (Kind::Ideal, ports.mul, exec.mul),
+                _ => (Kind::Simple, ports.fp, exec.fp),
+            };
+            let latency = latency as u8;
+            op = Self {
+                kind,
+                ports,
+                wake: latency,
+                done: latency,
+                ..op
+            };
+        }
+        if has(causes, Cause::Flush) {
+            op = match is_atomic(op.class) {
+                true => Self {
+                    kind: Kind::Ideal,
+                    lanes: lane::MEM,
+                    queue: ring::LOAD,
+                    ..op
+                },
+                false => Self {
+                    kind: Kind::Simple,
+                    lanes: lane::INT,
+                    ports: ports.alu,
+                    wake: 1,
+                    done: ALU_DONE,
+                    ..op
+                },
+            };
+        }
+        op
+    }
+}
