@@ -2,6 +2,7 @@
 
 mod format;
 mod profile;
+mod what_if;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::trace_cmd::Place;
 
 pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat};
 pub use profile::ProfileArgs;
+pub use what_if::WhatIfArgs;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
@@ -45,6 +47,16 @@ pub enum Command {
 What is found is in the output folder, out/profile-NAME unless told: report.html leads with the answer; profile.toml is the run spec, \
 to change and to run again. `tipsim report DIR --format ...` writes it for other tools.")]
     Profile(ProfileArgs),
+    /// Say what a program would gain, before it is changed: runs it again on a core without a cause of lost cycles at some instructions.
+    #[command(after_help = "Examples:
+  tipsim what-if out/profile-sort                          what the cycle stacks suggest
+  tipsim what-if out/profile-sort --without mispredict@compare
+  tipsim what-if out/profile-sort --without miss@list.c:31 --without chain@sum+0x1c
+
+Causes: mispredict (every branch there is foreseen), miss (every load and store there finds its line in the L1, in time), flush (CSR accesses, fences and atomics there go like other instructions), division (takes what a multiplication takes), chain (an instruction does not wait for the register that it writes itself, as if a sum had many accumulators).
+
+Each is a run of its own from the same start. The result is in the run's report, and in run.json (what_if). By hand, for any run: `--set 'core.what_if.without=[\"mispredict 0x105a8\"]'`.")]
+    WhatIf(WhatIfArgs),
     /// An interactive machine on this terminal (leave: Ctrl-A x).
     #[command(after_help = "Example:\n  tipsim boot\n  \
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \

@@ -51,6 +51,7 @@ mod tip_bus;
 mod trace_cmd;
 mod truth;
 mod uncore;
+mod what_if;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Profile(args) => profile_cmd::profile(&args),
+        Command::WhatIf(args) => what_if::what_if(&args).map(|()| 0),
         Command::Boot(args) => boot::boot(&args),
         Command::Exec(args) => exec::exec(&args),
         Command::Report(args) => report_cmd::report(&args).map(|()| 0),

@@ -84,37 +84,51 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
     Ok(serde_json::from_value(core)?)
 }
 
-/// Writes a run's report anew, from what the run kept of its evaluation or else from its trace.
-fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
-    let path = args.dir.join("trace.tip");
-    let reader = trace_cmd::open(&path)?;
-    let meta = trace_cmd::metadata(&reader);
-    let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
-    let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-    let out = folder(&args.dir, args.hart());
-    let evaluation = match kept::kept(&args.dir, args.hart()) {
-        Some(evaluation) => evaluation,
-        None => {
-            let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-            trace_cmd::replay(&path, args.hart(), |batch| evaluator.batch(batch))?;
-            let evaluation = evaluator.finish();
-            std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
-            kept::keep(&args.dir, args.hart(), &evaluation)?;
-            evaluation
-        }
-    };
-    let run = std::fs::read_to_string(args.dir.join("run.json"))
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or(meta);
-    write(
-        &evaluation,
-        &symbol_paths(args)?,
-        (&out, args.hart()),
-        &core,
-        run,
-    )?;
-    Ok(())
+/// What a run with its trace found, and on which core: what it kept of its evaluation, or else out of its trace.
+pub struct Recorded {
+    /// Of one hart.
+    pub evaluation: Evaluation,
+    core: Preset,
+    meta: Value,
+}
+
+impl Recorded {
+    /// Of a hart of the run in `dir`.
+    pub fn read(dir: &Path, hart: u32) -> anyhow::Result<Self> {
+        let path = dir.join("trace.tip");
+        let reader = trace_cmd::open(&path)?;
+        let meta = trace_cmd::metadata(&reader);
+        let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
+        let core =
+            core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
+        let out = folder(dir, hart);
+        let evaluation = match kept::kept(dir, hart) {
+            Some(evaluation) => evaluation,
+            None => {
+                let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+                trace_cmd::replay(&path, hart, |batch| evaluator.batch(batch))?;
+                let evaluation = evaluator.finish();
+                std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
+                kept::keep(dir, hart, &evaluation)?;
+                evaluation
+            }
+        };
+        Ok(Self {
+            evaluation,
+            core,
+            meta,
+        })
+    }
+
+    /// Writes the report in `dir` anew.
+    pub fn rewrite(self, dir: &Path, hart: u32, symbols: &SymbolPaths) -> anyhow::Result<()> {
+        let run = std::fs::read_to_string(dir.join("run.json"))
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or(self.meta);
+        let out = folder(dir, hart);
+        write(&self.evaluation, symbols, (&out, hart), &self.core, run).map(drop)
+    }
 }
 
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.
@@ -134,7 +148,8 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
     }
     if args.rebuild {
-        rebuild(args)?;
+        let recorded = Recorded::read(&args.dir, args.hart())?;
+        recorded.rewrite(&args.dir, args.hart(), &symbol_paths(args)?)?;
     }
     if let Some(what) = &args.explain {
         return explained(args, what);
@@ -166,7 +181,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
 }
 
 /// Harts of a run that is over, if it says so.
-fn harts(dir: &Path) -> Option<u32> {
+pub fn harts(dir: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(dir.join("run.json")).ok()?;
     let run: Value = serde_json::from_str(&text).ok()?;
     // That of a single hart has no list of them.

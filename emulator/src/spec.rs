@@ -132,14 +132,34 @@ impl Spec {
         // Files named in a spec are relative to it.
         let base = path.parent().unwrap_or(Path::new("."));
         let anchor = |p: &mut PathBuf| *p = base.join(&*p);
-        spec.guest.kernel.iter_mut().for_each(anchor);
-        spec.guest.firmware.iter_mut().for_each(anchor);
-        spec.guest.initrd.iter_mut().for_each(anchor);
-        spec.guest.drive.iter_mut().for_each(anchor);
-        spec.guest.symbols.iter_mut().for_each(anchor);
-        spec.run.files.iter_mut().for_each(anchor);
+        spec.paths().for_each(anchor);
         spec.core.preset = Preset::beside(&path.to_string_lossy(), &spec.core.preset);
         Ok(spec)
+    }
+
+    /// The files that it names, but for the core's preset.
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let guest = &mut self.guest;
+        let boots = [&mut guest.kernel, &mut guest.firmware, &mut guest.initrd];
+        { boots.into_iter().flatten() }
+            .chain(&mut guest.drive)
+            .chain(&mut guest.symbols)
+            .chain(&mut self.run.files)
+    }
+
+    /// The same, to be read from another folder: what it names is relative to the current one.
+    pub fn make_absolute(&mut self) {
+        let absolute = |path: &mut PathBuf| {
+            if let Ok(absolute) = std::path::absolute(&*path) {
+                *path = absolute;
+            }
+        };
+        self.paths().for_each(absolute);
+        let mut preset = PathBuf::from(&self.core.preset);
+        if preset.is_file() {
+            absolute(&mut preset);
+            self.core.preset = preset.display().to_string();
+        }
     }
 
     /// The timing core waits for the region of interest.

@@ -40,8 +40,9 @@ impl Report {
             map.remove("listings");
             map.insert("categories".to_owned(), json!(profile::CATEGORIES));
             for section in &SECTIONS {
-                if let Some(json) = section.json {
-                    map.insert(section.key.to_owned(), json(self));
+                let value = section.json.map_or(Value::Null, |json| json(self));
+                if !value.is_null() {
+                    map.insert(section.key.to_owned(), value);
                 }
             }
             if let Some(Value::Array(rows)) = map.get_mut("instructions") {

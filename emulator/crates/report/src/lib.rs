@@ -45,6 +45,7 @@ mod text;
 mod threads;
 mod topdown;
 mod verdict;
+mod what_if;
 mod words;
 
 pub use columns::{Column, LevelError, Levels};
@@ -66,6 +67,7 @@ pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
+pub use what_if::WhatIf;
 pub use words::{Disagreement, Named};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The sections of the report that stand by themselves: one row each. To add one, write its file and a row here.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
@@ -8,6 +8,7 @@ use super::explain::{ReportPath, Rule};
 use super::model::Report;
 use super::sensitivity;
 use super::text::Options;
+use super::what_if::WhatIf;
 
 /// What the forms of the report ask of a section.
 pub(super) struct Section {
@@ -37,7 +38,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 7] = [
+pub(super) const SECTIONS: [Section; 8] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -45,6 +46,14 @@ pub(super) const SECTIONS: [Section; 7] = [
         html: Report::verdict_html,
         json: None,
         rule: |path, below| path.verdict(below),
+    },
+    Section {
+        key: "what_if",
+        place: TextPosition::First,
+        text: |report, out, _| write!(out, "{}", WhatIf::of(&report.meta).unwrap_or_default()),
+        html: Report::what_if_html,
+        json: Some(|report| report.meta["what_if"].clone()),
+        rule: |path, below| path.what_if(below),
     },
     Section {
         key: "threads",

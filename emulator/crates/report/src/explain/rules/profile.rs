@@ -71,6 +71,35 @@ impl ReportPath<'_> {
         }
     }
 
+    pub(crate) fn what_if(&self, below: &[&str]) -> Rule {
+        let source = "emulator/src/what_if.rs";
+        match below {
+            ["trials", _, "gain"] => rule(
+                "Share of the program's cycles that it takes less without a cause of lost cycles at some instructions.",
+                "1 - cycles without / cycles",
+                "emulator/src/what_if.rs, from a run of its own",
+                "timing/src/without.rs",
+            )
+            .check(match (self.own(3, "cycles"), self.at(&["what_if", "cycles"])) {
+                (Some(without), Some(cycles)) => Some(1.0 - without / cycles),
+                _ => None,
+            }),
+            ["trials", _, "lost"] => rule(
+                "Share of the program's cycles that the Oracle charges to the cause at these instructions.",
+                "the components of the cycle stacks / cycles of the program",
+                "emulator/src/what_if/candidates.rs",
+                TIP,
+            ),
+            [.., "cycles"] => rule(
+                "Cycles of the program, all its processes on all harts together; of a trial: without the cause.",
+                "sum of its processes' cycles",
+                source,
+                TIP,
+            ),
+            _ => self.no_rule(),
+        }
+    }
+
     pub(super) fn row(&self) -> Rule {
         let what = if self.keys[0] == "functions" {
             "function"

@@ -1,0 +1,139 @@
+//! What the program would gain if it lost no cycles in some way at some place, as `tipsim what-if` found by running it so.
+
+use std::fmt::{self, Write};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::html::escape;
+use super::model::Report;
+use super::text::fit::{fit, fit_end};
+
+/// What run.json has under `what_if`.
+#[derive(Debug, Default, Deserialize)]
+pub struct WhatIf {
+    program: String,
+    cycles: f64,
+    trials: Vec<Trial>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Trial {
+    cause: String,
+    kind: String,
+    function: String,
+    lost: f64,
+    gain: f64,
+    cycles: f64,
+    instructions: Vec<Instruction>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Instruction {
+    label: String,
+    text: String,
+    source: Option<String>,
+}
+
+impl WhatIf {
+    /// Of a run; `None` if nobody asked.
+    pub fn of(run: &Value) -> Option<Self> {
+        let what_if = Self::deserialize(&run["what_if"]).ok()?;
+        (!what_if.trials.is_empty()).then_some(what_if)
+    }
+}
+
+impl Trial {
+    /// What is gone, in words.
+    fn gone(&self) -> &str {
+        match (&*self.cause, &*self.kind) {
+            ("mispredict", _) => "foreseen",
+            ("miss", _) => "in the L1 in time",
+            ("flush", _) => "without a flush",
+            ("division", _) => "as multiplications",
+            ("chain", _) => "that do not wait for themselves",
+            (cause, _) => cause,
+        }
+    }
+
+    fn place(&self) -> String {
+        let first = self.instructions.first();
+        let count = self.instructions.len();
+        let more = if count > 1 {
+            format!(" and {} more", count - 1)
+        } else {
+            String::new()
+        };
+        first.map_or(String::new(), |inst| {
+            let source = inst
+                .source
+                .as_deref()
+                .and_then(|source| source.rsplit('/').next());
+            let source = source.map_or(String::new(), |source| format!(", {source}"));
+            format!(
+                "`{}` ({}{source}){more}",
+                fit(&inst.text, 40),
+                fit_end(&inst.label, 40)
+            )
+        })
+    }
+}
+
+/// A line for each trial, and one with its place; nothing, if there are none.
+impl fmt::Display for WhatIf {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.trials.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nwhat if ({}, {:.1} M cycles; each a run of its own without the cause)\n   gain    lost  in cycles  if there were",
+            fit(&self.program, 40),
+            self.cycles / 1e6
+        )?;
+        for trial in &self.trials {
+            writeln!(
+                out,
+                "{:>6.1} % {:>5.1} % {:>8.1} M  {} of {} {}",
+                100.0 * trial.gain,
+                100.0 * trial.lost,
+                trial.cycles / 1e6,
+                trial.kind,
+                fit(&trial.function, 50),
+                trial.gone()
+            )?;
+            writeln!(out, "                            {}", trial.place())?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// The same for the page.
+    pub(super) fn what_if_html(&self) -> String {
+        let Some(what_if) = WhatIf::of(&self.meta) else {
+            return String::new();
+        };
+        let mut out = format!(
+            "<section id=\"what-if\" aria-labelledby=\"what-if-title\"><h2 id=\"what-if-title\">What if</h2>\
+             <p>What <b>{}</b> ({:.1} M cycles) would gain without a cause of lost cycles at some instructions: each a run of its own, all \
+             else the same. <i>Lost</i> is the share of cycles that the Oracle charges to the cause there; others may hide behind it, \
+             or wait in its place.</p><div class=\"scroll\"><table><thead><tr><th>gain</th><th>lost</th><th>if there were</th><th>at</th></tr></thead><tbody>",
+            escape(&what_if.program),
+            what_if.cycles / 1e6
+        );
+        for trial in &what_if.trials {
+            let _ = write!(
+                out,
+                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b>{}</b> {}</td><td>{}</td></tr>",
+                100.0 * trial.gain,
+                100.0 * trial.lost,
+                escape(&trial.kind),
+                escape(&trial.function),
+                escape(trial.gone()),
+                escape(&trial.place())
+            );
+        }
+        out + "</tbody></table></div></section>"
+    }
+}

@@ -1,0 +1,25 @@
+//! The arguments of `tipsim what-if`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `tipsim what-if`.
+#[derive(Debug, Args)]
+pub struct WhatIfArgs {
+    /// Output directory of a run with its trace.
+    pub dir: PathBuf,
+    /// The program, by its process's name [default: the one with most cycles].
+    #[arg(long, value_name = "NAME")]
+    pub process: Option<String>,
+    /// Try this, and not what the cycle stacks suggest: a cause (mispredict, miss, flush, division, chain) and where, a function, an
+    /// instruction of it (function+0x12) or a line (file.c:31). May be repeated.
+    #[arg(long, value_name = "CAUSE@WHERE")]
+    pub without: Vec<String>,
+    /// Try so many at most.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub most: usize,
+    /// Directory of the built guest that the run had. Without it, the guest that was built last.
+    #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
+    pub guest_dir: Option<PathBuf>,
+}

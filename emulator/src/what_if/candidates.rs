@@ -1,0 +1,276 @@
+//! What to try: the functions and causes that a program loses most cycles to, by the Oracle's cycle stacks.
+
+use std::collections::BTreeMap;
+
+use profile::{Component, CycleStack, Evaluation};
+use serde::Serialize;
+use symbols::{Place, Symbolizer, Symbols, place};
+use timing::{Cause, Without};
+
+use crate::failure::BadInput;
+use crate::names::disassemble;
+
+/// Share of the program's cycles from which on it is worth a run to know what a cause costs,
+const WORTH_A_RUN: f64 = 0.02;
+/// and share of these from which on an instruction is one of those that lose them.
+const LOSES: f64 = 0.01;
+
+/// Instructions of a function that lose cycles in a way.
+#[derive(Debug, Serialize)]
+pub struct Candidate {
+    /// The way's name.
+    pub cause: &'static str,
+    /// What its instructions are, in the plural.
+    pub kind: &'static str,
+    /// Name of the function, or where the user asked for.
+    pub function: String,
+    /// Share of the program's cycles that its instructions spend in this way.
+    pub lost: f64,
+    /// The instructions, those that lose most first.
+    pub instructions: Vec<Instruction>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Instruction {
+    /// As the core's parameter has it.
+    pub without: String,
+    /// Its function, with the distance from the start.
+    pub label: String,
+    /// In assembly.
+    pub text: String,
+    /// `file:line`, if known.
+    pub source: Option<String>,
+}
+
+/// The cycles that an instruction loses in a way, of those that the Oracle charges to it.
+fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
+    use Component as C;
+    let components: &[C] = match (cause, is_store) {
+        (Cause::Mispredict, _) => &[C::Mispredict],
+        (Cause::Miss, false) => &[C::LoadL2, C::LoadLlc, C::LoadDram],
+        (Cause::Miss, true) => &[C::FrontEndStores],
+        (Cause::Flush, _) => &[C::Serialize, C::Flush],
+        (Cause::Division, _) => &[C::Divider],
+        (Cause::Chain, _) => &[C::Alu, C::LoadL1],
+    };
+    components.iter().map(|&component| stack[component]).sum()
+}
+
+const STORES: &str = "stores";
+
+/// What instructions of a class are called that lose cycles in a way.
+fn kind(cause: Cause, class: isa::InstClass) -> &'static str {
+    use isa::InstClass as C;
+    match (cause, class) {
+        (Cause::Mispredict, C::Branch) => "branches",
+        (Cause::Mispredict, _) => "jumps",
+        (Cause::Miss, C::Store | C::FpStore) => STORES,
+        (Cause::Miss, _) => "loads",
+        (Cause::Flush, C::Csr) => "CSR accesses",
+        (Cause::Flush, C::Fence) => "fences",
+        (Cause::Flush, _) => "atomics",
+        (Cause::Division, _) => "divisions",
+        (Cause::Chain, _) => "chains",
+    }
+}
+
+/// What the user asks for: `CAUSE@WHERE`.
+pub struct Wanted<'a> {
+    cause: Cause,
+    place: &'a str,
+}
+
+impl<'a> Wanted<'a> {
+    /// Of an argument.
+    pub fn parse(text: &'a str) -> Result<Self, BadInput> {
+        let (name, place) = text.split_once('@').unwrap_or((text, ""));
+        let cause = Cause::ALL.iter().find(|cause| cause.name() == name);
+        match (cause, place) {
+            (Some(&cause), place) if !place.is_empty() => Ok(Self { cause, place }),
+            _ => {
+                let names: Vec<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+                Err(BadInput(format!(
+                    "--without: expected CAUSE@FUNCTION, CAUSE@FUNCTION+0x12 or CAUSE@FILE:LINE with a cause of {}, found {text:?}",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn is_at(&self, row: &Row<'_>) -> bool {
+        let line = row.source.as_deref().is_some_and(|source| {
+            let before = source.strip_suffix(self.place);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        });
+        row.function == self.place || row.label == self.place || line
+    }
+}
+
+/// An instruction of the program that committed, in one of its processes.
+struct Row<'a> {
+    pc: u64,
+    raw: u32,
+    function: &'a str,
+    label: String,
+    source: Option<String>,
+    stack: CycleStack,
+}
+
+/// The program with most cycles of those that are not the boot's; nothing if none has any.
+pub fn main_program(evaluations: &[Evaluation]) -> Option<String> {
+    let mut cycles = BTreeMap::<&str, u64>::new();
+    for evaluation in evaluations {
+        for (process, _, stack) in evaluation.stacks.iter() {
+            let process = &evaluation.processes[process.0 as usize];
+            if process.pid.is_some() {
+                *cycles.entry(&process.name).or_default() += stack.total();
+            }
+        }
+    }
+    let most = cycles.into_iter().max_by_key(|(_, units)| *units)?;
+    Some(most.0.to_owned())
+}
+
+/// What a program's instructions lose by function and cause; all of its cycles, and those lost at each instruction.
+struct Losses {
+    total: u64,
+    found: BTreeMap<(String, Cause, &'static str), Vec<(u64, Instruction)>>,
+}
+
+fn losses(
+    evaluations: &[Evaluation],
+    program: &str,
+    symbolizer: &Symbolizer,
+    wanted: &[Wanted<'_>],
+) -> Losses {
+    let mut losses = Losses {
+        total: 0,
+        found: BTreeMap::new(),
+    };
+    for evaluation in evaluations {
+        let of_program =
+            |process: profile::ProcessId| evaluation.processes[process.0 as usize].name == program;
+        let stacks: Vec<_> = evaluation
+            .stacks
+            .iter()
+            .filter(|(process, ..)| of_program(*process))
+            .collect();
+        let places: Vec<Place> = { stacks.iter() }
+            .map(|(process, inst, _)| {
+                place::place(
+                    evaluation,
+                    *process,
+                    &evaluation.static_info[inst.0 as usize],
+                )
+            })
+            .collect();
+        let symbols = symbolizer.resolve(&places);
+        for (at, (_, inst, stack)) in stacks.iter().enumerate() {
+            let fact = &evaluation.static_info[inst.0 as usize];
+            let row = row(&symbols, at, fact.pc, fact.raw, *stack);
+            losses.total += stack.total();
+            losses.add(&row, wanted);
+        }
+    }
+    losses
+}
+
+fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> Row<'_> {
+    let location = &symbols.locations[at];
+    Row {
+        pc,
+        raw,
+        function: &symbols.function(location.function).name,
+        label: symbols.label(at),
+        source: location
+            .source
+            .as_ref()
+            .map(|source| format!("{}:{}", source.file, source.line)),
+        stack,
+    }
+}
+
+impl Losses {
+    fn add(&mut self, row: &Row<'_>, wanted: &[Wanted<'_>]) {
+        let decoded = isa::decode(row.raw);
+        for &cause in Cause::ALL.iter().filter(|cause| cause.fits(&decoded)) {
+            let asked = wanted
+                .iter()
+                .find(|wanted| wanted.cause == cause && wanted.is_at(row));
+            if !wanted.is_empty() && asked.is_none() {
+                continue;
+            }
+            // Asked for by a line, it is one candidate whatever it is inlined into.
+            let name = asked.map_or(row.function, |wanted| wanted.place);
+            let instruction = Instruction {
+                without: Without {
+                    cause,
+                    pc: row.pc,
+                    raw: Some(row.raw),
+                }
+                .to_string(),
+                label: row.label.clone(),
+                text: disassemble(row.raw, row.pc).replace('\t', " "),
+                source: row.source.clone(),
+            };
+            // Loads and stores of a function are tried apart.
+            let kind = kind(cause, decoded.class);
+            let lost = lost(cause, &row.stack, kind == STORES);
+            let key = (name.to_owned(), cause, kind);
+            self.found.entry(key).or_default().push((lost, instruction));
+        }
+    }
+}
+
+/// What to try of a program, the most expensive first; or what is `wanted`, if that is anything.
+pub fn candidates(
+    evaluations: &[Evaluation],
+    program: &str,
+    symbolizer: &Symbolizer,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Candidate>, BadInput> {
+    let losses = losses(evaluations, program, symbolizer, wanted);
+    if losses.total == 0 {
+        return Err(BadInput(format!(
+            "no cycles of a process {program:?} were profiled"
+        )));
+    }
+    for wanted in wanted {
+        let found = losses
+            .found
+            .keys()
+            .any(|(place, cause, _)| place == wanted.place && *cause == wanted.cause);
+        if !found {
+            return Err(BadInput(format!(
+                "--without {}@{}: {program} executed no {} there",
+                wanted.cause.name(),
+                wanted.place,
+                wanted.cause.takes()
+            )));
+        }
+    }
+    let mut candidates: Vec<Candidate> = { losses.found.into_iter() }
+        .map(|((function, cause, kind), mut instructions)| {
+            let lost: u64 = instructions.iter().map(|(lost, _)| lost).sum();
+            // Cycles behind a full store queue are charged to whoever waits: all stores fill it.
+            if wanted.is_empty() && kind != STORES {
+                instructions.retain(|(own, _)| *own as f64 >= LOSES * lost as f64);
+            }
+            instructions.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+            Candidate {
+                cause: cause.name(),
+                kind,
+                function,
+                lost: lost as f64 / losses.total as f64,
+                instructions: instructions
+                    .into_iter()
+                    .map(|(_, instruction)| instruction)
+                    .collect(),
+            }
+        })
+        .filter(|candidate| !wanted.is_empty() || candidate.lost >= WORTH_A_RUN)
+        .collect();
+    candidates.sort_by(|a, b| b.lost.total_cmp(&a.lost));
+    Ok(candidates)
+}
