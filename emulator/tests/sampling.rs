@@ -109,6 +109,7 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
                     "LoadL2" => &[3, 4],
                     "LoadLlc" => &[3, 5],
                     "LoadDram" => &[3, 6],
+                    "LoadPeer" => &[3, 7, 8, 10],
                     _ => &[1],
                 };
                 assert!(allowed.contains(&source), "{source} of {row:?}");

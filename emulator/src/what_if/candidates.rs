@@ -48,7 +48,7 @@ fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
     use Component as C;
     let components: &[C] = match (cause, is_store) {
         (Cause::Mispredict, _) => &[C::Mispredict],
-        (Cause::Miss, false) => &[C::LoadL2, C::LoadLlc, C::LoadDram],
+        (Cause::Miss, false) => &[C::LoadL2, C::LoadLlc, C::LoadDram, C::LoadPeer],
         (Cause::Miss, true) => &[C::FrontEndStores],
         (Cause::Flush, _) => &[C::Serialize, C::Flush],
         (Cause::Division, _) => &[C::Divider],

@@ -47,7 +47,7 @@ snapshot::snapshot!(CommitRecord {
 });
 snapshot::snapshot_enum!(Redirect: None, Mispredict, Flush, Exception, Interrupt);
 snapshot::snapshot_enum!(
-    CycleClass: Alu, LoadL1, LoadL2, LoadLlc, LoadDram, Store, Divider, Serialize, Device
+    CycleClass: Alu, LoadL1, LoadL2, LoadLlc, LoadDram, Store, Divider, Serialize, Device, LoadPeer
 );
 
 impl Redirect {
@@ -93,11 +93,13 @@ pub enum CycleClass {
     Serialize = 7,
     /// A device register.
     Device = 8,
+    /// A load or an atomic whose line another hart's cache supplied or had to give up.
+    LoadPeer = 9,
 }
 
 impl CycleClass {
     /// All classes, in numeric order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Alu,
         Self::LoadL1,
         Self::LoadL2,
@@ -107,12 +109,13 @@ impl CycleClass {
         Self::Divider,
         Self::Serialize,
         Self::Device,
+        Self::LoadPeer,
     ];
 
     /// Decodes the four-bit field; unknown values read as `Alu`.
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {
-        if bits < 9 {
+        if bits < Self::ALL.len() as u32 {
             Self::ALL[bits as usize]
         } else {
             Self::Alu

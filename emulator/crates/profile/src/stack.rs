@@ -20,6 +20,8 @@ pub enum Component {
     LoadLlc,
     /// The oldest is a load served by memory.
     LoadDram,
+    /// The oldest is a load or an atomic whose line another hart's cache supplied or had to give up.
+    LoadPeer,
     /// The oldest is a store.
     Store,
     /// The oldest waits for a divider.
@@ -82,7 +84,7 @@ pub const CATEGORIES: [&str; 7] = [
 
 impl Component {
     /// How many there are.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 20;
 
     /// All components, in numeric order.
     pub const ALL: [Self; Self::COUNT] = {
@@ -94,6 +96,7 @@ impl Component {
             LoadL2,
             LoadLlc,
             LoadDram,
+            LoadPeer,
             Store,
             Divider,
             Serialize,
@@ -119,6 +122,7 @@ impl Component {
             CycleClass::LoadL2 => Self::LoadL2,
             CycleClass::LoadLlc => Self::LoadLlc,
             CycleClass::LoadDram => Self::LoadDram,
+            CycleClass::LoadPeer => Self::LoadPeer,
             CycleClass::Store => Self::Store,
             CycleClass::Divider => Self::Divider,
             CycleClass::Serialize => Self::Serialize,
@@ -138,7 +142,9 @@ impl Component {
         match self {
             Self::Execution => Category::Execution,
             Self::Alu | Self::Divider => Category::AluStall,
-            Self::LoadL1 | Self::LoadL2 | Self::LoadLlc | Self::LoadDram => Category::LoadStall,
+            Self::LoadL1 | Self::LoadL2 | Self::LoadLlc | Self::LoadDram | Self::LoadPeer => {
+                Category::LoadStall
+            }
             Self::Store => Category::StoreStall,
             Self::Serialize | Self::Device => match class() {
                 Class::Load | Class::Atomic => Category::LoadStall,

@@ -21,7 +21,7 @@
 //! Bad Speculation is what commit lost by them, from the redirect to the refill's end (which Intel's later versions
 //! put under Frontend Latency, "Branch Resteers"), and not slots that they took while commit had other work.
 //! Flushes by CSR accesses, fences and atomics, exceptions and interrupts are Machine Clears. An atomic that
-//! misses the last-level cache waits for DRAM; one that hits in some cache is Serialising. A wait for dispatch of
+//! misses the last-level cache waits for DRAM, one whose line another hart has waits for that; any other is Serialising. A wait for dispatch of
 //! more than 4,095 cycles (the record's limit) counts as Frontend beyond that.
 
 mod count;
@@ -63,6 +63,8 @@ pub enum Slot {
     Llc,
     /// Memory Bound: a load served by memory.
     Dram,
+    /// Memory Bound: a load or an atomic whose line another hart's cache supplied or had to give up.
+    Peer,
     /// Memory Bound: a store, or a full store queue.
     Store,
     /// Memory Bound: a device register.
@@ -80,7 +82,7 @@ impl Slot {
     pub const COUNT: usize = Self::ALL.len();
 
     /// All leaves, in numeric order.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Retiring,
         Self::Mispredict,
         Self::MachineClear,
@@ -92,6 +94,7 @@ impl Slot {
         Self::L2,
         Self::Llc,
         Self::Dram,
+        Self::Peer,
         Self::Store,
         Self::Device,
         Self::Divider,
@@ -162,8 +165,8 @@ pub struct TopDown {
 }
 
 /// Width of a [`Slot`] number, the low bits of a key in `by_process`.
-const SLOT_BITS: u32 = 4;
-const _: () = assert!(Slot::COUNT == 1 << SLOT_BITS);
+const SLOT_BITS: u32 = 5;
+const _: () = assert!(Slot::COUNT <= 1 << SLOT_BITS);
 
 impl TopDown {
     /// The slots of each instruction of a process that has any, by leaf; ascending.
@@ -171,7 +174,8 @@ impl TopDown {
         let packed = self.by_process.get(process.0 as usize).into_iter();
         packed.flat_map(Packed::iter).map(|(number, slots)| {
             let inst = InstId((number >> SLOT_BITS) as u32);
-            (inst, Slot::ALL[number as usize % Slot::COUNT], slots)
+            let leaf = number as usize & ((1 << SLOT_BITS) - 1);
+            (inst, Slot::ALL[leaf], slots)
         })
     }
 }
@@ -229,7 +233,7 @@ const fn node(
 }
 
 /// The tree, parents before their children.
-pub const NODES: [Node; 22] = {
+pub const NODES: [Node; 23] = {
     use Slot::*;
     [
         node("retiring", "Retiring", 1, 0.7, (Retiring, Retiring)),
@@ -302,6 +306,7 @@ pub const NODES: [Node; 22] = {
         node("backend.memory.l2", "L2", 3, 0.05, (L2, L2)),
         node("backend.memory.llc", "LLC", 3, 0.05, (Llc, Llc)),
         node("backend.memory.dram", "DRAM", 3, 0.1, (Dram, Dram)),
+        node("backend.memory.peer", "Other harts", 3, 0.05, (Peer, Peer)),
         node("backend.memory.store", "Store", 3, 0.2, (Store, Store)),
         node(
             "backend.memory.device",

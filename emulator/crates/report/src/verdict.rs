@@ -141,6 +141,7 @@ const fn doing(component: Component) -> &'static str {
         Component::LoadL2 => "waiting for data of the L2",
         Component::LoadLlc => "waiting for data of the last-level cache",
         Component::LoadDram => "waiting for data of memory",
+        Component::LoadPeer => "waiting for lines of other harts",
         Component::Store => "waiting for a store's address or data",
         Component::Divider => "waiting for a divider",
         Component::Serialize => "waiting for instructions that serialise",
@@ -181,6 +182,9 @@ fn advice(component: Component, text: &str) -> &'static str {
         }
         Component::LoadDram => {
             "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early"
+        }
+        Component::LoadPeer => {
+            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
         }
         Component::Store => "what is stored earlier, or not at all",
         Component::FrontEndStores => {

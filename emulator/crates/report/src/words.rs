@@ -119,6 +119,7 @@ const fn cause(component: Component) -> &'static str {
         Component::LoadL2 => "the wait for data (L2) of",
         Component::LoadLlc => "the wait for data (LLC) of",
         Component::LoadDram => "the wait for data (DRAM) of",
+        Component::LoadPeer => "the wait for data (of another hart) of",
         Component::Store => "the wait for a store's address or data of",
         Component::Divider => "the division of",
         Component::Serialize => "the serialisation of",

@@ -245,7 +245,7 @@ impl<S: CommitSink> Pipeline<S> {
             E::StalledAlu => stalled(C::Alu),
             E::StalledL1 => stalled(C::LoadL1),
             E::StalledL2 => stalled(C::LoadL2),
-            E::StalledLlc => stalled(C::LoadLlc),
+            E::StalledLlc => stalled(C::LoadLlc) + stalled(C::LoadPeer),
             E::StalledDram => stalled(C::LoadDram),
             E::StalledStore => stalled(C::Store),
             E::StalledDivider => stalled(C::Divider),
@@ -253,7 +253,7 @@ impl<S: CommitSink> Pipeline<S> {
             E::StalledDevice => stalled(C::Device),
             E::RetiredLoadL1 => lsu.early_loads(),
             E::RetiredLoadL2 => late_loads(C::LoadL2),
-            E::RetiredLoadLlc => late_loads(C::LoadLlc),
+            E::RetiredLoadLlc => late_loads(C::LoadLlc) + late_loads(C::LoadPeer),
             E::RetiredLoadDram => late_loads(C::LoadDram),
             E::RetiredLoadDevice => late_loads(C::Device),
             E::Slots

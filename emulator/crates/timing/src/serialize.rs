@@ -34,6 +34,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
         let dispatch = self.dispatch_alone();
         let mut tea = TeaEvents::FL_EX;
+        let mut class = CycleClass::Serialize;
         let (issue, done) = match micro_op.class {
             InstClass::Fence | InstClass::FenceI => (0, dispatch + FENCE_DONE),
             InstClass::SfenceVma => (dispatch + 1, dispatch + SFENCE_DONE),
@@ -48,7 +49,10 @@ impl<S: CommitSink> Pipeline<S> {
                     }
                     _ => Some(self.lsu.atomic(&executed.mem, s0, access.walk)),
                 };
-                tea |= answer.map_or(TeaEvents::default(), |a| a.tea);
+                if let Some(answer) = answer {
+                    tea |= answer.tea;
+                    class = answer.class;
+                }
                 (s0 - S0, answer.map_or(s0 + 3, |a| a.done))
             }
             _ => (dispatch + 1, dispatch + CSR_DONE),
@@ -65,7 +69,7 @@ impl<S: CommitSink> Pipeline<S> {
             issue,
             done,
             redirect,
-            class: CycleClass::Serialize,
+            class,
             tea,
         };
         let cycle = self.commit(micro_op, executed.id, &retired);

@@ -11,14 +11,19 @@ pub(super) type Lost = DenseTally<SLOT_BITS, [u8; Slot::COUNT]>;
 
 impl Entry for [u8; Slot::COUNT] {
     fn sums(self) -> impl Iterator<Item = (u32, u64)> {
-        // Most are 0: they are passed over by their bits.
-        let mut rest = u128::from_le_bytes(self);
-        std::iter::from_fn(move || {
+        // Most are 0: they are passed over by their bits, but for the last.
+        const LAST: usize = Slot::COUNT - 1;
+        let mut first = [0; LAST];
+        first.copy_from_slice(&self[..LAST]);
+        let mut rest = u128::from_le_bytes(first);
+        let last = (self[LAST] != 0).then_some((LAST as u32, u64::from(self[LAST])));
+        let firsts = std::iter::from_fn(move || {
             let leaf = rest.trailing_zeros() / u8::BITS;
-            let amount = self.get(leaf as usize)?;
+            let amount = first.get(leaf as usize)?;
             rest &= !(u128::from(u8::MAX) << (leaf * u8::BITS));
             Some((leaf, u64::from(*amount)))
-        })
+        });
+        firsts.chain(last)
     }
 }
 
@@ -61,7 +66,7 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             let (process, inst) = (n / 100 % 3, InstId((state >> 40) as u32 % 77));
-            let slot = Slot::ALL[(state >> 60) as usize];
+            let slot = Slot::ALL[(state >> 59) as usize % Slot::COUNT];
             let slots = match n % 50 {
                 0 => state >> 20,
                 _ => state >> 56,

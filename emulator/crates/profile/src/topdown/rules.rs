@@ -18,6 +18,7 @@ pub(super) const fn backend(record: &CommitRecord) -> Slot {
         CycleClass::LoadL2 => Slot::L2,
         CycleClass::LoadLlc => Slot::Llc,
         CycleClass::LoadDram => Slot::Dram,
+        CycleClass::LoadPeer => Slot::Peer,
         CycleClass::Store => Slot::Store,
         CycleClass::Divider => Slot::Divider,
         CycleClass::Serialize if record.tea().contains(TeaEvents::ST_LLC) => Slot::Dram,
@@ -181,7 +182,8 @@ pub(super) const STALLS: [(Category, Slot); CycleClass::ALL.len()] = {
             CycleClass::LoadL1
             | CycleClass::LoadL2
             | CycleClass::LoadLlc
-            | CycleClass::LoadDram => Category::LoadStall,
+            | CycleClass::LoadDram
+            | CycleClass::LoadPeer => Category::LoadStall,
             CycleClass::Store => Category::StoreStall,
             _ => Category::AluStall,
         };

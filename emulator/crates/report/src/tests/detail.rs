@@ -125,7 +125,7 @@ fn the_page_has_the_parts() {
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let data: serde_json::Value =
         serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
-    assert_eq!(data["top_down"]["nodes"].as_array().unwrap().len(), 22);
+    assert_eq!(data["top_down"]["nodes"].as_array().unwrap().len(), 23);
     assert!(data["tea"]["instructions"][0]["stack"].is_object());
     let words = data["disagreements"][0]["words"].as_u64().unwrap() as usize;
     assert!(

@@ -31,11 +31,12 @@ pub(super) const COMMIT: usize = SlotKind::Commit as usize;
 const CLASSES: usize = CycleClass::ALL.len();
 pub(super) const KINDS: usize = SlotKind::Waits as usize + CLASSES;
 
-const MEMORY: [CycleClass; 6] = [
+const MEMORY: [CycleClass; 7] = [
     CycleClass::LoadL1,
     CycleClass::LoadL2,
     CycleClass::LoadLlc,
     CycleClass::LoadDram,
+    CycleClass::LoadPeer,
     CycleClass::Store,
     CycleClass::Device,
 ];
@@ -73,7 +74,7 @@ pub(super) fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
         E::SlotsCore => core(),
         E::SlotsMemoryL1 => vec![waits(C::LoadL1)],
         E::SlotsMemoryL2 => vec![waits(C::LoadL2)],
-        E::SlotsMemoryLlc => vec![waits(C::LoadLlc)],
+        E::SlotsMemoryLlc => vec![waits(C::LoadLlc), waits(C::LoadPeer)],
         E::SlotsMemoryDram => vec![waits(C::LoadDram)],
         E::SlotsMemoryStore => vec![waits(C::Store)],
         E::SlotsMemoryDevice => vec![waits(C::Device)],

@@ -228,14 +228,17 @@ impl Lsu {
         };
         let done = walked + ANSWER;
         let line = access.pa() >> LINE_BITS;
-        let (done, tea) = match self
+        let answer = self
             .l1d
-            .access(line, walked + 2, Origin::Store, &mut self.lower)
-        {
-            None => (done, tlb),
-            Some((ready, level)) => (done.max(ready), tlb | class_of(level).1),
+            .access(line, walked + 2, Origin::Store, &mut self.lower);
+        let (done, class, tea) = match answer.map(|(ready, level)| (ready, class_of(level))) {
+            None => (done, CycleClass::Serialize, tlb),
+            Some((ready, (CycleClass::LoadPeer, tea))) => {
+                (done.max(ready), CycleClass::LoadPeer, tlb | tea)
+            }
+            Some((ready, (_, tea))) => (done.max(ready), CycleClass::Serialize, tlb | tea),
         };
-        Answer::new(done, done, CycleClass::Serialize, tea)
+        Answer::new(done, done, class, tea)
     }
 
     /// A load or store that faults: the cycle of its issue, the port, and the cycle in which the ROB has the exception.

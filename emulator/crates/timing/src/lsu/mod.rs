@@ -169,7 +169,11 @@ impl LsuCounts {
     /// A load failed its order, and is taken back.
     pub fn take_back(&mut self, micro_op: &MicroOp, answer: &Answer) {
         self.failed[usize::from(micro_op.file % 4)] += 1;
-        if let CycleClass::LoadL2 | CycleClass::LoadLlc | CycleClass::LoadDram = answer.class {
+        if let CycleClass::LoadL2
+        | CycleClass::LoadLlc
+        | CycleClass::LoadDram
+        | CycleClass::LoadPeer = answer.class
+        {
             self.late_loads[answer.class as usize] -= 1;
         }
     }
@@ -286,13 +290,14 @@ impl Lsu {
 /// What a load that was answered by `level` waited for.
 #[inline(always)]
 fn class_of(level: Level) -> (CycleClass, TeaEvents) {
-    const OF_LEVEL: [(CycleClass, TeaEvents); 3] = [
+    const OF_LEVEL: [(CycleClass, TeaEvents); 4] = [
         (CycleClass::LoadL2, TeaEvents::ST_L1),
         (CycleClass::LoadLlc, TeaEvents::ST_L1),
         (
             CycleClass::LoadDram,
             TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_LLC.0),
         ),
+        (CycleClass::LoadPeer, TeaEvents::ST_L1),
     ];
     OF_LEVEL[level as usize]
 }

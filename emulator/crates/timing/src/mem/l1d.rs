@@ -235,7 +235,7 @@ impl L1d {
         let ready = allowed + self.refill - ALLOCATE;
         self.demands(Origin::Store, DataSource::Upgrade, ready);
         self.mshrs.take(register, line, start, ready + self.release);
-        Some((ready, Level::Llc))
+        Some((ready, Level::Peer))
     }
 
     /// Has a line there at once, as if it had been asked for in time. Below, its way costs others what it costs; of what is here it

@@ -21,6 +21,8 @@ pub(crate) enum Level {
     L2,
     Llc,
     Memory,
+    /// Another hart's cache, or it had to give the line up.
+    Peer,
 }
 
 impl Level {
@@ -30,7 +32,8 @@ impl Level {
         match number {
             0 => Self::L2,
             1 => Self::Llc,
-            _ => Self::Memory,
+            2 => Self::Memory,
+            _ => Self::Peer,
         }
     }
 }
@@ -189,6 +192,7 @@ impl Lower {
             (_, Some(Peer::Clean)) => DataSource::PeerClean,
             (Level::Llc, None) => DataSource::Llc,
             (Level::Memory, None) => DataSource::Memory,
+            (Level::Peer, None) => DataSource::Unknown,
         }
     }
 
@@ -211,7 +215,7 @@ impl Lower {
                 && let Some(allowed) = self.permission(line, start)
             {
                 self.peer = Some(Peer::Clean);
-                return (allowed.max(ready), Level::Llc, None);
+                return (allowed.max(ready), Level::Peer, None);
             }
             return (ready, Level::L2, None);
         }

@@ -115,7 +115,7 @@ impl Shared {
         let asked = grant.start + self.llc_latency + grant.asks;
         let (ready, level) = if grant.supplied {
             counts.transfers += 1;
-            (asked, Level::Llc)
+            (asked, Level::Peer)
         } else {
             let (ready, level) = self.fetch((hart, origin), line, grant.start, counts);
             let last = if grant.asks == 0 { 0 } else { asked };

@@ -1,0 +1,68 @@
+//! Waits for lines that other harts have.
+
+mod asm;
+
+use asm::{Program, State, TEXT};
+use commit_trace::{Commit, CommitSink, CycleClass, TeaEvents};
+use isa::TimingModel;
+use timing::{Core, Preset, SharedMemory};
+
+#[derive(Default)]
+struct Commits(Vec<Commit>);
+
+impl CommitSink for Commits {
+    fn commit(&mut self, commit: &Commit) {
+        self.0.push(*commit);
+    }
+}
+
+const DATA: u64 = 0x8100_0000;
+
+/// What `line` committed as on a second hart, its first instruction, after the first hart executed `first`.
+fn after(first: &str, line: &str) -> Commit {
+    let preset = Preset::load("boom-4w").unwrap();
+    let memory = SharedMemory::new(&preset, 2);
+    let run = |core: &mut Core<Commits>, source: &str| {
+        let program = Program::new(&format!("FN(f) {source}\n jalr zero,s3\n"));
+        program.define(core);
+        let mut state = State::new();
+        (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
+        program.run(core, &mut state);
+    };
+    let mut cores = [0, 1].map(|hart| Core::sharing(&memory, hart, &preset, Commits::default()));
+    run(&mut cores[0], first);
+    let [one, two] = &mut cores;
+    two.idle_until(one.cycle() + 1000);
+    two.others_ran();
+    run(two, line);
+    two.sink().0[0]
+}
+
+#[test]
+fn a_line_of_another_hart_is_a_wait_for_that() {
+    let load = "ld a2,0(a1)";
+    let class = |first: &str, line: &str| after(first, line).class;
+    assert_eq!(
+        class("sd a2,0(a1); fence", load),
+        CycleClass::LoadPeer,
+        "it modified it"
+    );
+    assert_eq!(
+        class("addi a2,a2,1", load),
+        CycleClass::LoadDram,
+        "nobody has it"
+    );
+    let waits = after("sd a2,0(a1); fence", "amoadd.d a2,a3,(a1)");
+    assert_eq!(waits.class, CycleClass::LoadPeer);
+    assert!(waits.tea.contains(TeaEvents::ST_L1));
+    let atomic = "addi a4,a4,1; ld a2,0(a1); fence";
+    assert_eq!(
+        class(atomic, "amoadd.d a2,a3,(a1)"),
+        CycleClass::LoadPeer,
+        "it has to give it up"
+    );
+    assert_eq!(
+        class("addi a2,a2,1", "amoadd.d a2,a3,(a1)"),
+        CycleClass::Serialize
+    );
+}

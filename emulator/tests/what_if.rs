@@ -1,0 +1,113 @@
+//! `tipsim what-if`: what a program would gain without a cause of lost cycles.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{assert_error, json, repo, scratch, succeed, tipsim};
+
+/// A program of `workloads/what-if`, before its change, profiled: the run's folder.
+fn profiled(name: &str, dir: &Path) -> PathBuf {
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O2", "-g1", "-march=rv64gc", "-I"])
+        .arg(repo().join("guest-sw/tools"))
+        .arg("-o")
+        .arg(dir.join(name))
+        .arg(repo().join(format!("workloads/what-if/{name}.c")));
+    assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
+    let out = dir.join("out");
+    let mut command = tipsim();
+    command.args(["profile", "--marked", "--out"]).arg(&out);
+    succeed(command.arg("--").arg(dir.join(name)));
+    out
+}
+
+#[test]
+fn a_run_without_the_cause_says_what_it_gains() {
+    let dir = scratch("what-if");
+    // Not static: it lies elsewhere in each process, but not in each run.
+    let out = profiled("chain", &dir);
+    let text = succeed(tipsim().arg("what-if").arg(&out));
+    assert!(text.contains("what if (chain, "), "{text}");
+    assert!(
+        text.contains("chains of dot that do not wait for themselves"),
+        "{text}"
+    );
+    assert!(text.contains("chain.c:"), "{text}");
+    let run = json(&out.join("run.json"));
+    let trial = &run["what_if"]["trials"][0];
+    assert_eq!(trial["cause"], "chain");
+    // One addition after the other takes four cycles; two loads, an addition and their share of the loop fit into less than one and a half.
+    let gain = trial["gain"].as_f64().unwrap();
+    assert!((0.6..0.85).contains(&gain), "{trial}");
+    let instructions = trial["instructions"].as_array().unwrap();
+    assert_eq!(instructions.len(), 4, "{trial}");
+    for instruction in instructions {
+        assert!(instruction["text"].as_str().unwrap().starts_with("fmadd.d"));
+    }
+    // The trial's own run says what it was.
+    let spec = std::fs::read_to_string(out.join("what-if/1/spec.toml")).unwrap();
+    assert!(spec.contains("without = [\"chain 0x"), "{spec}");
+
+    let report = json(&out.join("report.json"));
+    assert_eq!(report["what_if"], run["what_if"]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("<section id=\"what-if\""));
+    let mut explain = tipsim();
+    explain.arg("report").arg(&out);
+    let text = succeed(explain.args(["--explain", "what_if.trials.0.gain"]));
+    assert!(text.contains("1 - cycles without / cycles"), "{text}");
+
+    // What is asked for instead, by function and by line; none of it costs anything.
+    let mut asked = tipsim();
+    asked.arg("what-if").arg(&out);
+    asked.args([
+        "--without",
+        "mispredict@dot",
+        "--without",
+        "miss@chain.c:23",
+    ]);
+    let text = succeed(&mut asked);
+    let run = json(&out.join("run.json"));
+    let trials = run["what_if"]["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3, "branches, jumps, loads: {text}");
+    for trial in trials {
+        assert!(trial["gain"].as_f64().unwrap().abs() < 0.1, "{trial}");
+    }
+
+    let refused = |arguments: &[&str], expected: &[&str]| {
+        let mut command = tipsim();
+        command.arg("what-if").arg(&out).args(arguments);
+        assert_error(&command.output().unwrap(), 2, expected);
+    };
+    refused(
+        &["--without", "mis@dot"],
+        &["--without", "mispredict, miss, flush", "mis@dot"],
+    );
+    refused(
+        &["--without", "flush@dot"],
+        &["flush@dot", "CSR accesses, fences and atomics"],
+    );
+    refused(
+        &["--without", "miss@nowhere"],
+        &["miss@nowhere", "executed no loads and stores there"],
+    );
+    refused(&["--process", "other"], &["\"other\""]);
+}
+
+#[test]
+fn a_run_that_cannot_be_repeated_is_refused() {
+    let dir = scratch("what-if-refused");
+    let mut command = tipsim();
+    assert_error(
+        &command.arg("what-if").arg(&dir).output().unwrap(),
+        2,
+        &["run.json"],
+    );
+    let spec = serde_json::json!({"spec": {"guest": {"net": "user"}}});
+    std::fs::write(dir.join("run.json"), spec.to_string()).unwrap();
+    let mut command = tipsim();
+    let output = command.arg("what-if").arg(&dir).output().unwrap();
+    assert_error(&output, 2, &["run.json", "found one with a network"]);
+}
