@@ -44,19 +44,19 @@ impl Stamp {
     }
 }
 
-/// Where a hart's report is: that of the first hart is where that of a single one would be.
-pub fn folder(out: &Path, hart: u32) -> PathBuf {
+/// Where a report is: that of the whole run, and of several harts that of one.
+pub fn folder(out: &Path, hart: Option<u32>) -> PathBuf {
     match hart {
-        0 => out.to_owned(),
-        _ => out.join(format!("hart{hart}")),
+        None => out.to_owned(),
+        Some(hart) => out.join(format!("hart{hart}")),
     }
 }
 
-/// Keeps the evaluation of a hart's part of the whole trace in `dir`, with its report.
+/// Keeps the evaluation of the whole trace in `dir`, or of several harts that of one, with its report.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> anyhow::Result<()> {
+pub fn keep(dir: &Path, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
     let stamp = Stamp::now(dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
     let path = folder(dir, hart).join(NAME);
     whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
@@ -80,8 +80,8 @@ fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
     rmp_serde::to_vec_named(stamp).map_err(Error::other)
 }
 
-/// The evaluation of a hart that was kept, if this simulator made it of the trace in `dir`.
-pub fn kept(dir: &Path, hart: u32) -> Option<Evaluation> {
+/// The evaluation that was kept, of one of several harts if `hart` says which, if this simulator made it of the trace in `dir`.
+pub fn kept(dir: &Path, hart: Option<u32>) -> Option<Evaluation> {
     let expected = packed(&Stamp::now(dir).ok()?).ok()?;
     let decoder = zstd::Decoder::new(File::open(folder(dir, hart).join(NAME)).ok()?).ok()?;
     let mut input = BufReader::with_capacity(1 << 16, decoder);

@@ -1,5 +1,6 @@
 //! `tipsim report`, and the report's files of a run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,36 +26,47 @@ pub struct Written {
     pub verdict: String,
 }
 
-/// Writes errors.json and report.{txt,json,html} of a hart into its folder.
+/// What a report is of.
+pub struct Of<'a> {
+    /// The run's folder.
+    pub out: &'a Path,
+    /// One of several harts; `None`: the whole run.
+    pub hart: Option<u32>,
+    /// Of the whole run: its harts.
+    pub harts: &'a [Evaluation],
+}
+
+/// Writes errors.json and report.{txt,json,html} into the folder of what it is of.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
-    (out, hart): (&Path, u32),
+    of: &Of<'_>,
     core: &Preset,
     run: Value,
 ) -> anyhow::Result<Written> {
     let symbolizer = symbols.symbolizer();
-    // Of several harts, the guest's profile has all in one.
-    let one_hart = run["harts"].is_null();
-    let guests = match one_hart {
-        true => guest_profiles::read(out),
+    // The guest's profiles and counts have all harts in one.
+    let whole = of.hart.is_none();
+    let guests = match whole {
+        true => guest_profiles::read(of.out),
         false => Vec::new(),
     };
-    let counts = &run["counters"]["harts"][hart as usize];
-    let counts = BTreeMap::<String, u64>::deserialize(counts).ok();
+    let counts = counts(&run, of.hart);
     let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
     if let Some(counts) = counts {
-        // The guest's are those of all harts.
-        let guest = match one_hart {
-            true => guest_counts::read(out, &counts),
+        let guest = match whole {
+            true => guest_counts::read(of.out, &counts),
             false => Vec::new(),
         };
         report = report.with_counters(counts, guest);
     }
-    // The truth is of all harts, as the guest's files are: the first hart's report has them.
-    if let (0, Some(truth)) = (hart, truth::read(out)?) {
-        let samples = guest_profiles::samples(out);
+    // So has the truth.
+    if let (true, Some(truth)) = (whole, truth::read(of.out)?) {
+        let samples = guest_profiles::samples(of.out);
         report = report.with_truth(&truth, &samples, &metric, &disassemble);
+    }
+    if whole {
+        report = report.with_harts(of.harts);
     }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");
@@ -64,12 +76,28 @@ pub fn write(
         ("report.json", pretty(&report.json())?),
         ("report.html", report.html(&core.picture())),
     ] {
-        let path = out.join(name);
+        let path = folder(of.out, of.hart).join(name);
         write_whole(&path, content)?;
     }
     let mut verdict = String::new();
     report.write_verdict(&mut verdict, &Options::default())?;
     Ok(Written { text, verdict })
+}
+
+/// What the cores counted of each event: one of several, or all together.
+fn counts(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
+    let harts = run["counters"]["harts"].as_array()?;
+    let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
+    if let Some(hart) = hart {
+        return of_hart(harts.get(hart as usize)?);
+    }
+    let mut sums = of_hart(harts.first()?)?;
+    for more in harts[1..].iter().filter_map(of_hart) {
+        for (event, count) in more {
+            *sums.entry(event).or_default() += count;
+        }
+    }
+    Some(sums)
 }
 
 /// The core that a trace was recorded on. What an older version did not know is as in the default preset.
@@ -84,50 +112,71 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
     Ok(serde_json::from_value(core)?)
 }
 
-/// What a run with its trace found, and on which core: what it kept of its evaluation, or else out of its trace.
+/// What a run with its trace found, and on which core: what it kept of its evaluations, or else out of its trace.
 pub struct Recorded {
-    /// Of one hart.
-    pub evaluation: Evaluation,
+    /// By hart.
+    harts: Vec<Evaluation>,
     core: Preset,
     meta: Value,
 }
 
 impl Recorded {
-    /// Of a hart of the run in `dir`.
-    pub fn read(dir: &Path, hart: u32) -> anyhow::Result<Self> {
+    /// Of the run in `dir`.
+    pub fn read(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("trace.tip");
         let reader = trace_cmd::open(&path)?;
         let meta = trace_cmd::metadata(&reader);
         let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
         let core =
             core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-        let out = folder(dir, hart);
-        let evaluation = match kept::kept(dir, hart) {
-            Some(evaluation) => evaluation,
-            None => {
-                let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
-                trace_cmd::replay(&path, hart, |batch| evaluator.batch(batch))?;
-                let evaluation = evaluator.finish();
-                std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
-                kept::keep(dir, hart, &evaluation)?;
-                evaluation
+        let several = { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != 0);
+        let harts = { reader.chunks().iter() }
+            .map(|chunk| chunk.hart.0 + 1)
+            .max()
+            .unwrap_or(1);
+        let evaluate = |hart: u32| {
+            let one = several.then_some(hart);
+            if let Some(evaluation) = kept::kept(dir, one) {
+                return anyhow::Ok(evaluation);
             }
+            let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+            trace_cmd::replay(&path, hart, |batch| evaluator.batch(batch))?;
+            let evaluation = evaluator.finish();
+            let out = folder(dir, one);
+            std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
+            kept::keep(dir, one, &evaluation)?;
+            Ok(evaluation)
         };
         Ok(Self {
-            evaluation,
+            harts: (0..harts).map(evaluate).collect::<Result<_, _>>()?,
             core,
             meta,
         })
     }
 
-    /// Writes the report in `dir` anew.
-    pub fn rewrite(self, dir: &Path, hart: u32, symbols: &SymbolPaths) -> anyhow::Result<()> {
+    /// All harts together.
+    pub fn whole(&self) -> Cow<'_, Evaluation> {
+        Evaluation::merged(&self.harts).unwrap_or_default()
+    }
+
+    /// Writes the reports in `dir` anew.
+    pub fn rewrite(&self, dir: &Path, symbols: &SymbolPaths) -> anyhow::Result<()> {
         let run = std::fs::read_to_string(dir.join("run.json"))
             .ok()
             .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or(self.meta);
-        let out = folder(dir, hart);
-        write(&self.evaluation, symbols, (&out, hart), &self.core, run).map(drop)
+            .unwrap_or_else(|| self.meta.clone());
+        let whole = self.whole();
+        let one = (0..).zip(&self.harts).filter(|_| self.harts.len() > 1);
+        let one = one.map(|(hart, evaluation)| (Some(hart), evaluation));
+        for (hart, evaluation) in std::iter::once((None, &*whole)).chain(one) {
+            let of = Of {
+                out: dir,
+                hart,
+                harts: &self.harts,
+            };
+            write(evaluation, symbols, &of, &self.core, run.clone())?;
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +185,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     for dir in std::iter::once(&args.dir).chain(&args.after) {
         check_hart(args, dir)?;
     }
-    let dir = folder(&args.dir, args.hart());
+    let dir = folder(&args.dir, one_of_several(args, &args.dir));
     let read = |name: &str| {
         let path = dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
@@ -148,8 +197,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
     }
     if args.rebuild {
-        let recorded = Recorded::read(&args.dir, args.hart())?;
-        recorded.rewrite(&args.dir, args.hart(), &symbol_paths(args)?)?;
+        Recorded::read(&args.dir)?.rewrite(&args.dir, &symbol_paths(args)?)?;
     }
     if let Some(what) = &args.explain {
         return explained(args, what);
@@ -162,9 +210,6 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     }
     if !args.profiler.is_empty() {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
-    }
-    if let (None, Some(2..)) = (args.one_hart, harts(&args.dir)) {
-        eprintln!("tipsim: of hart 0; the run has others (--hart N)");
     }
     let text = match (args.level, args.format) {
         (Some(level), format) => {
@@ -180,8 +225,14 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     put(args, &text)
 }
 
+/// The hart that is asked for, of a run of several.
+fn one_of_several(args: &ReportArgs, dir: &Path) -> Option<u32> {
+    args.one_hart
+        .filter(|_| harts(dir).is_some_and(|harts| harts > 1))
+}
+
 /// Harts of a run that is over, if it says so.
-pub fn harts(dir: &Path) -> Option<u32> {
+fn harts(dir: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(dir.join("run.json")).ok()?;
     let run: Value = serde_json::from_str(&text).ok()?;
     // That of a single hart has no list of them.
@@ -202,7 +253,7 @@ fn check_hart(args: &ReportArgs, dir: &Path) -> Result<(), BadInput> {
 
 /// `tipsim report DIR --explain NUMBER-OR-PATH`.
 fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
-    let path = folder(&args.dir, args.hart()).join("report.json");
+    let path = folder(&args.dir, one_of_several(args, &args.dir)).join("report.json");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
     let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
     let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
@@ -225,16 +276,10 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
 /// `tipsim report BEFORE AFTER`.
 fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
     const ROWS: usize = 20;
-    let read = |dir: &Path| -> anyhow::Result<Vec<Run>> {
-        let of_hart = |hart| {
-            let path = folder(dir, hart).join("report.json");
-            let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-            Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
-        };
-        match args.one_hart {
-            Some(hart) => Ok(vec![of_hart(hart)?]),
-            None => (0..harts(dir).unwrap_or(1)).map(of_hart).collect(),
-        }
+    let read = |dir: &Path| -> anyhow::Result<Run> {
+        let path = folder(dir, one_of_several(args, dir)).join("report.json");
+        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+        Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
     };
     let renamed = |pair: &String| match pair.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => {
@@ -251,7 +296,7 @@ fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
     }
     let (before, after) = (read(&args.dir)?, read(after)?);
     let comparison =
-        Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
+        Comparison::new(&[before], &[after], &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
         ReportFormat::Text => put(args, &comparison.text(ROWS)),
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),

@@ -7,15 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
-use profile::Evaluation;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
 use crate::cli::WhatIfArgs;
 use crate::failure::{bad_input, write_whole};
-use crate::kept;
-use crate::report_cmd::{self, Recorded};
+use crate::report_cmd::Recorded;
 use crate::spec::Spec;
 use candidates::{Candidate, Wanted, candidates, main_program};
 
@@ -49,23 +47,21 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         )
         .into());
     }
-    let harts = report_cmd::harts(&args.dir).unwrap_or(1);
     let symbols = crate::names::recorded(&args.dir)?
         .unwrap_or_default()
         .with_output(&args.dir);
     let program;
     let found = {
-        let evaluations: Vec<Evaluation> = (0..harts)
-            .map(|hart| Recorded::read(&args.dir, hart).map(|recorded| recorded.evaluation))
-            .collect::<Result<_, _>>()?;
+        let recorded = Recorded::read(&args.dir)?;
+        let evaluation = recorded.whole();
         program = match &args.process {
             Some(name) => name.clone(),
-            None => main_program(&evaluations)
+            None => main_program(&evaluation)
                 .ok_or_else(|| bad_input(&args.dir, "no process was profiled"))?,
         };
-        candidates(&evaluations, &program, &symbols.symbolizer(), &wanted)?
+        candidates(&evaluation, &program, &symbols.symbolizer(), &wanted)?
     };
-    let before = program_cycles(&args.dir, harts, &program)?;
+    let before = program_cycles(&args.dir, &program)?;
     let folder = args.dir.join(FOLDER);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
@@ -84,7 +80,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         );
         let out = folder.join(n.to_string());
         run_without(&spec, &candidate, &out, args)?;
-        let cycles = program_cycles(&out, harts, &program)?;
+        let cycles = program_cycles(&out, &program)?;
         trials.push(Trial {
             candidate,
             cycles,
@@ -94,26 +90,25 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     trials.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     run["what_if"] = json!({ "program": program, "cycles": before, "trials": trials });
     write_whole(&path, serde_json::to_string_pretty(&run)? + "\n")?;
-    for hart in 0..harts {
-        Recorded::read(&args.dir, hart)?.rewrite(&args.dir, hart, &symbols)?;
-    }
+    Recorded::read(&args.dir)?.rewrite(&args.dir, &symbols)?;
     print!("{}", report::WhatIf::of(&run).unwrap_or_default());
     println!("report: {}", args.dir.join("report.html").display());
     Ok(())
 }
 
-/// Cycles of a program, all its processes on all harts together, as the run's reports have them.
-fn program_cycles(out: &Path, harts: u32, program: &str) -> anyhow::Result<f64> {
-    let mut sum = 0.0;
-    for hart in 0..harts {
-        let path = kept::folder(out, hart).join("report.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-        let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-        let processes = report["processes"].as_array().into_iter().flatten();
-        sum += { processes.filter(|process| process["name"] == program) }
-            .filter_map(|process| process["cycles"].as_f64())
-            .sum::<f64>();
-    }
+/// Cycles of a program, all its processes on all harts together, as the run's report has them.
+fn program_cycles(out: &Path, program: &str) -> anyhow::Result<f64> {
+    let path = out.join("report.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let processes = report["processes"].as_array().into_iter().flatten();
+    // The report adds the process id to names that several have.
+    let is_own = |process: &&Value| {
+        let name = process["name"].as_str().unwrap_or_default();
+        name == program || name.starts_with(&format!("{program}-{}", process["pid"]))
+    };
+    let own = processes.filter(is_own);
+    let sum: f64 = own.filter_map(|process| process["cycles"].as_f64()).sum();
     anyhow::ensure!(sum > 0.0, "{}: {program} was not profiled", out.display());
     Ok(sum)
 }

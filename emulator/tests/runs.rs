@@ -167,11 +167,12 @@ fn each_of_several_harts_is_timed_and_profiled() {
     let run = json(&out.join("run.json"));
     let harts = run["harts"].as_array().unwrap();
     assert_eq!(harts.len(), 2);
-    for (hart, folder) in harts.iter().zip([&out, &out.join("hart1")]) {
+    for (hart, folder) in harts.iter().zip([out.join("hart0"), out.join("hart1")]) {
         assert!(hart["instructions"].as_u64().unwrap() > 1_000_000, "{hart}");
         assert_ne!(hart["stats"]["transfers"], 0);
         assert!(json(&folder.join("errors.json"))["all"]["function"]["tip"].is_f64());
     }
+    all_harts_are_one(&out);
     let trace = out.join("trace.tip");
     let whole = succeed(tipsim().args(["trace", "verify"]).arg(&trace));
     assert!(whole.starts_with("whole"), "{whole}");
@@ -186,7 +187,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
         .unwrap();
     assert_error(&none, 2, &["trace.tip", "--hart", "0 to 1", "2 harts"]);
 
-    // A report of each, from what the run kept and from the trace; exports of each.
+    // A report of all and of each, from what the run kept and from the trace; exports of each.
     let report = |arguments: &[&str]| {
         let mut command = tipsim();
         command.arg("report").arg(&out).args(arguments);
@@ -194,6 +195,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
     };
     let second = out.join("hart1");
     let own = std::fs::read_to_string(second.join("report.txt")).unwrap();
+    let all = std::fs::read_to_string(out.join("report.txt")).unwrap();
     for from in ["what was kept", "the trace"] {
         let rebuilt = report(&["--rebuild", "--hart", "1"]);
         assert_eq!(
@@ -201,6 +203,8 @@ fn each_of_several_harts_is_timed_and_profiled() {
             own,
             "from {from}"
         );
+        let rebuilt = std::fs::read_to_string(out.join("report.txt")).unwrap();
+        assert_eq!(rebuilt, all, "from {from}");
         std::fs::remove_file(second.join("evaluation.zst")).unwrap();
     }
     let [first, second] = ["0", "1"].map(|hart| {
@@ -218,6 +222,44 @@ fn each_of_several_harts_is_timed_and_profiled() {
         &report(&["--format", "folded", "--hart", "2"]),
         2,
         &["--hart", "0 to 1", "2 harts"],
+    );
+}
+
+/// The report of a run of two harts is their sum, whatever of it is of a process or an instruction.
+fn all_harts_are_one(out: &Path) {
+    let report = |folder: &str| json(&out.join(folder).join("report.json"));
+    let (all, each) = (report(""), ["hart0", "hart1"].map(report));
+    let sum = |of: &dyn Fn(&Value) -> f64| each.iter().map(of).sum::<f64>();
+    for total in ["cycles", "idle", "instructions", "traps"] {
+        let of = |report: &Value| report["totals"][total].as_f64().unwrap();
+        assert_eq!(of(&all), sum(&of), "{total}");
+    }
+    for (hart, report) in all["harts"].as_array().unwrap().iter().zip(&each) {
+        assert_eq!(hart["cycles"], report["totals"]["cycles"]);
+        assert_eq!(hart["stack"], report["processes"][0]["stack"]);
+        let windows = hart["windows"].as_array().unwrap();
+        assert!(windows.len() > 1, "{hart}");
+    }
+    // Each hart had one of them.
+    let cycles = |report: &Value| {
+        let rows = report["processes"].as_array().unwrap().iter();
+        rows.filter(|row| row["name"].as_str().unwrap().starts_with("md5sum"))
+            .map(|row| row["cycles"].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    assert!((cycles(&all) - sum(&cycles)).abs() < 1.0 && each.iter().all(|one| cycles(one) > 1e5));
+    // What perf sampled on all harts is beside it.
+    let columns = all["columns"].as_array().unwrap();
+    assert!(columns.iter().any(|column| column["name"] == "guest-tip"));
+    let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
+    assert!(
+        text.contains("\nhart ") && text.contains("guest-tip"),
+        "{text}"
+    );
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("<section id=\"harts\"")
+            && page.contains("aria-label=\"processes by hart over time\"")
     );
 }
 

@@ -78,31 +78,36 @@ impl Outcome {
         if let Some(truth) = self.truth.take() {
             truth.write(out, self.evaluations(), &symbols.symbolizer())?;
         }
-        for (hart, evaluation) in (0..).zip(self.evaluations()) {
-            let folder = kept::folder(out, hart);
-            if hart > 0 {
-                std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
-                println!();
-            }
-            if self.evaluations().len() > 1 {
-                println!("hart {hart}:");
-            }
-            let run = run.clone();
+        let of = |hart| report_cmd::Of {
+            out,
+            hart,
+            harts: self.evaluations(),
+        };
+        if let Some(whole) = Evaluation::merged(self.evaluations()) {
             let written =
-                report_cmd::write(evaluation, &symbols, (&folder, hart), &plan.preset, run)?;
-            if evaluation.cycles == 0 {
+                report_cmd::write(&whole, &symbols, &of(None), &plan.preset, run.clone())?;
+            if whole.cycles == 0 {
                 println!("{NO_REGION}");
             } else {
                 print!("{}", if brief { written.verdict } else { written.text });
             }
+        }
+        for (hart, evaluation) in self.one_of_several() {
+            let folder = kept::folder(out, Some(hart));
+            std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
+            let of = of(Some(hart));
+            report_cmd::write(evaluation, &symbols, &of, &plan.preset, run.clone())?;
         }
         if plan.spec.boots_functionally_first() && self.host.is_none() {
             println!("{NO_REGION}");
         }
         // Last: without it nothing is lost.
         if self.has_whole_trace(plan) {
-            for (hart, evaluation) in (0..).zip(self.evaluations()) {
-                kept::keep(out, hart, evaluation)?;
+            if let Some(whole) = Evaluation::merged(self.evaluations()) {
+                kept::keep(out, None, &whole)?;
+            }
+            for (hart, evaluation) in self.one_of_several() {
+                kept::keep(out, Some(hart), evaluation)?;
             }
         }
         Ok(())
@@ -124,6 +129,12 @@ impl Outcome {
         let harts = self.stats.iter().zip(&self.tip_frozen_cycles);
         let share = harts.map(|(stats, &frozen)| frozen as f64 / stats.cycles.max(1) as f64);
         share.reduce(f64::max).filter(|&share| share >= 0.001)
+    }
+
+    /// The evaluations of harts by number, if there are several.
+    fn one_of_several(&self) -> impl Iterator<Item = (u32, &Evaluation)> {
+        let several = self.evaluations().len() > 1;
+        (0..).zip(self.evaluations()).filter(move |_| several)
     }
 
     fn evaluations(&self) -> &[Evaluation] {

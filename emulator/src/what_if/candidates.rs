@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use profile::{Component, CycleStack, Evaluation};
+use commit_trace::InstId;
+use profile::{Component, CycleStack, Evaluation, ProcessId};
 use serde::Serialize;
 use symbols::{Place, Symbolizer, Symbols, place};
 use timing::{Cause, Without};
@@ -118,14 +119,12 @@ struct Row<'a> {
 }
 
 /// The program with most cycles of those that are not the boot's; nothing if none has any.
-pub fn main_program(evaluations: &[Evaluation]) -> Option<String> {
+pub fn main_program(evaluation: &Evaluation) -> Option<String> {
     let mut cycles = BTreeMap::<&str, u64>::new();
-    for evaluation in evaluations {
-        for (process, _, stack) in evaluation.stacks.iter() {
-            let process = &evaluation.processes[process.0 as usize];
-            if process.pid.is_some() {
-                *cycles.entry(&process.name).or_default() += stack.total();
-            }
+    for (process, _, stack) in evaluation.stacks.iter() {
+        let process = &evaluation.processes[process.0 as usize];
+        if process.pid.is_some() {
+            *cycles.entry(&process.name).or_default() += stack.total();
         }
     }
     let most = cycles.into_iter().max_by_key(|(_, units)| *units)?;
@@ -139,7 +138,7 @@ struct Losses {
 }
 
 fn losses(
-    evaluations: &[Evaluation],
+    evaluation: &Evaluation,
     program: &str,
     symbolizer: &Symbolizer,
     wanted: &[Wanted<'_>],
@@ -148,30 +147,19 @@ fn losses(
         total: 0,
         found: BTreeMap::new(),
     };
-    for evaluation in evaluations {
-        let of_program =
-            |process: profile::ProcessId| evaluation.processes[process.0 as usize].name == program;
-        let stacks: Vec<_> = evaluation
-            .stacks
-            .iter()
-            .filter(|(process, ..)| of_program(*process))
-            .collect();
-        let places: Vec<Place> = { stacks.iter() }
-            .map(|(process, inst, _)| {
-                place::place(
-                    evaluation,
-                    *process,
-                    &evaluation.static_info[inst.0 as usize],
-                )
-            })
-            .collect();
-        let symbols = symbolizer.resolve(&places);
-        for (at, (_, inst, stack)) in stacks.iter().enumerate() {
-            let fact = &evaluation.static_info[inst.0 as usize];
-            let row = row(&symbols, at, fact.pc, fact.raw, *stack);
-            losses.total += stack.total();
-            losses.add(&row, wanted);
-        }
+    let is_of = |process: ProcessId| evaluation.processes[process.0 as usize].name == program;
+    let stacks: Vec<_> = { evaluation.stacks.iter() }
+        .filter(|(process, ..)| is_of(*process))
+        .collect();
+    let fact = |inst: InstId| &evaluation.static_info[inst.0 as usize];
+    let places: Vec<Place> = { stacks.iter() }
+        .map(|(process, inst, _)| place::place(evaluation, *process, fact(*inst)))
+        .collect();
+    let symbols = symbolizer.resolve(&places);
+    for (at, (_, inst, stack)) in stacks.iter().enumerate() {
+        let fact = fact(*inst);
+        losses.total += stack.total();
+        losses.add(&row(&symbols, at, fact.pc, fact.raw, *stack), wanted);
     }
     losses
 }
@@ -225,12 +213,12 @@ impl Losses {
 
 /// What to try of a program, the most expensive first; or what is `wanted`, if that is anything.
 pub fn candidates(
-    evaluations: &[Evaluation],
+    evaluation: &Evaluation,
     program: &str,
     symbolizer: &Symbolizer,
     wanted: &[Wanted<'_>],
 ) -> Result<Vec<Candidate>, BadInput> {
-    let losses = losses(evaluations, program, symbolizer, wanted);
+    let losses = losses(evaluation, program, symbolizer, wanted);
     if losses.total == 0 {
         return Err(BadInput(format!(
             "no cycles of a process {program:?} were profiled"

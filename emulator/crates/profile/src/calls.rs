@@ -46,7 +46,7 @@ const MAX_CONTEXTS: usize = 1 << 23;
 pub struct ContextId(pub u32);
 
 /// A calling context: a thread of a process, or what an instruction of another context calls (or interrupts).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Context {
     /// Who executes it.
     pub process: ProcessId,
@@ -84,6 +84,11 @@ impl Contexts {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Context> {
+        self.0.iter()
     }
 
     /// True if any of them is called by another.

@@ -14,7 +14,7 @@ use crate::{
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
 /// interest in which the hart did not sleep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The Oracle: every cycle, exactly. Its total is `(cycles - idle) * units_per_cycle`.
     pub oracle: Profile,

@@ -25,11 +25,11 @@ use crate::{Component, ProcessId, Profile};
 #[serde(transparent)]
 pub struct Signatures {
     /// By process number. Each number is an instruction's, with its events in the low [`EVENT_BITS`].
-    by_process: Vec<Packed>,
+    pub(crate) by_process: Vec<Packed>,
 }
 
 /// Bits of a signature.
-const EVENT_BITS: u32 = 9;
+pub(crate) const EVENT_BITS: u32 = 9;
 
 impl Signatures {
     /// Every weight of a process, ascending by instruction and events.
@@ -330,7 +330,7 @@ fn unpack_place(number: u64) -> Place {
 }
 
 /// The places with the most units first, up to [`MAX_PLACES_PER_PROCESS`] of each process.
-fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
+pub(crate) fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Misplaced> {
     let misplaced = |((process, named, truth, component), units)| Misplaced {
         process,
         named,

@@ -26,6 +26,7 @@ mod evaluation;
 mod events;
 mod guest_context;
 mod inactive;
+mod merge;
 mod names;
 mod oracle;
 mod packed;

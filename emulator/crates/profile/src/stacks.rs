@@ -14,7 +14,7 @@ pub(crate) const COMPONENT_BITS: u32 = 5;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStacks {
     /// Numbers: the instruction, and in the low [`COMPONENT_BITS`] the component.
-    by_process: Vec<Packed>,
+    pub(crate) by_process: Vec<Packed>,
 }
 
 /// What an instruction's units of a component are packed under.

@@ -159,13 +159,13 @@ pub struct TopDown {
     /// Slots per cycle: the commit width.
     pub width: u32,
     /// By process number. Numbers: the instruction, and in the low [`SLOT_BITS`] the leaf.
-    by_process: Vec<Packed>,
+    pub(crate) by_process: Vec<Packed>,
     /// The same over time, and the cycle stacks.
     pub windows: Vec<SlotWindow>,
 }
 
 /// Width of a [`Slot`] number, the low bits of a key in `by_process`.
-const SLOT_BITS: u32 = 5;
+pub(crate) const SLOT_BITS: u32 = 5;
 const _: () = assert!(Slot::COUNT <= 1 << SLOT_BITS);
 
 impl TopDown {

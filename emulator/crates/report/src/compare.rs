@@ -160,6 +160,7 @@ impl Comparison {
         }
         let (totals_before, totals_after) = (Totals::of(before), Totals::of(after));
         let processes = processes.ranked();
+        let harts = (Run::harts(before), Run::harts(after));
         let much = |cycles: f64, totals: &Totals| cycles > RENAMED_SHARE * totals.cycles as f64;
         let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
         let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
@@ -169,7 +170,7 @@ impl Comparison {
             before: totals_before,
             after: totals_after,
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
-            harts: (before.len().max(after.len()) > 1).then_some((before.len(), after.len())),
+            harts: (harts.0.max(harts.1) > 1).then_some(harts),
             processes,
             functions: functions.ranked(),
             instructions: instructions.ranked(),

@@ -29,6 +29,7 @@ mod error;
 mod explain;
 mod gather;
 mod guest;
+mod harts;
 mod html;
 mod in_guest;
 mod json;
@@ -53,6 +54,7 @@ pub use compare::{Change, Comparison, Run};
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
+pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
 pub use precise::{

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::columns::Column;
 use super::contended::ContendedReport;
 use super::counters::CounterReport;
+use super::harts::HartRow;
 use super::in_guest::InGuest;
 use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
@@ -29,6 +30,8 @@ pub struct Report {
     pub verdict: Vec<Verdict>,
     /// Threads by process and share of cycles; those of a process that have the same name are one.
     pub threads: Vec<ThreadRow>,
+    /// Harts by number, if the report is of several.
+    pub harts: Vec<HartRow>,
     /// Functions of all processes, the most expensive first.
     pub functions: Vec<FunctionRow>,
     /// The most expensive instructions of all processes.

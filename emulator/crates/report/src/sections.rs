@@ -38,7 +38,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 8] = [
+pub(super) const SECTIONS: [Section; 9] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -62,6 +62,14 @@ pub(super) const SECTIONS: [Section; 8] = [
         html: Report::threads_html,
         json: None,
         rule: |path, below| path.thread(below),
+    },
+    Section {
+        key: "harts",
+        place: TextPosition::Head,
+        text: |report, out, _| report.write_harts(out),
+        html: Report::harts_html,
+        json: None,
+        rule: |path, below| path.hart(below),
     },
     Section {
         key: "sensitivity",

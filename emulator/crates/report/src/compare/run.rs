@@ -1,5 +1,6 @@
 //! What a comparison needs of a run's `report.json`.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// What a comparison needs of a run's `report.json`.
@@ -11,6 +12,16 @@ pub struct Run {
     pub(super) functions: Vec<Function>,
     pub(super) instructions: Vec<Instruction>,
     pub(super) modules: Vec<Module>,
+    /// Of a report of several harts.
+    #[serde(default)]
+    pub(super) harts: Vec<IgnoredAny>,
+}
+
+impl Run {
+    /// Harts of the reports.
+    pub(super) fn harts(runs: &[Self]) -> usize {
+        runs.iter().map(|run| run.harts.len().max(1)).sum()
+    }
 }
 
 /// Totals of a run.

@@ -71,6 +71,24 @@ impl ReportPath<'_> {
         }
     }
 
+    pub(crate) fn hart(&self, below: &[&str]) -> Rule {
+        let (meaning, formula) = match below {
+            [_, "stack", ..] => (
+                "Share of the hart's busy cycles that the Oracle charges for this category.",
+                "its cycle stack / (cycles - idle)",
+            ),
+            [_, "windows", _, "processes", ..] => (
+                "A process, and the cycles of the window in which the hart executed it.",
+                "sum of the window's cycles by process",
+            ),
+            [_, "cycles" | "idle" | "instructions"] => {
+                ("Of this hart, in the region of interest.", "counted")
+            }
+            _ => return self.no_rule(),
+        };
+        rule(meaning, formula, "report/src/harts.rs", TIP)
+    }
+
     pub(crate) fn what_if(&self, below: &[&str]) -> Rule {
         let source = "emulator/src/what_if.rs";
         match below {

@@ -1,0 +1,555 @@
+//! Several harts as one: what their evaluations say, added up.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+
+use commit_trace::{InstId, StaticInfo};
+use rustc_hash::FxHashMap;
+
+use crate::events::{EVENT_BITS, heaviest};
+use crate::packed::{Packed, summed};
+use crate::stacks::COMPONENT_BITS;
+use crate::topdown::{SLOT_BITS, SlotWindow};
+use crate::{
+    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, Profile, Sample,
+    SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
+};
+
+/// Numbers of a hart's evaluation in the merged one.
+struct Numbers {
+    processes: Vec<ProcessId>,
+    threads: Vec<ThreadId>,
+    insts: Vec<InstId>,
+    contexts: Vec<ContextId>,
+}
+
+impl Numbers {
+    pub fn process(&self, process: ProcessId) -> ProcessId {
+        let known = self.processes.get(process.0 as usize);
+        known.copied().unwrap_or(ProcessId::BOOT)
+    }
+
+    fn thread(&self, thread: ThreadId) -> ThreadId {
+        let known = self.threads.get(thread.0 as usize);
+        known.copied().unwrap_or(ThreadId::NONE)
+    }
+
+    /// Everything else refers to instructions that were defined.
+    pub fn inst(&self, inst: InstId) -> InstId {
+        self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
+    }
+
+    fn context(&self, context: ContextId) -> ContextId {
+        let known = self.contexts.get(context.0 as usize);
+        known.copied().unwrap_or_default()
+    }
+
+    fn weights(&self, weights: &ContextWeights) -> ContextWeights {
+        let renumbered = { weights.iter() }
+            .map(|&(context, inst, units)| (self.context(context), self.inst(inst), units));
+        renumbered.collect()
+    }
+}
+
+/// What an instruction is known by on all harts.
+type InstKey = (u32, u64, u32, u8);
+
+/// Makes the merged one.
+struct Merger {
+    merged: Evaluation,
+    processes: FxHashMap<(Option<u32>, u32), ProcessId>,
+    threads: FxHashMap<(ProcessId, u32), ThreadId>,
+    /// The address spaces of a process, in their order; of none that is known, by hart and number.
+    spaces: BTreeMap<Result<(ProcessId, u32), (usize, u32)>, u32>,
+    insts: FxHashMap<InstKey, InstId>,
+    contexts: FxHashMap<Context, ContextId>,
+}
+
+impl Evaluation {
+    /// What several harts did, from the first hart on. Its cycles are those of all, so that shares of it are shares of all their time.
+    /// Processes, threads, instructions and calling contexts that are the same on several harts are one.
+    ///
+    /// A single one is itself; `None`, if there is none.
+    pub fn merged(harts: &[Self]) -> Option<Cow<'_, Self>> {
+        match harts {
+            [] => None,
+            [one] => Some(Cow::Borrowed(one)),
+            [first, ..] => Some(Cow::Owned(Self::merge(first, harts))),
+        }
+    }
+
+    fn merge(first: &Self, harts: &[Self]) -> Self {
+        let mut merger = Merger::new(first);
+        let numbers: Vec<Numbers> = { harts.iter().enumerate() }
+            .map(|(hart, of_hart)| merger.numbers(hart, of_hart))
+            .collect();
+        let parts: Vec<(&Self, &Numbers)> = harts.iter().zip(&numbers).collect();
+        for (of_hart, _) in &parts {
+            merger.add_totals(of_hart);
+        }
+        let mut merged = merger.merged;
+        let profiles = |of: fn(&Self) -> &Profile| {
+            profile(parts.iter().map(|(hart, numbers)| (of(hart), *numbers)))
+        };
+        merged.oracle = profiles(|hart| &hart.oracle);
+        if first.marked.is_some() {
+            merged.marked = Some(profiles(|hart| {
+                hart.marked.as_ref().unwrap_or(&hart.oracle)
+            }));
+        }
+        for name in first.by_thread.keys() {
+            let of = |part: fn(&ThreadPart) -> &Profile| {
+                let parts = parts.iter().filter_map(|(hart, numbers)| {
+                    Some((part(hart.by_thread.get(name)?), *numbers))
+                });
+                profile(parts)
+            };
+            let part = ThreadPart {
+                whole: of(|part| &part.whole),
+                marked: of(|part| &part.marked),
+            };
+            merged.by_thread.insert(name.clone(), part);
+        }
+        let stacks = parts.iter().map(|(hart, n)| (&*hart.stacks.by_process, *n));
+        merged.stacks.by_process = packed(stacks, COMPONENT_BITS);
+        merged.by_context = contexts(parts.iter().map(|(hart, n)| (&hart.by_context, *n)));
+        merged.signatures = first
+            .signatures
+            .is_some()
+            .then(|| signatures(parts.iter().map(|(hart, n)| (&hart.signatures, *n))));
+        let top_downs: Vec<(&TopDown, &Numbers)> = { parts.iter() }
+            .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
+            .collect();
+        merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
+        merged.samplers = (0..first.samplers.len())
+            .map(|at| {
+                let of = { parts.iter() }
+                    .filter_map(|(hart, numbers)| Some((hart.samplers.get(at)?, *numbers)));
+                sampler(&of.collect::<Vec<_>>())
+            })
+            .collect();
+        merged
+    }
+}
+
+impl Merger {
+    fn new(first: &Evaluation) -> Self {
+        let merged = Evaluation {
+            oracle: Profile::new(first.oracle.units_per_cycle()),
+            contexts: first.contexts.is_some().then(Default::default),
+            ..Evaluation::default()
+        };
+        Self {
+            merged,
+            processes: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            spaces: BTreeMap::new(),
+            insts: FxHashMap::default(),
+            contexts: FxHashMap::default(),
+        }
+    }
+
+    fn add_totals(&mut self, of_hart: &Evaluation) {
+        let merged = &mut self.merged;
+        merged.cycles += of_hart.cycles;
+        merged.idle += of_hart.idle;
+        merged.instructions += of_hart.instructions;
+        merged.traps += of_hart.traps;
+        merged.stream_cycles += of_hart.stream_cycles;
+        merged.malformed_side_band += of_hart.malformed_side_band;
+        if merged.kernel_text.is_none() {
+            merged.kernel_text.clone_from(&of_hart.kernel_text);
+        }
+    }
+
+    fn numbers(&mut self, hart: usize, of_hart: &Evaluation) -> Numbers {
+        let mut numbers = Numbers {
+            processes: of_hart
+                .processes
+                .iter()
+                .map(|process| self.process(process))
+                .collect(),
+            threads: Vec::new(),
+            insts: Vec::new(),
+            contexts: Vec::new(),
+        };
+        numbers.threads = { of_hart.threads.iter() }
+            .map(|thread| self.thread(numbers.process(thread.process), thread))
+            .collect();
+        // Most processes have one.
+        let mut count: BTreeMap<ProcessId, u32> = BTreeMap::new();
+        let mut spaces: BTreeMap<u32, u32> = BTreeMap::new();
+        for (&own, process) in &of_hart.spaces {
+            let process = numbers.process(*process);
+            let before = count.entry(process).or_default();
+            spaces.insert(own, self.space(Ok((process, *before))));
+            *before += 1;
+        }
+        for (at, fact) in of_hart.static_info.iter().enumerate() {
+            let space = match fact.space {
+                shared @ ..2 => shared,
+                own => match spaces.get(&own) {
+                    Some(&space) => space,
+                    None => self.space(Err((hart, own))),
+                },
+            };
+            let first_use = of_hart.first_use.get(at).copied().unwrap_or(0);
+            numbers.insts.push(self.inst(fact, space, first_use));
+        }
+        for context in of_hart.contexts.iter().flat_map(|contexts| contexts.iter()) {
+            let renumbered = Context {
+                process: numbers.process(context.process),
+                thread: numbers.thread(context.thread),
+                // A caller's context comes first.
+                caller: { context.caller }
+                    .map(|(caller, inst)| (numbers.context(caller), numbers.inst(inst))),
+            };
+            numbers.contexts.push(self.context(renumbered));
+        }
+        numbers
+    }
+
+    /// The guest numbers processes for all harts, and tells all of them what it maps.
+    fn process(&mut self, process: &Process) -> ProcessId {
+        let list = &mut self.merged.processes;
+        let id = ProcessId(list.len() as u32);
+        match self.processes.entry((process.pid, process.generation)) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let merged = &mut list[known.0 as usize];
+                merged.first_cycle = merged.first_cycle.min(process.first_cycle);
+                merged.end_cycle = merged.end_cycle.max(process.end_cycle);
+                known
+            }
+            Entry::Vacant(unknown) => {
+                list.push(Process {
+                    id,
+                    ..process.clone()
+                });
+                *unknown.insert(id)
+            }
+        }
+    }
+
+    fn thread(&mut self, process: ProcessId, thread: &Thread) -> ThreadId {
+        let list = &mut self.merged.threads;
+        let id = ThreadId(list.len() as u32);
+        match self.threads.entry((process, thread.tid)) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let merged = &mut list[known.0 as usize];
+                merged.first_cycle = merged.first_cycle.min(thread.first_cycle);
+                merged.end_cycle = merged.end_cycle.max(thread.end_cycle);
+                merged.cycles += thread.cycles;
+                known
+            }
+            Entry::Vacant(unknown) => {
+                list.push(Thread {
+                    id,
+                    process,
+                    ..thread.clone()
+                });
+                *unknown.insert(id)
+            }
+        }
+    }
+
+    fn space(&mut self, of: Result<(ProcessId, u32), (usize, u32)>) -> u32 {
+        let next = self.spaces.len() as u32 + 2;
+        let space = *self.spaces.entry(of).or_insert(next);
+        if let Ok((process, _)) = of {
+            self.merged.spaces.insert(space, process);
+        }
+        space
+    }
+
+    fn inst(&mut self, fact: &StaticInfo, space: u32, first_use: u64) -> InstId {
+        let merged = &mut self.merged;
+        let id = InstId(merged.static_info.len() as u32);
+        match self.insts.entry((space, fact.pc, fact.raw, fact.privilege)) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let merged = &mut merged.first_use[known.0 as usize];
+                *merged = first_use.min(*merged);
+                known
+            }
+            Entry::Vacant(unknown) => {
+                merged.static_info.push(StaticInfo { id, space, ..*fact });
+                merged.first_use.push(first_use);
+                *unknown.insert(id)
+            }
+        }
+    }
+
+    fn context(&mut self, context: Context) -> ContextId {
+        let list = self.merged.contexts.get_or_insert_default();
+        *{ self.contexts.entry(context) }.or_insert_with(|| list.add(context))
+    }
+}
+
+/// Weights of all harts, added up.
+fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a Numbers)> + Clone) -> Profile {
+    let units = parts
+        .clone()
+        .next()
+        .map_or(1, |(first, _)| first.units_per_cycle());
+    let mut merged = Profile::new(units);
+    let mut weights: BTreeMap<ProcessId, Vec<(InstId, u64)>> = BTreeMap::new();
+    for (of_hart, numbers) in parts {
+        for process in (0..of_hart.processes()).map(ProcessId) {
+            let all = weights.entry(numbers.process(process)).or_default();
+            all.extend(
+                of_hart
+                    .of(process)
+                    .map(|(inst, units)| (numbers.inst(inst), units)),
+            );
+        }
+    }
+    for (process, weights) in weights {
+        merged.set(process, summed(weights).into_iter());
+    }
+    merged
+}
+
+/// Amounts by process and instruction of all harts, added up; a number's low bits are what else it is of.
+fn packed<'a>(
+    parts: impl Iterator<Item = (&'a [Packed], &'a Numbers)>,
+    low_bits: u32,
+) -> Vec<Packed> {
+    let mut amounts: BTreeMap<ProcessId, Vec<(u64, u64)>> = BTreeMap::new();
+    for (by_process, numbers) in parts {
+        for (process, of) in (0..).map(ProcessId).zip(by_process) {
+            let all = amounts.entry(numbers.process(process)).or_default();
+            all.extend(of.iter().map(|(number, amount)| {
+                let inst = numbers.inst(InstId((number >> low_bits) as u32));
+                let low = number & ((1 << low_bits) - 1);
+                (u64::from(inst.0) << low_bits | low, amount)
+            }));
+        }
+    }
+    let mut merged = Vec::new();
+    for (process, amounts) in amounts {
+        let packed = summed(amounts).into_iter().collect();
+        crate::packed::put(&mut merged, process.0 as usize, packed);
+    }
+    merged
+}
+
+fn signatures<'a>(
+    parts: impl Iterator<Item = (&'a Option<Signatures>, &'a Numbers)>,
+) -> Signatures {
+    let of = |signatures: &'a Option<Signatures>| {
+        { signatures.as_ref() }.map_or(&[][..], |s| &s.by_process)
+    };
+    Signatures {
+        by_process: packed(parts.map(|(signatures, n)| (of(signatures), n)), EVENT_BITS),
+    }
+}
+
+/// The slots of all harts, and the windows of all: as long as the longest.
+fn top_down(parts: &[(&TopDown, &Numbers)]) -> TopDown {
+    let all = || {
+        parts
+            .iter()
+            .flat_map(|(of, n)| of.windows.iter().map(|window| (window, *n)))
+    };
+    let length = all()
+        .map(|(window, _)| window.end.saturating_sub(window.start))
+        .max();
+    let length = length.unwrap_or(1).max(1);
+    let mut windows: BTreeMap<u64, SlotWindow> = BTreeMap::new();
+    for (window, numbers) in all() {
+        let merged = windows
+            .entry(window.start / length)
+            .or_insert_with(|| SlotWindow {
+                cycles: 0,
+                processes: Vec::new(),
+                ..*window
+            });
+        merged.start = merged.start.min(window.start);
+        merged.end = merged.end.max(window.end);
+        merged.cycles += window.cycles;
+        for (process, spent) in &window.processes {
+            let process = numbers.process(*process);
+            match merged
+                .processes
+                .binary_search_by_key(&process, |(process, _)| *process)
+            {
+                Ok(at) => merged.processes[at].1 += *spent,
+                Err(at) => merged.processes.insert(at, (process, *spent)),
+            }
+        }
+    }
+    TopDown {
+        width: parts[0].0.width,
+        by_process: packed(parts.iter().map(|(of, n)| (&*of.by_process, *n)), SLOT_BITS),
+        windows: windows.into_values().collect(),
+    }
+}
+
+fn contexts<'a>(parts: impl Iterator<Item = (&'a ContextWeights, &'a Numbers)>) -> ContextWeights {
+    let all = parts.flat_map(|(weights, numbers)| numbers.weights(weights));
+    let all = summed(
+        all.map(|(context, inst, units)| ((context, inst), units))
+            .collect(),
+    );
+    all.into_iter()
+        .map(|((context, inst), units)| (context, inst, units))
+        .collect()
+}
+
+/// One sampler of all harts: as if each hart's clock were its own, which it is.
+fn sampler(parts: &[(&SamplerResult, &Numbers)]) -> SamplerResult {
+    let mut merged = parts[0].0.clone();
+    let sum = |of: fn(&SamplerResult) -> u64| parts.iter().map(|(part, _)| of(part)).sum();
+    merged.samples = sum(|part| part.samples);
+    merged.dropped = sum(|part| part.dropped);
+    merged.tail_cycles = sum(|part| part.tail_cycles);
+    merged.profile = profile(
+        parts
+            .iter()
+            .map(|(part, numbers)| (&part.profile, *numbers)),
+    );
+    merged.by_context = contexts(
+        parts
+            .iter()
+            .map(|(part, numbers)| (&part.by_context, *numbers)),
+    );
+    merged.processes = merged.processes.is_some().then(|| {
+        let mut all: Vec<ProcessId> = { parts.iter() }
+            .flat_map(|(part, n)| {
+                part.processes
+                    .iter()
+                    .flatten()
+                    .map(|&process| n.process(process))
+            })
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    });
+    merged.signatures = merged
+        .signatures
+        .is_some()
+        .then(|| signatures(parts.iter().map(|(part, n)| (&part.signatures, *n))));
+    let misplaced = parts.iter().flat_map(|(part, n)| {
+        part.misplaced.iter().map(|misplaced| {
+            let Misplaced {
+                process,
+                named,
+                truth,
+                component,
+                units,
+            } = *misplaced;
+            (
+                (n.process(process), n.inst(named), n.inst(truth), component),
+                units,
+            )
+        })
+    });
+    merged.misplaced = heaviest(summed(misplaced.collect()));
+    merged.log = { parts.iter() }
+        .flat_map(|(part, numbers)| {
+            part.log.iter().map(|sample| Sample {
+                process: numbers.process(sample.process),
+                inst: numbers.inst(sample.inst),
+                context: numbers.context(sample.context),
+                ..*sample
+            })
+        })
+        .collect();
+    merged.log.sort_by_key(|sample| sample.cycle);
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Evaluator, Profiler, Region, Sampler, Schedule};
+
+    fn evaluation() -> Evaluation {
+        let often = Schedule::frequency(40_000_000, 3_200_000_000);
+        let mut evaluator = Evaluator::new(&[Sampler::new(Profiler::Tip, often)], Region::Whole)
+            .in_detail(4)
+            .with_call_stacks();
+        for batch in commit_trace::synthetic::program(20_000, 7) {
+            evaluator.batch(&batch).unwrap();
+        }
+        evaluator.finish()
+    }
+
+    #[test]
+    fn a_hart_beside_itself_has_everything_twice() {
+        let one = evaluation();
+        let both = [one.clone(), one.clone()];
+        let two = Evaluation::merged(&both).unwrap().into_owned();
+        assert_eq!(two.static_info.len(), one.static_info.len());
+        assert_eq!(
+            (two.processes.len(), two.spaces.len()),
+            (one.processes.len(), one.spaces.len())
+        );
+        assert_eq!(
+            (two.cycles, two.idle, two.instructions),
+            (2 * one.cycles, 2 * one.idle, 2 * one.instructions)
+        );
+        let twice = |profile: &Profile| -> Vec<_> {
+            profile
+                .iter()
+                .map(|(process, inst, units)| (process, inst, 2 * units))
+                .collect()
+        };
+        assert_eq!(two.oracle.iter().collect::<Vec<_>>(), twice(&one.oracle));
+        let [single, double] = [&one, &two].map(|evaluation| &evaluation.samplers[0]);
+        assert_eq!(
+            double.profile.iter().collect::<Vec<_>>(),
+            twice(&single.profile)
+        );
+        assert_eq!(double.samples, 2 * single.samples);
+        let total = |evaluation: &Evaluation| -> u64 {
+            evaluation
+                .stacks
+                .iter()
+                .map(|(.., stack)| stack.total())
+                .sum()
+        };
+        assert_eq!(total(&two), 2 * total(&one));
+        let slots = |evaluation: &Evaluation| -> u64 {
+            let top_down = evaluation.top_down.as_ref().unwrap();
+            let of = |id: u32| {
+                top_down
+                    .of(ProcessId(id))
+                    .map(|(.., slots)| slots)
+                    .sum::<u64>()
+            };
+            (0..evaluation.processes.len() as u32).map(of).sum()
+        };
+        assert!(slots(&one) > 0);
+        assert_eq!(slots(&two), 2 * slots(&one));
+        let cycles = |evaluation: &Evaluation| -> u64 {
+            evaluation
+                .top_down
+                .iter()
+                .flat_map(|t| &t.windows)
+                .map(|window| window.cycles)
+                .sum()
+        };
+        assert_eq!(cycles(&two), 2 * cycles(&one));
+        assert_eq!(
+            one.contexts.as_ref().map(|c| c.len()),
+            two.contexts.as_ref().map(|c| c.len())
+        );
+        assert!(Evaluation::merged(&[]).is_none());
+    }
+
+    #[test]
+    fn one_hart_is_itself() {
+        let one = evaluation();
+        let merged = Evaluation::merge(&one, std::slice::from_ref(&one));
+        assert_eq!(merged.oracle, one.oracle);
+        assert_eq!(merged.stacks, one.stacks);
+        assert_eq!(merged.signatures, one.signatures);
+        assert_eq!(merged.samplers, one.samplers);
+        assert_eq!(merged.top_down, one.top_down);
+    }
+}

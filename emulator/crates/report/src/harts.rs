@@ -1,0 +1,266 @@
+//! Several harts: what each did, and which process ran on it over time.
+
+use std::fmt::Write;
+
+use profile::{CATEGORIES, Evaluation};
+use serde::Serialize;
+
+use super::html::escape;
+use super::model::Report;
+use super::tables::ProcessReport;
+use super::text::fit::{count, fit, percent};
+
+/// A hart.
+#[derive(Clone, Debug, Serialize)]
+pub struct HartRow {
+    /// Its number.
+    pub hart: usize,
+    /// Cycles in the region of interest, idle ones included.
+    pub cycles: u64,
+    /// Cycles in which it slept.
+    pub idle: u64,
+    /// Instructions that committed.
+    pub instructions: u64,
+    /// Shares of its busy cycles by published category, in the order of [`CATEGORIES`].
+    pub stack: [f64; 7],
+    /// What it executed over time, if that was counted.
+    pub windows: Vec<HartWindow>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct HartWindow {
+    /// Its first cycle.
+    pub start: u64,
+    /// First cycle after it.
+    pub end: u64,
+    /// Indices into [`processes`](Report::processes), with the cycles in which the hart executed them.
+    pub processes: Vec<(usize, u64)>,
+}
+
+/// Colours of the timeline: as many processes are told apart, the most expensive ones.
+const COLOURS: [&str; 8] = [
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99",
+];
+/// That of all others.
+const OTHER: &str = "#999999";
+/// Size of the timeline, and of a hart's row in it, in its own units.
+const WIDTH: f64 = 1000.0;
+const ROW: f64 = 28.0;
+
+impl Report {
+    /// The same report of a run of several harts, of which it is the sum.
+    pub fn with_harts(mut self, harts: &[Evaluation]) -> Self {
+        if harts.len() > 1 {
+            self.harts = { harts.iter().enumerate() }
+                .map(|(hart, evaluation)| self.hart(hart, evaluation))
+                .collect();
+        }
+        self
+    }
+
+    fn hart(&self, hart: usize, evaluation: &Evaluation) -> HartRow {
+        let mut stack = [0.0; 7];
+        for (_, inst, units) in evaluation.stacks.iter() {
+            let class = evaluation.static_info[inst.0 as usize].class;
+            for (sum, units) in stack.iter_mut().zip(units.categories(class)) {
+                *sum += units as f64;
+            }
+        }
+        let total = stack.iter().sum::<f64>().max(1.0);
+        // A report adds to the names of processes that have the same one.
+        let row = |process: &profile::Process| {
+            let is_it =
+                |row: &ProcessReport| row.pid == process.pid && row.name.starts_with(&process.name);
+            self.processes
+                .iter()
+                .skip(1)
+                .position(is_it)
+                .map(|row| row + 1)
+        };
+        let rows: Vec<Option<usize>> = evaluation.processes.iter().map(row).collect();
+        let windows = evaluation
+            .top_down
+            .iter()
+            .flat_map(|top_down| &top_down.windows);
+        let windows = windows.map(|window| HartWindow {
+            start: window.start,
+            end: window.end,
+            processes: { window.processes.iter() }
+                .filter_map(|(process, spent)| {
+                    let row = *rows.get(process.0 as usize)?;
+                    Some((row?, spent.cycles.iter().sum()))
+                })
+                .collect(),
+        });
+        HartRow {
+            hart,
+            cycles: evaluation.cycles,
+            idle: evaluation.idle,
+            instructions: evaluation.instructions,
+            stack: stack.map(|units| units / total),
+            windows: windows.collect(),
+        }
+    }
+
+    pub(super) fn write_harts(&self, out: &mut String) -> std::fmt::Result {
+        if self.harts.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\n{:<6}{:>14}{:>8}{:>15}{:>7}   cycle stack, % as above; most of its time",
+            "hart", "cycles", "busy %", "instructions", "IPC"
+        )?;
+        for row in &self.harts {
+            let stack: Vec<String> = row
+                .stack
+                .iter()
+                .map(|share| format!("{:>6}", percent(*share)))
+                .collect();
+            writeln!(
+                out,
+                "{:<6}{:>14}{:>8}{:>15}{:>7.2}  {}  {}",
+                row.hart,
+                count(row.cycles as f64),
+                percent(row.busy() / row.cycles.max(1) as f64),
+                count(row.instructions as f64),
+                row.ipc(),
+                stack.concat(),
+                fit(&self.mostly(row), 24),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The process that a hart executed most.
+    fn mostly(&self, row: &HartRow) -> String {
+        let cycles = row.by_process(self.processes.len());
+        let most = (0..cycles.len()).max_by_key(|&process| cycles[process]);
+        most.filter(|&process| cycles[process] > 0)
+            .map_or_else(String::new, |process| self.processes[process].name.clone())
+    }
+
+    /// A table, and who ran where over time.
+    pub(super) fn harts_html(&self) -> String {
+        if self.harts.is_empty() {
+            return String::new();
+        }
+        let mut out = "<section id=\"harts\" aria-labelledby=\"harts-title\"><h2 id=\"harts-title\">Harts</h2><div class=\"scroll\"><table><thead>\
+            <tr><th>hart</th><th>cycles</th><th>busy %</th><th>instructions</th><th>IPC</th>"
+            .to_owned();
+        for category in CATEGORIES {
+            let _ = write!(out, "<th>{} %</th>", escape(category));
+        }
+        out += "<th>most of its time</th></tr></thead><tbody>";
+        for row in &self.harts {
+            let _ = write!(
+                out,
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td>",
+                row.hart,
+                count(row.cycles as f64),
+                percent(row.busy() / row.cycles.max(1) as f64),
+                count(row.instructions as f64),
+                row.ipc()
+            );
+            for share in row.stack {
+                let _ = write!(out, "<td>{}</td>", percent(share));
+            }
+            let _ = write!(out, "<td>{}</td></tr>", escape(&self.mostly(row)));
+        }
+        out += "</tbody></table></div>";
+        self.timeline(&mut out);
+        out + "</section>"
+    }
+
+    /// A row for each hart, in which the processes of each stretch of time have their share of its height; what is empty is idle.
+    fn timeline(&self, out: &mut String) {
+        let windows = || self.harts.iter().flat_map(|row| &row.windows);
+        let Some(start) = windows().map(|window| window.start).min() else {
+            return;
+        };
+        let end = windows().map(|window| window.end).max().unwrap_or(start);
+        let mut sums = vec![0; self.processes.len()];
+        for row in &self.harts {
+            let by_process = row.by_process(sums.len());
+            sums.iter_mut()
+                .zip(by_process)
+                .for_each(|(sum, own)| *sum += own);
+        }
+        let mut order: Vec<usize> = (0..sums.len())
+            .filter(|&process| sums[process] > 0)
+            .collect();
+        order.sort_by_key(|&process| std::cmp::Reverse(sums[process]));
+        let colour = |process: usize| {
+            let rank = order.iter().position(|&other| other == process);
+            rank.and_then(|rank| COLOURS.get(rank)).unwrap_or(&OTHER)
+        };
+        let scale = WIDTH / end.saturating_sub(start).max(1) as f64;
+        let _ = write!(
+            out,
+            "<p>Who ran where, from cycle {} to {}: </p><svg class=\"harts\" viewBox=\"-60 0 {} {}\" role=\"img\" aria-label=\"processes by hart over time\">",
+            count(start as f64),
+            count(end as f64),
+            WIDTH + 60.0,
+            ROW * self.harts.len() as f64
+        );
+        for row in &self.harts {
+            let top = ROW * row.hart as f64;
+            let _ = write!(
+                out,
+                "<text x=\"-6\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"12\" fill=\"currentColor\">hart {}</text>",
+                top + 0.65 * ROW,
+                row.hart
+            );
+            for window in &row.windows {
+                let (x, length) = (
+                    (window.start - start) as f64 * scale,
+                    window.end.saturating_sub(window.start),
+                );
+                let mut y = top + ROW - 2.0;
+                for &(process, cycles) in &window.processes {
+                    let height = (ROW - 4.0) * cycles as f64 / length.max(1) as f64;
+                    y -= height;
+                    let _ = write!(
+                        out,
+                        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{}\"><title>{}: {} of {} cycles</title></rect>",
+                        (length as f64 * scale).max(0.5),
+                        colour(process),
+                        escape(&self.processes[process].name),
+                        count(cycles as f64),
+                        count(length as f64)
+                    );
+                }
+            }
+        }
+        *out += "</svg><p>";
+        for &process in order.iter().take(COLOURS.len()) {
+            let name = escape(&self.processes[process].name);
+            let _ = write!(
+                out,
+                "<span style=\"color:{}\">&#9632;</span> {name} &ensp;",
+                colour(process)
+            );
+        }
+        *out += "</p>";
+    }
+}
+
+impl HartRow {
+    fn busy(&self) -> f64 {
+        self.cycles.saturating_sub(self.idle) as f64
+    }
+
+    fn ipc(&self) -> f64 {
+        self.instructions as f64 / self.busy().max(1.0)
+    }
+
+    /// Cycles of each of so many processes.
+    fn by_process(&self, processes: usize) -> Vec<u64> {
+        let mut sums = vec![0; processes];
+        for &(process, cycles) in self.windows.iter().flat_map(|window| &window.processes) {
+            sums[process] += cycles;
+        }
+        sums
+    }
+}
