@@ -42,6 +42,7 @@ pub enum Command {
   tipsim profile --package xz-utils --file data.txt -- xz -9 -k data.txt
   tipsim profile --package python3-minimal -- python3 -c 'print(sum(range(10**6)))'
   tipsim profile --package perl 'perl -e \"print 1\" | sort'   one word is a script for the shell
+  tipsim profile --what-if ./a.out 1000                 and what a change would gain, before it is made
   tipsim profile --harts 2 --core mega-boom --package pigz --file data.txt -- pigz -p 2 data.txt
 
 What is found is in the output folder, out/profile-NAME unless told: report.html leads with the answer; profile.toml is the run spec, \

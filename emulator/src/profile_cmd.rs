@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{ProfileArgs, RunArgs};
+use crate::cli::{ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input, cannot_write, write_whole};
-use crate::run;
+use crate::{run, what_if};
 
 /// The spec's name in the output folder.
 const SPEC: &str = "profile.toml";
@@ -42,10 +42,14 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         self_profile: false,
         brief: true,
     })?;
+    if args.what_if {
+        what_if::what_if(&WhatIfArgs::suggested(out.clone(), args.guest_dir.clone()))?;
+    } else {
+        println!("report: {}", out.join("report.html").display());
+    }
     let set: String = { args.set.iter() }
         .map(|set| format!(" --set {}", quote(set)))
         .collect();
-    println!("report: {}", out.join("report.html").display());
     println!("again: tipsim run {}{set} --out DIR", spec.display());
     Ok(status)
 }

@@ -27,6 +27,9 @@ pub struct ProfileArgs {
     /// a server: all before it is fast.
     #[arg(long)]
     pub marked: bool,
+    /// Then run it again, each time without one of the causes that it loses most cycles to: what a change of it would gain (tipsim what-if).
+    #[arg(long)]
+    pub what_if: bool,
     /// Set one key of the run spec, e.g. `core.rob.entries=128`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Runs that are tried unless told.
+const MOST: usize = 5;
+
 /// `tipsim what-if`.
 #[derive(Debug, Args)]
 pub struct WhatIfArgs {
@@ -17,9 +20,22 @@ pub struct WhatIfArgs {
     #[arg(long, value_name = "CAUSE@WHERE")]
     pub without: Vec<String>,
     /// Try so many at most.
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    #[arg(long, default_value_t = MOST, value_name = "N")]
     pub most: usize,
     /// Directory of the built guest that the run had. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
+}
+
+impl WhatIfArgs {
+    /// What the stacks of the run in `dir` suggest.
+    pub fn suggested(dir: PathBuf, guest_dir: Option<PathBuf>) -> Self {
+        Self {
+            dir,
+            process: None,
+            without: Vec::new(),
+            most: MOST,
+            guest_dir,
+        }
+    }
 }
