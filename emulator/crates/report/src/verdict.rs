@@ -11,7 +11,7 @@ use super::html::escape;
 use super::model::Report;
 use super::rows::RowBuilder;
 use super::text::Options;
-use super::text::fit::{fit, fit_end, fixed, wrap};
+use super::text::fit::{fit, fit_end, fit_name, fixed, wrap};
 
 /// Causes that are named, and the share of the process from which on one is.
 const MAX_CAUSES: usize = 4;
@@ -206,6 +206,9 @@ fn advice(component: Component, text: &str) -> &'static str {
         Component::FrontEndCache | Component::FrontEndTlb => {
             "less or better placed code: -Os for what is cold, layout by a profile (AutoFDO, BOLT)"
         }
+        Component::Mispredict if is_indirect(name) => {
+            "fewer targets of one jump: its commonest ones by branches before it, calls that the compiler can see through (final, templates)"
+        }
         Component::Mispredict => {
             "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn"
         }
@@ -217,6 +220,11 @@ fn advice(component: Component, text: &str) -> &'static str {
         }
         Component::Interrupt => "nothing in the program: interrupts are the machine's",
     }
+}
+
+/// It goes where a register says.
+fn is_indirect(name: &str) -> bool {
+    matches!(name, "jalr" | "jr" | "c.jalr" | "c.jr")
 }
 
 /// It reads or writes the FP status, which waits for all before it.
@@ -248,7 +256,7 @@ impl Place {
         format!(
             "{} %  {}: {} % {}, mostly at `{}` ({at})",
             fixed(self.share),
-            fit(&self.function, 60),
+            fit_name(&self.function, 60),
             fixed(self.cause.share),
             doing(self.cause.component),
             fit(&self.text, 40),
@@ -339,6 +347,8 @@ mod tests {
     fn advice_is_of_the_instruction() {
         assert!(advice(Component::Flush, "fsflags zero,t1").contains("FP flags"));
         assert!(advice(Component::Flush, "fence rw,rw").contains("fences"));
+        assert!(advice(Component::Mispredict, "jalr a3").contains("targets"));
+        assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
         assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
         assert!(advice(Component::Alu, "add a0,a1,a2").contains("accumulators"));
     }

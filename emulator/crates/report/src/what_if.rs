@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::html::escape;
 use super::model::Report;
-use super::text::fit::{fit, fit_end};
+use super::text::fit::{fit, fit_end, fit_name};
 
 /// What run.json has under `what_if`.
 #[derive(Debug, Default, Deserialize)]
@@ -99,7 +99,7 @@ impl fmt::Display for WhatIf {
                 100.0 * trial.lost,
                 trial.cycles / 1e6,
                 trial.kind,
-                fit(&trial.function, 50),
+                fit_name(&trial.function, 50),
                 trial.gone()
             )?;
             writeln!(out, "                            {}", trial.place())?;

@@ -16,6 +16,47 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
+/// As [`fit`], for names of functions: what does not fit loses the arguments of its templates, and then its parameters.
+pub(crate) fn fit_name(name: &str, width: usize) -> String {
+    let fits = |name: &str| name.chars().count() <= width;
+    if fits(name) {
+        return fit(name, width);
+    }
+    let without_arguments = without(name, '<', '>');
+    match fits(&without_arguments) {
+        true => fit(&without_arguments, width),
+        false => fit(&without(&without_arguments, '(', ')'), width),
+    }
+}
+
+/// A name with an ellipsis in place of what is between these brackets.
+fn without(name: &str, open: char, close: char) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        // `operator<<`, `operator->`, and the one pair of parentheses that is a name.
+        let is_name = out.trim_end_matches([open, close]).ends_with("operator")
+            || name[at..].starts_with("(anonymous");
+        if c == open && !(depth == 0 && is_name) {
+            if depth == 0 {
+                out.push(open);
+                if !name[at + 1..].starts_with(close) {
+                    out.push('…');
+                }
+            }
+            depth += 1;
+        } else if c == close && depth > 0 && before != '-' {
+            depth -= 1;
+        }
+        if depth == 0 {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
 /// As [`fit`], but keeps the end.
 pub(crate) fn fit_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
@@ -90,6 +131,21 @@ mod tests {
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("a\x1b[0m", 9), "a?[0m");
         assert_eq!(fit_end("path/to/file.c:10", 9), "…ile.c:10");
+        let name = "boost::perl_matcher<std::allocator<boost::sub_match<char const*> >, char>::match_all(std::vector<int>, bool)";
+        assert_eq!(
+            fit_name(name, 70),
+            "boost::perl_matcher<…>::match_all(std::vector<…>, bool)"
+        );
+        assert_eq!(fit_name(name, 40), "boost::perl_matcher<…>::match_all(…)");
+        assert_eq!(fit_name(name, 200), name);
+        let name = "std::ostream& operator<< <char>(std::ostream&, char const*)";
+        assert_eq!(fit_name(name, 50), "std::ostream& operator<< <…>(…)");
+        let name = "(anonymous namespace)::Tree<int>::at(unsigned long) const";
+        assert_eq!(
+            fit_name(name, 50),
+            "(anonymous namespace)::Tree<…>::at(…) const"
+        );
+        assert_eq!(fit_name("f<a->b>()", 8), "f<…>()");
         assert_eq!(count(1_234_567.2), "1,234,567");
         assert_eq!(count(12.0), "12");
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);

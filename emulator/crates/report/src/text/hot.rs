@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use profile::{CATEGORIES, Profiler};
 
-use super::fit::{fit, fit_end, percent, wrap};
+use super::fit::{fit, fit_end, fit_name, percent, wrap};
 use super::{Options, short};
 use crate::columns::Column;
 use crate::model::Report;
@@ -71,7 +71,7 @@ fn functions(
         write!(
             out,
             "{:<44}{:>7}",
-            fit(&name, 43),
+            fit_name(&name, 43),
             percent(scale * row.share)
         )?;
         for column in columns {

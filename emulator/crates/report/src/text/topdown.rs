@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use profile::CATEGORIES;
 
-use super::fit::{fit, percent};
+use super::fit::{fit, fit_name, percent};
 use crate::topdown::{TopDownReport, TopDownRow, TopDownWindow};
 
 /// Columns of processes, and their width.
@@ -73,7 +73,7 @@ pub(super) fn write(
             .is_none_or(|p| *p == 0 || row.process == *p)
     });
     for row in own.take(functions) {
-        write!(out, "{:<38}", fit(&row.name, 37))?;
+        write!(out, "{:<38}", fit_name(&row.name, 37))?;
         for node in &roots {
             write!(out, "{:>10}", percent(share(row, node.path)))?;
         }
