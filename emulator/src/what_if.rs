@@ -65,12 +65,13 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let folder = args.dir.join(FOLDER);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
-    let count = found.len().min(args.most);
+    let most = args.most as usize;
+    let count = found.len().min(most);
     if count == 0 {
         println!("{program} loses too few cycles at any place in a way that could be tried");
     }
     let mut trials = Vec::new();
-    for (n, candidate) in (1..).zip(found.into_iter().take(args.most)) {
+    for (n, candidate) in (1..).zip(found.into_iter().take(most)) {
         eprintln!(
             "tipsim: {n} of {count}: no {} at {} {} of {}",
             candidate.cause,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Runs that are tried unless told.
-const MOST: usize = 5;
+const MOST: u32 = 5;
 
 /// `tipsim what-if`.
 #[derive(Debug, Args)]
@@ -20,8 +20,8 @@ pub struct WhatIfArgs {
     #[arg(long, value_name = "CAUSE@WHERE")]
     pub without: Vec<String>,
     /// Try so many at most.
-    #[arg(long, default_value_t = MOST, value_name = "N")]
-    pub most: usize,
+    #[arg(long, default_value_t = MOST, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    pub most: u32,
     /// Directory of the built guest that the run had. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,

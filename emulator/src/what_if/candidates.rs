@@ -1,5 +1,6 @@
 //! What to try: the functions and causes that a program loses most cycles to, by the Oracle's cycle stacks.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use commit_trace::InstId;
@@ -118,12 +119,12 @@ struct Row<'a> {
     stack: CycleStack,
 }
 
-/// The program with most cycles of those that are not the boot's; nothing if none has any.
+/// The program with most cycles, the kernel's own aside; nothing if none has any.
 pub fn main_program(evaluation: &Evaluation) -> Option<String> {
     let mut cycles = BTreeMap::<&str, u64>::new();
     for (process, _, stack) in evaluation.stacks.iter() {
         let process = &evaluation.processes[process.0 as usize];
-        if process.pid.is_some() {
+        if process.pid.is_some_and(|pid| pid != 0) {
             *cycles.entry(&process.name).or_default() += stack.total();
         }
     }
@@ -134,7 +135,7 @@ pub fn main_program(evaluation: &Evaluation) -> Option<String> {
 /// What a program's instructions lose by function and cause; all of its cycles, and those lost at each instruction.
 struct Losses {
     total: u64,
-    found: BTreeMap<(String, Cause, &'static str), Vec<(u64, Instruction)>>,
+    found: BTreeMap<(String, Cause, &'static str), BTreeMap<Instruction, u64>>,
 }
 
 fn losses(
@@ -206,7 +207,9 @@ impl Losses {
             let kind = kind(cause, decoded.class);
             let lost = lost(cause, &row.stack, kind == STORES);
             let key = (name.to_owned(), cause, kind);
-            self.found.entry(key).or_default().push((lost, instruction));
+            // Several processes of the program may have it at the same place.
+            let of = self.found.entry(key).or_default();
+            *of.entry(instruction).or_default() += lost;
         }
     }
 }
@@ -239,13 +242,14 @@ pub fn candidates(
         }
     }
     let mut candidates: Vec<Candidate> = { losses.found.into_iter() }
-        .map(|((function, cause, kind), mut instructions)| {
-            let lost: u64 = instructions.iter().map(|(lost, _)| lost).sum();
+        .map(|((function, cause, kind), instructions)| {
+            let lost: u64 = instructions.values().sum();
+            let mut instructions: Vec<_> = instructions.into_iter().collect();
             // Cycles behind a full store queue are charged to whoever waits: all stores fill it.
             if wanted.is_empty() && kind != STORES {
-                instructions.retain(|(own, _)| *own as f64 >= LOSES * lost as f64);
+                instructions.retain(|(_, own)| *own as f64 >= LOSES * lost as f64);
             }
-            instructions.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+            instructions.sort_by_key(|(_, own)| Reverse(*own));
             Candidate {
                 cause: cause.name(),
                 kind,
@@ -253,7 +257,7 @@ pub fn candidates(
                 lost: lost as f64 / losses.total as f64,
                 instructions: instructions
                     .into_iter()
-                    .map(|(_, instruction)| instruction)
+                    .map(|(instruction, _)| instruction)
                     .collect(),
             }
         })

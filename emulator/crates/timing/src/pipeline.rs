@@ -380,7 +380,10 @@ impl<S: CommitSink> Pipeline<S> {
             } else if kind.is(Kind::Simple) {
                 self.simple::<COUNTED>(micro_op, id);
             } else {
-                self.ideal_in_run::<COUNTED>(micro_op, id, &mut steps, output);
+                // A copy is lent, so that the steps themselves are in registers.
+                let mut rest = steps.clone();
+                self.ideal_in_run::<COUNTED>(micro_op, id, &mut rest, output);
+                steps = rest;
             }
         }
         self.micro_ops = static_info;

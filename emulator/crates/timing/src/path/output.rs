@@ -347,6 +347,7 @@ fn take<'a, T>(all: &mut &'a [T], count: usize) -> Iter<'a, T> {
 }
 
 /// The instructions of a run, and what follows each.
+#[derive(Clone)]
 pub(crate) struct Steps<'a> {
     steps: Iter<'a, Step>,
     words: Iter<'a, u64>,

@@ -118,7 +118,7 @@ impl Tage {
     }
 
     /// Predicts, given the base prediction, then trains with the outcome: the direction, and whether it comes from a table.
-    #[inline]
+    #[inline(always)]
     pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> (bool, bool) {
         let tables = u32::from(self.tables[number(at) % BRANCHES]);
         let mut direction = (base, false);
