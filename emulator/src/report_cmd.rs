@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profile::{Evaluation, Evaluator};
-use report::{Comparison, Options, Report, Run, explain};
+use report::{Comparison, Flame, Options, Report, Run, explain};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use timing::Preset;
 
@@ -17,6 +18,9 @@ use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::sampled_events::metric;
 use crate::{guest_counts, guest_profiles, kept, trace_cmd, truth};
 
+/// A report's flame graph, for comparisons.
+const FLAME: &str = "flame.json";
+
 /// A report for the terminal.
 pub struct Written {
     /// All of it.
@@ -25,7 +29,7 @@ pub struct Written {
     pub verdict: String,
 }
 
-/// Writes errors.json and report.{txt,json,html} of a hart into its folder.
+/// Writes errors.json, flame.json and report.{txt,json,html} of a hart into its folder.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
@@ -63,6 +67,7 @@ pub fn write(
         ("errors.json", pretty(&report.errors_json())?),
         ("report.json", pretty(&report.json())?),
         ("report.html", report.html(&core.picture())),
+        (FLAME, serde_json::to_string(&report.flame)?),
     ] {
         let path = out.join(name);
         write_whole(&path, content)?;
@@ -92,10 +97,15 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
     let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
     let core = core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
     let out = folder(&args.dir, args.hart());
-    let evaluation = match kept::kept(&args.dir, args.hart()) {
+    let call_stacks = args.call_stacks || meta["call_stacks"] == true;
+    let kept = kept::kept(&args.dir, args.hart());
+    let evaluation = match kept.filter(|kept| kept.contexts.is_some() || !call_stacks) {
         Some(evaluation) => evaluation,
         None => {
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+            if call_stacks {
+                evaluator = evaluator.with_call_stacks();
+            }
             trace_cmd::replay(&path, args.hart(), |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
             std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
@@ -207,20 +217,39 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `tipsim report BEFORE AFTER`.
-fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
-    const ROWS: usize = 20;
-    let read = |dir: &Path| -> anyhow::Result<Vec<Run>> {
-        let of_hart = |hart| {
-            let path = folder(dir, hart).join("report.json");
-            let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-            Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
-        };
-        match args.one_hart {
-            Some(hart) => Ok(vec![of_hart(hart)?]),
-            None => (0..harts(dir).unwrap_or(1)).map(of_hart).collect(),
-        }
+/// A file of each of a run's harts that are asked for.
+fn of_harts<T: DeserializeOwned>(
+    args: &ReportArgs,
+    dir: &Path,
+    name: &str,
+) -> anyhow::Result<Vec<T>> {
+    let of_hart = |hart| {
+        let path = folder(dir, hart).join(name);
+        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+        Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
     };
+    match args.one_hart {
+        Some(hart) => Ok(vec![of_hart(hart)?]),
+        None => (0..harts(dir).unwrap_or(1)).map(of_hart).collect(),
+    }
+}
+
+/// The flame graphs of a run.
+fn flames(args: &ReportArgs, dir: &Path) -> anyhow::Result<Vec<Flame>> {
+    let found = of_harts(args, dir, FLAME);
+    found.map_err(|error| match dir.join(FLAME).exists() {
+        true => error,
+        false => bad_input(
+            &dir.join(FLAME),
+            "no such file; `tipsim report DIR --rebuild` writes it",
+        )
+        .into(),
+    })
+}
+
+/// `tipsim report BEFORE AFTER`.
+fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<()> {
+    const ROWS: usize = 20;
     let renamed = |pair: &String| match pair.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => {
             Ok((before.to_owned(), after.to_owned()))
@@ -234,13 +263,20 @@ fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
         let error = "--level, --profiler: expected one run, found two to compare";
         return Err(BadInput(error.into()).into());
     }
-    let (before, after) = (read(&args.dir)?, read(after)?);
+    let read = |dir| of_harts::<Run>(args, dir, "report.json");
+    let (before, after) = (read(&args.dir)?, read(after_dir)?);
     let comparison =
         Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
         ReportFormat::Text => put(args, &comparison.text(ROWS)),
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),
-        _ => Err(BadInput("--format: expected text or json to compare two runs".into()).into()),
+        ReportFormat::Html => {
+            let flames = [flames(args, &args.dir)?, flames(args, after_dir)?];
+            put(args, &comparison.html(&flames[0], &flames[1], &map))
+        }
+        _ => {
+            Err(BadInput("--format: expected text, json or html to compare two runs".into()).into())
+        }
     }
 }
 

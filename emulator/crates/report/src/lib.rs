@@ -27,6 +27,7 @@ mod contended;
 mod counters;
 mod error;
 mod explain;
+mod flame;
 mod gather;
 mod guest;
 mod html;
@@ -34,6 +35,7 @@ mod in_guest;
 mod json;
 mod listing;
 mod model;
+mod parts;
 pub mod perf_data;
 mod precise;
 mod rows;
@@ -52,6 +54,7 @@ pub use compare::{Change, Comparison, Run};
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
+pub use flame::{Flame, FlameNode, FrameKind};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
 pub use precise::{
@@ -60,7 +63,8 @@ pub use precise::{
 };
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
-    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, ThreadRow,
+    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, SourceLine,
+    ThreadRow,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
