@@ -65,9 +65,11 @@ to change and to run again. `tipsim report DIR --format ...` writes it for other
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
   tipsim report out/before out/after --map sort-old=sort-new
+  tipsim report out/before out/after --format html -o difference.html
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        with the symbols of today
+  tipsim report out/quickstart --rebuild --call-stacks
   tipsim report out/two-harts --hart 1          of the second hart
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz

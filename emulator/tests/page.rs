@@ -116,12 +116,12 @@ fn a_listing_of_a_large_page_is_read_when_it_is_asked_for() {
     let seen = Browser {
         steps: "say('before', blocks.size);
             openCode(9876, null);
-            await pause(200);
+            await later(200);
             say('listed', byId('listed').selectedOptions[0].text);
             say('after', blocks.size);
             say('code', byId('listing-table').textContent.includes('op'));
             byId('function-table').scrollTop = 1e9;
-            await pause(200);
+            await later(200);
             say('last', byId('function-table').textContent.includes('function_9999<'));
             say('rows', byId('function-table').querySelectorAll('tr').length);",
         ..Browser::default()
@@ -155,7 +155,7 @@ fn the_answer_comes_first_and_leads_to_its_code() {
             say('link', link.dataset.pc);
             chosen.process = 0;
             link.click();
-            await pause(300);
+            await later(300);
             say('chosen', byId('listing-table').querySelector('tr.chosen td').textContent);
             say('queue', byId('flame-legend').textContent);
             say('published', byId('stack-legend').textContent);",
@@ -216,7 +216,7 @@ fn keys_are_enough() {
             press('ArrowDown');
             say('moved', document.activeElement !== line && document.activeElement.tagName === 'TR');
             press('Enter');
-            await pause(200);
+            await later(200);
             say('code', byId('listed').selectedIndex >= 0);",
         ..Browser::default()
     }
@@ -240,16 +240,16 @@ fn filters_say_what_follows_them() {
             const word = text(data.functions[1][F.name]);
             byId('filter').value = word;
             byId('filter').dispatchEvent(new Event('input'));
-            await pause(600);
+            await later(600);
             say('fewer', byId('function-table').querySelectorAll('tbody tr').length < all);
             say('dim', document.querySelectorAll('.frame.dim').length > 0 && document.querySelectorAll('.frame:not(.dim)').length > 0);
             say('matching', byId('flame-matches').textContent);
             press('x', document.body);
-            await pause(300);
+            await later(300);
             say('cleared', document.querySelectorAll('.frame.dim').length);
             const whole = byId('stack-bars').textContent;
             press('ArrowRight', document.querySelector('.brush'));
-            await pause(100);
+            await later(100);
             say('range', chosen.range.length);
             say('notes', byId('notes').textContent);
             say('follows', byId('stack-bars').textContent !== whole);

@@ -17,7 +17,7 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => say(entry
 addEventListener("DOMContentLoaded", () => say("loaded", performance.now()));
 const press = (key, target = document.activeElement, more = {}) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
-const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+const later = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 </script>
 "#;
 
@@ -69,7 +69,7 @@ impl Browser<'_> {
         let (head, rest) = page.split_once("<head>").expect("a page has a head");
         let steps = self.steps;
         let steps = format!(
-            "<script>(async () => {{ while (!document.documentElement.dataset.ready) await pause(10);\n{steps}\n\
+            "<script>(async () => {{ while (!document.documentElement.dataset.ready) await later(10);\n{steps}\n\
              say(\"done\", true); }})();</script>"
         );
         let file = folder.join("page.html");

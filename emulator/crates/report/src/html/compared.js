@@ -46,12 +46,12 @@ function changes(id, rows, name) {
     return parts.filter(([, delta]) => Math.round(delta)).slice(0, 2).map(([category, delta]) => `${category} ${signed(delta, compact)}`).join(", ");
   };
   table(byId(id), [
-    ...(name ? [{ name, key: (row) => row.name }, { name: "Process", key: (row) => row.process, width: "8rem" }] : [{ name: "Process", key: (row) => row.process }]),
-    { name: "Before", number: true, key: (row) => row.before, width: "7.5rem" },
-    { name: "After", number: true, key: (row) => row.after, width: "7.5rem" },
-    { name: "Change", number: true, key: (row) => Math.abs(row.after - row.before), sorted: true, width: "7.5rem" },
+    ...(name ? [{ name, key: (row) => row.name }, { name: "Process", key: (row) => row.process, width: "7rem" }] : [{ name: "Process", key: (row) => row.process }]),
+    { name: "Before", number: true, key: (row) => row.before, width: "6.8rem" },
+    { name: "After", number: true, key: (row) => row.after, width: "6.8rem" },
+    { name: "Change", number: true, key: (row) => Math.abs(row.after - row.before), sorted: true, width: "6.8rem" },
     { name: "%", number: true, key: (row) => row.after / (row.before || 1), width: "5rem" },
-    { name: "Mostly", width: "15rem" },
+    { name: "Mostly", width: "12rem" },
   ], (row) => {
     const delta = row.after - row.before;
     const strength = (70 * Math.sqrt(Math.abs(delta) / most)).toFixed(0);

@@ -33,6 +33,7 @@ const processOf = (node) => { while (node && node.kind > KIND.process) node = no
 // A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node) its background, matches(node) whether
 // it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
 function flameGraph(host, view) {
+  let shownRoot = null;
   let zoomed = null;
   let focused = null;
   let frames = new Map();
@@ -40,7 +41,7 @@ function flameGraph(host, view) {
   const draw = () => {
     const root = view.root();
     const within = (node) => { while (node && node !== root) node = node.above; return node === root; };
-    if (!zoomed || !within(zoomed)) zoomed = root;
+    if (root !== shownRoot) zoomed = shownRoot = root;
     const width = host.clientWidth;
     frames = new Map();
     const shown = [];
@@ -67,7 +68,7 @@ function flameGraph(host, view) {
       let at = left;
       for (const child of children(node)) {
         const part = view.value(child) * per;
-        if (part < 0.8) break;
+        if (part < 1.5) break;
         walk(child, level + 1, at, part);
         at += part;
       }
