@@ -121,6 +121,7 @@ fn a_listing_of_a_large_page_is_read_when_it_is_asked_for() {
             say('after', blocks.size);
             say('code', byId('listing-table').textContent.includes('op'));
             byId('function-table').scrollTop = 1e9;
+            byId('function-table').dispatchEvent(new Event('scroll'));
             await later(200);
             say('last', byId('function-table').textContent.includes('function_9999<'));
             say('rows', byId('function-table').querySelectorAll('tr').length);",

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use profile::{Context, ContextId, Contexts, Evaluation, ProcessId};
+use profile::{Context, ContextId, Contexts, Evaluation, ProcessId, Thread, ThreadId};
 use serde::{Deserialize, Serialize};
 use symbols::{Location, Symbols};
 
@@ -380,7 +380,7 @@ impl<'a> FlameBuilder<'a> {
                         _ => above,
                     }
                 }
-                None => self.thread(&mut tree, process, name, thread),
+                None => self.thread(&mut tree, process, rows.process, thread),
             };
         }
         let whole = |row: usize| (rows.oracle[row] as f64).max(1.0);
@@ -430,15 +430,19 @@ impl<'a> FlameBuilder<'a> {
     }
 
     /// The node of a thread that has another name than its process.
-    fn thread(&mut self, tree: &mut Tree, process: u32, of: u32, id: profile::ThreadId) -> u32 {
-        let thread = self.evaluation.threads.get(id.0 as usize);
-        let name = thread.map(|thread| thread.name().to_owned());
-        match name.filter(|name| !name.is_empty() && *name != self.names.list[of as usize]) {
-            Some(own) => {
-                let own = self.name(&own);
-                tree.child(process, FrameKind::Thread, own, 0)
+    fn thread(&mut self, tree: &mut Tree, node: u32, process: ProcessId, thread: ThreadId) -> u32 {
+        let thread = self.evaluation.threads.get(thread.0 as usize);
+        let process = self.evaluation.processes.get(process.0 as usize);
+        let (thread, process) = (
+            thread.map(Thread::name),
+            process.map(|process| &*process.name),
+        );
+        match thread.filter(|name| !name.is_empty() && Some(*name) != process) {
+            Some(name) => {
+                let name = self.name(name);
+                tree.child(node, FrameKind::Thread, name, 0)
             }
-            None => process,
+            None => node,
         }
     }
 

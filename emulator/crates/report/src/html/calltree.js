@@ -142,6 +142,7 @@ function drawFlame() {
   byId("flame-graph").hidden = !graph;
   byId("call-tree").hidden = graph;
   for (const shape of ["graph", "tree"]) byId("shape-" + shape).setAttribute("aria-pressed", String(flame.shape === shape));
+  byId("flame-legend").hidden = flame.column >= 0;
   const root = flameRoot();
   if (graph) flameView.draw();
   else drawCallTree();

@@ -7,7 +7,7 @@ const MOST_OPTIONS = 300;
 function codeOptions() {
   const listed = new Set(data.listed);
   const rows = functionsOf();
-  const wanted = rows.map((row) => data.functions.indexOf(row)).filter((at) => listed.has(at)).slice(0, MOST_OPTIONS);
+  const wanted = rows.map((row) => indexOf.get(row)).filter((at) => listed.has(at)).slice(0, MOST_OPTIONS);
   if (!wanted.includes(code.function)) {
     if (code.function >= 0 && ofProcess(data.functions[code.function][F.process]) && !filtered()) wanted.unshift(code.function);
     else code.function = wanted[0] ?? -1;

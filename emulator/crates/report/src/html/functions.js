@@ -1,5 +1,8 @@
 /* Functions and instructions */
 
+// Index of each function's row.
+const indexOf = new Map(data.functions.map((row, at) => [row, at]));
+
 function functionsOf() {
   const words = wordsOf(chosen.words);
   return data.functions.filter((row) => ofProcess(row[F.process]) && (chosen.module < 0 || row[F.module] === chosen.module) &&
@@ -25,13 +28,13 @@ function functionTable() {
     const missing = row[F.missing].map(text).join("\n");
     return make("tr", {}, make("td", { title: [name, missing].join("\n") },
       missing ? make("b", { class: "mark", title: missing }, "? ") : null,
-      button(name, () => openCode(data.functions.indexOf(row)), { class: "link", tabindex: -1 })),
+      button(name, () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
       make("td", { class: "number" }, number(row[F.cycles])),
       oracleCell(scale(row) * row[F.share], largest),
       make("td", {}, miniStack(row[F.stack])),
       ...profilerCells(row, F, largest));
-  }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(data.functions.indexOf(row)); } }).show(rows);
+  }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row)); } }).show(rows);
 }
 
 // Rows of a block with their strings in place.
