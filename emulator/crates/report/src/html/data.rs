@@ -117,9 +117,9 @@ impl Report {
 
 /// A `script` element with data.
 fn block(out: &mut String, id: &str, value: &Value) {
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<script type=\"application/json\" id=\"{id}\">{}</script>\n",
+        "<script type=\"application/json\" id=\"{id}\">{}</script>",
         embed(value)
     );
 }

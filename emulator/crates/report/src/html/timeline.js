@@ -103,5 +103,5 @@ function timeline() {
   host.replaceChildren(legend(CATEGORIES), brush, make("p", { class: "muted" },
     `${data.processes[chosen.process].name}, cycle ${number(from)} to ${number(to)}; ` +
     (chosen.process ? "empty: another process ran, or the hart slept. " : "idle time within a window is left out. ") +
-    "Drag, or arrow keys (with Shift: its end), to choose a range."));
+    "As published, a full store queue counts as Front-end. Drag, or arrow keys (with Shift: its end), to choose a range."));
 }
