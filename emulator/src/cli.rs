@@ -78,9 +78,11 @@ Each is a run of its own from the same start. The result is in the run's report,
   tipsim report out/quickstart --level function --format json
   tipsim report out/before out/after
   tipsim report out/before out/after --map sort-old=sort-new
+  tipsim report out/before out/after --format html -o difference.html
   tipsim report out/quickstart --explain processes.quickstart.errors.tip.instruction
   tipsim report out/quickstart --explain top_down.processes.quickstart.shares.backend.memory
   tipsim report out/quickstart --rebuild        with the symbols of today
+  tipsim report out/quickstart --rebuild --call-stacks
   tipsim report out/two-harts --hart 1          of the second hart
   tipsim report out/quickstart --format pprof -o profile.pb.gz
       pprof -top -sample_index=oracle profile.pb.gz
@@ -332,6 +334,9 @@ pub struct ReportArgs {
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
+    /// With --rebuild: follow calls, too, for a flame graph by callers and threads (record.call_stacks of run specs).
+    #[arg(long, requires = "rebuild")]
+    pub call_stacks: bool,
     /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
     /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]

@@ -126,7 +126,8 @@ pub fn read(out: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Its own.
-        if name.starts_with("report.") || name == "run.json" || name == "errors.json" {
+        let own = ["run.json", "errors.json", "flame.json"];
+        if name.starts_with("report.") || own.contains(&&*name) {
             continue;
         }
         let Ok(text) = std::fs::read_to_string(&path) else {

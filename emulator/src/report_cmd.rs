@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profile::{Evaluation, Evaluator};
-use report::{Comparison, Options, Report, Run, explain};
+use report::{Comparison, Flame, Options, Report, Run, explain};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use timing::Preset;
 
@@ -17,6 +18,9 @@ use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::sampled_events::metric;
 use crate::{guest_counts, guest_profiles, kept, trace_cmd, truth};
+
+/// A report's flame graph, for comparisons.
+const FLAME: &str = "flame.json";
 
 /// A report for the terminal.
 pub struct Written {
@@ -36,7 +40,7 @@ pub struct Of<'a> {
     pub harts: &'a [Evaluation],
 }
 
-/// Writes errors.json and report.{txt,json,html} into the folder of what it is of.
+/// Writes errors.json, flame.json and report.{txt,json,html} into the folder of what it is of.
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
@@ -75,6 +79,7 @@ pub fn write(
         ("errors.json", pretty(&report.errors_json())?),
         ("report.json", pretty(&report.json())?),
         ("report.html", report.html(&core.picture())),
+        (FLAME, serde_json::to_string(&report.flame)?),
     ] {
         let path = folder(of.out, of.hart).join(name);
         write_whole(&path, content)?;
@@ -122,7 +127,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// Of the run in `dir`.
-    pub fn read(dir: &Path) -> anyhow::Result<Self> {
+    pub fn read(dir: &Path, call_stacks: bool) -> anyhow::Result<Self> {
         let path = dir.join("trace.tip");
         let reader = trace_cmd::open(&path)?;
         let meta = trace_cmd::metadata(&reader);
@@ -134,12 +139,17 @@ impl Recorded {
             .map(|chunk| chunk.hart.0 + 1)
             .max()
             .unwrap_or(1);
+        let call_stacks = call_stacks || meta["call_stacks"] == true;
         let evaluate = |hart: u32| {
             let one = several.then_some(hart);
-            if let Some(evaluation) = kept::kept(dir, one) {
+            let kept = kept::kept(dir, one);
+            if let Some(evaluation) = kept.filter(|kept| kept.contexts.is_some() || !call_stacks) {
                 return anyhow::Ok(evaluation);
             }
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
+            if call_stacks {
+                evaluator = evaluator.with_call_stacks();
+            }
             trace_cmd::replay(&path, hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
             let out = folder(dir, one);
@@ -197,7 +207,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
     }
     if args.rebuild {
-        Recorded::read(&args.dir)?.rewrite(&args.dir, &symbol_paths(args)?)?;
+        Recorded::read(&args.dir, args.call_stacks)?.rewrite(&args.dir, &symbol_paths(args)?)?;
     }
     if let Some(what) = &args.explain {
         return explained(args, what);
@@ -273,14 +283,29 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A JSON file of a run, or of the one of its harts that is asked for.
+fn read_json<T: DeserializeOwned>(args: &ReportArgs, dir: &Path, name: &str) -> anyhow::Result<T> {
+    let path = folder(dir, one_of_several(args, dir)).join(name);
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
+}
+
+/// The flame graph of a run.
+fn flame(args: &ReportArgs, dir: &Path) -> anyhow::Result<Flame> {
+    let found = read_json(args, dir, FLAME);
+    found.map_err(|error| match dir.join(FLAME).exists() {
+        true => error,
+        false => bad_input(
+            &dir.join(FLAME),
+            "no such file; `tipsim report DIR --rebuild` writes it",
+        )
+        .into(),
+    })
+}
+
 /// `tipsim report BEFORE AFTER`.
-fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
+fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<()> {
     const ROWS: usize = 20;
-    let read = |dir: &Path| -> anyhow::Result<Run> {
-        let path = folder(dir, one_of_several(args, dir)).join("report.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-        Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
-    };
     let renamed = |pair: &String| match pair.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => {
             Ok((before.to_owned(), after.to_owned()))
@@ -294,13 +319,20 @@ fn compare(args: &ReportArgs, after: &Path) -> anyhow::Result<()> {
         let error = "--level, --profiler: expected one run, found two to compare";
         return Err(BadInput(error.into()).into());
     }
-    let (before, after) = (read(&args.dir)?, read(after)?);
+    let read = |dir| read_json::<Run>(args, dir, "report.json");
+    let (before, after) = (read(&args.dir)?, read(after_dir)?);
     let comparison =
         Comparison::new(&[before], &[after], &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
         ReportFormat::Text => put(args, &comparison.text(ROWS)),
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),
-        _ => Err(BadInput("--format: expected text or json to compare two runs".into()).into()),
+        ReportFormat::Html => {
+            let (before, after) = (flame(args, &args.dir)?, flame(args, after_dir)?);
+            put(args, &comparison.html(&[before], &[after], &map))
+        }
+        _ => {
+            Err(BadInput("--format: expected text, json or html to compare two runs".into()).into())
+        }
     }
 }
 

@@ -78,6 +78,8 @@ pub struct Record {
     pub profilers: bool,
     /// Also count what a report says beyond profiles: top-down slots, time by event, misplaced time.
     pub detail: bool,
+    /// Also follow calls: the report's flame graph is by callers, and by thread. Costs time.
+    pub call_stacks: bool,
     /// With the timing core: count also the events that are counted only if somebody asks, such as top-down slots. Costs some time.
     pub counters: bool,
     /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs some time.
@@ -94,6 +96,7 @@ impl Default for Record {
             trace: true,
             profilers: true,
             detail: true,
+            call_stacks: false,
             counters: false,
             truth: false,
             stages: false,

@@ -52,7 +52,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         .with_output(&args.dir);
     let program;
     let found = {
-        let recorded = Recorded::read(&args.dir)?;
+        let recorded = Recorded::read(&args.dir, false)?;
         let evaluation = recorded.whole();
         program = match &args.process {
             Some(name) => name.clone(),
@@ -91,7 +91,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     trials.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     run["what_if"] = json!({ "program": program, "cycles": before, "trials": trials });
     write_whole(&path, serde_json::to_string_pretty(&run)? + "\n")?;
-    Recorded::read(&args.dir)?.rewrite(&args.dir, &symbols)?;
+    Recorded::read(&args.dir, false)?.rewrite(&args.dir, &symbols)?;
     print!("{}", report::WhatIf::of(&run).unwrap_or_default());
     println!("report: {}", args.dir.join("report.html").display());
     Ok(())

@@ -22,6 +22,7 @@ pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
         "region": plan.spec.run.region,
         "command": plan.spec.run.command,
         "stages": plan.spec.record.stages,
+        "call_stacks": plan.spec.record.call_stacks,
         "bootargs": plan.bootargs,
         "spec": without_folders(&plan.spec),
         "guest": guest(plan)?,

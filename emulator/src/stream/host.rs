@@ -192,8 +192,12 @@ impl Host {
         };
         let evaluators = (0..profiled).map(|_| {
             let evaluator = Evaluator::new(samplers, region);
-            match record.detail {
+            let evaluator = match record.detail {
                 true => evaluator.in_detail(width),
+                false => evaluator,
+            };
+            match record.call_stacks {
+                true => evaluator.with_call_stacks(),
                 false => evaluator,
             }
         });

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod bare_metal;
+pub mod browser;
 pub mod debugger;
 pub mod precise;
 

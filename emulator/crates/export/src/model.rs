@@ -347,29 +347,11 @@ fn weights(
     weights
 }
 
-/// See [`Export::shown`]. A context's time includes its callees'.
+/// See [`Export::shown`].
 fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<ContextId> {
     let oracle = oracle.then_some(&evaluation.by_context);
     let samplers = evaluation.samplers.iter().map(|result| &result.by_context);
-    let mut units = vec![0u64; contexts.len()];
-    for (context, _, weight) in oracle.into_iter().chain(samplers).flatten() {
-        units[context.0 as usize] += weight;
-    }
-    let total: u64 = units.iter().sum();
-    let caller = |context: usize| contexts.get(ContextId(context as u32)).caller;
-    for context in (0..units.len()).rev() {
-        if let Some((caller, _)) = caller(context) {
-            units[caller.0 as usize] += units[context];
-        }
-    }
-    let mut shown: Vec<ContextId> = Vec::with_capacity(units.len());
-    for (context, units) in units.iter().enumerate() {
-        shown.push(match caller(context) {
-            Some((caller, _)) if *units < total / LEAST_PART => shown[caller.0 as usize],
-            _ => ContextId(context as u32),
-        });
-    }
-    shown
+    contexts.folded(oracle.into_iter().chain(samplers), LEAST_PART)
 }
 
 /// The keys of [`Export::rows`], ascending: the instructions that profilers name, and the calls of their contexts.

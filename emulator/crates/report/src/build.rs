@@ -6,6 +6,7 @@ use symbols::{Symbolizer, Symbols};
 
 use super::columns::{Column, Levels};
 use super::error::{Sums, Truth, Whole};
+use super::flame::{Flame, FlameBuilder};
 use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
 use super::in_guest::{InGuest, InGuestBuilder};
@@ -53,6 +54,7 @@ impl Report {
             tea,
             disagreements,
             verdict,
+            flame,
             module_units,
             in_guest,
         } = ProcessParts::new(&selection, &gathered, &columns, guests);
@@ -76,6 +78,7 @@ impl Report {
             functions: functions.into_iter().map(|f| f.row).collect(),
             instructions,
             listings,
+            flame,
             tea,
             counters: None,
             precise: None,
@@ -152,6 +155,7 @@ struct ProcessParts {
     tea: Option<TeaReport>,
     disagreements: Vec<Disagreement>,
     verdict: Vec<Verdict>,
+    flame: Flame,
     /// The Oracle's units per module.
     module_units: Vec<u64>,
     in_guest: Vec<InGuest>,
@@ -186,6 +190,7 @@ impl ProcessParts {
         let mut tea = tea::TeaBuilder::new(evaluation, columns);
         let mut disagreements = Vec::new();
         let mut verdict = Vec::new();
+        let mut flame = FlameBuilder::new(evaluation, &gathered.symbols, columns);
         let mut in_guest = InGuestBuilder::new(columns, guests);
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
         let mut builder = rows::RowBuilder::new(selection);
@@ -197,6 +202,7 @@ impl ProcessParts {
             let pid = evaluation.processes.get(id).and_then(|p| p.pid);
             processes.push(own.finish(name, pid, share(rows.oracle_total), units));
             functions.add(selection, at, &rows);
+            flame.add(name, &rows);
             in_guest.add(at, &rows, &mut builder);
             let in_focus = focus.contains(&(at + 1));
             instructions.add(at, &rows, in_focus);
@@ -223,6 +229,7 @@ impl ProcessParts {
             tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
             verdict,
+            flame: flame.finish(),
             module_units,
             in_guest: in_guest.finish(),
         }

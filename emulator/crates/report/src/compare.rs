@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use renamed::{file_now, known, now};
+use renamed::known;
+pub(crate) use renamed::{file_now, now};
 pub use run::{Run, Totals};
 
 /// A process, function or instruction in both runs. Cycles are the Oracle's; 0 in a run that does not have it.

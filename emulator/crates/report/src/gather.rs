@@ -1,11 +1,12 @@
 //! One process's weights, instruction by instruction, of the Oracle and of every column.
 
 use commit_trace::InstId;
-use profile::{Evaluation, Filter, Level, ProcessId, SamplerResult};
+use profile::{Component, Evaluation, Filter, Level, ProcessId, SamplerResult};
 use rustc_hash::FxHashMap;
 use symbols::{Place, Symbolizer, Symbols, place};
 
 use super::guest::Matched;
+use super::parts::Parts;
 
 /// Every process that has any weight. Their rows together take much memory: they are made when they are asked for, one
 /// process at a time.
@@ -59,6 +60,8 @@ pub(super) struct Rows {
     pub leaders: Vec<u64>,
     /// Units of each row per published category.
     pub stacks: Vec<[u64; 7]>,
+    /// Of these, units due to a full store queue.
+    pub store_queue: Vec<u64>,
 }
 
 /// A column's weights in one process.
@@ -101,6 +104,12 @@ pub(super) struct SymbolMap {
 }
 
 impl Rows {
+    /// A row's units by part.
+    pub fn parts(&self, row: usize) -> Parts {
+        let stack = self.stacks[row].map(|units| units as f64);
+        Parts::new(stack, self.store_queue[row] as f64)
+    }
+
     /// The symbols of a level.
     pub fn keys(&self, level: Level) -> &SymbolMap {
         match level {
@@ -238,10 +247,12 @@ impl<'a> Gathered<'a> {
         );
         let function = SymbolMap::new(all.map(|row| locate(row).function.0));
         let mut stacks = vec![[0; 7]; rows.insts.len()];
+        let mut store_queue = vec![0; rows.insts.len()];
         let mut finder = Finder::new(&rows.insts);
         for (inst, stack) in self.evaluation.stacks.of(summary.process) {
             if let Some(row) = finder.find(inst) {
                 stacks[row] = stack.categories(static_info[inst.0 as usize].class);
+                store_queue[row] = stack[Component::FrontEndStores];
             }
         }
         Rows {
@@ -250,6 +261,7 @@ impl<'a> Gathered<'a> {
             function,
             leaders,
             stacks,
+            store_queue,
             ..rows
         }
     }
@@ -309,6 +321,7 @@ impl<'a> Gathered<'a> {
             places: Vec::new(),
             leaders: Vec::new(),
             stacks: Vec::new(),
+            store_queue: Vec::new(),
             instruction: SymbolMap::default(),
             block: SymbolMap::default(),
             function: SymbolMap::default(),

@@ -1,18 +1,36 @@
 //! The report as one page that needs nothing else: no network, no fonts, no other files.
+//!
+//! The page's script reads its data from JSON in `script` elements. What a reader sees first is in the first, before the script; the
+//! instructions and each listing are in elements of their own behind it, which the script parses when they are asked for.
 
-use profile::{CATEGORIES, Level};
-use serde_json::{Value, json};
+mod compared;
+mod data;
+
+use serde_json::Value;
 
 use super::model::Report;
 use super::sections::{SECTIONS, TextPosition};
-use super::tables::{FunctionRow, InstructionRow};
 use super::text::Options;
-use super::words::Named;
 
 const PAGE: &str = include_str!("html/page.html");
-const STYLE: &str = include_str!("html/style.css");
-const CURVES: &str = include_str!("html/sensitivity.css");
-const SCRIPT: &str = include_str!("html/script.js");
+const STYLE: [&str; 3] = [
+    include_str!("html/style.css"),
+    include_str!("html/flame.css"),
+    include_str!("html/sensitivity.css"),
+];
+/// The page's script, in the order of its parts.
+const SCRIPT: [&str; 10] = [
+    include_str!("html/base.js"),
+    include_str!("html/table.js"),
+    include_str!("html/flame.js"),
+    include_str!("html/calltree.js"),
+    include_str!("html/timeline.js"),
+    include_str!("html/functions.js"),
+    include_str!("html/code.js"),
+    include_str!("html/stacks.js"),
+    include_str!("html/errors.js"),
+    include_str!("html/main.js"),
+];
 
 impl Report {
     /// The report as an HTML page; `picture` is an SVG image of the core, or nothing.
@@ -22,236 +40,59 @@ impl Report {
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or("Profile report");
-        let mut out = String::new();
-        let mut rest = PAGE;
-        // `{{name}}` in the page; no value is searched for further ones.
-        while let Some((before, tail)) = rest.split_once("{{") {
-            out.push_str(before);
-            let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
-            match name {
-                "title" => out.push_str(&escape(title)),
-                "style" => out.extend([STYLE, CURVES]),
-                "script" => out.push_str(SCRIPT),
-                "first" => out.extend(self.html_sections(|place| place == TextPosition::First)),
-                "sections" => out.extend(self.html_sections(|place| place != TextPosition::First)),
-                "picture" => out.push_str(picture),
-                "data" => out.push_str(&embed(&self.page_data())),
-                "text" => out.push_str(&escape(&self.text(&Options::default()))),
-                other => unreachable!("page.html asks for {other:?}"),
-            }
-            rest = tail;
-        }
-        out.push_str(rest);
-        out
-    }
-
-    /// The sections of some places.
-    fn html_sections(&self, of: impl Fn(TextPosition) -> bool) -> impl Iterator<Item = String> {
-        { SECTIONS.iter() }
-            .filter(move |section| of(section.place))
-            .map(|section| (section.html)(self))
-    }
-
-    /// What the page's script shows: names once, rows as arrays.
-    fn page_data(&self) -> Value {
-        let mut rows = Rows {
-            strings: Strings::default(),
-            columns: (0..self.columns.len())
-                .filter(|c| self.columns[*c].primary)
-                .collect(),
-        };
-        let functions: Vec<Value> = self
-            .functions
-            .iter()
-            .map(|row| rows.function(row))
-            .collect();
-        let instructions: Vec<Value> = self
-            .instructions
-            .iter()
-            .map(|row| rows.instruction(row))
-            .collect();
-        let listings: Vec<Value> = self
-            .listings
-            .iter()
-            .map(|listing| {
-                let lines: Vec<Value> = listing
-                    .rows
-                    .iter()
-                    .map(|row| {
-                        let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
-                        let text = row.source_text.as_ref();
-                        let text = text.map(|text| rows.strings.number(text));
-                        json!([flags, rows.instruction(&row.instruction), text])
-                    })
-                    .collect();
-                json!({ "function": listing.function, "rows": lines })
-            })
-            .collect();
-        let disagreements: Vec<Value> = self
-            .disagreements
-            .iter()
-            .map(|row| {
-                let inst = |inst: &Named, rows: &mut Rows| {
-                    json!([inst.pc, rows.strings.number(&inst.label)])
-                };
-                json!({
-                    "process": row.process,
-                    "column": row.column,
-                    "named": inst(&row.named, &mut rows),
-                    "truth": inst(&row.truth, &mut rows),
-                    "words": rows.strings.number(&row.words),
-                })
-            })
-            .collect();
-        json!({
-            "meta": self.meta,
-            "totals": self.totals,
-            "focus": self.focus().first(),
-            "categories": CATEGORIES,
-            "columns": self.columns.iter().map(|column| json!({
-                "name": column.name,
-                "label": column.label(),
-                "short": column.short(),
-                "profiler": column.profiler,
-                "period": column.schedule.map(|s| s.period),
-                "random": column.schedule.is_some_and(|s| s.random.is_some()),
-                "samples": column.samples,
-                "dropped": column.dropped,
-                "unmatched": column.unmatched_cycles,
-                "primary": column.primary,
-                "published": Level::ALL.map(|level| match column.published.get(level) {
-                    Some(published) => json!([published.value(), published.to_string()]),
-                    None => Value::Null,
-                }),
-            })).collect::<Vec<_>>(),
-            "processes": self.processes.iter().map(|process| json!({
-                "name": process.name,
-                "pid": process.pid,
-                "cycles": process.cycles.round(),
-                "share": digits(process.share),
-                "class": process.class,
-                "stack": process.stack.map(digits),
-                "samples": process.samples.iter().map(|n| n.round()).collect::<Vec<_>>(),
-                "errors": process.errors.iter().map(|errors| errors.map(|errors| {
-                    Level::ALL.map(|level| {
-                        let error = errors.get(level);
-                        [digits(error.error), digits(error.sampling)]
-                    })
-                })).collect::<Vec<_>>(),
-            })).collect::<Vec<_>>(),
-            "top_down": self.top_down.as_ref().map(short),
-            "tea": self.tea.as_ref().map(short),
-            "disagreements": disagreements,
-            "modules": self.modules,
-            "warnings": self.warnings,
-            "functions": functions,
-            "instructions": instructions,
-            "listings": listings,
-            "strings": rows.strings.list,
+        filled(PAGE, |name, out| match name {
+            "title" => out.push_str(&escape(title)),
+            "style" => out.extend(STYLE),
+            "script" => out.extend(SCRIPT),
+            "first" => out.extend(self.html_sections(TextPosition::First)),
+            "head" => out.extend(self.html_sections(TextPosition::Head)),
+            "tail" => out.extend(self.html_sections(TextPosition::Tail)),
+            "picture" => out.push_str(picture),
+            "data" => out.push_str(&embed(&self.page_data())),
+            "blocks" => self.blocks(out),
+            "text" => out.push_str(&escape(&self.text(&Options::default()))),
+            other => unreachable!("page.html asks for {other:?}"),
         })
     }
-}
 
-/// Turns rows into arrays; of the shares they keep the primary columns'.
-struct Rows {
-    strings: Strings,
-    columns: Vec<usize>,
-}
-
-impl Rows {
-    /// [process, name, module, cycles, share, stack, shares, missing]
-    fn function(&mut self, row: &FunctionRow) -> Value {
-        let missing = row.missing.iter();
-        let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
-        json!([
-            row.process,
-            self.strings.number(&row.name),
-            row.module,
-            row.cycles.round(),
-            digits(row.share),
-            row.stack.map(digits),
-            self.shares(&row.shares),
-            missing,
-        ])
-    }
-
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares]
-    fn instruction(&mut self, row: &InstructionRow) -> Value {
-        json!([
-            row.process,
-            row.pc,
-            self.strings.number(&row.label),
-            self.strings.number(&row.function),
-            row.inlined
-                .iter()
-                .map(|name| self.strings.number(name))
-                .collect::<Vec<_>>(),
-            row.source
-                .as_ref()
-                .map(|source| self.strings.number(source)),
-            self.strings.number(&row.text),
-            row.cycles.round(),
-            digits(row.share),
-            row.stack.map(digits),
-            self.shares(&row.shares),
-        ])
-    }
-
-    fn shares(&self, shares: &[f64]) -> Vec<f64> {
-        self.columns
-            .iter()
-            .map(|column| digits(shares[*column]))
-            .collect()
+    /// The sections of a place.
+    fn html_sections(&self, place: TextPosition) -> impl Iterator<Item = String> {
+        { SECTIONS.iter() }
+            .filter(move |section| section.place == place)
+            .map(|section| (section.html)(self))
     }
 }
 
-/// A share to six decimals, which is below what a pixel shows.
-fn digits(share: f64) -> f64 {
-    (share * 1e6).round() / 1e6
-}
-
-/// A part of the report with its shares cut to [`digits`].
-fn short(part: &impl serde::Serialize) -> Value {
-    fn cut(value: &mut Value) {
-        match value {
-            Value::Number(number) if number.is_f64() => {
-                *value = json!(number.as_f64().map(digits));
-            }
-            Value::Array(list) => list.iter_mut().for_each(cut),
-            Value::Object(map) => map.values_mut().for_each(cut),
-            _ => {}
-        }
+/// A page with a value for each `{{name}}` in it; no value is searched for further ones.
+fn filled(page: &str, mut value: impl FnMut(&str, &mut String)) -> String {
+    let mut out = String::new();
+    let mut rest = page;
+    while let Some((before, tail)) = rest.split_once("{{") {
+        out.push_str(before);
+        let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
+        value(name, &mut out);
+        rest = tail;
     }
-    let mut value = serde_json::to_value(part).unwrap_or_default();
-    cut(&mut value);
-    value
-}
-
-/// Each distinct text once.
-#[derive(Default)]
-struct Strings {
-    list: Vec<String>,
-    index: std::collections::HashMap<String, usize>,
-}
-
-impl Strings {
-    fn number(&mut self, text: &str) -> usize {
-        if let Some(known) = self.index.get(text) {
-            return *known;
-        }
-        self.list.push(text.to_owned());
-        self.index.insert(text.to_owned(), self.list.len() - 1);
-        self.list.len() - 1
-    }
+    out.push_str(rest);
+    out
 }
 
 /// JSON inside a `script` element: nothing in it may look like markup.
 fn embed(value: &Value) -> String {
-    value
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
+    let text = value.to_string();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find(['<', '>', '&']) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'<' => "\\u003c",
+            b'>' => "\\u003e",
+            _ => "\\u0026",
+        });
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
+    out
 }
 
 pub(super) fn escape(text: &str) -> String {

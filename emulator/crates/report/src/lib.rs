@@ -27,6 +27,7 @@ mod contended;
 mod counters;
 mod error;
 mod explain;
+mod flame;
 mod gather;
 mod guest;
 mod harts;
@@ -35,6 +36,7 @@ mod in_guest;
 mod json;
 mod listing;
 mod model;
+mod parts;
 pub mod perf_data;
 mod precise;
 mod rows;
@@ -54,6 +56,7 @@ pub use compare::{Change, Comparison, Run};
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
+pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use model::{Report, Totals};
@@ -63,7 +66,8 @@ pub use precise::{
 };
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
-    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, ThreadRow,
+    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, SourceLine,
+    ThreadRow,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;

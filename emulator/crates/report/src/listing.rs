@@ -1,15 +1,21 @@
 //! Every executed instruction of the hottest functions, in order of address.
 
-use symbols::Sources;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use symbols::{Source, Sources};
 
 use super::gather::{Gathered, Rows};
 use super::rows::{Function, RowBuilder, Selection};
-use super::tables::{InstructionRow, Listing, ListingRow};
+use super::tables::{InstructionRow, Listing, ListingRow, SourceLine};
 
 /// Functions with a listing.
 const MAX_LISTINGS: usize = 40;
 /// Lines of all listings together.
 const MAX_LINES: usize = 12_000;
+/// Source lines of a listing, about; and how many are shown around one that has instructions.
+const MAX_SOURCE_LINES: usize = 2_000;
+const AROUND: u32 = 3;
 
 pub(super) fn listings(
     selection: &Selection<'_>,
@@ -51,7 +57,7 @@ pub(super) fn listings(
             break;
         }
         let mut next = None;
-        let mut line = None;
+        let mut source = SourceLines::default();
         let mut list: Vec<ListingRow> = Vec::with_capacity(members.len());
         let mut last_at = None;
         for &row in &members {
@@ -66,27 +72,61 @@ pub(super) fn listings(
             let gap = next.is_some_and(|next| next != here);
             next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
             let at = &selection.symbols.locations[rows.places[row] as usize];
-            let before = std::mem::replace(&mut line, at.source.as_ref());
-            let changed = at.source.as_ref().filter(|_| line != before);
+            at.source.iter().for_each(|at| source.add(at));
             list.push(ListingRow {
                 leader: rows.leaders[row] == here.1,
                 gap,
-                source_text: changed.and_then(|s| sources.line(s)).map(str::to_owned),
                 instruction,
             });
         }
         out.push(Listing {
             function: index,
             rows: list,
+            source: source.read(&mut sources),
         });
     }
     out
+}
+
+/// Lines of source files around those that have instructions.
+#[derive(Default)]
+struct SourceLines {
+    files: Vec<Arc<str>>,
+    /// By index into `files`, and line.
+    lines: BTreeSet<(usize, u32)>,
+}
+
+impl SourceLines {
+    fn add(&mut self, source: &Source) {
+        let known = self.files.iter().position(|file| *file == source.file);
+        let file = known.unwrap_or_else(|| {
+            self.files.push(source.file.clone());
+            self.files.len() - 1
+        });
+        let around = source.line.saturating_sub(AROUND).max(1)..=source.line.saturating_add(AROUND);
+        if source.line > 0 && self.lines.len() < MAX_SOURCE_LINES {
+            self.lines.extend(around.map(|line| (file, line)));
+        }
+    }
+
+    /// Those whose files are on the host, by file in order of appearance.
+    fn read(self, sources: &mut Sources<'_>) -> Vec<SourceLine> {
+        let lines = self.lines.into_iter().filter_map(|(file, line)| {
+            let file = self.files[file].clone();
+            let at = Source { file, line };
+            let text = sources.line(&at)?.to_owned();
+            let file = at.file.to_string();
+            Some(SourceLine { file, line, text })
+        });
+        lines.collect()
+    }
 }
 
 /// Adds the weights of a row to those of another of the same address.
 fn add(row: &mut InstructionRow, other: &InstructionRow) {
     row.cycles += other.cycles;
     row.share += other.share;
+    row.store_queue += other.store_queue;
     for (sum, part) in row.stack.iter_mut().zip(other.stack) {
         *sum += part;
     }

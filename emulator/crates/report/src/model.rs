@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::columns::Column;
 use super::contended::ContendedReport;
 use super::counters::CounterReport;
+use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
 use super::precise::PreciseReport;
@@ -38,6 +39,9 @@ pub struct Report {
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.
     pub listings: Vec<Listing>,
+    /// Where the time went as trees; flame.json has them.
+    #[serde(skip)]
+    pub flame: Flame,
     /// Where the commit slots went, if that was counted.
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.

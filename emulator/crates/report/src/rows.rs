@@ -13,7 +13,7 @@ use super::tables::{FunctionRow, InstructionRow};
 
 /// Rows that a report keeps: more than anybody reads, few enough for a page.
 const MAX_INSTRUCTIONS: usize = 10_000;
-const MAX_FUNCTIONS: usize = 2_000;
+const MAX_FUNCTIONS: usize = 10_000;
 
 /// The inputs from which rows are made.
 pub(super) struct Selection<'a> {
@@ -58,12 +58,14 @@ impl Functions {
             .map(|c| keys.sum(c.by_row.iter()))
             .collect();
         let mut stacks = vec![[0u64; 7]; keys.count];
+        let mut store_queue = vec![0; keys.count];
         let mut ids = vec![FunctionId(0); keys.count];
         for (row, key) in keys.of_row.iter().enumerate() {
             let key = *key as usize;
             for (sum, part) in stacks[key].iter_mut().zip(rows.stacks[row]) {
                 *sum += part;
             }
+            store_queue[key] += rows.store_queue[row];
             ids[key] = selection.symbols.locations[rows.places[row] as usize].function;
         }
         let mut slots = vec![Slots::default(); keys.count];
@@ -85,6 +87,7 @@ impl Functions {
                     cycles: oracle[key] as f64 / selection.units,
                     share: share(oracle[key], rows.oracle_total),
                     stack: stacks[key].map(|units| share(units, rows.oracle_total)),
+                    store_queue: share(store_queue[key], rows.oracle_total),
                     shares: columns
                         .iter()
                         .zip(&rows.columns)
@@ -227,6 +230,7 @@ impl<'a> RowBuilder<'a> {
             cycles: rows.oracle[row] as f64 / units,
             share: share(rows.oracle[row], rows.oracle_total),
             stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
+            store_queue: share(rows.store_queue[row], rows.oracle_total),
             shares: rows
                 .columns
                 .iter()

@@ -57,6 +57,8 @@ pub struct FunctionRow {
     pub share: f64,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
+    /// Of these, the share of cycles in which a full store queue held dispatch back.
+    pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
     /// What its name lacks, one sentence each, which say what file to hand in.
@@ -87,6 +89,8 @@ pub struct InstructionRow {
     pub share: f64,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
+    /// Of these, the share of cycles in which a full store queue held dispatch back.
+    pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
 }
@@ -98,6 +102,19 @@ pub struct Listing {
     pub function: usize,
     /// Its instructions in order of address.
     pub rows: Vec<ListingRow>,
+    /// Source lines that have some of these instructions, and those around them, if their files are known; by file and line.
+    pub source: Vec<SourceLine>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceLine {
+    /// Path as the compiler saw it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Its text.
+    pub text: String,
 }
 
 /// A line of a listing.
@@ -107,8 +124,6 @@ pub struct ListingRow {
     pub leader: bool,
     /// Code between the line before and this one was never executed.
     pub gap: bool,
-    /// Text of its source line, if that is another than of the instruction before and known.
-    pub source_text: Option<String>,
     /// The instruction.
     #[serde(flatten)]
     pub instruction: InstructionRow,

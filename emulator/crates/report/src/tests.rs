@@ -13,6 +13,7 @@ use super::*;
 use crate::perf_data::{GuestProfile, GuestSample};
 
 mod detail;
+mod flame;
 pub(crate) mod page;
 
 pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {

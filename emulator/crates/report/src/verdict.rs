@@ -54,6 +54,8 @@ pub struct Place {
     pub cause: Cause,
     /// and where: the instruction with most of these cycles (its function, with the distance from the start),
     pub label: String,
+    /// its address, in hexadecimal,
+    pub pc: String,
     /// its disassembly,
     pub text: String,
     /// and `file:line`, if known.
@@ -100,6 +102,7 @@ pub(super) fn verdict(
             },
             advice: advice(component, &text),
             label: made.label,
+            pc: made.pc,
             text,
             source: made.source,
         })
@@ -321,10 +324,13 @@ impl Report {
                 let at = place.source.as_deref().map_or(String::new(), |source| {
                     format!(", {}", escape(short(source)))
                 });
+                let function = escape(&place.function);
                 let _ = write!(
                     out,
-                    "<li><b>{}</b>, {} %: {} % {}, mostly at <code>{}</code> ({}{at}). Try: {}.</li>",
-                    escape(&place.function),
+                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {} %: \
+                     {} % {}, mostly at <code>{}</code> ({}{at}). Try: {}.</li>",
+                    verdict.process,
+                    place.pc,
                     fixed(place.share),
                     fixed(place.cause.share),
                     doing(place.cause.component),

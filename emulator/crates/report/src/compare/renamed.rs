@@ -29,13 +29,13 @@ pub(super) fn known(name: &str, runs: &[Run]) -> Result<String, String> {
 }
 
 /// What a process is called after the change.
-pub(super) fn now(name: &str, map: &[(String, String)]) -> String {
+pub(crate) fn now(name: &str, map: &[(String, String)]) -> String {
     let renamed = map.iter().find(|(old, _)| old == name);
     renamed.map_or(name, |(_, new)| new).to_owned()
 }
 
 /// The name of a module whose file has a process's name.
-pub(super) fn file_now(path: &str, map: &[(String, String)]) -> String {
+pub(crate) fn file_now(path: &str, map: &[(String, String)]) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is = |old: &str| match old.len() < NAME_MAX {
         true => file == old,

@@ -1,6 +1,6 @@
 //! Processes, threads, functions and instructions: cycles, shares and cycle stacks.
 
-use super::{ORACLE, ReportPath, Rule, SAMPLERS, TIP, rule};
+use super::{ORACLE, ReportPath, Rule, SAMPLERS, TEA, TIP, rule};
 
 impl ReportPath<'_> {
     pub(super) fn process(&self) -> Rule {
@@ -133,6 +133,7 @@ impl ReportPath<'_> {
                 .from(process, whole)
                 .check(self.own(2, "cycles").zip(whole).map(|(part, whole)| part / whole)),
             ["stack", _] => self.stack(&process.replace(".cycles", ""), whole),
+            ["store_queue"] => rule(format!("Share of its process's cycles in which this {what} waited at dispatch for room in the store queue while the ROB ran empty; the published stack has it under \"Front-end\"."), "cycles in that state / cycles of the process", "profile/src/stack.rs (FrontEndStores), from every record of the commit stream", TEA),
             ["shares", column] => rule(
                 format!("Share of its own time in the process that {} gives to this {what}; the Oracle's beside it is {own}.share.", self.names[3]),
                 "weight of the samples that name it / weight of all its samples in the process; a sample weighs the cycles since the one before, split evenly over the instructions that it names",

@@ -1,0 +1,459 @@
+//! Where the time went as trees, for flame graphs and call trees: by module, function, inlined function and source line; and by
+//! callers, if the evaluation has calling contexts.
+
+use std::collections::HashMap;
+
+use profile::{Context, ContextId, Contexts, Evaluation, ProcessId, Thread, ThreadId};
+use serde::{Deserialize, Serialize};
+use symbols::{Location, Symbols};
+
+use super::columns::Column;
+use super::gather::Rows;
+use super::parts::Parts;
+
+/// Parts of the time below this are left out: 1 / 20,000 is less than a tenth of a pixel. What is below a node that is left out
+/// counts as the node's above it.
+const LEAST_PART: u64 = 20_000;
+
+/// The trees of a run, as `flame.json` has them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Flame {
+    /// Names of nodes.
+    pub names: Vec<String>,
+    /// Which profilers [`FlameNode::columns`] are of, by index into [`columns`](super::Report::columns).
+    pub columns: Vec<usize>,
+    /// Process, module, function, inlined functions, source line.
+    pub lines: Vec<FlameNode>,
+    /// Process, thread, functions from the outermost caller inwards, inlined ones among them. Empty without calling contexts. The
+    /// parts of a node's cycles are those of its instructions in the whole process.
+    pub callers: Vec<FlameNode>,
+}
+
+/// What a node is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum FrameKind {
+    /// A process.
+    #[default]
+    Process,
+    /// A thread of another name than its process.
+    Thread,
+    /// A file of code.
+    Module,
+    /// A function.
+    Function,
+    /// A function that is inlined into the one above.
+    Inlined,
+    /// A source line.
+    Line,
+}
+
+impl FrameKind {
+    const ALL: [Self; 6] = [
+        Self::Process,
+        Self::Thread,
+        Self::Module,
+        Self::Function,
+        Self::Inlined,
+        Self::Line,
+    ];
+}
+
+impl From<FrameKind> for u8 {
+    fn from(kind: FrameKind) -> Self {
+        kind as Self
+    }
+}
+
+impl TryFrom<u8> for FrameKind {
+    type Error = String;
+    fn try_from(kind: u8) -> Result<Self, String> {
+        let found = Self::ALL.get(usize::from(kind)).copied();
+        found.ok_or_else(|| format!("expected a kind of frame from 0 to 5, found {kind}"))
+    }
+}
+
+/// A node; its own cycles do not include those of the nodes below it. In JSON an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlameNode(
+    /// Index of the node above plus one; 0: there is none. Nodes above come first.
+    pub u32,
+    /// What it is.
+    pub FrameKind,
+    /// Index into [`Flame::names`].
+    pub u32,
+    /// Of functions: index into [`modules`](super::Report::modules), else 0.
+    pub u32,
+    /// Own cycles by the Oracle, by [`Parts`]; empty if there are none.
+    pub Vec<u64>,
+    /// Own cycles by each of [`Flame::columns`], of as many as the Oracle has in the process; empty if there are none.
+    pub Vec<u64>,
+);
+
+impl Flame {
+    /// Two runs in one: own cycles of nodes are those after, and by column those before, both by part. `now` says what a process
+    /// or module is called after.
+    pub(super) fn merged(
+        before: &[Self],
+        after: &[Self],
+        now: impl Fn(FrameKind, &str) -> String,
+    ) -> Self {
+        let mut names = Names::default();
+        let mut merge = |of: fn(&Self) -> &[FlameNode]| {
+            let mut nodes: Vec<FlameNode> = Vec::new();
+            let mut index = HashMap::new();
+            let before = before.iter().map(|flame| (flame, true));
+            for (flame, is_before) in before.chain(after.iter().map(|flame| (flame, false))) {
+                let mut number = vec![0];
+                for FlameNode(above, kind, name, _, cycles, _) in of(flame) {
+                    let name = flame.names.get(*name as usize).map_or("?", String::as_str);
+                    let name = match is_before {
+                        true => names.number(&now(*kind, name)),
+                        false => names.number(name),
+                    };
+                    // A file that was written wrongly must not lead outside the list.
+                    let above = number.get(*above as usize).copied().unwrap_or(0);
+                    let node = *index.entry((above, *kind, name)).or_insert_with(|| {
+                        nodes.push(FlameNode(above, *kind, name, 0, Vec::new(), Vec::new()));
+                        nodes.len() as u32
+                    });
+                    number.push(node);
+                    let FlameNode(_, _, _, _, own, columns) = &mut nodes[node as usize - 1];
+                    let sums = if is_before { columns } else { own };
+                    sums.resize(sums.len().max(cycles.len()), 0);
+                    sums.iter_mut()
+                        .zip(cycles)
+                        .for_each(|(sum, part)| *sum = sum.saturating_add(*part));
+                }
+            }
+            nodes
+        };
+        let have_callers = |flames: &[Self]| flames.iter().all(|flame| !flame.callers.is_empty());
+        let lines = merge(|flame| &flame.lines);
+        let callers = match have_callers(before) && have_callers(after) {
+            true => merge(|flame| &flame.callers),
+            false => Vec::new(),
+        };
+        Self {
+            names: names.list,
+            columns: Vec::new(),
+            lines,
+            callers,
+        }
+    }
+}
+
+/// Each name once.
+#[derive(Default)]
+struct Names {
+    index: HashMap<String, u32>,
+    list: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.index.get(name) {
+            return *known;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(name.to_owned());
+        self.index.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// Where a node hangs, and what it is.
+type Key = (u32, FrameKind, u32, u32);
+
+/// A tree that is being filled; units as in the evaluation.
+#[derive(Default)]
+struct Tree {
+    index: HashMap<Key, u32>,
+    nodes: Vec<(Key, Parts, Vec<f64>)>,
+}
+
+impl Tree {
+    /// The node below `above` (its index plus one, or 0).
+    fn child(&mut self, above: u32, kind: FrameKind, name: u32, module: u32) -> u32 {
+        let key = (above, kind, name, module);
+        *self.index.entry(key).or_insert_with(|| {
+            self.nodes.push((key, Parts::default(), Vec::new()));
+            self.nodes.len() as u32
+        })
+    }
+
+    fn add(&mut self, node: u32, parts: &Parts) {
+        self.nodes[node as usize - 1].1 += *parts;
+    }
+
+    fn add_column(&mut self, node: u32, column: usize, units: f64) {
+        let columns = &mut self.nodes[node as usize - 1].2;
+        if columns.len() <= column {
+            columns.resize(column + 1, 0.0);
+        }
+        columns[column] += units;
+    }
+
+    /// The nodes that are large enough, in cycles.
+    fn finish(mut self, least: f64, units: f64) -> Vec<FlameNode> {
+        let most = |own: &(Key, Parts, Vec<f64>)| {
+            let columns = own.2.iter().copied();
+            columns.fold(own.1.total(), f64::max)
+        };
+        // Nodes come after those above them.
+        let mut whole: Vec<f64> = self.nodes.iter().map(most).collect();
+        for node in (0..self.nodes.len()).rev() {
+            let above = self.nodes[node].0.0;
+            if above > 0 {
+                whole[above as usize - 1] += whole[node];
+            }
+        }
+        for node in (0..self.nodes.len()).rev() {
+            let above = self.nodes[node].0.0;
+            if above > 0 && whole[node] < least {
+                let (_, parts, columns) = std::mem::take(&mut self.nodes[node]);
+                self.add(above, &parts);
+                for (column, units) in columns.into_iter().enumerate() {
+                    self.add_column(above, column, units);
+                }
+            }
+        }
+        let mut number = vec![0; self.nodes.len() + 1];
+        let mut out = Vec::new();
+        for (node, ((above, kind, name, module), parts, columns)) in
+            self.nodes.into_iter().enumerate()
+        {
+            if whole[node] < least {
+                continue;
+            }
+            let cycles = |units_of: &[f64]| match units_of.iter().all(|part| *part == 0.0) {
+                true => Vec::new(),
+                false => units_of
+                    .iter()
+                    .map(|part| (part / units).round() as u64)
+                    .collect(),
+            };
+            let above = number[above as usize];
+            out.push(FlameNode(
+                above,
+                kind,
+                name,
+                module,
+                cycles(&parts.0),
+                cycles(&columns),
+            ));
+            number[node + 1] = out.len() as u32;
+        }
+        out
+    }
+}
+
+/// Fills the trees process by process.
+pub(super) struct FlameBuilder<'a> {
+    evaluation: &'a Evaluation,
+    symbols: &'a Symbols,
+    names: Names,
+    columns: Vec<usize>,
+    lines: Tree,
+    callers: Tree,
+    contexts: Option<Folded<'a>>,
+}
+
+/// The contexts, and what each is shown as.
+struct Folded<'a> {
+    contexts: &'a Contexts,
+    shown: Vec<ContextId>,
+    /// Contexts by process.
+    of: HashMap<ProcessId, Vec<ContextId>>,
+    /// Node of each context, once it has one.
+    nodes: Vec<u32>,
+}
+
+impl<'a> FlameBuilder<'a> {
+    pub fn new(evaluation: &'a Evaluation, symbols: &'a Symbols, columns: &[Column]) -> Self {
+        let primary = |(index, column): (usize, &Column)| column.primary.then_some(index);
+        let contexts = evaluation.contexts.as_ref().map(|contexts| {
+            let weights = { evaluation.samplers.iter() }.map(|result| &result.by_context);
+            let weights = std::iter::once(&evaluation.by_context).chain(weights);
+            let mut of: HashMap<ProcessId, Vec<ContextId>> = HashMap::new();
+            for id in (0..contexts.len() as u32).map(ContextId) {
+                of.entry(contexts.get(id).process).or_default().push(id);
+            }
+            Folded {
+                contexts,
+                shown: contexts.folded(weights, LEAST_PART),
+                of,
+                nodes: vec![0; contexts.len()],
+            }
+        });
+        Self {
+            evaluation,
+            symbols,
+            names: Names::default(),
+            columns: { columns.iter() }.enumerate().filter_map(primary).collect(),
+            lines: Tree::default(),
+            callers: Tree::default(),
+            contexts,
+        }
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        self.names.number(name)
+    }
+
+    /// Adds a process of this name.
+    pub fn add(&mut self, name: &str, rows: &Rows) {
+        let name = self.name(name);
+        let process = self.lines.child(0, FrameKind::Process, name, 0);
+        let scales: Vec<f64> = { self.columns.iter() }
+            .map(|column| {
+                let total = rows.columns[*column].totals.total;
+                rows.oracle_total as f64 / total.max(1) as f64
+            })
+            .collect();
+        let mut leaves = Vec::with_capacity(rows.insts.len());
+        for row in 0..rows.insts.len() {
+            let leaf = self.line(process, &self.symbols.locations[rows.places[row] as usize]);
+            self.lines.add(leaf, &rows.parts(row));
+            leaves.push(leaf);
+        }
+        for (at, scale) in scales.iter().enumerate() {
+            for (row, units) in rows.columns[self.columns[at]].by_row.iter() {
+                self.lines.add_column(leaves[row], at, units as f64 * scale);
+            }
+        }
+        if let Some(mut folded) = self.contexts.take() {
+            self.add_contexts(name, rows, &mut folded, &scales);
+            self.contexts = Some(folded);
+        }
+    }
+
+    /// The node of a place in the code, below its process's.
+    fn line(&mut self, process: u32, at: &Location) -> u32 {
+        let path = self.symbols.module(at.module).path.clone();
+        let module = self.name(&path);
+        let node = self
+            .lines
+            .child(process, FrameKind::Module, module, at.module.0);
+        let mut tree = std::mem::take(&mut self.lines);
+        let mut node = self.frames(&mut tree, node, at);
+        if let Some(source) = at.source.as_ref().filter(|source| source.line > 0) {
+            let name = self.name(&format!("{}:{}", source.file, source.line));
+            node = tree.child(node, FrameKind::Line, name, 0);
+        }
+        self.lines = tree;
+        node
+    }
+
+    /// The node of a function and what is inlined there, below another.
+    fn frames(&mut self, tree: &mut Tree, above: u32, at: &Location) -> u32 {
+        let symbols = self.symbols;
+        let name = self.name(&symbols.function(at.function).name);
+        let mut node = tree.child(above, FrameKind::Function, name, at.module.0);
+        for frame in at.inlined.iter().rev() {
+            let name = self.name(&frame.function);
+            node = tree.child(node, FrameKind::Inlined, name, 0);
+        }
+        node
+    }
+
+    fn add_contexts(&mut self, name: u32, rows: &Rows, folded: &mut Folded<'a>, scales: &[f64]) {
+        let mut tree = std::mem::take(&mut self.callers);
+        let process = tree.child(0, FrameKind::Process, name, 0);
+        let own = folded.of.get(&rows.process).cloned().unwrap_or_default();
+        for id in own {
+            let Context { thread, caller, .. } = folded.contexts.get(id);
+            folded.nodes[id.0 as usize] = match caller {
+                Some((caller, call)) => {
+                    let own = folded.contexts.get(caller).process == rows.process;
+                    let above = match folded.nodes[folded.shown[caller.0 as usize].0 as usize] {
+                        above @ 1.. if own => above,
+                        _ => process,
+                    };
+                    match rows.insts.binary_search(&call) {
+                        Ok(row) if folded.shown[id.0 as usize] == id => {
+                            let at = &self.symbols.locations[rows.places[row] as usize];
+                            self.frames(&mut tree, above, at)
+                        }
+                        _ => above,
+                    }
+                }
+                None => self.thread(&mut tree, process, rows.process, thread),
+            };
+        }
+        let whole = |row: usize| (rows.oracle[row] as f64).max(1.0);
+        let evaluation = self.evaluation;
+        let oracle = self.charged(&mut tree, rows, folded, &evaluation.by_context);
+        for (node, row, units) in oracle {
+            tree.add(node, &rows.parts(row).scaled(units as f64 / whole(row)));
+        }
+        for (at, scale) in scales.iter().enumerate() {
+            // Profiles of the guest have no contexts.
+            let Some(result) = evaluation.samplers.get(self.columns[at]) else {
+                continue;
+            };
+            for (node, _, units) in self.charged(&mut tree, rows, folded, &result.by_context) {
+                tree.add_column(node, at, units as f64 * scale);
+            }
+        }
+        self.callers = tree;
+    }
+
+    /// Weights by context that are of the process: node, row, units.
+    fn charged(
+        &mut self,
+        tree: &mut Tree,
+        rows: &Rows,
+        folded: &Folded<'_>,
+        weights: &[(ContextId, commit_trace::InstId, u64)],
+    ) -> Vec<(u32, usize, u64)> {
+        let mut out = Vec::new();
+        for (context, inst, units) in weights {
+            let Some(shown) = folded.shown.get(context.0 as usize) else {
+                continue;
+            };
+            if folded.contexts.get(*context).process != rows.process {
+                continue;
+            }
+            let (above, row) = (
+                folded.nodes[shown.0 as usize],
+                rows.insts.binary_search(inst),
+            );
+            if let (1.., Ok(row)) = (above, row) {
+                let at = &self.symbols.locations[rows.places[row] as usize];
+                out.push((self.frames(tree, above, at), row, *units));
+            }
+        }
+        out
+    }
+
+    /// The node of a thread that has another name than its process.
+    fn thread(&mut self, tree: &mut Tree, node: u32, process: ProcessId, thread: ThreadId) -> u32 {
+        let thread = self.evaluation.threads.get(thread.0 as usize);
+        let process = self.evaluation.processes.get(process.0 as usize);
+        let (thread, process) = (
+            thread.map(Thread::name),
+            process.map(|process| &*process.name),
+        );
+        match thread.filter(|name| !name.is_empty() && Some(*name) != process) {
+            Some(name) => {
+                let name = self.name(name);
+                tree.child(node, FrameKind::Thread, name, 0)
+            }
+            None => node,
+        }
+    }
+
+    pub fn finish(self) -> Flame {
+        let units = self.evaluation.oracle.units_per_cycle().max(1) as f64;
+        let least = self.evaluation.oracle.total() as f64 / LEAST_PART as f64;
+        Flame {
+            names: self.names.list,
+            columns: self.columns,
+            lines: self.lines.finish(least, units),
+            callers: self.callers.finish(least, units),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+"use strict";
+/* What all views share: the data, what is chosen, elements and numbers. */
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const text = (number) => data.strings[number];
+// Fields of the row arrays (html/data.rs).
+const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6, missing: 7 };
+const I = {
+  process: 0, pc: 1, label: 2, function: 3, inlined: 4, source: 5, text: 6, cycles: 7, share: 8, stack: 9, shares: 10,
+};
+// Parts of time (parts.rs) in the order in which they are drawn; `index` is their place in the data.
+const PARTS = [[0, "Execution"], [1, "ALU stall"], [2, "Load stall"], [3, "Store stall"], [7, "Store queue full"],
+  [4, "Front-end"], [5, "Mispredict"], [6, "Misc. flush"]]
+  .map(([index, name]) => ({ index, name, color: index === 7 ? "var(--cq)" : `var(--c${index})` }));
+
+// What is chosen; views read it and are drawn anew when it changes.
+const chosen = { process: data.focus ?? 0, thread: "", module: -1, words: "", range: null, profilers: false };
+
+// Everything from the guest goes through textContent or setAttribute, never through markup.
+const SVG = new Set(["svg", "rect", "line", "text", "path", "g", "title"]);
+function make(tag, attributes = {}, ...children) {
+  const element = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+const button = (name, act, attributes = {}) => {
+  const element = make("button", { type: "button", ...attributes }, name);
+  element.addEventListener("click", act);
+  return element;
+};
+const number = (value) => Math.round(value).toLocaleString("en-US");
+const percent = (share) => (share === 0 ? "·" : (100 * share).toFixed(1));
+function compact(value) {
+  for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+    if (value >= size) return (value / size).toFixed(value >= 100 * size ? 0 : value >= 10 * size ? 1 : 2) + " " + unit;
+  }
+  return number(value);
+}
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const file = (path) => path.slice(path.lastIndexOf("/") + 1);
+const lower = (value) => value.toLowerCase();
+const hasWords = (value, words) => words.every((word) => value.includes(word));
+const wordsOf = (value) => lower(value).split(/\s+/).filter(Boolean);
+
+/* Stacks of parts */
+
+const legend = (parts) => make("div", { class: "legend" }, ...parts.map((part) =>
+  make("span", {}, make("i", { class: "swatch", style: `background:${part.color}` }), part.name)));
+
+function stackTitle(stack, parts = PARTS) {
+  const total = sum(stack) || 1;
+  return parts.filter((part) => stack[part.index] > 0)
+    .map((part) => `${part.name} ${percent(stack[part.index] / total)} %`).join("\n");
+}
+
+// The parts side by side, as a background image.
+function gradient(stack, total = sum(stack), parts = PARTS) {
+  let at = 0;
+  const stops = [];
+  for (const part of parts) {
+    const share = 100 * (stack[part.index] ?? 0) / (total || 1);
+    if (share > 0) stops.push(`${part.color} ${at.toFixed(2)}% ${(at += share).toFixed(2)}%`);
+  }
+  return stops.length ? `linear-gradient(90deg,${stops.join(",")})` : "none";
+}
+
+function miniStack(stack) {
+  if (!sum(stack)) return null;
+  return make("span", { class: "mini", style: `background-image:${gradient(stack)}`, title: stackTitle(stack) });
+}
+
+/* What the browser has of the page's own */
+
+// JSON of another element, once the page is whole; its strings are put in place by `decode`.
+const blocks = new Map();
+function block(id, decode) {
+  if (!blocks.has(id)) {
+    const element = byId(id);
+    if (!element) return null;
+    const parsed = JSON.parse(element.textContent);
+    blocks.set(id, decode(parsed));
+    // The browser can forget the text.
+    element.textContent = "";
+  }
+  return blocks.get(id);
+}
+const whole = new Promise((resolve) => {
+  if (document.readyState !== "loading") resolve();
+  else document.addEventListener("DOMContentLoaded", () => resolve());
+});
+
+function remembered(key, value) {
+  try {
+    if (value === undefined) return localStorage.getItem("tipsim." + key);
+    localStorage.setItem("tipsim." + key, value);
+  } catch { /* A page from a file may have no storage. */ }
+  return null;
+}
+
+// Light, dark, or as the system has it.
+function theme() {
+  const root = document.documentElement;
+  const set = (name) => {
+    if (name) root.dataset.theme = name;
+    else delete root.dataset.theme;
+    byId("theme").textContent = { light: "☀ light", dark: "☾ dark" }[name] ?? "◐ system";
+  };
+  const order = ["", "light", "dark"];
+  const next = () => {
+    const name = order[(order.indexOf(root.dataset.theme ?? "") + 1) % order.length];
+    set(name);
+    remembered("theme", name);
+  };
+  set(remembered("theme") ?? "");
+  byId("theme").addEventListener("click", next);
+  return next;
+}
+
+/* Keyboard: what each key does, and the list of them */
+
+// [key, what it does, function]
+const keys = [];
+function pressed(event) {
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  if (typing || event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+  const key = keys.find(([name, , act]) => act && name === event.key);
+  if (!key) return;
+  event.preventDefault();
+  key[2]();
+}
+function help() {
+  const dialog = byId("help");
+  if (dialog.open) return dialog.close();
+  byId("key-list").replaceChildren(...keys.map(([name, what]) =>
+    make("div", {}, make("dt", {}, ...name.split(" ").map((key) => make("kbd", {}, key))), make("dd", {}, what))));
+  dialog.showModal();
+}
+document.addEventListener("keydown", pressed);
+
+// Goes to the next section, or the one before: `step` 1 or -1.
+function section(step) {
+  const shown = [...document.querySelectorAll("main > section")].filter((entry) => !entry.hidden);
+  const top = (entry) => entry.getBoundingClientRect().top;
+  const line = document.querySelector("nav").getBoundingClientRect().bottom + 24;
+  const target = step > 0 ? shown.find((entry) => top(entry) > line) : shown.findLast((entry) => top(entry) < line - 48);
+  if (!target) return;
+  target.scrollIntoView();
+  const heading = target.querySelector("h2");
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+}
+function sectionLinks() {
+  const shown = [...document.querySelectorAll("main > section")].filter((entry) => !entry.hidden && entry.querySelector("h2"));
+  byId("sections").replaceChildren(...shown.map((entry, at) => {
+    entry.id ||= `section-${at}`;
+    return make("a", { href: "#" + entry.id }, entry.querySelector("h2").textContent);
+  }));
+}

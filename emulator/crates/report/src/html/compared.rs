@@ -1,0 +1,39 @@
+//! Two runs as a page: what got faster or slower, and a differential flame graph.
+
+use profile::CATEGORIES;
+use serde_json::json;
+
+use super::super::compare::{Comparison, file_now, now};
+use super::super::flame::{Flame, FrameKind};
+use super::{STYLE, embed, filled};
+
+const PAGE: &str = include_str!("compared.html");
+/// Its script shares these parts with the report's page.
+const SCRIPT: [&str; 4] = [
+    include_str!("base.js"),
+    include_str!("table.js"),
+    include_str!("flame.js"),
+    include_str!("compared.js"),
+];
+
+impl Comparison {
+    /// The comparison as an HTML page, with the flame graphs of each run's harts; `map` as for [`Comparison::new`].
+    pub fn html(&self, before: &[Flame], after: &[Flame], map: &[(String, String)]) -> String {
+        let renamed = |kind: FrameKind, name: &str| match kind {
+            FrameKind::Process => now(name, map),
+            FrameKind::Module => file_now(name, map),
+            _ => name.to_owned(),
+        };
+        let data = json!({
+            "comparison": self,
+            "categories": CATEGORIES,
+            "flame": Flame::merged(before, after, renamed),
+        });
+        filled(PAGE, |name, out| match name {
+            "style" => out.extend(STYLE),
+            "script" => out.extend(SCRIPT),
+            "data" => out.push_str(&embed(&data)),
+            other => unreachable!("compared.html asks for {other:?}"),
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! What the page's script shows, as JSON.
+
+use std::fmt::Write;
+
+use profile::{CATEGORIES, Level};
+use serde_json::{Value, json};
+
+use super::super::model::Report;
+use super::super::parts::Parts;
+use super::super::tables::{FunctionRow, InstructionRow};
+use super::super::words::Named;
+use super::embed;
+
+impl Report {
+    /// What the page's script shows: names once, rows as arrays.
+    pub(super) fn page_data(&self) -> Value {
+        let mut rows = Rows::of(self);
+        let functions: Vec<Value> = self
+            .functions
+            .iter()
+            .map(|row| rows.function(row))
+            .collect();
+        let disagreements: Vec<Value> = self
+            .disagreements
+            .iter()
+            .map(|row| {
+                let inst = |inst: &Named, rows: &mut Rows| {
+                    json!([inst.pc, rows.strings.number(&inst.label)])
+                };
+                json!({
+                    "process": row.process,
+                    "column": row.column,
+                    "named": inst(&row.named, &mut rows),
+                    "truth": inst(&row.truth, &mut rows),
+                    "words": rows.strings.number(&row.words),
+                })
+            })
+            .collect();
+        json!({
+            "meta": self.meta,
+            "totals": self.totals,
+            "focus": self.focus().first(),
+            "categories": CATEGORIES,
+            "columns": self.columns.iter().map(|column| json!({
+                "name": column.name,
+                "label": column.label(),
+                "short": column.short(),
+                "profiler": column.profiler,
+                "period": column.schedule.map(|s| s.period),
+                "random": column.schedule.is_some_and(|s| s.random.is_some()),
+                "samples": column.samples,
+                "dropped": column.dropped,
+                "unmatched": column.unmatched_cycles,
+                "primary": column.primary,
+                "published": Level::ALL.map(|level| match column.published.get(level) {
+                    Some(published) => json!([published.value(), published.to_string()]),
+                    None => Value::Null,
+                }),
+            })).collect::<Vec<_>>(),
+            "processes": self.processes.iter().map(|process| json!({
+                "name": process.name,
+                "pid": process.pid,
+                "cycles": process.cycles.round(),
+                "share": digits(process.share),
+                "class": process.class,
+                "stack": process.stack.map(digits),
+                "samples": process.samples.iter().map(|n| n.round()).collect::<Vec<_>>(),
+                "errors": process.errors.iter().map(|errors| errors.map(|errors| {
+                    Level::ALL.map(|level| {
+                        let error = errors.get(level);
+                        [digits(error.error), digits(error.sampling)]
+                    })
+                })).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+            "top_down": self.top_down.as_ref().map(short),
+            "tea": self.tea.as_ref().map(short),
+            "disagreements": disagreements,
+            "modules": self.modules,
+            "warnings": self.warnings,
+            "functions": functions,
+            "listed": self.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
+            "flame": self.flame,
+            "strings": rows.strings.list,
+        })
+    }
+
+    /// What the script parses when it is asked for: the instructions, and each listing.
+    pub(super) fn blocks(&self, out: &mut String) {
+        let mut rows = Rows::of(self);
+        let instructions = self.instructions.iter();
+        let list: Vec<Value> = instructions.map(|row| rows.instruction(row)).collect();
+        block(
+            out,
+            "instruction-data",
+            &json!({ "rows": list, "strings": rows.strings.list }),
+        );
+        for (number, listing) in self.listings.iter().enumerate() {
+            let mut rows = Rows::of(self);
+            let lines = listing.rows.iter().map(|row| {
+                let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
+                json!([flags, rows.instruction(&row.instruction)])
+            });
+            let lines: Vec<Value> = lines.collect();
+            let source = listing.source.iter().map(|line| {
+                json!([
+                    rows.strings.number(&line.file),
+                    line.line,
+                    rows.strings.number(&line.text)
+                ])
+            });
+            let source: Vec<Value> = source.collect();
+            let value = json!({ "rows": lines, "source": source, "strings": rows.strings.list });
+            block(out, &format!("listing-data-{number}"), &value);
+        }
+    }
+}
+
+/// A `script` element with data.
+fn block(out: &mut String, id: &str, value: &Value) {
+    let _ = writeln!(
+        out,
+        "<script type=\"application/json\" id=\"{id}\">{}</script>",
+        embed(value)
+    );
+}
+
+/// Turns rows into arrays; of the shares they keep the primary columns'.
+struct Rows {
+    strings: Strings,
+    columns: Vec<usize>,
+}
+
+impl Rows {
+    fn of(report: &Report) -> Self {
+        Self {
+            strings: Strings::default(),
+            columns: (0..report.columns.len())
+                .filter(|c| report.columns[*c].primary)
+                .collect(),
+        }
+    }
+
+    /// [process, name, module, cycles, share, stack, shares, missing]
+    fn function(&mut self, row: &FunctionRow) -> Value {
+        let missing = row.missing.iter();
+        let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
+        json!([
+            row.process,
+            self.strings.number(&row.name),
+            row.module,
+            row.cycles.round(),
+            digits(row.share),
+            parts(row.stack, row.store_queue),
+            self.shares(&row.shares),
+            missing,
+        ])
+    }
+
+    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares]
+    fn instruction(&mut self, row: &InstructionRow) -> Value {
+        json!([
+            row.process,
+            row.pc,
+            self.strings.number(&row.label),
+            self.strings.number(&row.function),
+            row.inlined
+                .iter()
+                .map(|name| self.strings.number(name))
+                .collect::<Vec<_>>(),
+            row.source
+                .as_ref()
+                .map(|source| self.strings.number(source)),
+            self.strings.number(&row.text),
+            row.cycles.round(),
+            digits(row.share),
+            parts(row.stack, row.store_queue),
+            self.shares(&row.shares),
+        ])
+    }
+
+    fn shares(&self, shares: &[f64]) -> Vec<f64> {
+        self.columns
+            .iter()
+            .map(|column| digits(shares[*column]))
+            .collect()
+    }
+}
+
+/// The shares of the parts of a published stack.
+fn parts(stack: [f64; 7], store_queue: f64) -> Vec<f64> {
+    let parts = Parts::new(stack, store_queue).0;
+    parts.into_iter().map(digits).collect()
+}
+
+/// A share to six decimals, which is below what a pixel shows.
+fn digits(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+/// A part of the report with its shares cut to [`digits`].
+fn short(part: &impl serde::Serialize) -> Value {
+    fn cut(value: &mut Value) {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                *value = json!(number.as_f64().map(digits));
+            }
+            Value::Array(list) => list.iter_mut().for_each(cut),
+            Value::Object(map) => map.values_mut().for_each(cut),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(part).unwrap_or_default();
+    cut(&mut value);
+    value
+}
+
+/// Each distinct text once.
+#[derive(Default)]
+struct Strings {
+    list: Vec<String>,
+    index: std::collections::HashMap<String, usize>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &str) -> usize {
+        if let Some(known) = self.index.get(text) {
+            return *known;
+        }
+        self.list.push(text.to_owned());
+        self.index.insert(text.to_owned(), self.list.len() - 1);
+        self.list.len() - 1
+    }
+}

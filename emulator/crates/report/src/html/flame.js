@@ -1,0 +1,121 @@
+/* Flame graph: the root on top, callees or finer code below, as wide as their time */
+
+// Fields of the nodes (flame.rs).
+const N = { above: 0, kind: 1, name: 2, module: 3, stack: 4, columns: 5 };
+const KIND = { process: 0, thread: 1, module: 2, function: 3, inlined: 4, line: 5 };
+const KINDS = ["process", "thread", "module", "function", "inlined", "line"];
+
+// A tree of nodes with their children and the sums of what is below them: `stack` by part, and `values` of the other measures.
+function flameTree(nodes, names, measures) {
+  const all = { name: "all", kind: -1, above: null, below: [], stack: new Float64Array(8), values: new Float64Array(measures), own: 0 };
+  const list = nodes.map((node) => ({
+    name: names[node[N.name]], kind: node[N.kind], module: node[N.module], below: [], stack: Float64Array.from({ length: 8 }, (_, part) => node[N.stack][part] ?? 0),
+    values: Float64Array.from({ length: measures }, (_, at) => node[N.columns][at] ?? 0), own: sum(node[N.stack]),
+    ownValues: node[N.columns],
+  }));
+  list.forEach((node, at) => {
+    node.above = nodes[at][N.above] ? list[nodes[at][N.above] - 1] : all;
+    node.above.below.push(node);
+    if (node.kind !== KIND.module && node.kind !== KIND.function) node.module = node.above.module ?? -1;
+  });
+  for (const node of list.toReversed()) {
+    node.stack.forEach((cycles, part) => { node.above.stack[part] += cycles; });
+    node.values.forEach((cycles, at) => { node.above.values[at] += cycles; });
+  }
+  for (const node of [all, ...list]) node.total = sum(node.stack);
+  return all;
+}
+
+const FRAME = 21;
+const shortName = (node) => (node.kind === KIND.line || node.kind === KIND.module ? file(node.name) || node.name : node.name);
+const processOf = (node) => { while (node && node.kind > KIND.process) node = node.above; return node; };
+
+// A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node) its background, matches(node) whether
+// it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
+function flameGraph(host, view) {
+  let shownRoot = null;
+  let zoomed = null;
+  let focused = null;
+  let frames = new Map();
+  const children = (node) => node.below.filter((child) => view.value(child) > 0).sort((a, b) => view.value(b) - view.value(a));
+  const draw = () => {
+    const root = view.root();
+    const within = (node) => { while (node && node !== root) node = node.above; return node === root; };
+    if (root !== shownRoot) zoomed = shownRoot = root;
+    const width = host.clientWidth;
+    frames = new Map();
+    const shown = [];
+    let depth = 0;
+    const frame = (node, level, left, size, isPath) => {
+      const bright = view.matches(node);
+      const element = make("div", {
+        role: "treeitem", tabindex: -1, "aria-level": level + 1, "aria-label": view.title(node).replaceAll("\n", ", "),
+        class: `frame ${KINDS[node.kind] ?? "all"}${isPath ? " path" : ""}${bright ? "" : " dim"}`, title: view.title(node),
+        style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:${view.paint(node)}`,
+      }, make("span", {}, size > 28 ? shortName(node) : ""));
+      element.node = node;
+      frames.set(node, element);
+      shown.push(element);
+      depth = Math.max(depth, level + 1);
+    };
+    const path = [];
+    for (let node = zoomed.above; node && within(node); node = node.above) path.unshift(node);
+    path.forEach((node, level) => frame(node, level, 0, width, true));
+    const walk = (node, level, left, size) => {
+      frame(node, level, left, size, false);
+      // What profilers or another run say may add up to more below than above.
+      const per = size / Math.max(view.value(node), sum(node.below.map(view.value))) || 0;
+      let at = left;
+      for (const child of children(node)) {
+        const part = view.value(child) * per;
+        if (part < 1.5) break;
+        walk(child, level + 1, at, part);
+        at += part;
+      }
+    };
+    if (width > 0) walk(zoomed, path.length, 0, width);
+    const had = host.contains(document.activeElement);
+    host.replaceChildren(...shown);
+    host.style.height = `${depth * FRAME}px`;
+    if (!frames.has(focused)) focused = zoomed;
+    const element = frames.get(focused);
+    if (element) element.tabIndex = 0;
+    if (had) element?.focus({ preventScroll: true });
+  };
+  const focus = (node) => {
+    if (!node || !frames.has(node)) return;
+    if (frames.has(focused)) frames.get(focused).tabIndex = -1;
+    focused = node;
+    frames.get(node).tabIndex = 0;
+    frames.get(node).focus({ preventScroll: false });
+  };
+  const zoom = (node) => { zoomed = node; focused = node; draw(); view.chosen(node); };
+  host.addEventListener("focusin", (event) => { if (event.target.node) { focused = event.target.node; view.chosen(focused); } });
+  host.addEventListener("mouseover", (event) => {
+    const node = event.target.closest(".frame")?.node;
+    if (node) view.chosen(node);
+  });
+  host.addEventListener("click", (event) => {
+    const node = event.target.closest(".frame")?.node;
+    if (node) zoom(node);
+  });
+  host.addEventListener("keydown", (event) => {
+    const node = event.target.node;
+    if (!node || event.altKey || event.ctrlKey || event.metaKey) return;
+    const beside = (step) => {
+      const row = node.above ? children(node.above) : [node];
+      return row[row.indexOf(node) + step];
+    };
+    const act = {
+      ArrowDown: () => focus(children(node)[0]), ArrowUp: () => focus(node.above), ArrowLeft: () => focus(beside(-1)),
+      ArrowRight: () => focus(beside(1)), Enter: () => zoom(node), " ": () => zoom(node), c: () => view.open(node),
+      Escape: () => zoom(view.root()), Backspace: () => zoom(zoomed.above ?? zoomed),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+  let last = 0;
+  new ResizeObserver(() => { if (host.clientWidth !== last) { last = host.clientWidth; draw(); } }).observe(host);
+  return { draw, zoom, top: () => zoom(view.root()) };
+}

@@ -1,0 +1,89 @@
+/* Functions and instructions */
+
+// Index of each function's row.
+const indexOf = new Map(data.functions.map((row, at) => [row, at]));
+
+function functionsOf() {
+  const words = wordsOf(chosen.words);
+  return data.functions.filter((row) => ofProcess(row[F.process]) && (chosen.module < 0 || row[F.module] === chosen.module) &&
+    (!words.length || hasWords(lower(text(row[F.name])), words)));
+}
+const path = (row) => data.modules[row[F.module]].path;
+
+function functionTable() {
+  const rows = functionsOf();
+  const largest = rows.reduce((most, row) => Math.max(most, scale(row) * row[F.share]), 0);
+  const share = rows.reduce((total, row) => total + scale(row) * row[F.share], 0);
+  byId("function-count").textContent = `${number(rows.length)} functions, ${percent(share)} % of the cycles` +
+    (chosen.process ? " of the process" : "");
+  table(byId("function-table"), [
+    { name: "Function", key: (row) => owner(row[F.process]) + text(row[F.name]) },
+    { name: "Module", key: path, width: "10rem" },
+    { name: "Cycles", number: true, key: (row) => row[F.cycles], sorted: true, width: "8rem" },
+    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[F.share], width: "5.5rem" },
+    { name: "Cycle stack", width: "6.8rem" },
+    ...profilerColumns(F),
+  ], (row) => {
+    const name = owner(row[F.process]) + text(row[F.name]);
+    const missing = row[F.missing].map(text).join("\n");
+    return make("tr", {}, make("td", { title: [name, missing].join("\n") },
+      missing ? make("b", { class: "mark", title: missing }, "? ") : null,
+      button(name, () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
+      make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
+      make("td", { class: "number" }, number(row[F.cycles])),
+      oracleCell(scale(row) * row[F.share], largest),
+      make("td", {}, miniStack(row[F.stack])),
+      ...profilerCells(row, F, largest));
+  }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row)); } }).show(rows);
+}
+
+// Rows of a block with their strings in place.
+function decodeRow(row, strings) {
+  for (const field of [I.label, I.function, I.source, I.text]) row[field] = row[field] === null ? "" : strings[row[field]];
+  row[I.inlined] = row[I.inlined].map((name) => strings[name]);
+  return row;
+}
+const allInstructions = () => block("instruction-data", ({ rows, strings }) => rows.map((row) => decodeRow(row, strings))) ?? [];
+
+const labelTitle = (row) => [...row[I.inlined].map((name) => name + " (inlined)"), row[I.label]].join("\nin ");
+const sourceCell = (row) => make("td", { class: "path", title: row[I.source] }, make("bdi", {}, file(row[I.source])));
+
+const needles = new Map();
+function needle(row) {
+  if (!needles.has(row)) {
+    needles.set(row, lower([row[I.pc], row[I.label], ...row[I.inlined], row[I.source], row[I.text], data.processes[row[I.process]].name].join(" ")));
+  }
+  return needles.get(row);
+}
+
+function instructionTable() {
+  const words = wordsOf(chosen.words);
+  const ofModule = chosen.module < 0 ? null
+    : new Set(data.functions.filter((row) => row[F.module] === chosen.module).map((row) => row[F.process] + " " + text(row[F.name])));
+  const all = allInstructions().filter((row) => ofProcess(row[I.process]));
+  const rows = all.filter((row) => (!ofModule || ofModule.has(row[I.process] + " " + row[I.function])) &&
+    (!words.length || hasWords(needle(row), words)));
+  const largest = all.reduce((most, row) => Math.max(most, scale(row) * row[I.share]), 0);
+  const share = rows.reduce((total, row) => total + scale(row) * row[I.share], 0);
+  byId("matches").textContent = `${number(rows.length)} of ${number(all.length)} instructions, ${percent(share)} % of the cycles`;
+  const go = (row) => openCode(data.functions.findIndex((f) =>
+    f[F.process] === row[I.process] && text(f[F.name]) === row[I.function]), row[I.pc]);
+  table(byId("instruction-table"), [
+    { name: "Instruction", key: (row) => owner(row[I.process]) + row[I.function] + row[I.pc].padStart(16, "0") },
+    { name: "Disassembly", key: (row) => row[I.text], width: "15rem" },
+    { name: "Source", key: (row) => file(row[I.source]), width: "9rem" },
+    { name: "Cycles", number: true, key: (row) => row[I.cycles], sorted: true, width: "8rem" },
+    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[I.share], width: "5.5rem" },
+    { name: "Cycle stack", width: "6.8rem" },
+    ...profilerColumns(I),
+  ], (row) => make("tr", {},
+    make("td", { title: "0x" + row[I.pc] + "\n" + labelTitle(row) }, mark(row),
+      button(owner(row[I.process]) + row[I.label], () => go(row), { class: "link", tabindex: -1 })),
+    make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
+    sourceCell(row),
+    make("td", { class: "number" }, number(row[I.cycles])),
+    oracleCell(scale(row) * row[I.share], largest),
+    make("td", {}, miniStack(row[I.stack])),
+    ...profilerCells(row, I, largest)),
+  { label: "Instructions", keydown: (event, row) => { if (event.key === "Enter") go(row); } }).show(rows);
+}
