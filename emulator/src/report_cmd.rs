@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::{Comparison, Options, Report, Run, explain};
 use serde::Deserialize;
@@ -25,14 +26,23 @@ pub struct Written {
     pub verdict: String,
 }
 
+/// What is known of a hart's part of a run.
+pub struct Found<'a> {
+    /// Its profiles,
+    pub evaluation: &'a Evaluation,
+    /// and its excerpts, if there are any.
+    pub excerpts: Option<&'a Excerpts>,
+}
+
 /// Writes errors.json and report.{txt,json,html} of a hart into its folder.
 pub fn write(
-    evaluation: &Evaluation,
+    found: &Found<'_>,
     symbols: &SymbolPaths,
     (out, hart): (&Path, u32),
     core: &Preset,
     run: Value,
 ) -> anyhow::Result<Written> {
+    let evaluation = found.evaluation;
     let symbolizer = symbols.symbolizer();
     // Of several harts, the guest's profile has all in one.
     let one_hart = run["harts"].is_null();
@@ -43,6 +53,9 @@ pub fn write(
     let counts = &run["counters"]["harts"][hart as usize];
     let counts = BTreeMap::<String, u64>::deserialize(counts).ok();
     let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
+    if let Some(excerpts) = found.excerpts {
+        report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
+    }
     if let Some(counts) = counts {
         // The guest's are those of all harts.
         let guest = match one_hart {
@@ -107,8 +120,13 @@ fn rebuild(args: &ReportArgs) -> anyhow::Result<()> {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or(meta);
+    let excerpts = kept::kept_excerpts(&args.dir, args.hart());
+    let found = Found {
+        evaluation: &evaluation,
+        excerpts: excerpts.as_ref(),
+    };
     write(
-        &evaluation,
+        &found,
         &symbol_paths(args)?,
         (&out, args.hart()),
         &core,

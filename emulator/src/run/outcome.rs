@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use critical_path::Excerpts;
 use devices::Exit;
 use profile::Evaluation;
 use serde_json::json;
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub uncore: serde_json::Value,
     /// What samples should say, if that was asked for.
     pub truth: Option<Collected>,
+    /// Excerpts of each hart, if they were asked for.
+    pub excerpts: Vec<Excerpts>,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -88,8 +91,11 @@ impl Outcome {
                 println!("hart {hart}:");
             }
             let run = run.clone();
-            let written =
-                report_cmd::write(evaluation, &symbols, (&folder, hart), &plan.preset, run)?;
+            let found = report_cmd::Found {
+                evaluation,
+                excerpts: self.excerpts.get(hart as usize),
+            };
+            let written = report_cmd::write(&found, &symbols, (&folder, hart), &plan.preset, run)?;
             if evaluation.cycles == 0 {
                 println!("{NO_REGION}");
             } else {
@@ -103,6 +109,9 @@ impl Outcome {
         if self.has_whole_trace(plan) {
             for (hart, evaluation) in (0..).zip(self.evaluations()) {
                 kept::keep(out, hart, evaluation)?;
+                if let Some(excerpts) = self.excerpts.get(hart as usize) {
+                    kept::keep_excerpts(out, hart, excerpts)?;
+                }
             }
         }
         Ok(())

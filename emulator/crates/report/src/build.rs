@@ -76,6 +76,7 @@ impl Report {
             instructions,
             listings,
             tea,
+            loops: None,
             counters: None,
             precise: None,
             contended: None,

@@ -12,6 +12,7 @@ use super::words::Named;
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
 const CURVES: &str = include_str!("html/sensitivity.css");
+const PIPELINE: &str = include_str!("html/pipeline.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
 impl Report {
@@ -30,7 +31,7 @@ impl Report {
             let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
             match name {
                 "title" => out.push_str(&escape(title)),
-                "style" => out.extend([STYLE, CURVES]),
+                "style" => out.extend([STYLE, CURVES, PIPELINE]),
                 "script" => out.push_str(SCRIPT),
                 "first" => out.extend(self.html_sections(|place| place == TextPosition::First)),
                 "sections" => out.extend(self.html_sections(|place| place != TextPosition::First)),
@@ -246,7 +247,7 @@ impl Strings {
 }
 
 /// JSON inside a `script` element: nothing in it may look like markup.
-fn embed(value: &Value) -> String {
+pub(super) fn embed(value: &Value) -> String {
     value
         .to_string()
         .replace('<', "\\u003c")

@@ -33,6 +33,7 @@ mod html;
 mod in_guest;
 mod json;
 mod listing;
+mod loops;
 mod model;
 pub mod perf_data;
 mod precise;
@@ -53,6 +54,7 @@ pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, Contende
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
 pub use explain::{Answer, Explanation, explain};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
+pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 pub use model::{Report, Totals};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,

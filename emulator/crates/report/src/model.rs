@@ -7,6 +7,7 @@ use super::columns::Column;
 use super::contended::ContendedReport;
 use super::counters::CounterReport;
 use super::in_guest::InGuest;
+use super::loops::LoopsReport;
 use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
@@ -39,6 +40,8 @@ pub struct Report {
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.
     pub tea: Option<TeaReport>,
+    /// Loops, if excerpts of the execution were kept and show any.
+    pub loops: Option<LoopsReport>,
     /// What was counted beside the profile, if anything was.
     pub counters: Option<CounterReport>,
     /// What perf sampled in the guest beside the host's model of the same rule.

@@ -37,7 +37,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 7] = [
+pub(super) const SECTIONS: [Section; 8] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -45,6 +45,14 @@ pub(super) const SECTIONS: [Section; 7] = [
         html: Report::verdict_html,
         json: None,
         rule: |path, below| path.verdict(below),
+    },
+    Section {
+        key: "loops",
+        place: TextPosition::Head,
+        text: Report::write_loops,
+        html: Report::loops_html,
+        json: None,
+        rule: |path, below| path.loops(below),
     },
     Section {
         key: "threads",
