@@ -86,6 +86,8 @@ impl Iterations {
                     (look.called, look.outside) = (false, false);
                 } else if has(row.inst) {
                     look.called = code.get(row.inst).is_some_and(|inst| inst.calls());
+                    // Only its first instruction leads into it.
+                    look.outside = false;
                 } else if look.header.is_none()
                     || !look.called
                     || function(row.inst) == found.function

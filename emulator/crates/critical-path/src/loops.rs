@@ -115,15 +115,15 @@ impl Flow {
         let root = count;
         let mut order = Vec::with_capacity(count);
         let mut seen = vec![false; count];
-        let entries = { 0..count }
-            .filter(|&at| at == 0 || self.before[at].is_empty())
-            .collect::<Vec<_>>();
-        // What only loops lead to comes last.
-        for entry in entries.iter().copied().chain(0..count) {
-            let mut stack = vec![(entry, 0)];
+        let mut is_entry = vec![false; count];
+        let leads = |&at: &usize| at == 0 || self.before[at].is_empty();
+        // What only loops lead to comes last: where it is found first is an entry, too.
+        for entry in (0..count).filter(leads).chain(0..count) {
             if std::mem::replace(&mut seen[entry], true) {
                 continue;
             }
+            is_entry[entry] = true;
+            let mut stack = vec![(entry, 0)];
             while let Some((at, done)) = stack.pop() {
                 match self.next[at].get(done) {
                     Some(&to) => {
@@ -143,13 +143,13 @@ impl Flow {
         rank[root] = count;
         let mut of = vec![usize::MAX; count + 1];
         of[root] = root;
-        for &entry in &entries {
-            of[entry] = root;
+        for at in (0..count).filter(|&at| is_entry[at]) {
+            of[at] = root;
         }
         loop {
             let mut changed = false;
             for &at in order.iter().rev() {
-                if entries.contains(&at) {
+                if is_entry[at] {
                     continue;
                 }
                 let mut dominator = usize::MAX;
@@ -168,7 +168,7 @@ impl Flow {
                         }
                     };
                 }
-                let dominator = if dominator == usize::MAX { root } else { dominator };
+                // An instruction before it in this order leads to it.
                 if of[at] != dominator {
                     of[at] = dominator;
                     changed = true;
@@ -208,5 +208,93 @@ impl Flow {
             parent: None,
         });
         found.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::StaticInfo;
+
+    use super::*;
+
+    const NOP: u32 = 0x13;
+
+    /// Instructions of four bytes at 0, 4, 8, …: a branch or a jump to a number, or nothing.
+    fn loops(program: &[Option<(Class, u64)>]) -> Vec<(u32, Vec<u32>, Option<usize>)> {
+        let info = |(number, to): (u32, &Option<(Class, u64)>)| StaticInfo {
+            id: InstId(number),
+            space: 2,
+            pc: 4 * u64::from(number),
+            raw: match to {
+                None => NOP,
+                Some((Class::Branch, _)) => 0x63,
+                Some(_) => 0x6f,
+            },
+            len: 4,
+            privilege: 0,
+            class: to.map_or(Class::Int, |(class, _)| class),
+            target: to.map(|(_, target)| 4 * target),
+        };
+        let static_info: Vec<_> = (0..).zip(program).map(info).collect();
+        let insts = static_info.iter().map(|info| info.id).collect();
+        let code = Code::new(&static_info);
+        let found = find_loops(&code, &Excerpts::default(), &[(0, insts)].into());
+        let number = |inst: &InstId| inst.0;
+        found
+            .iter()
+            .map(|it| (it.header.0, it.body.iter().map(number).collect(), it.parent))
+            .collect()
+    }
+
+    fn branch(to: u64) -> Option<(Class, u64)> {
+        Some((Class::Branch, to))
+    }
+
+    fn jump(to: u64) -> Option<(Class, u64)> {
+        Some((Class::Jump, to))
+    }
+
+    #[test]
+    fn loops_are_nested_and_a_way_out_is_none() {
+        // 0: 1: 2: if 5; 3: if 2; 4: goto 1; 5:
+        let program = [None, None, branch(5), branch(2), jump(1), None];
+        assert_eq!(
+            loops(&program),
+            [(2, vec![2, 3], Some(1)), (1, vec![1, 2, 3, 4], None)]
+        );
+    }
+
+    #[test]
+    fn two_ways_back_are_one_loop_and_two_ways_in_are_none() {
+        assert_eq!(loops(&[None, branch(0), branch(0)]), [(0, vec![0, 1, 2], None)]);
+        // From 0 into the middle.
+        assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
+    }
+
+    #[test]
+    fn a_ring_without_a_way_in_is_a_loop_of_some_header() {
+        // 0 goes nowhere; 2 and 3 lead to each other alone.
+        let found = loops(&[jump(9), jump(9), None, jump(2)]);
+        assert_eq!(found, [(2, vec![2, 3], None)]);
+        for seed in 0..2000u64 {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut below = |end: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % end
+            };
+            let program: Vec<_> = (0..12)
+                .map(|_| match below(3) {
+                    0 => None,
+                    1 => branch(below(14)),
+                    _ => jump(below(14)),
+                })
+                .collect();
+            // It comes to an end, whatever the program.
+            for (header, body, _) in loops(&program) {
+                assert!(body.contains(&header), "{program:?}");
+            }
+        }
     }
 }

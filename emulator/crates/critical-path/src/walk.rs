@@ -47,7 +47,8 @@ enum Node {
     Left,
 }
 
-/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to that of the last one.
+/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to that of the last one. No
+/// row before the first has part in it: what these did was over by then.
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPath {
     edges: Vec<Edge>,
@@ -65,22 +66,32 @@ struct Walk<'a> {
 impl CriticalPath {
     /// That of some rows.
     pub fn new(graph: &Graph<'_>, rows: Range<usize>) -> Self {
+        let start = graph.excerpt.before(rows.start);
+        Self::since(graph, rows, start)
+    }
+
+    /// The same, but back to where it leaves the rows, which may be before the commit before the first.
+    pub fn within(graph: &Graph<'_>, rows: Range<usize>) -> Self {
+        Self::since(graph, rows, 0)
+    }
+
+    fn since(graph: &Graph<'_>, rows: Range<usize>, start: u64) -> Self {
         let Some(last) = rows.clone().next_back() else {
             return Self::default();
         };
         let mut walk = Walk {
             graph,
-            start: graph.excerpt.before(rows.start),
+            start,
             cycle: graph.row(last).commit,
             edges: Vec::new(),
         };
         let (mut node, mut row) = (Node::Left, last);
-        while walk.cycle > walk.start {
-            let Some(next) = walk.back(node, row) else {
-                walk.to(walk.start, row, Cause::Before);
-                break;
-            };
-            (node, row) = next;
+        while walk.cycle > start && row >= rows.start {
+            match walk.back(node, row) {
+                Some(next) => (node, row) = next,
+                None if start == 0 => break,
+                None => walk.to(start, row, Cause::Before),
+            }
         }
         walk.edges.reverse();
         Self { edges: walk.edges }
@@ -195,16 +206,10 @@ impl Walk<'_> {
                 (Node::Woken, producer)
             }
             _ => {
-                let cause = self.front(at);
-                self.to(row.dispatch, at, cause);
+                self.to(row.dispatch, at, Cause::Width);
                 (Node::Dispatched, at)
             }
         }
-    }
-
-    /// What an instruction that nothing holds up takes from decode to issue.
-    fn front(&self, at: usize) -> Cause {
-        { self.graph.redirected_by(at) }.map_or(Cause::Width, |(_, cause)| cause)
     }
 
     fn dispatched(&mut self, at: usize) -> (Node, usize) {
@@ -227,10 +232,6 @@ impl Walk<'_> {
                 (Node::Dispatched, before)
             }
             _ => {
-                let cause = match cause {
-                    Cause::Width => self.front(at),
-                    wait => wait,
-                };
                 self.to(row.decode, at, cause);
                 (Node::Decoded, at)
             }
@@ -252,11 +253,7 @@ impl Walk<'_> {
         let dispatched = before.map_or(0, |before| graph.row(before).dispatch);
         match (there, before) {
             (Some((start, there)), _) if there > decoded.max(dispatched) => {
-                let cause = match self.front(at) {
-                    Cause::Width => Cause::Fetch,
-                    redirect => redirect,
-                };
-                self.to(there - 1, at, cause);
+                self.to(there - 1, at, Cause::Fetch);
                 Some((Node::Delivered, start))
             }
             (_, Some(before)) if dispatched > decoded => {
@@ -273,14 +270,10 @@ impl Walk<'_> {
 
     fn delivered(&mut self, start: usize) -> (Node, usize) {
         let row = self.graph.row(start);
-        let cause = match self.front(start) {
-            Cause::Width => Cause::Fetch,
-            redirect => redirect,
-        };
         // The fixed part last, as it is: misses come before.
-        self.to(self.cycle.saturating_sub(FETCH).max(row.asked), start, cause);
+        self.to(self.cycle.saturating_sub(FETCH).max(row.asked), start, Cause::Fetch);
         let missed = !matches!(row.packet_source, DataSource::L1 | DataSource::Unknown);
-        let late = if missed { Cause::FetchCache } else { cause };
+        let late = if missed { Cause::FetchCache } else { Cause::Fetch };
         self.to(row.asked + row.packet_translating, start, late);
         self.to(row.asked, start, Cause::FetchTlb);
         (Node::Asked, start)
@@ -289,6 +282,10 @@ impl Walk<'_> {
     fn asked(&mut self, start: usize) -> Option<(Node, usize)> {
         let graph = self.graph;
         if let Some((by, cause)) = graph.redirected_by(start) {
+            // All that the front end took from there on is the redirect's.
+            let front = |edge: &&mut Edge| matches!(edge.cause, Cause::Width | Cause::Fetch);
+            let refill = self.edges.iter_mut().rev().take_while(front);
+            refill.for_each(|edge| edge.cause = cause);
             return Some(match cause {
                 Cause::Mispredict => {
                     self.to(graph.row(by).issue, by, cause);

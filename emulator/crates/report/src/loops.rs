@@ -5,6 +5,9 @@ mod page;
 mod text;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 use critical_path::{Cause, Excerpts, Widths};
 use profile::Evaluation;
 use serde::Serialize;
@@ -34,6 +37,8 @@ pub struct LoopsReport {
 pub struct LoopRow {
     /// Index into [`processes`](Report::processes); 0 for the kernel's, which all have.
     pub process: usize,
+    /// The function that it is in.
+    pub function: String,
     /// Its first instruction: function, with the distance from the start,
     pub label: String,
     /// and `file:line`, if known.
@@ -127,6 +132,20 @@ impl LoopRow {
 }
 
 impl Report {
+    /// The loop of a process's function that takes most of its cycles, in words.
+    pub(super) fn loop_in_words(&self, process: usize, function: &str) -> Option<String> {
+        let loops = &self.loops.as_ref()?.loops;
+        let found = { loops.iter() }
+            .find(|row| row.process == process && row.function == function)?;
+        Some(format!(
+            "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
+            found.place(),
+            found.instructions_per_iteration,
+            found.cycles_per_iteration,
+            found.bound()
+        ))
+    }
+
     /// The same with what excerpts of the evaluated execution say of its loops. `disassemble` as for [`Report::build`].
     pub fn with_loops(
         mut self,

@@ -284,6 +284,11 @@ impl Report {
                 for (n, line) in wrap(&place.in_words(), 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
+                if let Some(words) = self.loop_in_words(verdict.process, &place.function) {
+                    for line in wrap(&words, 108) {
+                        writeln!(out, "         {line}")?;
+                    }
+                }
                 writeln!(out, "         try: {}", place.advice)?;
             }
         }
@@ -311,13 +316,15 @@ impl Report {
                 });
                 let _ = write!(
                     out,
-                    "<li><b>{}</b>, {} %: {} % {}, mostly at <code>{}</code> ({}{at}). Try: {}.</li>",
+                    "<li><b>{}</b>, {} %: {} % {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
                     escape(&place.function),
                     fixed(place.share),
                     fixed(place.cause.share),
                     doing(place.cause.component),
                     escape(&place.text),
                     escape(&place.label),
+                    { self.loop_in_words(verdict.process, &place.function) }
+                        .map_or_else(String::new, |words| format!("; {}", escape(&words))),
                     place.advice
                 );
             }

@@ -170,6 +170,11 @@ impl<'a> Builder<'a> {
         { self.locations.get(&inst) }.map_or_else(String::new, |at| self.symbols.label(*at))
     }
 
+    fn function(&self, inst: InstId) -> String {
+        let at = { self.locations.get(&inst) }.map(|at| self.symbols.locations[*at].function);
+        at.map_or_else(String::new, |at| self.symbols.function(at).name.to_string())
+    }
+
     fn text(&self, inst: InstId) -> String {
         { self.code.info(inst) }.map_or_else(String::new, |info| {
             (self.disassemble)(info.raw, info.pc).replace('\t', " ")
@@ -217,6 +222,7 @@ impl<'a> Builder<'a> {
         let per_header = iterations.own_cycles as f64 / iterations.headers.max(1) as f64;
         LoopRow {
             process: 0,
+            function: self.function(found.header),
             label: self.label(found.header),
             source: self.source(found.header),
             depth: 0,

@@ -12,9 +12,8 @@ use crate::text::fit::{count, fixed};
 const SCRIPT: &str = include_str!("../html/pipeline.js");
 
 impl LoopRow {
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 7] {
         [
-            fixed(self.share),
             count(self.iterations),
             self.trips_in_words(),
             format!("{:.1}", self.instructions_per_iteration),
@@ -35,11 +34,11 @@ impl Report {
             "<section id=\"loops\" aria-labelledby=\"loops-title\"><h2 id=\"loops-title\">Loops</h2><p class=\"lead\">{}. \
              The critical path is what each cycle waited for last (Fields et al., ISCA 2001); <i>width</i> and <i>ports</i> are the cycles \
              that an iteration takes at least if nothing but decode or the issue ports bound it.</p>\
-             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Loops\"><table><thead><tr><th>loop</th><th>process</th>",
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Loops\"><table><thead><tr><th>loop</th><th class=\"number\">%</th>\
+             <th>critical path</th>",
             escape(&loops.lead())
         );
         for name in [
-            "%",
             "iterations",
             "trips",
             "instructions",
@@ -50,19 +49,21 @@ impl Report {
         ] {
             out += &format!("<th class=\"number\">{name}</th>");
         }
-        out += "<th>critical path</th></tr></thead><tbody>";
+        out += "<th>process</th></tr></thead><tbody>";
         for row in &loops.loops {
             let source = { row.source.as_deref() }.map_or("", short);
             out += &format!(
-                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td>{}</td>",
+                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"bound\">{}</td>",
                 escape(&row.label),
                 escape(source),
-                escape(&self.processes[row.process].name),
+                fixed(row.share),
+                escape(&row.bound()),
             );
             for cell in row.cells() {
                 out += &format!("<td class=\"number\">{}</td>", escape(&cell));
             }
-            out += &format!("<td>{}</td></tr>", escape(&row.bound()));
+            let process = &self.processes[row.process].name;
+            out += &format!("<td>{}</td></tr>", escape(process));
         }
         out += "</tbody></table></div>";
         let viewed: Vec<_> = { loops.loops.iter() }

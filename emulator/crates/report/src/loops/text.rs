@@ -15,10 +15,7 @@ const MAX_LINKS: usize = 10;
 impl LoopRow {
     /// `function+0x12, file.c:10`.
     pub(super) fn place(&self) -> String {
-        match &self.source {
-            Some(source) => format!("{}, {}", self.label, short(source)),
-            None => self.label.clone(),
-        }
+        place(&self.label, self.source.as_deref())
     }
 
     pub(super) fn trips_in_words(&self) -> String {
@@ -35,6 +32,13 @@ impl LoopRow {
     }
 }
 
+fn place(label: &str, source: Option<&str>) -> String {
+    match source {
+        Some(source) => format!("{label}, {}", short(source)),
+        None => label.to_owned(),
+    }
+}
+
 /// The file's own name, with its line.
 pub(super) fn short(source: &str) -> &str {
     source.rsplit('/').next().unwrap_or(source)
@@ -42,13 +46,13 @@ pub(super) fn short(source: &str) -> &str {
 
 impl ChainLink {
     fn line(&self) -> String {
-        let source = self.source.as_deref().map_or("", short);
+        let place = place(&self.label, self.source.as_deref());
         format!(
-            "{:>10.2}  {:<34}{:<26}{} {source}",
+            "{:>12.2}  {:<32}{:<26}{}",
             self.cycles,
-            fit(&self.text, 33),
+            fit(&self.text, 31),
             self.cause.name(),
-            fit_end(&self.label, 30),
+            fit_end(&place, 44),
         )
     }
 }
@@ -77,14 +81,14 @@ impl Report {
         writeln!(out, "\nLoops. {}.", loops.lead())?;
         writeln!(
             out,
-            "{:<34}{:>6}{:>12}{:>8}{:>7}{:>8}{:>13}{:>7}{:>7}  Critical path",
+            "{:<44}{:>6}{:>13}{:>8}{:>7}{:>9}{:>15}{:>7}{:>7}",
             "Loop, % of the process's cycles", "%", "iterations", "trips", "insts", "cycles", "min/med/max", "width", "ports"
         )?;
         for (at, row) in loops.loops.iter().filter(wanted).take(SHOWN).enumerate() {
             writeln!(
                 out,
-                "{:<34}{:>6}{:>12}{:>8}{:>7.1}{:>8.2}{:>13}{:>7.2}{:>7.2}  {}",
-                fit_end(&row.place(), 33),
+                "{:<44}{:>6}{:>13}{:>8}{:>7.1}{:>9.2}{:>15}{:>7.2}{:>7.2}",
+                fit_end(&row.place(), 43),
                 fixed(row.share),
                 count(row.iterations),
                 row.trips_in_words(),
@@ -93,8 +97,8 @@ impl Report {
                 row.range_in_words(),
                 row.least.decode,
                 row.least.ports(),
-                row.bound(),
             )?;
+            writeln!(out, "    critical path: {}", row.bound())?;
             if at < WITH_CHAIN {
                 // The instructions that the path goes through, and its cycles at each in an iteration.
                 for link in row.chain.iter().take(MAX_LINKS) {

@@ -58,11 +58,12 @@ impl View {
             }
         };
         let shown: Vec<ViewRow> = (first..end).map(row).collect();
-        let path = CriticalPath::new(graph, first..end);
+        let path = CriticalPath::within(graph, first..end);
         let starts = { shown.iter() }.filter_map(|row| row.segments.first());
-        let edges = path.edges().iter().map(|edge| Edge {
-            row: edge.row - first,
-            ..*edge
+        // A branch before the first row can have redirected fetch.
+        let edges = path.edges().iter().filter_map(|edge| {
+            let row = edge.row.checked_sub(first)?;
+            Some(Edge { row, ..*edge })
         });
         Self {
             cycles: iteration.cycles,
