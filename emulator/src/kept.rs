@@ -74,11 +74,7 @@ pub fn keep(dir: &Path, hart: u32, evaluation: &Evaluation) -> anyhow::Result<()
     whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
 }
 
-fn write(
-    file: &mut File,
-    stamp: &Stamp,
-    content: &impl Serialize,
-) -> std::io::Result<()> {
+fn write(file: &mut File, stamp: &Stamp, content: &impl Serialize) -> std::io::Result<()> {
     let mut encoder = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
     encoder.include_checksum(true)?;
     // Its many small writes are slow in the encoder itself.
@@ -108,7 +104,7 @@ pub fn keep_excerpts(dir: &Path, hart: u32, excerpts: &Excerpts) -> anyhow::Resu
 /// The excerpts of a hart that were kept, if they are of the trace in `dir`.
 pub fn kept_excerpts(dir: &Path, hart: u32) -> Option<Excerpts> {
     let stamp = Stamp::of(EXCERPTS_FORMAT.into(), dir).ok()?;
-    read(&folder(dir, hart).join(EXCERPTS), &stamp)
+    read(&folder(dir, hart).join(EXCERPTS), &stamp).filter(Excerpts::are_sound)
 }
 
 /// The evaluation of a hart that was kept, if this simulator made it of the trace in `dir`.

@@ -56,8 +56,14 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     assert_eq!(hottest["function"], "chase");
     assert!(hottest["measured"].as_u64().unwrap() > 100, "{hottest}");
     let causes = hottest["causes"].as_array().unwrap();
-    assert!(causes[0]["cause"].as_str().unwrap().starts_with("load_"), "{hottest}");
-    let sum: f64 = causes.iter().map(|part| part["cycles"].as_f64().unwrap()).sum();
+    assert!(
+        causes[0]["cause"].as_str().unwrap().starts_with("load_"),
+        "{hottest}"
+    );
+    let sum: f64 = causes
+        .iter()
+        .map(|part| part["cycles"].as_f64().unwrap())
+        .sum();
     let mean = hottest["cycles_per_iteration"].as_f64().unwrap();
     assert!((sum / mean - 1.0).abs() < 1e-9, "{hottest}");
 

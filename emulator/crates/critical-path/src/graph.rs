@@ -172,8 +172,8 @@ impl<'a> Graph<'a> {
         if inst.divides() {
             let same = |other: &usize| self.is(*other, |other| other.class == inst.class);
             let before = self.older(at).find(same)?;
-            let busy = self.row(before).wake > row.dispatch + 1
-                && self.row(before).issue + 1 < row.issue;
+            let busy =
+                self.row(before).wake > row.dispatch + 1 && self.row(before).issue + 1 < row.issue;
             if busy {
                 return Some((before, Cause::DividerBusy));
             }
@@ -209,13 +209,14 @@ impl<'a> Graph<'a> {
             DispatchWait::Registers => {
                 by_commit(older.find(|other| left(REGISTER_FREE)(self.row(*other))))
             }
-            DispatchWait::LoadQueue => by_commit(older.find(|&other| {
-                self.is(other, Inst::is_load) && left(1)(self.row(other))
-            })),
+            DispatchWait::LoadQueue => by_commit(
+                older.find(|&other| self.is(other, Inst::is_load) && left(1)(self.row(other))),
+            ),
             // It is free when it was written: some cycles after its commit.
-            DispatchWait::StoreQueue => by_commit(older.find(|&other| {
-                self.is_store(other) && self.row(other).written <= row.dispatch
-            })),
+            DispatchWait::StoreQueue => by_commit(
+                older
+                    .find(|&other| self.is_store(other) && self.row(other).written <= row.dispatch),
+            ),
             DispatchWait::MemoryIssue => by_issue(issued(Queue::Memory)),
             DispatchWait::IntegerIssue => by_issue(issued(Queue::Integer)),
             DispatchWait::FpIssue => by_issue(issued(Queue::Fp)),

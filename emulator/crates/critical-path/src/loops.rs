@@ -34,7 +34,11 @@ pub fn find_loops(
     functions: &BTreeMap<u32, Vec<InstId>>,
 ) -> Vec<Loop> {
     let mut jumps: BTreeMap<InstId, BTreeSet<InstId>> = BTreeMap::new();
-    for pair in excerpts.list.iter().flat_map(|excerpt| excerpt.rows.windows(2)) {
+    for pair in excerpts
+        .list
+        .iter()
+        .flat_map(|excerpt| excerpt.rows.windows(2))
+    {
         let is_indirect =
             { code.info(pair[0].inst) }.is_some_and(|info| info.class == Class::IndirectJump);
         if is_indirect {
@@ -68,11 +72,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(
-        code: &Code<'_>,
-        jumps: &BTreeMap<InstId, BTreeSet<InstId>>,
-        insts: &[InstId],
-    ) -> Self {
+    fn new(code: &Code<'_>, jumps: &BTreeMap<InstId, BTreeSet<InstId>>, insts: &[InstId]) -> Self {
         let pc = |inst: &InstId| code.info(*inst).map_or(0, |info| info.pc);
         let mut insts = insts.to_vec();
         insts.sort_by_key(|inst| (pc(inst), *inst));
@@ -153,7 +153,10 @@ impl Flow {
                     continue;
                 }
                 let mut dominator = usize::MAX;
-                for &before in self.before[at].iter().filter(|&&before| of[before] != usize::MAX) {
+                for &before in self.before[at]
+                    .iter()
+                    .filter(|&&before| of[before] != usize::MAX)
+                {
                     dominator = match dominator {
                         usize::MAX => before,
                         mut one => {
@@ -266,7 +269,10 @@ mod tests {
 
     #[test]
     fn two_ways_back_are_one_loop_and_two_ways_in_are_none() {
-        assert_eq!(loops(&[None, branch(0), branch(0)]), [(0, vec![0, 1, 2], None)]);
+        assert_eq!(
+            loops(&[None, branch(0), branch(0)]),
+            [(0, vec![0, 1, 2], None)]
+        );
         // From 0 into the middle.
         assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
     }

@@ -14,6 +14,24 @@ pub struct Excerpts {
     pub list: Vec<Excerpt>,
 }
 
+/// No run gets so far.
+const MOST_CYCLES: u64 = 1 << 60;
+
+impl Excerpts {
+    /// Cycles are in order, and none is beyond all runs: of what a core told they are, of a file they may not be.
+    pub fn are_sound(&self) -> bool {
+        let in_order = |excerpt: &Excerpt| {
+            let commits = excerpt.rows.iter().map(|row| row.commit);
+            std::iter::once(excerpt.from).chain(commits).is_sorted()
+        };
+        let is_small = |row: &Row| {
+            let cycles = [row.commit, row.written, row.translating, row.packet_translating];
+            cycles.iter().all(|&cycles| cycles < MOST_CYCLES)
+        };
+        { self.list.iter() }.all(|excerpt| in_order(excerpt) && excerpt.rows.iter().all(is_small))
+    }
+}
+
 /// How much of each a core has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths {
@@ -160,8 +178,23 @@ impl From<Row> for Packed {
 
 impl From<Packed> for Row {
     fn from(Packed(packed): Packed) -> Self {
-        let [inst, commit, asked, delivered, decode, dispatch, issue, wake, complete, written, flags, translating, packet_translating, high, low] =
-            packed;
+        let [
+            inst,
+            commit,
+            asked,
+            delivered,
+            decode,
+            dispatch,
+            issue,
+            wake,
+            complete,
+            written,
+            flags,
+            translating,
+            packet_translating,
+            high,
+            low,
+        ] = packed;
         let cycle = |before: u64| match before {
             0 => 0,
             _ => commit.saturating_sub(before - 1),
@@ -234,5 +267,20 @@ mod tests {
         let text = format!("[{}]", vec![u64::MAX.to_string(); 15].join(","));
         let row: Row = serde_json::from_str(&text).unwrap();
         serde_json::to_string(&row).unwrap();
+        let excerpts = |from, rows: &[Row]| Excerpts {
+            list: vec![Excerpt {
+                from,
+                rows: rows.to_vec(),
+            }],
+            ..Excerpts::default()
+        };
+        assert!(!excerpts(0, &[row]).are_sound());
+        let row = |commit| Row {
+            commit,
+            ..Row::default()
+        };
+        assert!(excerpts(3, &[row(3), row(5)]).are_sound());
+        assert!(!excerpts(4, &[row(3), row(5)]).are_sound());
+        assert!(!excerpts(3, &[row(5), row(4)]).are_sound());
     }
 }

@@ -71,16 +71,24 @@ impl Graph<'_> {
         let fetch = { self.redirected_by(at) }
             .map(|(_, cause)| cause)
             .or_else(|| self.fetch_miss(at));
-        until(Stage::Fetch, packet.map_or(asked, |start| start.delivered), fetch);
+        until(
+            Stage::Fetch,
+            packet.map_or(asked, |start| start.delivered),
+            fetch,
+        );
         until(Stage::Buffer, row.decode, None);
         let wait = Cause::dispatch(row.wait);
         let wait = (wait != Cause::Width).then_some(wait);
         until(Stage::Dispatch, row.dispatch, wait);
         if row.issue != 0 {
             let ready = self.ready(at).min(row.issue);
-            until(Stage::Queue, ready, self.last_operand(at).and_then(|(producer, wake)| {
-                (wake > row.dispatch + 1).then(|| self.latency(producer))
-            }));
+            until(
+                Stage::Queue,
+                ready,
+                self.last_operand(at).and_then(|(producer, wake)| {
+                    (wake > row.dispatch + 1).then(|| self.latency(producer))
+                }),
+            );
             let holder = self.port_holder(at).map_or(Cause::Port, |(_, cause)| cause);
             until(Stage::Queue, row.issue, Some(holder));
         }

@@ -158,7 +158,9 @@ impl Walk<'_> {
             self.to(row.dispatch, at, Cause::Serialize);
             return (Node::Dispatched, at);
         }
-        let data = graph.store_data(at).map(|data| (data, graph.row(data).wake));
+        let data = graph
+            .store_data(at)
+            .map(|data| (data, graph.row(data).wake));
         if let Some((data, wake)) = data
             && wake > row.issue
         {
@@ -182,8 +184,15 @@ impl Walk<'_> {
             self.to(self.graph.row(store).complete, at, Cause::LoadForward);
             return (Node::Done, store);
         }
-        let class = self.graph.inst(at).map_or(InstClass::IntAlu, |inst| inst.class);
-        self.to(row.issue + row.translating, at, Cause::latency(class, row.source));
+        let class = self
+            .graph
+            .inst(at)
+            .map_or(InstClass::IntAlu, |inst| inst.class);
+        self.to(
+            row.issue + row.translating,
+            at,
+            Cause::latency(class, row.source),
+        );
         self.to(row.issue, at, Cause::DataTlb);
         (Node::Issued, at)
     }
@@ -247,7 +256,9 @@ impl Walk<'_> {
         {
             first = before;
         }
-        let there = graph.packet(first).map(|start| (start, graph.row(start).delivered + 1));
+        let there = graph
+            .packet(first)
+            .map(|start| (start, graph.row(start).delivered + 1));
         let before = first.checked_sub(1);
         let decoded = before.map_or(0, |before| graph.row(before).decode + 1);
         let dispatched = before.map_or(0, |before| graph.row(before).dispatch);
@@ -271,9 +282,17 @@ impl Walk<'_> {
     fn delivered(&mut self, start: usize) -> (Node, usize) {
         let row = self.graph.row(start);
         // The fixed part last, as it is: misses come before.
-        self.to(self.cycle.saturating_sub(FETCH).max(row.asked), start, Cause::Fetch);
+        self.to(
+            self.cycle.saturating_sub(FETCH).max(row.asked),
+            start,
+            Cause::Fetch,
+        );
         let missed = !matches!(row.packet_source, DataSource::L1 | DataSource::Unknown);
-        let late = if missed { Cause::FetchCache } else { Cause::Fetch };
+        let late = if missed {
+            Cause::FetchCache
+        } else {
+            Cause::Fetch
+        };
         self.to(row.asked + row.packet_translating, start, late);
         self.to(row.asked, start, Cause::FetchTlb);
         (Node::Asked, start)

@@ -125,7 +125,13 @@ impl LoopRow {
         let words: Vec<String> = { self.causes.iter() }
             .filter(|cause| cause.cycles >= 0.1 * whole)
             .take(3)
-            .map(|cause| format!("{} {:.0} %", cause.cause.name(), 100.0 * cause.cycles / whole))
+            .map(|cause| {
+                format!(
+                    "{} {:.0} %",
+                    cause.cause.name(),
+                    100.0 * cause.cycles / whole
+                )
+            })
             .collect();
         words.join(", ")
     }
@@ -135,8 +141,8 @@ impl Report {
     /// The loop of a process's function that takes most of its cycles, in words.
     pub(super) fn loop_in_words(&self, process: usize, function: &str) -> Option<String> {
         let loops = &self.loops.as_ref()?.loops;
-        let found = { loops.iter() }
-            .find(|row| row.process == process && row.function == function)?;
+        let found =
+            { loops.iter() }.find(|row| row.process == process && row.function == function)?;
         Some(format!(
             "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
             found.place(),

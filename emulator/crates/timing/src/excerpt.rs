@@ -85,9 +85,21 @@ impl Stalls {
         let waits = [
             (self.by_lane[3], before.by_lane[3], DispatchWait::Tags),
             (self.by_lane[2], before.by_lane[2], DispatchWait::FpIssue),
-            (self.by_lane[1], before.by_lane[1], DispatchWait::IntegerIssue),
-            (self.by_lane[0], before.by_lane[0], DispatchWait::MemoryIssue),
-            (self.store_queue, before.store_queue, DispatchWait::StoreQueue),
+            (
+                self.by_lane[1],
+                before.by_lane[1],
+                DispatchWait::IntegerIssue,
+            ),
+            (
+                self.by_lane[0],
+                before.by_lane[0],
+                DispatchWait::MemoryIssue,
+            ),
+            (
+                self.store_queue,
+                before.store_queue,
+                DispatchWait::StoreQueue,
+            ),
             (self.load_queue, before.load_queue, DispatchWait::LoadQueue),
             (self.registers, before.registers, DispatchWait::Registers),
             (self.serialize, before.serialize, DispatchWait::Empty),

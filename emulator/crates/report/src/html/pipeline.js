@@ -79,7 +79,8 @@
     const scale = Math.min(22, Math.max(1, room / end)) * 1.5 ** state.zoom;
     const svg = make("svg", { width: Math.ceil(end * scale) + 8, height: rows.length * ROW + 20, "aria-hidden": "true" });
     const x = (cycle) => cycle * scale;
-    const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step * scale >= 46) ?? 2000;
+    let step = 1;
+    for (let n = 0; step * scale < 46; n++) step *= n % 3 === 1 ? 2.5 : 2;
     for (let cycle = 0; cycle <= end; cycle += step) {
       svg.append(make("line", { class: "grid", x1: x(cycle), x2: x(cycle), y1: 14, y2: rows.length * ROW + 16 }),
         make("text", { class: "axis", x: x(cycle) + 2, y: 11 }, String(cycle)));

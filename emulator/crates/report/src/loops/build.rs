@@ -51,7 +51,11 @@ impl<'a> Builder<'a> {
             if let Some(info) = evaluation.static_info.get(inst.0 as usize) {
                 let process = evaluation.spaces.get(&info.space).copied();
                 locations.insert(inst, places.len());
-                places.push(place::place(evaluation, process.unwrap_or(ProcessId(0)), info));
+                places.push(place::place(
+                    evaluation,
+                    process.unwrap_or(ProcessId(0)),
+                    info,
+                ));
             }
         }
         let symbols = symbolizer.resolve(&places);
@@ -109,13 +113,10 @@ impl<'a> Builder<'a> {
             .collect();
         let mut loops = Vec::new();
         for at in order {
-            let iterations = Iterations::of(
-                &found[at],
-                &self.code,
-                self.excerpts,
-                &graphs,
-                &|inst| self.functions.get(&inst).copied().unwrap_or(u32::MAX),
-            );
+            let iterations =
+                Iterations::of(&found[at], &self.code, self.excerpts, &graphs, &|inst| {
+                    self.functions.get(&inst).copied().unwrap_or(u32::MAX)
+                });
             if iterations.list.len() < ENOUGH {
                 continue;
             }
@@ -124,7 +125,8 @@ impl<'a> Builder<'a> {
             row.process = process;
             row.share = share(whole[at], process);
             row.own_share = share(own[at], process);
-            row.depth = std::iter::successors(found[at].parent, |&outer| found[outer].parent).count();
+            row.depth =
+                std::iter::successors(found[at].parent, |&outer| found[outer].parent).count();
             if loops.len() < MAX_VIEWED {
                 let picked = iterations.typical().unwrap_or_default();
                 let view = |at: usize| {
@@ -140,7 +142,8 @@ impl<'a> Builder<'a> {
                 break;
             }
         }
-        let cycles = { list.iter() }.map(|excerpt| excerpt.before(excerpt.rows.len()) - excerpt.from);
+        let cycles =
+            { list.iter() }.map(|excerpt| excerpt.before(excerpt.rows.len()) - excerpt.from);
         LoopsReport {
             excerpts: list.len(),
             instructions: list.iter().map(|excerpt| excerpt.rows.len()).sum(),
@@ -182,7 +185,9 @@ impl<'a> Builder<'a> {
     }
 
     fn source(&self, inst: InstId) -> Option<String> {
-        let source = self.symbols.locations[*self.locations.get(&inst)?].source.as_ref()?;
+        let source = self.symbols.locations[*self.locations.get(&inst)?]
+            .source
+            .as_ref()?;
         Some(format!("{}:{}", source.file, source.line))
     }
 
@@ -247,7 +252,10 @@ impl<'a> Builder<'a> {
         let mut issued = [0u64; 3];
         for iteration in &iterations.list {
             for row in &self.excerpts.list[iteration.excerpt].rows[iteration.rows.clone()] {
-                let queue = self.code.get(row.inst).map_or(Queue::None, |inst| inst.queue());
+                let queue = self
+                    .code
+                    .get(row.inst)
+                    .map_or(Queue::None, |inst| inst.queue());
                 match queue {
                     Queue::Integer => issued[0] += 1,
                     Queue::Memory => issued[1] += 1,

@@ -78,7 +78,9 @@ impl Report {
                 })
             })
             .collect();
-        let causes: Vec<_> = { Cause::ALL.iter() }.map(|cause| (cause, cause.name())).collect();
+        let causes: Vec<_> = { Cause::ALL.iter() }
+            .map(|cause| (cause, cause.name()))
+            .collect();
         let data = json!({ "causes": causes, "loops": viewed });
         out += "<div id=\"pipeline\"></div><script type=\"application/json\" id=\"pipeline-data\">";
         out += &embed(&data);

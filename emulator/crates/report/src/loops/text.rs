@@ -82,7 +82,15 @@ impl Report {
         writeln!(
             out,
             "{:<44}{:>6}{:>13}{:>8}{:>7}{:>9}{:>15}{:>7}{:>7}",
-            "Loop, % of the process's cycles", "%", "iterations", "trips", "insts", "cycles", "min/med/max", "width", "ports"
+            "Loop, % of the process's cycles",
+            "%",
+            "iterations",
+            "trips",
+            "insts",
+            "cycles",
+            "min/med/max",
+            "width",
+            "ports"
         )?;
         for (at, row) in loops.loops.iter().filter(wanted).take(SHOWN).enumerate() {
             writeln!(

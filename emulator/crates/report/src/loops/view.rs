@@ -43,7 +43,9 @@ impl View {
         let own = iteration.rows.len();
         let around = MIN_ROWS.saturating_sub(own).div_ceil(2).max(4);
         let first = iteration.rows.start.saturating_sub(around);
-        let end = (iteration.rows.end + around).min(first + MAX_ROWS).min(rows.len());
+        let end = (iteration.rows.end + around)
+            .min(first + MAX_ROWS)
+            .min(rows.len());
         let in_view = |row: usize| (first..end).contains(&row);
         let row = |at: usize| {
             let (label, text) = name(rows[at].inst);
@@ -97,7 +99,14 @@ impl View {
                 row.operands,
             ])
         };
-        let edge = |edge: &Edge| json!([edge.row, cycle(edge.from), cycle(edge.to), cause(edge.cause)]);
+        let edge = |edge: &Edge| {
+            json!([
+                edge.row,
+                cycle(edge.from),
+                cycle(edge.to),
+                cause(edge.cause)
+            ])
+        };
         json!({
             "cycles": self.cycles,
             "base": self.base,
