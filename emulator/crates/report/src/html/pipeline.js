@@ -36,6 +36,7 @@
   const zoomOut = make("button", { type: "button", "aria-label": "fewer pixels for a cycle" }, "−");
   const zoomIn = make("button", { type: "button", "aria-label": "more pixels for a cycle" }, "+");
   const bar = make("div", { class: "path-bar" });
+  const chain = make("tbody");
   const chart = make("div", {
     class: "scroll pipe", tabindex: "0", role: "application", "aria-label": "Pipeline of an iteration: arrow keys choose a row",
   });
@@ -48,11 +49,16 @@
       make("span", { class: "muted" }, make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"), " row, ", make("kbd", {}, "←"), " ",
         make("kbd", {}, "→"), " what it waited for, ", make("kbd", {}, "1"), " ", make("kbd", {}, "2"), " ",
         make("kbd", {}, "3"), " iteration, ", make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " zoom")),
-    bar, chart, detail, legend);
+    bar,
+    make("details", {}, make("summary", {}, "Instructions on the critical path, in order of address"),
+      make("div", { class: "scroll", tabindex: "0" }, make("table", {},
+        make("thead", {}, make("tr", {}, ...["cycles of an iteration", "instruction", "cause", "where"].map((name, at) =>
+          make("th", at ? {} : { class: "number" }, name)))), chain))),
+    chart, detail, legend);
 
   const view = () => loops[state.loop].views[state.kind];
 
-  // The causes of an iteration of the loop, on average.
+  // The causes of an iteration of the loop, on average, and its instructions on the critical path.
   function drawBar() {
     const loop = loops[state.loop];
     const parts = loop.causes.filter((part) => part.cycles >= 0.02 * loop.mean);
@@ -64,6 +70,10 @@
       element.title = `${name}: ${part.cycles.toFixed(2)} of ${loop.mean.toFixed(2)} cycles per iteration`;
       return element;
     }));
+    chain.replaceChildren(...loop.chain.map((link) => make("tr", {},
+      make("td", { class: "number" }, link.cycles.toFixed(2)), make("td", {}, make("code", {}, link.text)),
+      make("td", {}, causes.find(([key]) => key === link.cause)[1]),
+      make("td", {}, link.label, " ", make("span", { class: "muted" }, (link.source ?? "").split("/").at(-1))))));
   }
 
   function waits([stage, , , cause]) {
