@@ -28,7 +28,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
         .lines()
         .position(|line| line.starts_with("  ") && line.contains("% waiting for data of the "));
     let place = place.unwrap_or_else(|| panic!("{text}"));
-    let said: Vec<&str> = text.lines().skip(place).take(3).collect();
+    let said: Vec<&str> = text.lines().skip(place).take(6).collect();
     assert!(said.concat().contains("chase.c:"), "{text}");
     assert!(said.iter().any(|line| line.contains("try: ")), "{text}");
     assert!(

@@ -25,7 +25,12 @@ impl Excerpts {
             std::iter::once(excerpt.from).chain(commits).is_sorted()
         };
         let is_small = |row: &Row| {
-            let cycles = [row.commit, row.written, row.translating, row.packet_translating];
+            let cycles = [
+                row.commit,
+                row.written,
+                row.translating,
+                row.packet_translating,
+            ];
             cycles.iter().all(|&cycles| cycles < MOST_CYCLES)
         };
         { self.list.iter() }.all(|excerpt| in_order(excerpt) && excerpt.rows.iter().all(is_small))
