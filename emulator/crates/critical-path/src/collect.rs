@@ -74,6 +74,7 @@ impl Collector {
     /// The region of interest begins anew: nothing was of it until now.
     pub fn event(&mut self, event: &Event) {
         if *event == Event::RegionAnew {
+            self.current = None;
             self.excerpts.list.clear();
             self.interval = FIRST_INTERVAL;
         }
@@ -89,6 +90,22 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_left_of_what_was_before_the_region() {
+        let mut collector = Collector::new(Widths::default());
+        for open in [false, true] {
+            collector.begin();
+            collector.commits(9, &[CommitRecord::default()], &[Detail::default()]);
+            if !open {
+                collector.end();
+            }
+        }
+        collector.event(&Event::RegionAnew);
+        collector.end();
+        collector.event(&Event::Region(false));
+        assert!(collector.finish().list.is_empty());
+    }
 
     #[test]
     fn a_long_region_has_as_many_excerpts_as_a_short_one() {

@@ -15,7 +15,7 @@ impl ReportPath<'_> {
         match below {
             ["excerpts" | "instructions" | "cycles"] => rule(
                 "Excerpts of the execution that were kept: pieces of some thousand instructions in regular intervals.",
-                "counted; with each that there is one too many of, every other one is forgotten and the interval doubles",
+                "counted; when there are too many, every other one is forgotten, and the interval doubles",
                 "critical-path/src/collect.rs",
                 "none",
             ),
