@@ -127,8 +127,8 @@
     }
     svg.append(make("g", { id: "pipe-arrows" }));
     const clicked = (event) => {
-      const at = event.target.closest("[data-row]")?.getAttribute("data-row");
-      if (at !== null && at !== undefined) choose(Number(at));
+      const row = event.target.closest("[data-row]");
+      if (row) choose(Number(row.getAttribute("data-row")));
     };
     svg.addEventListener("pointerover", clicked);
     labels.addEventListener("click", clicked);
