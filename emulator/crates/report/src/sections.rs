@@ -48,7 +48,7 @@ pub(super) const SECTIONS: [Section; 8] = [
     },
     Section {
         key: "loops",
-        place: TextPosition::Head,
+        place: TextPosition::First,
         text: Report::write_loops,
         html: Report::loops_html,
         json: None,
