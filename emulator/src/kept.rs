@@ -1,5 +1,8 @@
 //! What a run's profilers found, kept beside its trace: a report can be built anew without the trace being replayed.
 //!
+//! `excerpts.zst`, in the same form, has what the trace does not: excerpts with all stages. They are of one format, whatever simulator
+//! reads them, and lost with the trace.
+//!
 //! `evaluation.zst` is MessagePack, compressed: a [`Stamp`], then the evaluation, as maps. Whatever does not fit (another simulator,
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
@@ -7,13 +10,18 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Error, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use critical_path::Excerpts;
 use profile::Evaluation;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::failure::{bad_input, cannot_write, whole};
 use crate::sha256::sha256;
 
 const NAME: &str = "evaluation.zst";
+const EXCERPTS: &str = "excerpts.zst";
+/// Who can read such excerpts.
+const EXCERPTS_FORMAT: &str = "excerpts 1";
 const TRACE: &str = "trace.tip";
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
 const END: u64 = 24;
@@ -31,13 +39,17 @@ struct Stamp {
 impl Stamp {
     /// Of this simulator and the trace in `dir`.
     fn now(dir: &Path) -> std::io::Result<Self> {
+        Self::of(sha256(File::open(std::env::current_exe()?)?)?, dir)
+    }
+
+    fn of(simulator: String, dir: &Path) -> std::io::Result<Self> {
         let mut trace = File::open(dir.join(TRACE))?;
         let trace_bytes = trace.metadata()?.len();
         trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
         let mut trace_end = Vec::new();
         trace.take(END).read_to_end(&mut trace_end)?;
         Ok(Self {
-            simulator: sha256(File::open(std::env::current_exe()?)?)?,
+            simulator,
             trace_bytes,
             trace_end,
         })
@@ -62,16 +74,14 @@ pub fn keep(dir: &Path, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::R
     whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
 }
 
-fn write(file: &mut File, stamp: &Stamp, evaluation: &Evaluation) -> std::io::Result<()> {
+fn write(file: &mut File, stamp: &Stamp, content: &impl Serialize) -> std::io::Result<()> {
     let mut encoder = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
     encoder.include_checksum(true)?;
     // Its many small writes are slow in the encoder itself.
     let mut output = BufWriter::with_capacity(1 << 16, encoder);
     output.write_all(&packed(stamp)?)?;
     let mut serializer = rmp_serde::Serializer::new(&mut output).with_struct_map();
-    evaluation
-        .serialize(&mut serializer)
-        .map_err(Error::other)?;
+    content.serialize(&mut serializer).map_err(Error::other)?;
     let encoder = output.into_inner().map_err(|e| e.into_error())?;
     encoder.finish()?.flush()
 }
@@ -80,10 +90,32 @@ fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
     rmp_serde::to_vec_named(stamp).map_err(Error::other)
 }
 
+/// Keeps the excerpts of a hart.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn keep_excerpts(dir: &Path, hart: Option<u32>, excerpts: &Excerpts) -> anyhow::Result<()> {
+    let stamp =
+        Stamp::of(EXCERPTS_FORMAT.into(), dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
+    let path = folder(dir, hart).join(EXCERPTS);
+    whole(&path, |file| write(file, &stamp, excerpts)).map_err(|e| cannot_write(&path, e))
+}
+
+/// The excerpts of a hart that were kept, if they are of the trace in `dir`.
+pub fn kept_excerpts(dir: &Path, hart: Option<u32>) -> Option<Excerpts> {
+    let stamp = Stamp::of(EXCERPTS_FORMAT.into(), dir).ok()?;
+    read(&folder(dir, hart).join(EXCERPTS), &stamp).filter(Excerpts::are_sound)
+}
+
 /// The evaluation that was kept, of one of several harts if `hart` says which, if this simulator made it of the trace in `dir`.
 pub fn kept(dir: &Path, hart: Option<u32>) -> Option<Evaluation> {
-    let expected = packed(&Stamp::now(dir).ok()?).ok()?;
-    let decoder = zstd::Decoder::new(File::open(folder(dir, hart).join(NAME)).ok()?).ok()?;
+    read(&folder(dir, hart).join(NAME), &Stamp::now(dir).ok()?)
+}
+
+/// What was kept under such a stamp.
+fn read<T: DeserializeOwned>(path: &Path, stamp: &Stamp) -> Option<T> {
+    let expected = packed(stamp).ok()?;
+    let decoder = zstd::Decoder::new(File::open(path).ok()?).ok()?;
     let mut input = BufReader::with_capacity(1 << 16, decoder);
     // What another stamp is on is not worth reading.
     let mut found = vec![0; expected.len()];
@@ -91,9 +123,9 @@ pub fn kept(dir: &Path, hart: Option<u32>) -> Option<Evaluation> {
     if found != expected {
         return None;
     }
-    let evaluation = rmp_serde::from_read(&mut input).ok()?;
+    let content = rmp_serde::from_read(&mut input).ok()?;
     // To the end, where the checksum is.
     let mut rest = Vec::new();
     input.read_to_end(&mut rest).ok()?;
-    rest.is_empty().then_some(evaluation)
+    rest.is_empty().then_some(content)
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::{Comparison, Flame, Options, Report, Run, explain};
 use serde::Deserialize;
@@ -38,6 +39,8 @@ pub struct Of<'a> {
     pub hart: Option<u32>,
     /// Of the whole run: its harts.
     pub harts: &'a [Evaluation],
+    /// Of one hart, if there are any.
+    pub excerpts: Option<&'a Excerpts>,
 }
 
 /// Writes errors.json, flame.json and report.{txt,json,html} into the folder of what it is of.
@@ -57,6 +60,9 @@ pub fn write(
     };
     let counts = counts(&run, of.hart);
     let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
+    if let Some(excerpts) = of.excerpts {
+        report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
+    }
     if let Some(counts) = counts {
         let guest = match whole {
             true => guest_counts::read(of.out, &counts),
@@ -179,10 +185,16 @@ impl Recorded {
         let one = (0..).zip(&self.harts).filter(|_| self.harts.len() > 1);
         let one = one.map(|(hart, evaluation)| (Some(hart), evaluation));
         for (hart, evaluation) in std::iter::once((None, &*whole)).chain(one) {
+            let whole_of_several = hart.is_none() && self.harts.len() > 1;
+            let excerpts = match whole_of_several {
+                true => None,
+                false => kept::kept_excerpts(dir, hart),
+            };
             let of = Of {
                 out: dir,
                 hart,
                 harts: &self.harts,
+                excerpts: excerpts.as_ref(),
             };
             write(evaluation, symbols, &of, &self.core, run.clone())?;
         }

@@ -18,6 +18,7 @@ use std::time::Instant;
 use ::truth::SharedLines;
 use base64::Engine as _;
 use commit_trace::{Event, recordings};
+use critical_path::Widths;
 use devices::Output;
 use machine::{Limit, Mark, RunExit};
 use profile::Sampler;
@@ -210,6 +211,9 @@ fn simulate(
         if plan.spec.record.truth {
             engine.collect_truth(&lines, plan.spec.run.region.is_marked());
         }
+        if plan.spec.record.excerpts && plan.spec.record.profilers {
+            engine.take_excerpts(widths(&plan.preset), plan.spec.run.region.is_marked());
+        }
         anyhow::Ok(engine)
     };
     let mut engine = match plan.spec.run.boot {
@@ -321,6 +325,7 @@ fn simulate(
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let mut closed = engine.finish();
     let instructions = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_truth);
+    let excerpts = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_excerpts);
     let truth = (!instructions.is_empty()).then_some(Collected {
         instructions,
         lines,
@@ -350,6 +355,7 @@ fn simulate(
         tip_frozen_cycles,
         uncore,
         truth,
+        excerpts,
         host,
     })
 }
@@ -390,4 +396,14 @@ fn timing(
         engine.count_all();
     }
     Ok(engine)
+}
+
+/// What excerpts say of a core.
+fn widths(preset: &Preset) -> Widths {
+    Widths {
+        decode: preset.decode.width,
+        int: preset.issue.int_width,
+        mem: preset.issue.mem_width,
+        fp: preset.issue.fp_width,
+    }
 }

@@ -84,6 +84,8 @@ pub struct Record {
     pub counters: bool,
     /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs some time.
     pub truth: bool,
+    /// Keep some thousand consecutive instructions with all their stages every now and then (excerpts.zst): what the report says of loops.
+    pub excerpts: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
     pub stages: bool,
     /// zstd level of the trace, 1 to 19.
@@ -99,6 +101,7 @@ impl Default for Record {
             call_stacks: false,
             counters: false,
             truth: false,
+            excerpts: true,
             stages: false,
             level: 1,
         }

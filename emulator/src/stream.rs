@@ -9,6 +9,7 @@ use commit_trace::{
     Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, Stages,
     StaticInfo,
 };
+use critical_path::Excerpts;
 use isa::SharedCycle;
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
@@ -26,6 +27,7 @@ pub struct StreamClosed {
     error: Option<RecordError>,
     /// By hart, if it was asked for.
     truth: Vec<Vec<Counted>>,
+    excerpts: Vec<Excerpts>,
 }
 
 impl StreamClosed {
@@ -34,6 +36,7 @@ impl StreamClosed {
         let mut closed = Self {
             error: None,
             truth: Vec::new(),
+            excerpts: Vec::new(),
         };
         for stream in streams {
             if let Err(error) = stream.recorder.finish() {
@@ -42,6 +45,7 @@ impl StreamClosed {
             closed
                 .truth
                 .extend(stream.truth.map(|collector| collector.finish()));
+            { &mut closed.excerpts }.extend(stream.excerpts.map(|collector| collector.finish()));
         }
         closed
     }
@@ -54,6 +58,11 @@ impl StreamClosed {
     /// What was counted of each instruction, by hart and number; nothing if nobody asked for the truth.
     pub fn take_truth(&mut self) -> Vec<Vec<Counted>> {
         std::mem::take(&mut self.truth)
+    }
+
+    /// The excerpts of each hart; nothing if nobody asked for them.
+    pub fn take_excerpts(&mut self) -> Vec<Excerpts> {
+        std::mem::take(&mut self.excerpts)
     }
 }
 
@@ -140,6 +149,8 @@ pub struct Stream<const STAGES: bool> {
     kinds: Vec<StaticKind>,
     /// What samples should say, if that is asked for.
     truth: Option<Box<Collector>>,
+    /// Excerpts, if they are asked for.
+    excerpts: Option<Box<critical_path::Collector>>,
     /// Of what commits next, while somebody observes.
     details: Vec<Detail>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
@@ -161,6 +172,7 @@ impl<const STAGES: bool> Stream<STAGES> {
             origins: Vec::new(),
             kinds: Vec::new(),
             truth: None,
+            excerpts: None,
             details: Vec::new(),
             irq_at,
         }
@@ -169,6 +181,16 @@ impl<const STAGES: bool> Stream<STAGES> {
     /// Collects, too, what samples should say; before any instruction is announced.
     pub fn collect_truth(&mut self, collector: Collector) {
         self.truth = Some(Box::new(collector));
+    }
+
+    /// Takes excerpts, too, when the core tells them.
+    pub fn take_excerpts(&mut self, collector: critical_path::Collector) {
+        self.excerpts = Some(Box::new(collector));
+    }
+
+    /// The cycle from which on the next excerpt is wanted, counted from `cycle`: never, if none are.
+    pub fn next_excerpt(&self, cycle: u64) -> u64 {
+        { self.excerpts.as_ref() }.map_or(u64::MAX, |collector| collector.next(cycle))
     }
 
     /// It collects what samples should say.
@@ -284,6 +306,9 @@ impl<const STAGES: bool> Stream<STAGES> {
         if let Some(truth) = &mut self.truth {
             truth.commits(from, records, &self.details);
         }
+        if let Some(excerpts) = &mut self.excerpts {
+            excerpts.commits(from, records, &self.details);
+        }
         self.details.clear();
     }
 
@@ -345,6 +370,19 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.details.extend_from_slice(details);
     }
 
+    fn begin_excerpt(&mut self) {
+        if let Some(excerpts) = &mut self.excerpts {
+            excerpts.begin();
+        }
+    }
+
+    fn end_excerpt(&mut self, cycle: u64) -> u64 {
+        if let Some(excerpts) = &mut self.excerpts {
+            excerpts.end();
+        }
+        self.next_excerpt(cycle)
+    }
+
     fn sampled(&self) -> [u64; 4] {
         let totals = self
             .units
@@ -375,6 +413,9 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     fn event(&mut self, cycle: u64, event: Event) {
         if let Some(truth) = &mut self.truth {
             truth.event(&event);
+        }
+        if let Some(excerpts) = &mut self.excerpts {
+            excerpts.event(&event);
         }
         match event {
             Event::Idle { cycles } => {

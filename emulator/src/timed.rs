@@ -1,6 +1,7 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
 use commit_trace::{Event, Recorder};
+use critical_path::Widths;
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
@@ -27,6 +28,8 @@ pub trait Timed {
     fn count_all(&mut self);
     /// Collects what samples should say, of the region of interest or, if there are no marks, from now on. Before anything runs.
     fn collect_truth(&mut self, lines: &SharedLines, marked: bool);
+    /// Takes excerpts of the region of interest or, if there are no marks, from now on. Before anything runs.
+    fn take_excerpts(&mut self, widths: Widths, marked: bool);
     /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`.
     fn counts(&self) -> Vec<Vec<u64>>;
     /// State between runs.
@@ -152,6 +155,11 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
     fn region(&mut self, event: &Event) {
         for Timing { core, .. } in &mut self.cores {
             core.region(event.clone());
+            let next = match *event {
+                Event::Region(false) => u64::MAX,
+                _ => core.sink().next_excerpt(core.cycle()),
+            };
+            core.excerpts_from(next);
             if core.sink().collects_truth() {
                 core.observe_for_host(*event != Event::Region(false));
             }
@@ -184,6 +192,15 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
                 core.observe_for_host(true);
             }
             core.sink_mut().collect_truth(collector);
+        }
+    }
+
+    fn take_excerpts(&mut self, widths: Widths, marked: bool) {
+        for Timing { core, .. } in &mut self.cores {
+            { core.sink_mut() }.take_excerpts(critical_path::Collector::new(widths));
+            if !marked {
+                core.excerpts_from(core.sink().next_excerpt(core.cycle()));
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use toml::Value as Toml;
 use crate::cli::WhatIfArgs;
 use crate::failure::{bad_input, write_whole};
 use crate::report_cmd::Recorded;
-use crate::spec::Spec;
+use crate::spec::{Record, Spec};
 use candidates::{Candidate, Wanted, candidates, main_program};
 
 /// The folder of the runs in that of the run.
@@ -123,12 +123,12 @@ fn run_without(
 ) -> anyhow::Result<()> {
     let mut spec = spec.clone();
     // What is asked for is cycles.
-    (
-        spec.record.trace,
-        spec.record.detail,
-        spec.record.stages,
-        spec.record.truth,
-    ) = (false, false, false, false);
+    spec.record = Record {
+        trace: false,
+        detail: false,
+        excerpts: false,
+        ..Record::default()
+    };
     spec.sampler = vec![serde_json::from_value(
         json!({"profiler": "tip", "period": 100_003}),
     )?];

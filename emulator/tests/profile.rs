@@ -28,7 +28,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
         .lines()
         .position(|line| line.starts_with("  ") && line.contains("% waiting for data of the "));
     let place = place.unwrap_or_else(|| panic!("{text}"));
-    let said: Vec<&str> = text.lines().skip(place).take(3).collect();
+    let said: Vec<&str> = text.lines().skip(place).take(6).collect();
     assert!(said.concat().contains("chase.c:"), "{text}");
     assert!(said.iter().any(|line| line.contains("try: ")), "{text}");
     assert!(
@@ -50,6 +50,22 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     );
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<section id=\"verdict\""));
+    // Its loop is bound by the loads, one after the other.
+    assert!(text.contains("the loop at chase+"), "{text}");
+    let hottest = &report["loops"]["loops"][0];
+    assert_eq!(hottest["function"], "chase");
+    assert!(hottest["measured"].as_u64().unwrap() > 100, "{hottest}");
+    let causes = hottest["causes"].as_array().unwrap();
+    assert!(
+        causes[0]["cause"].as_str().unwrap().starts_with("load_"),
+        "{hottest}"
+    );
+    let sum: f64 = causes
+        .iter()
+        .map(|part| part["cycles"].as_f64().unwrap())
+        .sum();
+    let mean = hottest["cycles_per_iteration"].as_f64().unwrap();
+    assert!((sum / mean - 1.0).abs() < 1e-9, "{hottest}");
 
     // Its spec says the same.
     let mut again = tipsim();

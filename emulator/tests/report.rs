@@ -29,7 +29,7 @@ fn run() -> &'static Path {
 #[test]
 fn a_rebuilt_report_is_the_runs_own() {
     let copy = scratch("report-again");
-    for name in ["trace.tip", "run.json"] {
+    for name in ["trace.tip", "run.json", "excerpts.zst"] {
         std::fs::copy(run().join(name), copy.join(name)).unwrap();
     }
     let again = succeed(tipsim().arg("report").arg(&copy).arg("--rebuild"));
@@ -47,7 +47,7 @@ fn a_rebuilt_report_is_the_runs_own() {
 #[test]
 fn a_report_is_rebuilt_without_its_trace() {
     let copy = scratch("report-kept");
-    for name in ["trace.tip", "run.json", "evaluation.zst"] {
+    for name in ["trace.tip", "run.json", "evaluation.zst", "excerpts.zst"] {
         std::fs::copy(run().join(name), copy.join(name)).unwrap();
     }
     let damage = |name: &str| {
@@ -179,6 +179,8 @@ fn a_browser_shows_the_page() {
         for expected in [
             "<ol id=\"sentences\"><li>",
             "aria-label=\"Cycle stack over time",
+            "class=\"pipe-labels\"",
+            "class=\"pipe-path\"",
         ] {
             assert!(shown.contains(expected), "{scheme}: no {expected}");
         }

@@ -70,6 +70,11 @@ fn equal_runs_are_equal_and_recording_is_invisible() {
         trace(&a) == trace(&b),
         "two equal runs left different traces"
     );
+    let excerpts = |out: &Path| std::fs::read(out.join("excerpts.zst")).unwrap();
+    assert!(
+        excerpts(&a) == excerpts(&b),
+        "two equal runs left different excerpts"
+    );
     assert!(!bare.join("trace.tip").exists());
     let console = |out: &Path| std::fs::read_to_string(out.join("console.log")).unwrap();
     assert_eq!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use critical_path::Excerpts;
 use devices::Exit;
 use profile::Evaluation;
 use serde_json::json;
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub uncore: serde_json::Value,
     /// What samples should say, if that was asked for.
     pub truth: Option<Collected>,
+    /// Excerpts of each hart, if they were asked for.
+    pub excerpts: Vec<Excerpts>,
     /// The host's side.
     pub host: Option<HostOutcome>,
 }
@@ -78,12 +81,18 @@ impl Outcome {
         if let Some(truth) = self.truth.take() {
             truth.write(out, self.evaluations(), &symbols.symbolizer())?;
         }
-        let of = |hart| report_cmd::Of {
+        let harts = self.evaluations();
+        let of = |hart: Option<u32>| report_cmd::Of {
             out,
             hart,
-            harts: self.evaluations(),
+            harts,
+            // Of several harts each has its own.
+            excerpts: match (hart, harts) {
+                (None, [_, _, ..]) => None,
+                (hart, _) => self.excerpts.get(hart.unwrap_or(0) as usize),
+            },
         };
-        if let Some(whole) = Evaluation::merged(self.evaluations()) {
+        if let Some(whole) = Evaluation::merged(harts) {
             let written =
                 report_cmd::write(&whole, &symbols, &of(None), &plan.preset, run.clone())?;
             if whole.cycles == 0 {
@@ -108,6 +117,10 @@ impl Outcome {
             }
             for (hart, evaluation) in self.one_of_several() {
                 kept::keep(out, Some(hart), evaluation)?;
+            }
+            let several = self.excerpts.len() > 1;
+            for (hart, excerpts) in (0..).zip(&self.excerpts) {
+                kept::keep_excerpts(out, several.then_some(hart), excerpts)?;
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What executes: the functional harts, or the timing cores.
 
 use commit_trace::Event;
+use critical_path::Widths;
 use timing::Stats;
 use truth::SharedLines;
 
@@ -52,6 +53,13 @@ impl Engine {
     pub fn collect_truth(&mut self, lines: &SharedLines, marked: bool) {
         if let Some(cores) = &mut self.cores {
             cores.collect_truth(lines, marked);
+        }
+    }
+
+    /// Takes excerpts of the region of interest or, if there are no marks, from now on.
+    pub fn take_excerpts(&mut self, widths: Widths, marked: bool) {
+        if let Some(cores) = &mut self.cores {
+            cores.take_excerpts(widths, marked);
         }
     }
 

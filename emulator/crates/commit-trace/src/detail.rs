@@ -90,6 +90,33 @@ numbered! {
     }
 }
 
+numbered! {
+    /// What an instruction's dispatch waited for, beyond its decode and the instructions before it.
+    DispatchWait {
+        /// Nothing.
+        #[default]
+        None = 0 "none",
+        /// A row of the ROB.
+        Rob = 1 "ROB",
+        /// A physical register.
+        Registers = 2 "registers",
+        /// An entry of the load queue,
+        LoadQueue = 3 "load queue",
+        /// or of the store queue.
+        StoreQueue = 4 "store queue",
+        /// A slot in the memory issue queue, which all instructions wait for,
+        MemoryIssue = 5 "memory issue queue",
+        /// in the integer one,
+        IntegerIssue = 6 "integer issue queue",
+        /// or in the FP one.
+        FpIssue = 7 "FP issue queue",
+        /// A branch tag.
+        Tags = 8 "branch tags",
+        /// The ROB to be empty: it serialises.
+        Empty = 9 "empty ROB",
+    }
+}
+
 /// A data access. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataAccess {
@@ -148,8 +175,12 @@ pub struct Detail {
     pub dispatch: u64,
     /// issued (0: it never was),
     pub issue: u64,
+    /// let its dependents issue from this cycle on (of no meaning if it writes no register),
+    pub wake: u64,
     /// and could have left from this cycle on.
     pub complete: u64,
+    /// What its dispatch waited for last.
+    pub dispatch_wait: DispatchWait,
     /// Its data access.
     pub access: DataAccess,
     /// The packet that it starts.

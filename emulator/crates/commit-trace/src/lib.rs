@@ -51,7 +51,9 @@ mod trace;
 mod walk;
 
 pub use batch::{Batch, Event};
-pub use detail::{AccessKind, DataAccess, DataSource, Detail, PacketFetch, Translation};
+pub use detail::{
+    AccessKind, DataAccess, DataSource, Detail, DispatchWait, PacketFetch, Translation,
+};
 pub use error::StreamError;
 pub use inst::{Class, StaticInfo};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};

@@ -72,6 +72,12 @@ pub trait CommitSink {
     fn stages(&mut self, _stages: &[Stages]) {}
     /// What sampling units want to know of the instructions that leave next, one for each, in order; as long as somebody observes them.
     fn details(&mut self, _details: &[Detail]) {}
+    /// An excerpt begins: the details of what leaves from now on are for it, until it ends.
+    fn begin_excerpt(&mut self) {}
+    /// The excerpt ends, in `cycle`; the cycle from which on the next one may begin.
+    fn end_excerpt(&mut self, _cycle: u64) -> u64 {
+        u64::MAX
+    }
     /// What became of the instructions that its units sampled: recorded, collided, filtered, dropped.
     fn sampled(&self) -> [u64; 4] {
         [0; 4]

@@ -80,6 +80,7 @@ impl Report {
             listings,
             flame,
             tea,
+            loops: None,
             counters: None,
             precise: None,
             contended: None,

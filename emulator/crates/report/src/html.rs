@@ -13,10 +13,11 @@ use super::sections::{SECTIONS, TextPosition};
 use super::text::Options;
 
 const PAGE: &str = include_str!("html/page.html");
-const STYLE: [&str; 3] = [
+const STYLE: [&str; 4] = [
     include_str!("html/style.css"),
     include_str!("html/flame.css"),
     include_str!("html/sensitivity.css"),
+    include_str!("html/pipeline.css"),
 ];
 /// The page's script, in the order of its parts.
 const SCRIPT: [&str; 10] = [
@@ -78,7 +79,7 @@ fn filled(page: &str, mut value: impl FnMut(&str, &mut String)) -> String {
 }
 
 /// JSON inside a `script` element: nothing in it may look like markup.
-fn embed(value: &Value) -> String {
+pub(super) fn embed(value: &Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len());
     let mut rest = &*text;

@@ -35,6 +35,7 @@ mod html;
 mod in_guest;
 mod json;
 mod listing;
+mod loops;
 mod model;
 mod parts;
 pub mod perf_data;
@@ -59,6 +60,7 @@ pub use explain::{Answer, Explanation, explain};
 pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
+pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 pub use model::{Report, Totals};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,

@@ -9,6 +9,7 @@ use super::counters::CounterReport;
 use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
+use super::loops::LoopsReport;
 use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
@@ -46,6 +47,8 @@ pub struct Report {
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.
     pub tea: Option<TeaReport>,
+    /// Loops, if excerpts of the execution were kept and show any.
+    pub loops: Option<LoopsReport>,
     /// What was counted beside the profile, if anything was.
     pub counters: Option<CounterReport>,
     /// What perf sampled in the guest beside the host's model of the same rule.

@@ -38,7 +38,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 9] = [
+pub(super) const SECTIONS: [Section; 10] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -46,6 +46,14 @@ pub(super) const SECTIONS: [Section; 9] = [
         html: Report::verdict_html,
         json: None,
         rule: |path, below| path.verdict(below),
+    },
+    Section {
+        key: "loops",
+        place: TextPosition::First,
+        text: Report::write_loops,
+        html: Report::loops_html,
+        json: None,
+        rule: |path, below| path.loops(below),
     },
     Section {
         key: "what_if",

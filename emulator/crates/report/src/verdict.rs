@@ -299,6 +299,11 @@ impl Report {
                 for (n, line) in wrap(&place.in_words(), 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
+                if let Some(words) = self.loop_in_words(verdict.process, &place.function) {
+                    for line in wrap(&words, 108) {
+                        writeln!(out, "         {line}")?;
+                    }
+                }
                 writeln!(out, "         try: {}", place.advice)?;
             }
         }
@@ -328,7 +333,7 @@ impl Report {
                 let _ = write!(
                     out,
                     "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {} %: \
-                     {} % {}, mostly at <code>{}</code> ({}{at}). Try: {}.</li>",
+                     {} % {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
                     verdict.process,
                     place.pc,
                     fixed(place.share),
@@ -336,6 +341,8 @@ impl Report {
                     doing(place.cause.component),
                     escape(&place.text),
                     escape(&place.label),
+                    { self.loop_in_words(verdict.process, &place.function) }
+                        .map_or_else(String::new, |words| format!("; {}", escape(&words))),
                     place.advice
                 );
             }

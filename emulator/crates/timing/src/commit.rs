@@ -70,8 +70,9 @@ impl<S: CommitSink> Pipeline<S> {
                 self.sink.stages(stages);
                 stages.clear();
             }
-            if self.observer.by.any() {
+            if self.observer.is_active() {
                 self.sink.details(&self.observer.details);
+                self.observer.excerpts.sent(count);
                 self.observer.details.clear();
             }
             self.sink.commits(from, records, *sent);

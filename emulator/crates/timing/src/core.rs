@@ -105,6 +105,11 @@ impl<S: CommitSink> Core<S> {
         self.pipeline.observe(self.path.observed_by);
     }
 
+    /// The sink gets excerpts from that cycle on, of some thousand instructions each; `u64::MAX`: no more. Between runs.
+    pub fn excerpts_from(&mut self, cycle: u64) {
+        self.pipeline.excerpts_from(cycle);
+    }
+
     /// Adds an event of the region of interest (start, stop, restart) to the stream, after all that has committed. The
     /// machine calls it between runs, at a mark of the program.
     pub fn region(&mut self, event: Event) {

@@ -20,6 +20,7 @@ mod ahead;
 mod commit;
 mod core;
 mod count;
+mod excerpt;
 mod execute;
 mod follow;
 mod front;

@@ -6,11 +6,14 @@ use commit_trace::{
 };
 use isa::{InstClass, MemAccess, PerfEvent, Selection, Watch};
 
+use crate::excerpt::Excerpts;
 use crate::follow::{happens, is_of_record};
+use crate::front::FrontEnd;
 use crate::lsu::Access;
 use crate::micro_op::MicroOp;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
+use crate::stats::Stalls;
 
 /// The first programmable counter has this number.
 const FIRST_COUNTER: usize = 3;
@@ -62,10 +65,29 @@ pub(crate) struct Observer {
     packet: PacketFetch,
     /// On their way to the sink.
     pub details: Vec<Detail>,
+    /// What dispatch had waited for at the last instruction.
+    pub stalls: Stalls,
+    /// The host's.
+    pub excerpts: Excerpts,
 }
 
-// None are on their way between runs.
-snapshot::snapshot!(Observer { by, watches, packet } keeps { details });
+// No details are on their way between runs, and excerpts are no part of a machine's state.
+snapshot::snapshot!(Observer { by, watches, packet } keeps { details, stalls, excerpts });
+
+impl Observer {
+    /// Details are wanted.
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.by.any() | self.excerpts.is_open()
+    }
+
+    /// Forgets what nobody took.
+    pub fn forget(&mut self, front: &mut FrontEnd) {
+        front.fetched_packet();
+        self.packet = PacketFetch::default();
+        self.details.clear();
+    }
+}
 
 /// How a demand access fared that was no plain hit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +120,7 @@ impl Translated {
 impl<S> Pipeline<S> {
     /// A packet was fetched.
     pub(crate) fn packet_fetched(&mut self) {
-        if self.observer.by.any() {
+        if self.observer.is_active() {
             self.observer.packet = self.front.fetched_packet();
         }
     }
@@ -107,12 +129,10 @@ impl<S> Pipeline<S> {
 impl<S: CommitSink> Pipeline<S> {
     /// The details are for these from now on.
     pub fn observe(&mut self, by: ObservedBy) {
-        let before = std::mem::replace(&mut self.observer.by, by);
-        if before.any() != by.any() {
-            // What nobody took.
-            self.front.fetched_packet();
-            self.observer.packet = PacketFetch::default();
-            self.observer.details.clear();
+        let was_active = self.observer.is_active();
+        self.observer.by = by;
+        if was_active != self.observer.is_active() {
+            self.observer.forget(&mut self.front);
         }
     }
 
@@ -159,17 +179,22 @@ impl<S: CommitSink> Pipeline<S> {
         access: DataAccess,
         flushed: u64,
     ) {
-        if !self.observer.by.any() {
+        if !self.observer.is_active() {
             return;
         }
         let (incurred, overflows) = self.watched_by(micro_op);
         let packet = std::mem::take(&mut self.observer.packet);
+        let stalls = self.stats.dispatch_stalls;
+        let dispatch_wait = stalls.since(&self.observer.stalls);
+        self.observer.stalls = stalls;
         self.observer.details.push(Detail {
             decode: self.front.buffer.cycle(),
             slot: self.front.buffer.last_slot() as u8,
             dispatch: retired.dispatch,
             issue: retired.issue,
+            wake: self.registers[usize::from(micro_op.dst)],
             complete: retired.done,
+            dispatch_wait,
             access,
             packet,
             flushed: u32::try_from(flushed).unwrap_or(u32::MAX),

@@ -195,7 +195,7 @@ impl<S> Pipeline<S> {
 
     /// Somebody asks for what issues, or for details: each instruction is looked at.
     fn is_looked_at(&self) -> bool {
-        self.selections.issues | self.observer.by.any()
+        self.selections.issues | self.observer.is_active()
     }
 
     /// A decode group, and its ROB row.
@@ -324,6 +324,9 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
     pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
+        if self.window.committed > self.observer.excerpts.look {
+            self.turn_excerpt();
+        }
         match self.is_looked_at() {
             false => self.run_as::<false>(extent, output),
             true => self.run_as::<true>(extent, output),
@@ -400,6 +403,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Sleeps until `cycle`.
     pub fn idle_until(&mut self, cycle: u64) {
+        self.end_excerpt();
         let from = self.window.committed;
         // In any case: the path starts a packet.
         self.front.redirect(cycle.max(from) + 1);

@@ -4,6 +4,7 @@ mod counters;
 mod error;
 mod events;
 mod in_guest;
+mod loops;
 mod profile;
 mod run;
 mod top_down;

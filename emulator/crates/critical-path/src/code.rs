@@ -1,0 +1,96 @@
+//! What is known of static instructions by their encoding.
+
+use commit_trace::{InstId, StaticInfo};
+use isa::InstClass;
+
+/// A static instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// Its class.
+    pub class: InstClass,
+    /// Registers that it reads (0: none), in the encoding's order; 32 and up are FP.
+    pub sources: [u8; 3],
+    /// The register that it writes, or 0.
+    pub destination: u8,
+}
+
+/// A program's static instructions, by number.
+#[derive(Debug)]
+pub struct Code<'a> {
+    static_info: &'a [StaticInfo],
+    insts: Vec<Inst>,
+}
+
+impl<'a> Code<'a> {
+    /// Decodes them.
+    pub fn new(static_info: &'a [StaticInfo]) -> Self {
+        let register = |r: u8| if r < 64 { r } else { 0 };
+        let inst = |info: &StaticInfo| {
+            let inst = isa::decode(info.raw);
+            Inst {
+                class: inst.class,
+                sources: [inst.rs1, inst.rs2, inst.rs3].map(register),
+                destination: register(inst.rd),
+            }
+        };
+        Self {
+            insts: static_info.iter().map(inst).collect(),
+            static_info,
+        }
+    }
+
+    /// An instruction, if there is one of that number.
+    pub fn get(&self, id: InstId) -> Option<&Inst> {
+        self.insts.get(id.0 as usize)
+    }
+
+    /// Where it is, and its encoding.
+    pub fn info(&self, id: InstId) -> Option<&'a StaticInfo> {
+        self.static_info.get(id.0 as usize)
+    }
+}
+
+/// The issue queue and ports of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Loads and stores.
+    Memory,
+    /// Integer operations, branches and jumps.
+    Integer,
+    /// Floating point.
+    Fp,
+    /// None: it has the machine to itself.
+    None,
+}
+
+impl Inst {
+    /// Where it waits until it issues.
+    pub fn queue(&self) -> Queue {
+        use InstClass as C;
+        match self.class {
+            C::Load | C::FpLoad | C::Store | C::FpStore => Queue::Memory,
+            C::FpArith | C::FpToInt | C::FpDivSqrt => Queue::Fp,
+            C::IntAlu | C::IntMul | C::IntDiv | C::Branch | C::Jal | C::Jalr | C::IntToFp => {
+                Queue::Integer
+            }
+            _ => Queue::None,
+        }
+    }
+
+    pub(crate) fn is_load(&self) -> bool {
+        matches!(self.class, InstClass::Load | InstClass::FpLoad)
+    }
+
+    pub(crate) fn is_store(&self) -> bool {
+        matches!(self.class, InstClass::Store | InstClass::FpStore)
+    }
+
+    pub(crate) fn divides(&self) -> bool {
+        matches!(self.class, InstClass::IntDiv | InstClass::FpDivSqrt)
+    }
+
+    /// A call: it writes a return address.
+    pub(crate) fn calls(&self) -> bool {
+        matches!(self.class, InstClass::Jal | InstClass::Jalr) && self.destination != 0
+    }
+}

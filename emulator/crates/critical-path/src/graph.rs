@@ -1,0 +1,251 @@
+//! Who waits for whom in an excerpt: operands by the encodings, stores by addresses, ports and places by the cycles.
+
+use commit_trace::{DataSource, DispatchWait, Redirect};
+
+use crate::code::{Code, Inst, Queue};
+use crate::{Cause, Excerpt, Row};
+
+/// Rows before one that can hold what it waits for: more than any ROB.
+const REACH: usize = 512;
+/// Issue of a load to its look into the store queue.
+const LOAD_LOOKS: u64 = 3;
+/// The data of a store in the store queue to the first cycle in which it can leave.
+const STORE_LEAVES: u64 = 2;
+/// Cycles from the issue of a branch until its tag is free, and from commit until a register is.
+const TAG_FREE: u64 = 5;
+const REGISTER_FREE: u64 = 2;
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// The row that made it.
+    pub producer: usize,
+    /// It is data in memory, and the producer a store.
+    pub in_memory: bool,
+}
+
+/// An excerpt with the dependences between its rows.
+#[derive(Debug)]
+pub struct Graph<'a> {
+    pub(crate) excerpt: &'a Excerpt,
+    insts: Vec<Option<&'a Inst>>,
+    operands: Vec<[Option<usize>; 3]>,
+    /// By row: the row that starts its packet.
+    packets: Vec<Option<usize>>,
+    /// By row: the store that answered the load.
+    stores: Vec<Option<usize>>,
+}
+
+impl<'a> Graph<'a> {
+    /// Finds the dependences.
+    pub fn new(code: &'a Code<'_>, excerpt: &'a Excerpt) -> Self {
+        let rows = &excerpt.rows;
+        let mut graph = Self {
+            excerpt,
+            insts: rows.iter().map(|row| code.get(row.inst)).collect(),
+            operands: Vec::with_capacity(rows.len()),
+            packets: Vec::with_capacity(rows.len()),
+            stores: Vec::with_capacity(rows.len()),
+        };
+        let mut writers: [Option<usize>; 64] = [None; 64];
+        let mut packet = None;
+        for (at, row) in rows.iter().enumerate() {
+            packet = if row.delivered != 0 { Some(at) } else { packet };
+            graph.packets.push(packet);
+            let inst = graph.insts[at];
+            let of = |register: u8| match register {
+                0 => None,
+                register => writers[usize::from(register) % 64],
+            };
+            let sources = inst.map_or([0; 3], |inst| inst.sources);
+            graph.operands.push(sources.map(of));
+            let store = graph.store_before(at);
+            graph.stores.push(store);
+            if let Some(inst) = inst
+                && inst.destination != 0
+                && !row.redirect.is_trap()
+            {
+                writers[usize::from(inst.destination) % 64] = Some(at);
+            }
+        }
+        graph
+    }
+
+    /// What it is of.
+    pub fn excerpt(&self) -> &'a Excerpt {
+        self.excerpt
+    }
+
+    pub(crate) fn row(&self, at: usize) -> &'a Row {
+        &self.excerpt.rows[at]
+    }
+
+    pub(crate) fn inst(&self, at: usize) -> Option<&'a Inst> {
+        self.insts[at]
+    }
+
+    fn is(&self, at: usize, test: impl Fn(&Inst) -> bool) -> bool {
+        self.insts[at].is_some_and(test)
+    }
+
+    pub(crate) fn queue(&self, at: usize) -> Queue {
+        self.insts[at].map_or(Queue::None, Inst::queue)
+    }
+
+    pub(crate) fn is_store(&self, at: usize) -> bool {
+        self.is(at, Inst::is_store)
+    }
+
+    /// Rows before one, the youngest first.
+    fn older(&self, at: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        (at.saturating_sub(REACH)..at).rev()
+    }
+
+    /// The youngest store before a load to the same eight bytes, if a store answered it.
+    fn store_before(&self, at: usize) -> Option<usize> {
+        let load = self.row(at);
+        if load.source != DataSource::StoreQueue || !self.is(at, Inst::is_load) {
+            return None;
+        }
+        let block = |row: &Row| row.pa >> 3;
+        self.older(at).find(|&store| {
+            self.is_store(store)
+                && !self.row(store).redirect.is_trap()
+                && block(self.row(store)) == block(load)
+        })
+    }
+
+    /// The operands of a row: what it reads in registers, and the store whose data it loads.
+    pub fn dependences(&self, at: usize) -> impl Iterator<Item = Dependence> {
+        let operands = self.operands[at].into_iter().flatten();
+        let operands = operands.map(|producer| Dependence {
+            producer,
+            in_memory: false,
+        });
+        operands.chain(self.stores[at].map(|producer| Dependence {
+            producer,
+            in_memory: true,
+        }))
+    }
+
+    /// The row that starts the packet of a row.
+    pub(crate) fn packet(&self, at: usize) -> Option<usize> {
+        self.packets[at]
+    }
+
+    /// The packet before the one that starts at a row.
+    pub(crate) fn packet_before(&self, start: usize) -> Option<usize> {
+        self.packets[start.checked_sub(1)?]
+    }
+
+    /// The producer of a register operand that came last, and its cycle: of the address alone, for a store.
+    pub(crate) fn last_operand(&self, at: usize) -> Option<(usize, u64)> {
+        let used = if self.is_store(at) { 1 } else { 3 };
+        let operands = self.operands[at].iter().take(used).flatten();
+        operands
+            .map(|&producer| (producer, self.row(producer).wake))
+            .max_by_key(|&(producer, wake)| (wake, producer))
+    }
+
+    /// The producer of a store's data.
+    pub(crate) fn store_data(&self, at: usize) -> Option<usize> {
+        self.operands[at][1].filter(|_| self.is_store(at))
+    }
+
+    /// First cycle in which nothing but ports keeps an instruction from issuing.
+    pub fn ready(&self, at: usize) -> u64 {
+        let wake = self.last_operand(at).map_or(0, |(_, wake)| wake);
+        wake.max(self.row(at).dispatch + 1)
+    }
+
+    /// The store whose data a load waited for, after it had asked.
+    pub(crate) fn late_store(&self, at: usize) -> Option<usize> {
+        let store = self.stores[at]?;
+        let data = self.row(store).complete.saturating_sub(STORE_LEAVES);
+        (data > self.row(at).issue + LOAD_LOOKS).then_some(store)
+    }
+
+    /// Who had the port, or the unit, that a row waited for when it was ready.
+    pub(crate) fn port_holder(&self, at: usize) -> Option<(usize, Cause)> {
+        let row = self.row(at);
+        let inst = self.inst(at)?;
+        if inst.divides() {
+            let same = |other: &usize| self.is(*other, |other| other.class == inst.class);
+            let before = self.older(at).find(same)?;
+            let busy =
+                self.row(before).wake > row.dispatch + 1 && self.row(before).issue + 1 < row.issue;
+            if busy {
+                return Some((before, Cause::DividerBusy));
+            }
+        }
+        let issued = |other: &usize| {
+            self.row(*other).issue + 1 == row.issue && self.queue(*other) == inst.queue()
+        };
+        // The oldest, of its class if there is one.
+        let of_class = |other: &usize| self.is(*other, |other| other.class == inst.class);
+        let holder = { self.older(at).rev() }
+            .filter(issued)
+            .find(of_class)
+            .or_else(|| self.older(at).rev().find(issued))?;
+        Some((holder, Cause::Port))
+    }
+
+    /// Who gave back the place that the dispatch of a row waited for; true: by its issue, false: by its commit.
+    pub(crate) fn place_giver(&self, at: usize) -> Option<(usize, bool)> {
+        let row = self.row(at);
+        let mut older = self.older(at);
+        let left = |after: u64| move |other: &Row| other.commit + after == row.dispatch;
+        let issued = |queue| {
+            let gave = move |other: &usize| {
+                self.queue(*other) == queue && self.row(*other).issue + 1 == row.dispatch
+            };
+            self.older(at).rev().find(gave)
+        };
+        let by_commit = |giver: Option<usize>| giver.map(|giver| (giver, false));
+        let by_issue = |giver: Option<usize>| giver.map(|giver| (giver, true));
+        match row.wait {
+            DispatchWait::None => None,
+            DispatchWait::Rob => by_commit(older.find(|other| left(1)(self.row(*other)))),
+            DispatchWait::Registers => {
+                by_commit(older.find(|other| left(REGISTER_FREE)(self.row(*other))))
+            }
+            DispatchWait::LoadQueue => by_commit(
+                older.find(|&other| self.is(other, Inst::is_load) && left(1)(self.row(other))),
+            ),
+            // It is free when it was written: some cycles after its commit.
+            DispatchWait::StoreQueue => by_commit(
+                older
+                    .find(|&other| self.is_store(other) && self.row(other).written <= row.dispatch),
+            ),
+            DispatchWait::MemoryIssue => by_issue(issued(Queue::Memory)),
+            DispatchWait::IntegerIssue => by_issue(issued(Queue::Integer)),
+            DispatchWait::FpIssue => by_issue(issued(Queue::Fp)),
+            DispatchWait::Tags => {
+                by_issue(older.find(|&other| self.row(other).issue + TAG_FREE == row.dispatch))
+            }
+            DispatchWait::Empty => by_commit(at.checked_sub(1)),
+        }
+    }
+
+    /// What made the fetch of a row's packet late.
+    pub(crate) fn fetch_miss(&self, at: usize) -> Option<Cause> {
+        let start = self.row(self.packet(at)?);
+        match start.packet_source {
+            _ if start.packet_translating != 0 => Some(Cause::FetchTlb),
+            DataSource::L1 | DataSource::Unknown => None,
+            _ => Some(Cause::FetchCache),
+        }
+    }
+
+    /// The row before the packet that a row is in, if that packet is the first after a redirect.
+    pub(crate) fn redirected_by(&self, at: usize) -> Option<(usize, Cause)> {
+        let before = self.packet(at)?.checked_sub(1)?;
+        match self.row(before).redirect {
+            Redirect::None => None,
+            Redirect::Mispredict => Some((before, Cause::Mispredict)),
+            Redirect::Flush | Redirect::Exception | Redirect::Interrupt => {
+                Some((before, Cause::Flush))
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What excerpts say of a loop.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use commit_trace::InstId;
+
+use crate::{Cause, Code, CriticalPath, Excerpts, Graph, Loop};
+
+/// One time through a loop, from its first instruction to the next time that it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iteration {
+    /// The excerpt.
+    pub excerpt: usize,
+    /// Its rows.
+    pub rows: Range<usize>,
+    /// From the commit before its first row to that of its last one.
+    pub cycles: u64,
+}
+
+/// The iterations of a loop that excerpts have.
+#[derive(Clone, Debug, Default)]
+pub struct Iterations {
+    /// Those that are whole.
+    pub list: Vec<Iteration>,
+    /// How often excerpts have the loop's first instruction,
+    pub headers: u64,
+    /// how often what came before it was not in the loop,
+    pub entries: u64,
+    /// and how often the loop was left.
+    pub exits: u64,
+    /// Cycles between commits that its own instructions end.
+    pub own_cycles: u64,
+    /// What the cycles of the whole iterations went to: sums of the critical paths of those that follow each other.
+    pub path: BTreeMap<(InstId, Cause), u64>,
+}
+
+/// How far a look at an excerpt is.
+#[derive(Default)]
+struct Look {
+    /// The row of the loop's first instruction, if the loop goes on.
+    header: Option<usize>,
+    /// Whole iterations without a break, from this row on.
+    streak: Option<usize>,
+    /// In a function that the loop calls.
+    called: bool,
+    /// What came before is known to be outside.
+    outside: bool,
+}
+
+impl Iterations {
+    /// Finds them; `function` gives the function of an instruction.
+    pub fn of(
+        found: &Loop,
+        code: &Code<'_>,
+        excerpts: &Excerpts,
+        graphs: &[Graph<'_>],
+        function: &dyn Fn(InstId) -> u32,
+    ) -> Self {
+        let mut iterations = Self::default();
+        let privilege = |inst: InstId| code.info(inst).map(|info| info.privilege);
+        let own = privilege(found.header);
+        let mut body = found.body.clone();
+        body.sort_unstable();
+        let has = |inst: InstId| body.binary_search(&inst).is_ok();
+        for (number, (excerpt, graph)) in excerpts.list.iter().zip(graphs).enumerate() {
+            let mut look = Look::default();
+            for (at, row) in excerpt.rows.iter().enumerate() {
+                if has(row.inst) {
+                    iterations.own_cycles += row.commit - excerpt.before(at);
+                }
+                if row.redirect.is_trap() || privilege(row.inst) != own {
+                    // An interrupt or a system call: that iteration is like no other.
+                    iterations.streak(graph, &look);
+                    look = Look::default();
+                } else if row.inst == found.header {
+                    iterations.headers += 1;
+                    match look.header {
+                        Some(header) => {
+                            iterations.whole(number, graph, header..at);
+                            look.streak = look.streak.or(Some(header));
+                        }
+                        None => iterations.entries += u64::from(look.outside),
+                    }
+                    look.header = Some(at);
+                    (look.called, look.outside) = (false, false);
+                } else if has(row.inst) {
+                    look.called = code.get(row.inst).is_some_and(|inst| inst.calls());
+                    // Only its first instruction leads into it.
+                    look.outside = false;
+                } else if look.header.is_none()
+                    || !look.called
+                    || function(row.inst) == found.function
+                {
+                    iterations.exits += u64::from(look.header.is_some());
+                    iterations.streak(graph, &look);
+                    look = Look {
+                        outside: true,
+                        ..Look::default()
+                    };
+                }
+            }
+            iterations.streak(graph, &look);
+        }
+        iterations
+    }
+
+    fn whole(&mut self, excerpt: usize, graph: &Graph<'_>, rows: Range<usize>) {
+        let from = graph.excerpt.before(rows.start);
+        self.list.push(Iteration {
+            excerpt,
+            cycles: graph.row(rows.end - 1).commit - from,
+            rows,
+        });
+    }
+
+    /// Iterations without a break end: their critical path.
+    fn streak(&mut self, graph: &Graph<'_>, look: &Look) {
+        if let (Some(start), Some(end)) = (look.streak, look.header) {
+            for edge in CriticalPath::new(graph, start..end).edges() {
+                let inst = graph.row(edge.row).inst;
+                *self.path.entry((inst, edge.cause)).or_default() += edge.cycles();
+            }
+        }
+    }
+
+    /// Cycles of the whole iterations.
+    pub fn cycles(&self) -> u64 {
+        self.list.iter().map(|iteration| iteration.cycles).sum()
+    }
+
+    /// Instructions of the whole iterations.
+    pub fn instructions(&self) -> usize {
+        self.list.iter().map(|iteration| iteration.rows.len()).sum()
+    }
+
+    /// Iterations each time that the loop is entered, on average; `None` if no excerpt has its begin or end.
+    pub fn trips(&self) -> Option<f64> {
+        // Of those that an excerpt cuts off it has the begin as often as the end.
+        let times = (self.entries + self.exits) as f64 / 2.0;
+        (times > 0.0).then(|| (self.headers as f64 / times).max(1.0))
+    }
+
+    /// The best, the median and the worst iteration, by their place in the list.
+    pub fn typical(&self) -> Option<[usize; 3]> {
+        let mut order: Vec<usize> = (0..self.list.len()).collect();
+        order.sort_by_key(|&at| self.list[at].cycles);
+        Some([
+            *order.first()?,
+            *order.get(order.len() / 2)?,
+            *order.last()?,
+        ])
+    }
+}

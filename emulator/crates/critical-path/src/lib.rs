@@ -1,0 +1,36 @@
+//! What bounds a piece of an execution, out of the timing core's own knowledge.
+//!
+//! The core tells a [`Collector`] all stages of some consecutive instructions now and then: [`Excerpts`]. Of those, [`CriticalPath`]
+//! walks back along what each stage waited for last, and so gives each cycle to one cause of one instruction (B. Fields, S. Rubin,
+//! R. Bodík, "Focusing Processor Policies via Critical-Path Prediction", ISCA 2001). [`find_loops`] finds natural loops in the code
+//! that was executed, and [`Iterations`] what excerpts say of one.
+//!
+//! ```
+//! use commit_trace::StaticInfo;
+//! use critical_path::{Code, CriticalPath, Excerpt, Graph};
+//!
+//! let code = Code::new(&[]);
+//! let excerpt = Excerpt::default();
+//! let graph = Graph::new(&code, &excerpt);
+//! assert_eq!(CriticalPath::new(&graph, 0..0).cycles(), 0);
+//! ```
+
+mod cause;
+mod code;
+mod collect;
+mod graph;
+mod iterations;
+mod loops;
+mod row;
+mod stages;
+mod walk;
+
+pub use cause::Cause;
+pub use code::{Code, Inst, Queue};
+pub use collect::Collector;
+pub use graph::{Dependence, Graph};
+pub use iterations::{Iteration, Iterations};
+pub use loops::{Loop, find_loops};
+pub use row::{Excerpt, Excerpts, Row, Widths};
+pub use stages::{Segment, Stage};
+pub use walk::{CriticalPath, Edge};

@@ -1,0 +1,306 @@
+//! Natural loops of the code that was executed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use commit_trace::{Class, InstId};
+
+use crate::{Code, Excerpts};
+
+/// A natural loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The function that it is in, as the caller numbers them.
+    pub function: u32,
+    /// Its first instruction.
+    pub header: InstId,
+    /// Its instructions, by address. Those of functions that it calls are not among them.
+    pub body: Vec<InstId>,
+    /// The smallest loop of the list around it.
+    pub parent: Option<usize>,
+}
+
+impl Loop {
+    /// An instruction is in it.
+    pub fn has(&self, inst: InstId) -> bool {
+        self.body.contains(&inst)
+    }
+}
+
+/// The loops of functions, given by number and instructions: those that an address was found at, executed at least once. The targets
+/// of indirect jumps are those that `excerpts` show. Not found: loops that are entered in several places.
+pub fn find_loops(
+    code: &Code<'_>,
+    excerpts: &Excerpts,
+    functions: &BTreeMap<u32, Vec<InstId>>,
+) -> Vec<Loop> {
+    let mut jumps: BTreeMap<InstId, BTreeSet<InstId>> = BTreeMap::new();
+    for pair in excerpts
+        .list
+        .iter()
+        .flat_map(|excerpt| excerpt.rows.windows(2))
+    {
+        let is_indirect =
+            { code.info(pair[0].inst) }.is_some_and(|info| info.class == Class::IndirectJump);
+        if is_indirect {
+            jumps.entry(pair[0].inst).or_default().insert(pair[1].inst);
+        }
+    }
+    let mut loops = Vec::new();
+    for (&function, insts) in functions {
+        loops.extend(Flow::new(code, &jumps, insts).loops(function));
+    }
+    loops.sort_by_key(|found: &Loop| (found.body.len(), found.header));
+    for at in 0..loops.len() {
+        let around = |outer: &Loop| {
+            let inner = &loops[at];
+            outer.function == inner.function
+                && outer.header != inner.header
+                && outer.has(inner.header)
+        };
+        // They are in order of size.
+        let parent = (at + 1..loops.len()).find(|&outer| around(&loops[outer]));
+        loops[at].parent = parent;
+    }
+    loops
+}
+
+/// The control flow of a function. Instructions by number, in order of address.
+struct Flow {
+    insts: Vec<InstId>,
+    next: Vec<Vec<usize>>,
+    before: Vec<Vec<usize>>,
+}
+
+impl Flow {
+    fn new(code: &Code<'_>, jumps: &BTreeMap<InstId, BTreeSet<InstId>>, insts: &[InstId]) -> Self {
+        let pc = |inst: &InstId| code.info(*inst).map_or(0, |info| info.pc);
+        let mut insts = insts.to_vec();
+        insts.sort_by_key(|inst| (pc(inst), *inst));
+        insts.dedup_by_key(|inst| pc(inst));
+        let by_pc: BTreeMap<u64, usize> = insts.iter().map(pc).zip(0..).collect();
+        let by_inst: BTreeMap<InstId, usize> = insts.iter().copied().zip(0..).collect();
+        let mut flow = Self {
+            next: vec![Vec::new(); insts.len()],
+            before: vec![Vec::new(); insts.len()],
+            insts,
+        };
+        for at in 0..flow.insts.len() {
+            let inst = flow.insts[at];
+            let Some(info) = code.info(inst) else {
+                continue;
+            };
+            let calls = code.get(inst).is_some_and(|inst| inst.calls());
+            let jump = matches!(info.class, Class::Jump | Class::IndirectJump);
+            let mut next: Vec<usize> = Vec::new();
+            if !jump || calls {
+                next.extend(by_pc.get(&info.pc.wrapping_add(info.len.into())));
+            }
+            if !calls {
+                next.extend(info.target.and_then(|target| by_pc.get(&target)));
+                let seen = jumps.get(&inst).into_iter().flatten();
+                next.extend(seen.filter_map(|target| by_inst.get(target)));
+            }
+            for &to in &next {
+                flow.before[to].push(at);
+            }
+            flow.next[at] = next;
+        }
+        flow
+    }
+
+    /// By instruction its number in reverse postorder, and the number of its immediate dominator: the algorithm of K. Cooper,
+    /// T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm". What nothing leads to is an entry.
+    fn dominators(&self) -> Vec<usize> {
+        let count = self.insts.len();
+        let root = count;
+        let mut order = Vec::with_capacity(count);
+        let mut seen = vec![false; count];
+        let mut is_entry = vec![false; count];
+        let leads = |&at: &usize| at == 0 || self.before[at].is_empty();
+        // What only loops lead to comes last: where it is found first is an entry, too.
+        for entry in (0..count).filter(leads).chain(0..count) {
+            if std::mem::replace(&mut seen[entry], true) {
+                continue;
+            }
+            is_entry[entry] = true;
+            let mut stack = vec![(entry, 0)];
+            while let Some((at, done)) = stack.pop() {
+                match self.next[at].get(done) {
+                    Some(&to) => {
+                        stack.push((at, done + 1));
+                        if !std::mem::replace(&mut seen[to], true) {
+                            stack.push((to, 0));
+                        }
+                    }
+                    None => order.push(at),
+                }
+            }
+        }
+        let mut rank = vec![0; count + 1];
+        for (number, &at) in order.iter().enumerate() {
+            rank[at] = number;
+        }
+        rank[root] = count;
+        let mut of = vec![usize::MAX; count + 1];
+        of[root] = root;
+        for at in (0..count).filter(|&at| is_entry[at]) {
+            of[at] = root;
+        }
+        loop {
+            let mut changed = false;
+            for &at in order.iter().rev() {
+                if is_entry[at] {
+                    continue;
+                }
+                let mut dominator = usize::MAX;
+                for &before in self.before[at]
+                    .iter()
+                    .filter(|&&before| of[before] != usize::MAX)
+                {
+                    dominator = match dominator {
+                        usize::MAX => before,
+                        mut one => {
+                            let mut other = before;
+                            while one != other {
+                                match rank[one] < rank[other] {
+                                    true => one = of[one],
+                                    false => other = of[other],
+                                }
+                            }
+                            one
+                        }
+                    };
+                }
+                // An instruction before it in this order leads to it.
+                if of[at] != dominator {
+                    of[at] = dominator;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return of;
+            }
+        }
+    }
+
+    fn loops(&self, function: u32) -> Vec<Loop> {
+        let dominators = self.dominators();
+        let dominates = |one: usize, mut other: usize| {
+            while other != one && other < self.insts.len() {
+                other = dominators[other];
+            }
+            other == one
+        };
+        let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (at, next) in self.next.iter().enumerate() {
+            for &header in next.iter().filter(|&&to| to <= at && dominates(to, at)) {
+                let body = bodies.entry(header).or_insert_with(|| [header].into());
+                let mut open = vec![at];
+                while let Some(at) = open.pop() {
+                    if body.insert(at) {
+                        open.extend(&self.before[at]);
+                    }
+                }
+            }
+        }
+        let inst = |at: &usize| self.insts[*at];
+        let found = bodies.iter().map(|(header, body)| Loop {
+            function,
+            header: inst(header),
+            body: body.iter().map(inst).collect(),
+            parent: None,
+        });
+        found.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::StaticInfo;
+
+    use super::*;
+
+    const NOP: u32 = 0x13;
+
+    /// Instructions of four bytes at 0, 4, 8, …: a branch or a jump to a number, or nothing.
+    fn loops(program: &[Option<(Class, u64)>]) -> Vec<(u32, Vec<u32>, Option<usize>)> {
+        let info = |(number, to): (u32, &Option<(Class, u64)>)| StaticInfo {
+            id: InstId(number),
+            space: 2,
+            pc: 4 * u64::from(number),
+            raw: match to {
+                None => NOP,
+                Some((Class::Branch, _)) => 0x63,
+                Some(_) => 0x6f,
+            },
+            len: 4,
+            privilege: 0,
+            class: to.map_or(Class::Int, |(class, _)| class),
+            target: to.map(|(_, target)| 4 * target),
+        };
+        let static_info: Vec<_> = (0..).zip(program).map(info).collect();
+        let insts = static_info.iter().map(|info| info.id).collect();
+        let code = Code::new(&static_info);
+        let found = find_loops(&code, &Excerpts::default(), &[(0, insts)].into());
+        let number = |inst: &InstId| inst.0;
+        found
+            .iter()
+            .map(|it| (it.header.0, it.body.iter().map(number).collect(), it.parent))
+            .collect()
+    }
+
+    fn branch(to: u64) -> Option<(Class, u64)> {
+        Some((Class::Branch, to))
+    }
+
+    fn jump(to: u64) -> Option<(Class, u64)> {
+        Some((Class::Jump, to))
+    }
+
+    #[test]
+    fn loops_are_nested_and_a_way_out_is_none() {
+        // 0: 1: 2: if 5; 3: if 2; 4: goto 1; 5:
+        let program = [None, None, branch(5), branch(2), jump(1), None];
+        assert_eq!(
+            loops(&program),
+            [(2, vec![2, 3], Some(1)), (1, vec![1, 2, 3, 4], None)]
+        );
+    }
+
+    #[test]
+    fn two_ways_back_are_one_loop_and_two_ways_in_are_none() {
+        assert_eq!(
+            loops(&[None, branch(0), branch(0)]),
+            [(0, vec![0, 1, 2], None)]
+        );
+        // From 0 into the middle.
+        assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
+    }
+
+    #[test]
+    fn a_ring_without_a_way_in_is_a_loop_of_some_header() {
+        // 0 goes nowhere; 2 and 3 lead to each other alone.
+        let found = loops(&[jump(9), jump(9), None, jump(2)]);
+        assert_eq!(found, [(2, vec![2, 3], None)]);
+        for seed in 0..2000u64 {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut below = |end: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % end
+            };
+            let program: Vec<_> = (0..12)
+                .map(|_| match below(3) {
+                    0 => None,
+                    1 => branch(below(14)),
+                    _ => jump(below(14)),
+                })
+                .collect();
+            // It comes to an end, whatever the program.
+            for (header, body, _) in loops(&program) {
+                assert!(body.contains(&header), "{program:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Excerpts: consecutive instructions with all their stages.
+
+use commit_trace::{
+    CommitRecord, CycleClass, DataSource, Detail, DispatchWait, InstId, Redirect, Translation,
+};
+use serde::{Deserialize, Serialize};
+
+/// The excerpts of one hart's region of interest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Excerpts {
+    /// The core's widths.
+    pub widths: Widths,
+    /// In order of time.
+    pub list: Vec<Excerpt>,
+}
+
+/// No run gets so far.
+const MOST_CYCLES: u64 = 1 << 60;
+
+impl Excerpts {
+    /// Cycles are in order, and none is beyond all runs: of what a core told they are, of a file they may not be.
+    pub fn are_sound(&self) -> bool {
+        let in_order = |excerpt: &Excerpt| {
+            let commits = excerpt.rows.iter().map(|row| row.commit);
+            std::iter::once(excerpt.from).chain(commits).is_sorted()
+        };
+        let is_small = |row: &Row| {
+            let cycles = [
+                row.commit,
+                row.written,
+                row.translating,
+                row.packet_translating,
+            ];
+            cycles.iter().all(|&cycles| cycles < MOST_CYCLES)
+        };
+        { self.list.iter() }.all(|excerpt| in_order(excerpt) && excerpt.rows.iter().all(is_small))
+    }
+}
+
+/// How much of each a core has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widths {
+    /// Instructions decoded, dispatched and committed per cycle.
+    pub decode: u32,
+    /// Issue ports: integer,
+    pub int: u32,
+    /// memory,
+    pub mem: u32,
+    /// floating point.
+    pub fp: u32,
+}
+
+/// Consecutive instructions of a hart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// Cycle in which the instruction before the first one left.
+    pub from: u64,
+    /// In program order.
+    pub rows: Vec<Row>,
+}
+
+impl Excerpt {
+    /// Cycle in which the row before this one left.
+    pub fn before(&self, row: usize) -> u64 {
+        row.checked_sub(1)
+            .map_or(self.from, |before| self.rows[before].commit)
+    }
+}
+
+/// An instruction that left the ROB. Cycles are the core's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Packed", into = "Packed")]
+pub struct Row {
+    /// Static instruction.
+    pub inst: InstId,
+    /// Its packet was asked for,
+    pub asked: u64,
+    /// and delivered to the fetch buffer. 0: it starts no packet.
+    pub delivered: u64,
+    /// It was decoded,
+    pub decode: u64,
+    /// dispatched,
+    pub dispatch: u64,
+    /// issued (0: it never was),
+    pub issue: u64,
+    /// let dependents issue from this cycle on,
+    pub wake: u64,
+    /// could have left from this cycle on,
+    pub complete: u64,
+    /// and left.
+    pub commit: u64,
+    /// Of a store: its line is written.
+    pub written: u64,
+    /// What its dispatch waited for.
+    pub wait: DispatchWait,
+    /// Why the front end was redirected after it.
+    pub redirect: Redirect,
+    /// It is the first of its ROB row.
+    pub first_of_row: bool,
+    /// What it waited for at the head.
+    pub class: CycleClass,
+    /// Of a data access: who answered,
+    pub source: DataSource,
+    /// how the address was translated,
+    pub translation: Translation,
+    /// the cycles that this took beyond those of a hit,
+    pub translating: u64,
+    /// and the physical address; 0: there is no access.
+    pub pa: u64,
+    /// Of the packet that it starts: who had the line,
+    pub packet_source: DataSource,
+    /// and the cycles that translation took beyond those of a hit.
+    pub packet_translating: u64,
+}
+
+impl Row {
+    /// Of a record, which left in cycle `commit`, and its details.
+    pub fn new(record: &CommitRecord, commit: u64, detail: &Detail) -> Self {
+        Self {
+            inst: record.inst,
+            asked: detail.packet.asked,
+            delivered: detail.packet.delivered,
+            decode: detail.decode,
+            dispatch: detail.dispatch,
+            issue: detail.issue,
+            wake: detail.wake.min(commit),
+            complete: detail.complete,
+            commit,
+            written: detail.access.written,
+            wait: detail.dispatch_wait,
+            redirect: record.redirect(),
+            first_of_row: record.first_of_row(),
+            class: record.class(),
+            source: detail.access.source,
+            translation: detail.access.translation,
+            translating: detail.access.translating.into(),
+            pa: detail.access.pa,
+            packet_source: detail.packet.source,
+            packet_translating: detail.packet.translating.into(),
+        }
+    }
+}
+
+/// A row in a file: cycles before its commit plus one, 0 for none, which are small numbers.
+#[derive(Serialize, Deserialize)]
+struct Packed([u64; 15]);
+
+impl From<Row> for Packed {
+    fn from(row: Row) -> Self {
+        let before = |cycle: u64| match cycle {
+            0 => 0,
+            _ => row.commit.saturating_sub(cycle) + 1,
+        };
+        let after = |cycle: u64| cycle.saturating_sub(row.commit);
+        let flags = [
+            row.wait as u64,
+            row.redirect as u64,
+            row.first_of_row.into(),
+            row.class as u64,
+            row.source as u64,
+            row.translation as u64,
+            row.packet_source as u64,
+        ];
+        Self([
+            row.inst.0.into(),
+            row.commit,
+            before(row.asked),
+            before(row.delivered),
+            before(row.decode),
+            before(row.dispatch),
+            before(row.issue),
+            before(row.wake),
+            before(row.complete),
+            after(row.written),
+            flags.iter().rev().fold(0, |word, flag| word << 4 | flag),
+            row.translating,
+            row.packet_translating,
+            row.pa >> 32,
+            row.pa & u64::from(u32::MAX),
+        ])
+    }
+}
+
+impl From<Packed> for Row {
+    fn from(Packed(packed): Packed) -> Self {
+        let [
+            inst,
+            commit,
+            asked,
+            delivered,
+            decode,
+            dispatch,
+            issue,
+            wake,
+            complete,
+            written,
+            flags,
+            translating,
+            packet_translating,
+            high,
+            low,
+        ] = packed;
+        let cycle = |before: u64| match before {
+            0 => 0,
+            _ => commit.saturating_sub(before - 1),
+        };
+        let flag = |n: u32| (flags >> (4 * n) & 15) as u8;
+        Self {
+            inst: InstId(inst as u32),
+            asked: cycle(asked),
+            delivered: cycle(delivered),
+            decode: cycle(decode),
+            dispatch: cycle(dispatch),
+            issue: cycle(issue),
+            wake: cycle(wake),
+            complete: cycle(complete),
+            commit,
+            written: match written {
+                0 => 0,
+                after => commit.saturating_add(after),
+            },
+            wait: DispatchWait::of_number(flag(0)).unwrap_or_default(),
+            redirect: Redirect::from_bits(flag(1).into()),
+            first_of_row: flag(2) != 0,
+            class: CycleClass::from_bits(flag(3).into()),
+            source: DataSource::of_number(flag(4)).unwrap_or_default(),
+            translation: Translation::of_number(flag(5)).unwrap_or_default(),
+            translating,
+            pa: high << 32 | low & u64::from(u32::MAX),
+            packet_source: DataSource::of_number(flag(6)).unwrap_or_default(),
+            packet_translating,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let row = Row {
+            inst: InstId(7),
+            asked: 80,
+            delivered: 85,
+            decode: 90,
+            dispatch: 91,
+            issue: 95,
+            wake: 96,
+            complete: 99,
+            commit: 100,
+            written: 120,
+            wait: DispatchWait::Empty,
+            redirect: Redirect::Interrupt,
+            first_of_row: true,
+            class: CycleClass::Device,
+            source: DataSource::Upgrade,
+            translation: Translation::Walk,
+            translating: 33,
+            pa: 0x12_8000_0000,
+            packet_source: DataSource::Memory,
+            packet_translating: 1,
+        };
+        for row in [row, Row::default()] {
+            let text = serde_json::to_string(&row).unwrap();
+            assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+        }
+    }
+
+    #[test]
+    fn no_numbers_panic() {
+        let text = format!("[{}]", vec![u64::MAX.to_string(); 15].join(","));
+        let row: Row = serde_json::from_str(&text).unwrap();
+        serde_json::to_string(&row).unwrap();
+        let excerpts = |from, rows: &[Row]| Excerpts {
+            list: vec![Excerpt {
+                from,
+                rows: rows.to_vec(),
+            }],
+            ..Excerpts::default()
+        };
+        assert!(!excerpts(0, &[row]).are_sound());
+        let row = |commit| Row {
+            commit,
+            ..Row::default()
+        };
+        assert!(excerpts(3, &[row(3), row(5)]).are_sound());
+        assert!(!excerpts(4, &[row(3), row(5)]).are_sound());
+        assert!(!excerpts(3, &[row(5), row(4)]).are_sound());
+    }
+}

@@ -1,0 +1,276 @@
+//! From excerpts to rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use commit_trace::InstId;
+use critical_path::{Code, Excerpts, Graph, Iterations, Loop, Queue, find_loops};
+use profile::{Evaluation, ProcessId};
+use rustc_hash::FxHashMap;
+use symbols::{FunctionId, Symbolizer, Symbols, place};
+
+use super::view::View;
+use super::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
+use crate::model::Report;
+
+/// Loops that are kept, and those that have pictures.
+const MAX_LOOPS: usize = 20;
+const MAX_VIEWED: usize = 5;
+/// Share of its process from which on a loop counts, inner ones not included.
+const NOTICEABLE: f64 = 0.01;
+/// Whole iterations from which on it can be spoken of.
+const ENOUGH: usize = 3;
+/// Share of an iteration from which on an instruction is named.
+const ON_CHAIN: f64 = 0.03;
+
+pub(super) struct Builder<'a> {
+    evaluation: &'a Evaluation,
+    excerpts: &'a Excerpts,
+    disassemble: &'a dyn Fn(u32, u64) -> String,
+    code: Code<'a>,
+    symbols: Symbols,
+    /// Where the instructions of excerpts are in the symbols.
+    locations: FxHashMap<InstId, usize>,
+    /// Numbers of functions, each in its address space.
+    functions: FxHashMap<InstId, u32>,
+    /// The Oracle's cycles.
+    cycles: FxHashMap<InstId, f64>,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(
+        evaluation: &'a Evaluation,
+        excerpts: &'a Excerpts,
+        symbolizer: &Symbolizer,
+        disassemble: &'a dyn Fn(u32, u64) -> String,
+    ) -> Self {
+        let rows = { excerpts.list.iter() }.flat_map(|excerpt| &excerpt.rows);
+        let insts: BTreeSet<InstId> = rows.map(|row| row.inst).collect();
+        let mut places = Vec::new();
+        let mut locations = FxHashMap::default();
+        for inst in insts {
+            if let Some(info) = evaluation.static_info.get(inst.0 as usize) {
+                let process = evaluation.spaces.get(&info.space).copied();
+                locations.insert(inst, places.len());
+                places.push(place::place(
+                    evaluation,
+                    process.unwrap_or(ProcessId(0)),
+                    info,
+                ));
+            }
+        }
+        let symbols = symbolizer.resolve(&places);
+        let mut known: FxHashMap<(u32, FunctionId), u32> = FxHashMap::default();
+        let number = |(inst, at): (&InstId, &usize)| {
+            let space = evaluation.static_info[inst.0 as usize].space;
+            let next = known.len() as u32;
+            let function = symbols.locations[*at].function;
+            (*inst, *known.entry((space, function)).or_insert(next))
+        };
+        let functions = locations.iter().map(number).collect();
+        let units = evaluation.oracle.units_per_cycle().max(1) as f64;
+        let mut cycles: FxHashMap<InstId, f64> = FxHashMap::default();
+        for (_, inst, weight) in evaluation.oracle.iter() {
+            if locations.contains_key(&inst) {
+                *cycles.entry(inst).or_default() += weight as f64 / units;
+            }
+        }
+        Self {
+            code: Code::new(&evaluation.static_info),
+            evaluation,
+            excerpts,
+            disassemble,
+            symbols,
+            locations,
+            functions,
+            cycles,
+        }
+    }
+
+    pub fn build(&self, report: &Report) -> LoopsReport {
+        let mut by_function: BTreeMap<u32, Vec<InstId>> = BTreeMap::new();
+        for (inst, function) in &self.functions {
+            by_function.entry(*function).or_default().push(*inst);
+        }
+        let found = find_loops(&self.code, self.excerpts, &by_function);
+        let whole: Vec<f64> = found.iter().map(|it| self.sum(&it.body)).collect();
+        let mut own = whole.clone();
+        for (at, inner) in found.iter().enumerate() {
+            if let Some(parent) = inner.parent {
+                own[parent] -= whole[at];
+            }
+        }
+        let process = |at: usize| self.process(report, &found[at]);
+        let share = |cycles: f64, process: usize| {
+            cycles / report.processes[process].cycles.max(f64::MIN_POSITIVE)
+        };
+        let mut order: Vec<usize> = (0..found.len())
+            .filter(|&at| share(own[at], process(at)) >= NOTICEABLE)
+            .collect();
+        order.sort_by(|&a, &b| own[b].total_cmp(&own[a]).then(a.cmp(&b)));
+        let list = &self.excerpts.list;
+        let graphs: Vec<Graph<'_>> = { list.iter() }
+            .map(|excerpt| Graph::new(&self.code, excerpt))
+            .collect();
+        let mut loops = Vec::new();
+        for at in order {
+            let iterations =
+                Iterations::of(&found[at], &self.code, self.excerpts, &graphs, &|inst| {
+                    self.functions.get(&inst).copied().unwrap_or(u32::MAX)
+                });
+            if iterations.list.len() < ENOUGH {
+                continue;
+            }
+            let process = process(at);
+            let mut row = self.row(&found[at], &iterations, whole[at]);
+            row.process = process;
+            row.share = share(whole[at], process);
+            row.own_share = share(own[at], process);
+            row.depth =
+                std::iter::successors(found[at].parent, |&outer| found[outer].parent).count();
+            if loops.len() < MAX_VIEWED {
+                let picked = iterations.typical().unwrap_or_default();
+                let view = |at: usize| {
+                    let iteration = &iterations.list[at];
+                    View::new(&graphs[iteration.excerpt], iteration, &|inst| {
+                        (self.label(inst), self.text(inst))
+                    })
+                };
+                row.views = picked.map(view).into();
+            }
+            loops.push(row);
+            if loops.len() == MAX_LOOPS {
+                break;
+            }
+        }
+        let cycles =
+            { list.iter() }.map(|excerpt| excerpt.before(excerpt.rows.len()) - excerpt.from);
+        LoopsReport {
+            excerpts: list.len(),
+            instructions: list.iter().map(|excerpt| excerpt.rows.len()).sum(),
+            cycles: cycles.sum(),
+            widths: self.excerpts.widths,
+            loops,
+        }
+    }
+
+    fn sum(&self, insts: &[InstId]) -> f64 {
+        insts.iter().filter_map(|inst| self.cycles.get(inst)).sum()
+    }
+
+    /// Index into the report's processes.
+    fn process(&self, report: &Report, found: &Loop) -> usize {
+        let process = { self.code.info(found.header) }
+            .and_then(|info| self.evaluation.spaces.get(&info.space))
+            .and_then(|process| self.evaluation.processes.get(process.0 as usize));
+        let own = process.and_then(|process| {
+            let pid = process.pid?;
+            report.processes.iter().position(|row| row.pid == Some(pid))
+        });
+        own.unwrap_or(0)
+    }
+
+    fn label(&self, inst: InstId) -> String {
+        { self.locations.get(&inst) }.map_or_else(String::new, |at| self.symbols.label(*at))
+    }
+
+    fn function(&self, inst: InstId) -> String {
+        let at = { self.locations.get(&inst) }.map(|at| self.symbols.locations[*at].function);
+        at.map_or_else(String::new, |at| self.symbols.function(at).name.to_string())
+    }
+
+    fn text(&self, inst: InstId) -> String {
+        { self.code.info(inst) }.map_or_else(String::new, |info| {
+            (self.disassemble)(info.raw, info.pc).replace('\t', " ")
+        })
+    }
+
+    fn source(&self, inst: InstId) -> Option<String> {
+        let source = self.symbols.locations[*self.locations.get(&inst)?]
+            .source
+            .as_ref()?;
+        Some(format!("{}:{}", source.file, source.line))
+    }
+
+    fn row(&self, found: &Loop, iterations: &Iterations, cycles: f64) -> LoopRow {
+        let count = iterations.list.len() as f64;
+        let per_iteration = |cycles: u64| cycles as f64 / count;
+        let mean = per_iteration(iterations.cycles());
+        let mut causes = BTreeMap::new();
+        let mut links: BTreeMap<InstId, BTreeMap<_, u64>> = BTreeMap::new();
+        for (&(inst, cause), &cycles) in &iterations.path {
+            *causes.entry(cause).or_insert(0) += cycles;
+            links.entry(inst).or_default().insert(cause, cycles);
+        }
+        let mut causes: Vec<CauseCycles> = { causes.into_iter() }
+            .map(|(cause, cycles)| CauseCycles {
+                cause,
+                cycles: per_iteration(cycles),
+            })
+            .collect();
+        causes.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.cause.cmp(&b.cause)));
+        let link = |(inst, causes): (InstId, BTreeMap<_, u64>)| {
+            let (&cause, _) = causes.iter().max_by_key(|(_, cycles)| **cycles)?;
+            let cycles = per_iteration(causes.values().sum());
+            (cycles >= ON_CHAIN * mean).then(|| ChainLink {
+                label: self.label(inst),
+                text: self.text(inst),
+                source: self.source(inst),
+                cause,
+                cycles,
+            })
+        };
+        let pc = |inst: &InstId| self.code.info(*inst).map_or(0, |info| info.pc);
+        let mut links: Vec<_> = links.into_iter().collect();
+        links.sort_by_key(|(inst, _)| pc(inst));
+        let typical = iterations.typical().unwrap_or_default();
+        // How often an instruction of the loop was first in an excerpt says how often it was in all.
+        let per_header = iterations.own_cycles as f64 / iterations.headers.max(1) as f64;
+        LoopRow {
+            process: 0,
+            function: self.function(found.header),
+            label: self.label(found.header),
+            source: self.source(found.header),
+            depth: 0,
+            cycles,
+            share: 0.0,
+            own_share: 0.0,
+            iterations: cycles / per_header.max(f64::MIN_POSITIVE),
+            trips: iterations.trips(),
+            measured: iterations.list.len(),
+            cycles_per_iteration: mean,
+            range: typical.map(|at| iterations.list[at].cycles),
+            instructions_per_iteration: iterations.instructions() as f64 / count,
+            least: self.least(iterations),
+            causes,
+            chain: links.into_iter().filter_map(link).collect(),
+            views: Vec::new(),
+        }
+    }
+
+    fn least(&self, iterations: &Iterations) -> LeastCycles {
+        let widths = self.excerpts.widths;
+        let mut issued = [0u64; 3];
+        for iteration in &iterations.list {
+            for row in &self.excerpts.list[iteration.excerpt].rows[iteration.rows.clone()] {
+                let queue = self
+                    .code
+                    .get(row.inst)
+                    .map_or(Queue::None, |inst| inst.queue());
+                match queue {
+                    Queue::Integer => issued[0] += 1,
+                    Queue::Memory => issued[1] += 1,
+                    Queue::Fp => issued[2] += 1,
+                    Queue::None => {}
+                }
+            }
+        }
+        let count = iterations.list.len().max(1) as f64;
+        let cycles = |issued: u64, width: u32| issued as f64 / count / f64::from(width.max(1));
+        LeastCycles {
+            decode: cycles(iterations.instructions() as u64, widths.decode),
+            int: cycles(issued[0], widths.int),
+            mem: cycles(issued[1], widths.mem),
+            fp: cycles(issued[2], widths.fp),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The section as a part of the page, with pictures of iterations.
+
+use critical_path::Cause;
+use serde_json::json;
+
+use super::LoopRow;
+use super::text::short;
+use crate::html::{embed, escape};
+use crate::model::Report;
+use crate::text::fit::{count, fixed};
+
+const SCRIPT: &str = include_str!("../html/pipeline.js");
+
+impl LoopRow {
+    fn cells(&self) -> [String; 7] {
+        [
+            count(self.iterations),
+            self.trips_in_words(),
+            format!("{:.1}", self.instructions_per_iteration),
+            format!("{:.2}", self.cycles_per_iteration),
+            self.range_in_words(),
+            format!("{:.2}", self.least.decode),
+            format!("{:.2}", self.least.ports()),
+        ]
+    }
+}
+
+impl Report {
+    pub(crate) fn loops_html(&self) -> String {
+        let Some(loops) = &self.loops else {
+            return String::new();
+        };
+        let mut out = format!(
+            "<section id=\"loops\" aria-labelledby=\"loops-title\"><h2 id=\"loops-title\">Loops</h2><p class=\"lead\">{}. \
+             The critical path is what each cycle waited for last (Fields et al., ISCA 2001); <i>width</i> and <i>ports</i> are the cycles \
+             that an iteration takes at least if nothing but decode or the issue ports bound it.</p>\
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Loops\"><table><thead><tr><th>loop</th><th class=\"number\">%</th>\
+             <th>critical path</th>",
+            escape(&loops.lead())
+        );
+        for name in [
+            "iterations",
+            "trips",
+            "instructions",
+            "cycles",
+            "min/med/max",
+            "width",
+            "ports",
+        ] {
+            out += &format!("<th class=\"number\">{name}</th>");
+        }
+        out += "<th>process</th></tr></thead><tbody>";
+        for row in &loops.loops {
+            let source = { row.source.as_deref() }.map_or("", short);
+            out += &format!(
+                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"bound\">{}</td>",
+                escape(&row.label),
+                escape(source),
+                fixed(row.share),
+                escape(&row.bound()),
+            );
+            for cell in row.cells() {
+                out += &format!("<td class=\"number\">{}</td>", escape(&cell));
+            }
+            let process = &self.processes[row.process].name;
+            out += &format!("<td>{}</td></tr>", escape(process));
+        }
+        out += "</tbody></table></div>";
+        let viewed: Vec<_> = { loops.loops.iter() }
+            .filter(|row| !row.views.is_empty())
+            .map(|row| {
+                json!({
+                    "name": format!("{} ({} %)", row.place(), fixed(row.share)),
+                    "mean": row.cycles_per_iteration,
+                    "causes": row.causes,
+                    "chain": row.chain,
+                    "views": row.views.iter().map(|view| view.json()).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let causes: Vec<_> = { Cause::ALL.iter() }
+            .map(|cause| (cause, cause.name()))
+            .collect();
+        let data = json!({ "causes": causes, "loops": viewed });
+        out += "<div id=\"pipeline\"></div><script type=\"application/json\" id=\"pipeline-data\">";
+        out += &embed(&data);
+        out += "</script><script>";
+        out += SCRIPT;
+        out + "</script></section>"
+    }
+}

@@ -1,0 +1,118 @@
+//! The picture of an iteration: its rows and some before and after it, stage by stage.
+
+use commit_trace::InstId;
+use critical_path::{Cause, CriticalPath, Edge, Graph, Iteration, Segment};
+use serde_json::{Value, json};
+
+/// Rows of a picture at most,
+const MAX_ROWS: usize = 64;
+/// and those that it has at least, if the excerpt has them.
+const MIN_ROWS: usize = 28;
+
+/// A picture.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// Cycles of the iteration.
+    pub cycles: u64,
+    /// Cycle that the picture counts from.
+    base: u64,
+    /// The rows of the iteration, among those of the picture.
+    iteration: [usize; 2],
+    rows: Vec<ViewRow>,
+    edges: Vec<Edge>,
+}
+
+/// A row of a picture.
+#[derive(Clone, Debug)]
+struct ViewRow {
+    label: String,
+    text: String,
+    segments: Vec<Segment>,
+    /// Rows that it depends on; true: through memory.
+    operands: Vec<(usize, bool)>,
+}
+
+impl View {
+    /// Of an iteration; `name` gives label and text of an instruction.
+    pub fn new(
+        graph: &Graph<'_>,
+        iteration: &Iteration,
+        name: &dyn Fn(InstId) -> (String, String),
+    ) -> Self {
+        let rows = &graph.excerpt().rows;
+        let own = iteration.rows.len();
+        let around = MIN_ROWS.saturating_sub(own).div_ceil(2).max(4);
+        let first = iteration.rows.start.saturating_sub(around);
+        let end = (iteration.rows.end + around)
+            .min(first + MAX_ROWS)
+            .min(rows.len());
+        let in_view = |row: usize| (first..end).contains(&row);
+        let row = |at: usize| {
+            let (label, text) = name(rows[at].inst);
+            let operands = { graph.dependences(at) }
+                .filter(|operand| in_view(operand.producer))
+                .map(|operand| (operand.producer - first, operand.in_memory));
+            ViewRow {
+                label,
+                text,
+                segments: graph.segments(at),
+                operands: operands.collect(),
+            }
+        };
+        let shown: Vec<ViewRow> = (first..end).map(row).collect();
+        let path = CriticalPath::within(graph, first..end);
+        let starts = { shown.iter() }.filter_map(|row| row.segments.first());
+        // A branch before the first row can have redirected fetch.
+        let edges = path.edges().iter().filter_map(|edge| {
+            let row = edge.row.checked_sub(first)?;
+            Some(Edge { row, ..*edge })
+        });
+        Self {
+            cycles: iteration.cycles,
+            base: starts.map(|segment| segment.from).min().unwrap_or(0),
+            iteration: [
+                iteration.rows.start - first,
+                iteration.rows.end.min(end) - first,
+            ],
+            edges: edges.collect(),
+            rows: shown,
+        }
+    }
+
+    /// For the page's script: rows as arrays, cycles from the picture's first one, causes by number.
+    pub fn json(&self) -> Value {
+        let cause = |cause: Cause| Cause::ALL.iter().position(|&other| other == cause);
+        let cycle = |cycle: u64| cycle.saturating_sub(self.base);
+        let segment = |segment: &Segment| {
+            json!([
+                segment.stage as u8,
+                cycle(segment.from),
+                cycle(segment.to),
+                segment.cause.and_then(cause),
+            ])
+        };
+        let row = |row: &ViewRow| {
+            json!([
+                row.label,
+                row.text,
+                row.segments.iter().map(segment).collect::<Vec<_>>(),
+                row.operands,
+            ])
+        };
+        let edge = |edge: &Edge| {
+            json!([
+                edge.row,
+                cycle(edge.from),
+                cycle(edge.to),
+                cause(edge.cause)
+            ])
+        };
+        json!({
+            "cycles": self.cycles,
+            "base": self.base,
+            "iteration": self.iteration,
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "path": self.edges.iter().map(edge).collect::<Vec<_>>(),
+        })
+    }
+}
