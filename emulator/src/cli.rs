@@ -2,6 +2,7 @@
 
 mod format;
 mod profile;
+mod report;
 mod what_if;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::trace_cmd::Place;
 
 pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat};
 pub use profile::ProfileArgs;
+pub use report::ReportArgs;
 pub use what_if::WhatIfArgs;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
@@ -296,62 +298,6 @@ pub enum Level {
     Block,
     /// Instructions.
     Instruction,
-}
-
-/// `tipsim report`.
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Output directory of a run.
-    pub dir: PathBuf,
-    /// Output directory of another run, after a change: what got faster or slower by it.
-    pub after: Option<PathBuf>,
-    /// Only this level.
-    #[arg(long, value_enum)]
-    pub level: Option<Level>,
-    /// Format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ReportFormat,
-    /// Write to this file, not to standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Only this profiler, or sampler of the run (`oracle`, `tip`, `lci`, `tip@800000`); may be repeated. pprof and
-    /// speedscope: by default the Oracle and the first sampler of each profiler; other formats: tip.
-    #[arg(long, value_name = "NAME")]
-    pub profiler: Vec<String>,
-    /// Directory of the built guest, for symbols, if it is no longer where the run found it.
-    #[arg(long, value_name = "DIR")]
-    pub guest_dir: Option<PathBuf>,
-    /// Folder with programs and debug files, at their guest paths, by build ID (`.build-id/xx/yyyy.debug`) or by name anywhere in
-    /// it, with `perf-PID.map` and `jit-PID.dump` files, or with source files; may be repeated. For exports and with --rebuild.
-    #[arg(long, value_name = "DIR")]
-    pub debug_dir: Vec<PathBuf>,
-    /// Of several harts, this one. Without it the first, and of two runs all together.
-    #[arg(long = "hart", value_name = "N")]
-    pub one_hart: Option<u32>,
-    /// Of two runs: what a process of the first is called in the second; may be repeated.
-    #[arg(long, value_name = "BEFORE=AFTER")]
-    pub map: Vec<String>,
-    /// Export without call stacks: faster, and smaller files.
-    #[arg(long)]
-    pub no_call_stacks: bool,
-    /// With --rebuild: follow calls, too, for a flame graph by callers and threads (record.call_stacks of run specs).
-    #[arg(long, requires = "rebuild")]
-    pub call_stacks: bool,
-    /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
-    /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
-    #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]
-    pub explain: Option<String>,
-    /// Write the report's files anew first: from what the profilers found, if this very simulator kept it
-    /// (evaluation.zst), or else from the trace.
-    #[arg(long)]
-    pub rebuild: bool,
-}
-
-impl ReportArgs {
-    /// The hart asked for, or the first.
-    pub fn hart(&self) -> u32 {
-        self.one_hart.unwrap_or(0)
-    }
 }
 
 /// `tipsim samples`.

@@ -59,15 +59,16 @@ function filters() {
   byId("notes").replaceChildren(...notes.map((words) => make("p", {}, words)));
 }
 
-// Each hart has a page of its own.
+// Each of several harts has a page of its own, below that of all.
 function harts() {
   const count = Array.isArray(data.meta?.harts) ? data.meta.harts.length : 1;
   byId("hart").parentElement.hidden = count < 2;
-  const own = Number(/\/hart(\d+)\/[^/]*$/.exec(location.pathname)?.[1] ?? 0);
-  options("hart", Array.from({ length: count }, (_, hart) => [hart, hart]), own);
+  const own = /\/hart(\d+)\/[^/]*$/.exec(location.pathname)?.[1] ?? "all";
+  const each = Array.from({ length: count }, (_, hart) => [String(hart), hart]);
+  options("hart", [["all", "all"], ...each], own);
   byId("hart").addEventListener("change", () => {
-    const hart = Number(byId("hart").value);
-    location.href = (own ? "../" : "") + (hart ? `hart${hart}/` : "") + "report.html";
+    const hart = byId("hart").value;
+    location.href = (own === "all" ? "" : "../") + (hart === "all" ? "" : `hart${hart}/`) + "report.html";
   });
 }
 
