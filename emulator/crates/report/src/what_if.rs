@@ -56,26 +56,18 @@ impl Trial {
         }
     }
 
-    fn place(&self) -> String {
-        let first = self.instructions.first();
-        let count = self.instructions.len();
-        let more = if count > 1 {
-            format!(" and {} more", count - 1)
-        } else {
-            String::new()
+    /// The first instruction, how many more there are, and the place.
+    fn place(&self) -> Option<(&str, String)> {
+        let first = self.instructions.first()?;
+        let source = first.source.as_deref();
+        let source = source.and_then(|source| source.rsplit('/').next());
+        let source = source.map_or(String::new(), |source| format!(", {source}"));
+        let more = match self.instructions.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
         };
-        first.map_or(String::new(), |inst| {
-            let source = inst
-                .source
-                .as_deref()
-                .and_then(|source| source.rsplit('/').next());
-            let source = source.map_or(String::new(), |source| format!(", {source}"));
-            format!(
-                "`{}` ({}{source}){more}",
-                fit(&inst.text, 40),
-                fit_end(&inst.label, 40)
-            )
-        })
+        let place = format!("({}{source}){more}", fit_end(&first.label, 40));
+        Some((&first.text, place))
     }
 }
 
@@ -102,7 +94,9 @@ impl fmt::Display for WhatIf {
                 fit_name(&trial.function, 50),
                 trial.gone()
             )?;
-            writeln!(out, "                            {}", trial.place())?;
+            if let Some((text, place)) = trial.place() {
+                writeln!(out, "{:28}`{}` {place}", "", fit(text, 40))?;
+            }
         }
         Ok(())
     }
@@ -123,15 +117,17 @@ impl Report {
             what_if.cycles / 1e6
         );
         for trial in &what_if.trials {
+            let (text, place) = trial.place().unwrap_or_default();
             let _ = write!(
                 out,
-                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b>{}</b> {}</td><td>{}</td></tr>",
+                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b>{}</b> {}</td><td><code>{}</code> {}</td></tr>",
                 100.0 * trial.gain,
                 100.0 * trial.lost,
                 escape(&trial.kind),
                 escape(&trial.function),
                 escape(trial.gone()),
-                escape(&trial.place())
+                escape(text),
+                escape(&place)
             );
         }
         out + "</tbody></table></div></section>"
