@@ -39,7 +39,7 @@ pub struct Of<'a> {
     pub hart: Option<u32>,
     /// Of the whole run: its harts.
     pub harts: &'a [Evaluation],
-    /// Of one hart, if there are any.
+    /// Of it, if there are any.
     pub excerpts: Option<&'a Excerpts>,
 }
 
@@ -123,6 +123,11 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
     Ok(serde_json::from_value(core)?)
 }
 
+/// The excerpts of all harts, as the report of the whole run numbers their instructions.
+pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Excerpts> {
+    Excerpts::merged(excerpts, &Evaluation::merged_insts(harts))
+}
+
 /// What a run with its trace found, and on which core: what it kept of its evaluations, or else out of its trace.
 pub struct Recorded {
     /// By hart.
@@ -175,6 +180,12 @@ impl Recorded {
         Evaluation::merged(&self.harts).unwrap_or_default()
     }
 
+    /// What was kept of each of several harts, if it was of all.
+    fn excerpts(&self, dir: &Path) -> Vec<Excerpts> {
+        let each = (0..self.harts.len() as u32).map(|hart| kept::kept_excerpts(dir, Some(hart)));
+        each.collect::<Option<_>>().unwrap_or_default()
+    }
+
     /// Writes the reports in `dir` anew.
     pub fn rewrite(&self, dir: &Path, symbols: &SymbolPaths) -> anyhow::Result<()> {
         let run = std::fs::read_to_string(dir.join("run.json"))
@@ -185,10 +196,9 @@ impl Recorded {
         let one = (0..).zip(&self.harts).filter(|_| self.harts.len() > 1);
         let one = one.map(|(hart, evaluation)| (Some(hart), evaluation));
         for (hart, evaluation) in std::iter::once((None, &*whole)).chain(one) {
-            let whole_of_several = hart.is_none() && self.harts.len() > 1;
-            let excerpts = match whole_of_several {
-                true => None,
-                false => kept::kept_excerpts(dir, hart),
+            let excerpts = match (hart, &self.harts[..]) {
+                (None, [_, _, ..]) => whole_excerpts(&self.harts, &self.excerpts(dir)),
+                _ => kept::kept_excerpts(dir, hart),
             };
             let of = Of {
                 out: dir,

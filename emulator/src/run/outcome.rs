@@ -82,14 +82,14 @@ impl Outcome {
             truth.write(out, self.evaluations(), &symbols.symbolizer())?;
         }
         let harts = self.evaluations();
+        let all = report_cmd::whole_excerpts(harts, &self.excerpts);
         let of = |hart: Option<u32>| report_cmd::Of {
             out,
             hart,
             harts,
-            // Of several harts each has its own.
-            excerpts: match (hart, harts) {
-                (None, [_, _, ..]) => None,
-                (hart, _) => self.excerpts.get(hart.unwrap_or(0) as usize),
+            excerpts: match hart {
+                None => all.as_ref(),
+                Some(hart) => self.excerpts.get(hart as usize),
             },
         };
         if let Some(whole) = Evaluation::merged(harts) {

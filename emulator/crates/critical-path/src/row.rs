@@ -18,6 +18,23 @@ pub struct Excerpts {
 const MOST_CYCLES: u64 = 1 << 60;
 
 impl Excerpts {
+    /// Those of several harts, with the numbers that their instructions have together.
+    pub fn merged(harts: &[Self], insts: &[Vec<InstId>]) -> Option<Self> {
+        let widths = harts.first()?.widths.clone();
+        let mut list = Vec::new();
+        for (of_hart, insts) in harts.iter().zip(insts) {
+            let renumbered = |row: &Row| Row {
+                inst: { insts.get(row.inst.0 as usize).copied() }.unwrap_or(row.inst),
+                ..row.clone()
+            };
+            list.extend(of_hart.list.iter().map(|excerpt| Excerpt {
+                rows: excerpt.rows.iter().map(renumbered).collect(),
+                ..excerpt.clone()
+            }));
+        }
+        Some(Self { widths, list })
+    }
+
     /// Cycles are in order, and none is beyond all runs: of what a core told they are, of a file they may not be.
     pub fn are_sound(&self) -> bool {
         let in_order = |excerpt: &Excerpt| {

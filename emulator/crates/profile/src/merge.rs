@@ -79,6 +79,17 @@ impl Evaluation {
         }
     }
 
+    /// The numbers in [`Evaluation::merged`] of the instructions of each hart, by their own.
+    pub fn merged_insts(harts: &[Self]) -> Vec<Vec<InstId>> {
+        let Some(first) = harts.first() else {
+            return Vec::new();
+        };
+        let mut merger = Merger::new(first);
+        { harts.iter().enumerate() }
+            .map(|(hart, of_hart)| merger.numbers(hart, of_hart).insts)
+            .collect()
+    }
+
     fn merge(first: &Self, harts: &[Self]) -> Self {
         let mut merger = Merger::new(first);
         let numbers: Vec<Numbers> = { harts.iter().enumerate() }
@@ -539,6 +550,9 @@ mod tests {
             one.contexts.as_ref().map(|c| c.len()),
             two.contexts.as_ref().map(|c| c.len())
         );
+        for insts in Evaluation::merged_insts(&both) {
+            assert!((0..insts.len() as u32).map(InstId).eq(insts));
+        }
         assert!(Evaluation::merged(&[]).is_none());
     }
 
