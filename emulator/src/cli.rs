@@ -319,6 +319,9 @@ pub struct ReportArgs {
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
+    /// Export every instruction and every sample: files may be too large for the tools that open them.
+    #[arg(long)]
+    pub exact: bool,
     /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
     /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]

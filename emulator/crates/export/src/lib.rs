@@ -15,6 +15,7 @@
 //!     name: "demo",
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
+//!     exact: false,
 //!     disassemble: &|raw, _pc| format!("{raw:08x}"),
 //!     jit_folder: None,
 //! };
@@ -32,7 +33,9 @@ mod model;
 mod perf_data;
 mod perfetto;
 mod pprof;
+mod rows;
 mod speedscope;
+mod timed;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -162,6 +165,8 @@ pub struct Options<'a> {
     pub clock_hz: u64,
     /// Export the Oracle too, before the samplers.
     pub oracle: bool,
+    /// Leave nothing out ([`Export::left_out`]), however large the file becomes.
+    pub exact: bool,
     /// An instruction in assembly, from its encoding and address.
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
     /// Absolute path of the folder where [`Export::write_jit`] puts code made at run time, and perf reads its names.
