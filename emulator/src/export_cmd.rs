@@ -94,6 +94,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
         oracle: choice.oracle,
         exact: args.exact,
+        by_address: format.is_by_address(),
         disassemble: &disassemble,
         jit_folder: folder.as_deref(),
     };

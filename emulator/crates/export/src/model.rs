@@ -101,7 +101,7 @@ impl<'a> Export<'a> {
                 }
             });
         let weights: Vec<_> = weights.collect();
-        let (rows, symbols) = Rows::new(evaluation, contexts, &weights, symbolizer, options.exact);
+        let (rows, symbols) = Rows::new(evaluation, contexts, &weights, symbolizer, &options);
         let processes: Vec<_> = (0..evaluation.processes.len() as u32)
             .map(ProcessId)
             .collect();

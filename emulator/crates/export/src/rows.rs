@@ -7,6 +7,8 @@ use profile::{Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessI
 use symbols::place::Places;
 use symbols::{FunctionId, Symbolizer, Symbols};
 
+use super::Options;
+
 /// Instructions with less than 1 / `INSTRUCTION_PART` of a profile's time, in a calling context, are charged to their function there. There
 /// are millions of them, of which none can be seen by itself.
 pub(super) const INSTRUCTION_PART: u64 = 20_000;
@@ -41,13 +43,13 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows for these profiles, by the contexts that are shown. With `exact` every instruction has its own.
+    /// Rows for these profiles, by the contexts that are shown. See [`Options::exact`], [`Options::by_address`].
     pub fn new(
         evaluation: &'a Evaluation,
         contexts: &Contexts,
         profiles: &[ContextWeights],
         symbolizer: &Symbolizer,
-        exact: bool,
+        options: &Options<'_>,
     ) -> (Self, Symbols) {
         // A damaged trace may lack the static info of an instruction, which the export then leaves out.
         let is_known = |inst: InstId| (inst.0 as usize) < evaluation.static_info.len();
@@ -88,12 +90,22 @@ impl<'a> Rows<'a> {
         let mut functions: BTreeMap<(ContextId, FunctionId), InstId> = BTreeMap::new();
         for weights in profiles {
             let total: u64 = weights.iter().map(|(_, _, units)| units).sum();
-            let least = if exact { 0 } else { total / INSTRUCTION_PART };
+            let least = match options.exact {
+                true => 0,
+                false => total / INSTRUCTION_PART,
+            };
+            let mut everywhere: HashMap<InstId, u64> = HashMap::new();
+            if options.by_address {
+                for (_, inst, units) in weights {
+                    *everywhere.entry(*inst).or_default() += units;
+                }
+            }
             for (context, inst, units) in weights {
                 if !is_known(*inst) {
                     continue;
                 }
-                if *units >= least {
+                let all = everywhere.get(inst).copied().unwrap_or(*units);
+                if all >= least {
                     keys.insert((*context, *inst));
                 } else if let Some(function) = rows.function(*context, *inst) {
                     let first = functions.entry((*context, function)).or_insert(*inst);

@@ -68,6 +68,7 @@ fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8
         clock_hz: 1_000_000_000,
         oracle,
         exact: false,
+        by_address: false,
         disassemble: &|raw, _| format!("op{raw:x}\ta0, a1"),
         jit_folder: None,
     };
@@ -95,6 +96,7 @@ fn cycles_that_do_not_divide_keep_their_sum() {
         clock_hz: 1,
         oracle: true,
         exact: false,
+        by_address: false,
         disassemble: &|_, _| String::new(),
         jit_folder: None,
     };
@@ -121,6 +123,7 @@ fn small_instructions_are_charged_to_their_functions() {
             clock_hz: 1,
             oracle: true,
             exact,
+            by_address: false,
             disassemble: &|_, _| String::new(),
             jit_folder: None,
         };
@@ -180,6 +183,7 @@ fn stacks_begin_with_their_callers() {
         clock_hz: 1_000_000_000,
         oracle: true,
         exact: false,
+        by_address: false,
         disassemble: &|raw, _| format!("{raw:x}"),
         jit_folder: None,
     };

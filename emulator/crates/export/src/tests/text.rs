@@ -28,6 +28,7 @@ fn names_cannot_end_a_folded_frame_or_line() {
         clock_hz: 1,
         oracle: true,
         exact: false,
+        by_address: false,
         disassemble: &|_, _| "nop".to_owned(),
         jit_folder: None,
     };
