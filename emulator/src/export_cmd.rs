@@ -17,8 +17,7 @@ use crate::trace_cmd::{metadata, open, profiled, replay};
 const ORACLE: &str = "oracle";
 /// Windows of the cycle stacks.
 const STACK_WINDOWS: u64 = 1000;
-/// Windows of the Oracle's time. Each has a record per instruction that ran in it: with 1000 of them
-/// the quickstart's file has 380 MB.
+/// Windows of the Oracle's time, in each of which every instruction that ran has a sample.
 const ORACLE_WINDOWS: u64 = 200;
 
 /// The profilers to export.
@@ -45,36 +44,31 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     if format.is_timed() {
         evaluator = evaluator.keep_samples();
     }
-    let call_stacks = !args.no_call_stacks && format.holds() != Holds::CycleStacks;
-    evaluator = match call_stacks {
-        true => evaluator.with_call_stacks(),
-        false if format.holds() == Holds::CycleStacks => evaluator,
-        false => evaluator.with_threads(),
+    evaluator = match format.holds() {
+        Holds::CycleStacks => evaluator,
+        _ if args.no_call_stacks => evaluator.with_threads(),
+        _ => evaluator.with_call_stacks(),
     };
+    if !choice.oracle {
+        evaluator = evaluator.without_oracle_contexts();
+    }
     let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart();
     let mut chunks = reader.chunks().iter().filter(own);
     let start = chunks.next().map_or(0, |first| first.start_cycle);
     let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
     let windows = match format.holds() {
-        Holds::CycleStacks => Some(STACK_WINDOWS),
-        _ => (format.is_timed() && choice.oracle).then_some(ORACLE_WINDOWS),
+        Holds::CycleStacks => STACK_WINDOWS,
+        _ if format.is_timed() && choice.oracle => ORACLE_WINDOWS,
+        _ => 1,
     };
-    let mut timeline = windows.map(|windows| {
-        let timeline = Timeline::new(region, cycles / windows);
-        match call_stacks {
-            true => timeline.with_call_stacks(),
-            false if format.holds() == Holds::CycleStacks => timeline,
-            false => timeline.with_threads(),
-        }
-    });
+    let mut timeline = Timeline::new(evaluator, cycles / windows);
     let records = { reader.chunks().iter() }
         .filter(own)
         .map(|chunk| u64::from(chunk.records));
     let mut progress = Percent::new("reading the trace", records.sum());
     replay(&path, args.hart(), |batch| {
         progress.add(batch.records.len() as u64);
-        timeline.as_mut().map_or(Ok(()), |t| t.batch(batch))?;
-        evaluator.batch(batch)
+        timeline.batch(batch)
     })?;
     if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart()) {
         eprintln!(
@@ -90,19 +84,26 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     }
 
     progress.then("naming and writing");
-    let evaluation = evaluator.finish();
-    let windows = timeline.map(Timeline::finish).unwrap_or_default();
+    let (evaluation, mut windows) = timeline.finish();
+    if !format.is_timed() {
+        windows.clear();
+    }
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
         name: meta["name"].as_str().unwrap_or("tipsim"),
         clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
         oracle: choice.oracle,
+        exact: args.exact,
+        by_address: format.is_by_address(),
         disassemble: &disassemble,
         jit_folder: folder.as_deref(),
     };
     let export = Export::new(&evaluation, &windows, &symbols.symbolizer(), options);
     for warning in export.warnings() {
         eprintln!("tipsim: warning: {warning}");
+    }
+    for left_out in export.left_out(format) {
+        eprintln!("tipsim: {left_out}");
     }
     if format.names_jit_by_files() {
         let place = folder.as_deref().unwrap_or(Path::new(""));

@@ -169,6 +169,33 @@ fn speedscopes_schema_holds() {
 }
 
 #[test]
+fn what_is_left_out_is_said() {
+    let written = |more: &[&str]| {
+        let path = run().join("left-out.json");
+        let mut report = tipsim();
+        report.arg("report").arg(run()).args(more);
+        report.args(["--format", "speedscope", "--profiler", "oracle", "-o"]);
+        let out = report.arg(&path).output().unwrap();
+        assert!(out.status.success());
+        let said = String::from_utf8(out.stderr).unwrap();
+        let file = json(&path);
+        let exporter = file["exporter"].as_str().expect("text").to_owned();
+        let weights = file["profiles"][0]["weights"].as_array().unwrap();
+        let cycles = weights.iter().map(|weight| weight.as_u64().unwrap());
+        assert_eq!(cycles.sum::<u64>(), self::cycles());
+        (said, exporter, weights.len())
+    };
+    let note = "are charged to their functions";
+    let (said, exporter, samples) = written(&[]);
+    assert!(said.contains(note), "{said}");
+    assert!(exporter.contains(note), "{exporter}");
+    let (said, exporter, all) = written(&["--exact"]);
+    assert!(!said.contains(note), "{said}");
+    assert!(!exporter.contains(note), "{exporter}");
+    assert!(all > 2 * samples, "{all} and {samples} samples");
+}
+
+#[test]
 fn perfettos_messages_hold() {
     let file = export("perfetto", &[], "export.pftrace");
     let script = repo().join("emulator/tests/export/check_perfetto.py");

@@ -33,7 +33,7 @@ pub struct ReportArgs {
     /// it, with `perf-PID.map` and `jit-PID.dump` files, or with source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
-    /// Of several harts, this one. Without it the first, and of two runs all together.
+    /// Of several harts, this one. Without it all together; for a format of another tool the first.
     #[arg(long = "hart", value_name = "N")]
     pub one_hart: Option<u32>,
     /// Of two runs: what a process of the first is called in the second; may be repeated.
@@ -42,6 +42,9 @@ pub struct ReportArgs {
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
+    /// Export every instruction and every sample: files may be too large for the tools that open them.
+    #[arg(long)]
+    pub exact: bool,
     /// With --rebuild: follow calls, too, for a flame graph by callers and threads (record.call_stacks of run specs).
     #[arg(long, requires = "rebuild")]
     pub call_stacks: bool,

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use symbols::BuildId;
 
-use super::Export;
 use super::model::{CycleSample, Series};
+use super::{Export, Format};
 use tables::{Builder, Tables};
 
 /// Version of the format, not of this program.
@@ -68,10 +68,10 @@ struct Samples {
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut threads = Vec::new();
     let mut weights = Vec::new();
-    for series in export.series() {
-        for (key, samples) in by_thread(export, &series) {
+    for (series, samples) in export.series().iter().zip(&export.timed().samples) {
+        for (key, samples) in by_thread(export, samples) {
             weights.push(samples.iter().map(|sample| sample.cycles).sum::<u64>());
-            threads.push(thread(export, &series, key, &samples));
+            threads.push(thread(export, series, key, &samples));
         }
     }
     // The thread with the most cycles is selected at first.
@@ -91,12 +91,15 @@ type ThreadKey<'a> = (ProcessId, Option<&'a str>);
 
 fn by_thread<'a>(
     export: &Export<'a>,
-    series: &Series<'_>,
+    samples: &[CycleSample],
 ) -> BTreeMap<ThreadKey<'a>, Vec<CycleSample>> {
     let mut threads: BTreeMap<ThreadKey<'a>, Vec<CycleSample>> = BTreeMap::new();
-    for sample in export.samples(series) {
-        let key = (export.rows[sample.row].process, export.own_name(sample.row));
-        threads.entry(key).or_default().push(sample);
+    for sample in samples {
+        let key = (
+            export.rows()[sample.row].process,
+            export.own_name(sample.row),
+        );
+        threads.entry(key).or_default().push(*sample);
     }
     for samples in threads.values_mut() {
         samples.sort_by_key(|sample| sample.cycle);
@@ -170,7 +173,7 @@ fn meta(export: &Export<'_>, selected: Option<usize>) -> Value {
         "usesOnlyOneStackType": true,
         "sourceCodeIsNotOnSearchfox": true,
         "oscpu": "riscv64 Linux",
-        "importedFrom": concat!("tipsim ", env!("CARGO_PKG_VERSION")),
+        "importedFrom": export.exporter(Format::Firefox),
         "extensions": {"length": 0, "baseURL": [], "id": [], "name": []},
         "categories": tables::CATEGORIES.map(|(name, color)| category(name, color)),
         "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},

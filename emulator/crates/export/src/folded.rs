@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::Export;
-use super::model::LEAST_PART;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let series = export.series();
@@ -15,18 +14,8 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     };
     // Equal stacks are added up: an address may have held several instructions over time.
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    let cycles = export.cycles(series);
-    let total: u64 = cycles.iter().map(|(_, cycles)| cycles).sum();
-    // With callers, most instructions are too narrow for a flame graph: those are charged to their functions.
-    let min_cycles = if export.has_call_stacks() {
-        total / LEAST_PART
-    } else {
-        0
-    };
-    for (row, cycles) in cycles {
-        *stacks
-            .entry(stack(export, row, cycles >= min_cycles))
-            .or_default() += cycles;
+    for (row, cycles) in export.cycles(series) {
+        *stacks.entry(stack(export, row)).or_default() += cycles;
     }
     for (stack, cycles) in stacks {
         writeln!(out, "{stack} {cycles}")?;
@@ -34,8 +23,8 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-fn stack(export: &Export<'_>, row: usize, instruction: bool) -> String {
-    let mut stack = sanitized(export.process_name(export.rows[row].process));
+fn stack(export: &Export<'_>, row: usize) -> String {
+    let mut stack = sanitized(export.process_name(export.rows()[row].process));
     if let Some(thread) = export.own_name(row) {
         stack.push(';');
         stack.push_str(&sanitized(thread));
@@ -54,9 +43,9 @@ fn stack(export: &Export<'_>, row: usize, instruction: bool) -> String {
             stack.push_str(suffix);
         }
     }
-    if instruction {
+    if let Some(instruction) = export.instruction(row) {
         stack.push(';');
-        stack.push_str(&sanitized(&export.instruction(row)));
+        stack.push_str(&sanitized(&instruction));
     }
     stack
 }

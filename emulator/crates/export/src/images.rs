@@ -55,7 +55,7 @@ impl Export<'_> {
             let image = shared.iter().find(|image| image.contains(static_info.pc));
             return image.cloned();
         }
-        let mapping = place::mapping(self.evaluation, self.rows[row].process, static_info);
+        let mapping = place::mapping(self.evaluation, self.rows()[row].process, static_info);
         mapping.map(|mapping| self.image(mapping))
     }
 
@@ -64,7 +64,7 @@ impl Export<'_> {
     pub(super) fn shared_images(&self) -> Vec<Image> {
         // Pairs of a module and the distance between its run-time and its link-time addresses, from any of its rows.
         let mut places: BTreeSet<(ModuleId, u64)> = BTreeSet::new();
-        for row in 0..self.rows.len() {
+        for row in 0..self.rows().len() {
             if place::is_shared(self.static_info(row)) && self.module(row).file.is_some() {
                 let at = self.location(row);
                 let bias = self.static_info(row).pc.wrapping_sub(at.offset);

@@ -41,7 +41,7 @@ pub(super) struct JitFunctions {
 impl JitFunctions {
     pub fn of(export: &Export<'_>) -> Self {
         let mut executed: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
-        for row in 0..export.rows.len() {
+        for row in 0..export.rows().len() {
             if !is_jit(export, row) {
                 continue;
             }
@@ -110,7 +110,7 @@ impl JitFunctions {
     ) -> object::write::Result<Vec<u8>> {
         let end = functions.iter().map(|(_, at)| at.offset + at.size).max();
         let mut text = vec![0; (end.unwrap_or(TEXT_OFFSET) - TEXT_OFFSET) as usize];
-        for row in 0..export.rows.len() {
+        for row in 0..export.rows().len() {
             let static_info = export.static_info(row);
             let placed = self.functions.get(&export.location(row).function);
             let Some(at) = placed.filter(|at| at.module == module) else {

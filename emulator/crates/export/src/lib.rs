@@ -15,6 +15,8 @@
 //!     name: "demo",
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
+//!     exact: false,
+//!     by_address: true,
 //!     disassemble: &|raw, _pc| format!("{raw:08x}"),
 //!     jit_folder: None,
 //! };
@@ -32,7 +34,9 @@ mod model;
 mod perf_data;
 mod perfetto;
 mod pprof;
+mod rows;
 mod speedscope;
+mod timed;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -62,6 +66,7 @@ struct Row {
     is_timed: bool,
     is_text: bool,
     names_jit_by_files: bool,
+    is_by_address: bool,
     write: fn(&Export<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
@@ -87,32 +92,32 @@ formats! {
     /// pprof's protocol buffer, gzipped; a sample type per profiler.
     Pprof {
         name: "pprof", help: "pprof: a sample type per profiler", holds: Holds::All,
-        is_timed: false, is_text: false, names_jit_by_files: false, write: pprof::write,
+        is_timed: false, is_text: false, names_jit_by_files: false, is_by_address: true, write: pprof::write,
     }
     /// Firefox Profiler's processed profile (JSON); a track per profiler and process, over time.
     Firefox {
         name: "firefox", help: "Firefox Profiler: a thread per profiler and process, over time", holds: Holds::Several,
-        is_timed: true, is_text: false, names_jit_by_files: false, write: firefox::write,
+        is_timed: true, is_text: false, names_jit_by_files: false, is_by_address: false, write: firefox::write,
     }
     /// Folded stacks of one profiler, as flamegraph.pl reads them.
     Folded {
         name: "folded", help: "Folded stacks for flame graphs, of one profiler", holds: Holds::One,
-        is_timed: false, is_text: true, names_jit_by_files: false, write: folded::write,
+        is_timed: false, is_text: true, names_jit_by_files: false, is_by_address: false, write: folded::write,
     }
     /// speedscope's JSON; a profile per profiler.
     Speedscope {
         name: "speedscope", help: "speedscope: a profile per profiler", holds: Holds::All,
-        is_timed: false, is_text: false, names_jit_by_files: false, write: speedscope::write,
+        is_timed: false, is_text: false, names_jit_by_files: false, is_by_address: false, write: speedscope::write,
     }
     /// Linux's perf.data; an event per profiler, a record per sample.
     PerfData {
         name: "perf-data", help: "Linux's perf.data: an event per profiler, a record per sample", holds: Holds::Several,
-        is_timed: true, is_text: false, names_jit_by_files: true, write: perf_data::write,
+        is_timed: true, is_text: false, names_jit_by_files: true, is_by_address: true, write: perf_data::write,
     }
     /// Perfetto's trace; the Oracle's cycle stacks over time, whichever profilers are chosen.
     Perfetto {
         name: "perfetto", help: "Perfetto: the Oracle's cycle stacks over time", holds: Holds::CycleStacks,
-        is_timed: true, is_text: false, names_jit_by_files: false, write: perfetto::write,
+        is_timed: true, is_text: false, names_jit_by_files: false, is_by_address: false, write: perfetto::write,
     }
 }
 
@@ -147,6 +152,11 @@ impl Format {
         self.row().is_text
     }
 
+    /// True if tools show where in a function the time goes whatever called it: see [`Options::by_address`].
+    pub const fn is_by_address(self) -> bool {
+        self.row().is_by_address
+    }
+
     /// True if the names of code made at run time go into separate files ([`Export::write_jit`]).
     pub const fn names_jit_by_files(self) -> bool {
         self.row().names_jit_by_files
@@ -162,6 +172,11 @@ pub struct Options<'a> {
     pub clock_hz: u64,
     /// Export the Oracle too, before the samplers.
     pub oracle: bool,
+    /// Leave nothing out ([`Export::left_out`]), however large the file becomes.
+    pub exact: bool,
+    /// Leave out only instructions that are small in all calling contexts together, not in each: larger files, but an instruction's
+    /// own time can be told ([`Format::is_by_address`]).
+    pub by_address: bool,
     /// An instruction in assembly, from its encoding and address.
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
     /// Absolute path of the folder where [`Export::write_jit`] puts code made at run time, and perf reads its names.

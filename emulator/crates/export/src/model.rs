@@ -1,19 +1,21 @@
 //! The profiles as all formats use them: rows, their names, and weights in whole cycles.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
 
-use commit_trace::{InstId, StaticInfo};
+use commit_trace::StaticInfo;
 use profile::{
-    Context, ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread,
-    ThreadId, Window, process_names,
+    ContextId, ContextWeights, Contexts, Evaluation, ProcessId, Profile, Sample, Thread, ThreadId,
+    Window, fold, process_names,
 };
-use symbols::{Location, Module, Source, Symbolizer, Symbols, place};
+use symbols::{Location, Module, Source, Symbolizer, Symbols};
 
-use super::Options;
+use super::rows::{INSTRUCTION_PART, Row, Rows};
+use super::timed::Timed;
+use super::{Format, Holds, Options};
 
 /// Calling contexts with less than 1 / `LEAST_PART` of the time, their callees included, are left out of stacks. Most
 /// contexts are that small: each is narrower than a pixel of a flame graph, and together they would fill gigabytes.
-pub(super) const LEAST_PART: u64 = 2_000;
+const LEAST_PART: u64 = 2_000;
 
 /// Profiles of one run, ready to be written.
 pub struct Export<'a> {
@@ -21,33 +23,22 @@ pub struct Export<'a> {
     pub(super) windows: &'a [Window],
     pub(super) options: Options<'a>,
     pub(super) symbols: Symbols,
-    /// Every instruction that any profiler names, by calling context, and the calls of those contexts.
-    pub(super) rows: Vec<Row>,
-    /// Index into `rows`.
-    index: HashMap<(ContextId, InstId), u32>,
+    /// What the profilers name, by calling context, and the calls of those contexts.
+    rows_by_key: Rows<'a>,
+    /// Per profiler, units by context that is shown and instruction, ascending; the Oracle first.
+    weights: Vec<ContextWeights>,
+    pub(super) timed: OnceCell<Timed>,
     /// The context that each context is shown as: itself, or its nearest caller that has [`LEAST_PART`] of the time.
     shown: Vec<ContextId>,
     /// Names of processes, by number.
     names: Vec<String>,
 }
 
-/// An instruction as executed in a calling context.
-#[derive(Clone, Copy)]
-pub(super) struct Row {
-    pub process: ProcessId,
-    pub thread: ThreadId,
-    pub inst: InstId,
-    /// Index of the row of the call or trap that entered this context.
-    pub caller: Option<usize>,
-    /// Index into the symbols' locations.
-    location: u32,
-}
-
 /// One profiler's weights and samples.
 pub(super) struct Series<'a> {
     pub name: &'a str,
-    /// Units by context and instruction, ascending.
-    weights: ContextWeights,
+    /// Index into [`Export::weights`].
+    profile: usize,
     units_per_cycle: u64,
     /// Cycles between samples; 1 for the Oracle.
     pub period: u64,
@@ -90,33 +81,27 @@ impl<'a> Export<'a> {
                 &flat
             }
         };
-        let shown = shown(evaluation, contexts, options.oracle);
-        let keys = keys(evaluation, contexts, &shown, options.oracle);
-        let index: HashMap<_, u32> = keys.iter().copied().zip(0..).collect();
-        let mut locations = HashMap::new();
-        let mut places = Vec::new();
-        let mut row = |(context, inst): (ContextId, InstId)| {
-            let Context {
-                process,
-                thread,
-                caller,
-            } = contexts.get(context);
-            let location = *locations.entry((process, inst)).or_insert_with(|| {
-                let static_info = &evaluation.static_info[inst.0 as usize];
-                places.push(place::place(evaluation, process, static_info));
-                places.len() as u32 - 1
+        let oracle = options
+            .oracle
+            .then_some((&evaluation.oracle, &evaluation.by_context));
+        let samplers = evaluation.samplers.iter();
+        let samplers = samplers.map(|result| (&result.profile, &result.by_context));
+        let profiles: Vec<_> = oracle.into_iter().chain(samplers).collect();
+        let by_context = profiles.iter().map(|(_, by_context)| *by_context);
+        let shown = contexts.shown(by_context, LEAST_PART);
+        let flat = evaluation.contexts.is_none();
+        let weights = profiles
+            .into_iter()
+            .map(|(profile, by_context)| match flat {
+                true => by_process(profile),
+                false => {
+                    let mut weights = by_context.clone();
+                    fold(&mut weights, &shown);
+                    weights
+                }
             });
-            Row {
-                process,
-                thread,
-                inst,
-                caller: caller
-                    .and_then(|key| index.get(&key))
-                    .map(|row| *row as usize),
-                location,
-            }
-        };
-        let rows = keys.into_iter().map(&mut row).collect();
+        let weights: Vec<_> = weights.collect();
+        let (rows, symbols) = Rows::new(evaluation, contexts, &weights, symbolizer, &options);
         let processes: Vec<_> = (0..evaluation.processes.len() as u32)
             .map(ProcessId)
             .collect();
@@ -124,12 +109,18 @@ impl<'a> Export<'a> {
             evaluation,
             windows,
             options,
-            symbols: symbolizer.resolve(&places),
-            rows,
-            index,
+            symbols,
+            rows_by_key: rows,
+            weights,
+            timed: OnceCell::new(),
             shown,
             names: process_names(evaluation, &processes),
         }
+    }
+
+    /// All rows.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows_by_key.list
     }
 
     /// The profilers, the Oracle first.
@@ -137,46 +128,71 @@ impl<'a> Export<'a> {
         let evaluation = self.evaluation;
         let oracle = self.options.oracle.then(|| Series {
             name: "oracle",
-            weights: weights(
-                evaluation,
-                &evaluation.oracle,
-                &evaluation.by_context,
-                &self.shown,
-            ),
+            profile: 0,
             units_per_cycle: evaluation.oracle.units_per_cycle(),
             period: 1,
             log: None,
         });
-        let samplers = evaluation.samplers.iter().map(|result| Series {
-            name: &result.sampler.name,
-            weights: weights(evaluation, &result.profile, &result.by_context, &self.shown),
-            units_per_cycle: result.profile.units_per_cycle(),
-            period: result.sampler.schedule.period,
-            log: Some(&result.log),
-        });
+        let first = usize::from(self.options.oracle);
+        let samplers = (first..)
+            .zip(&evaluation.samplers)
+            .map(|(profile, result)| Series {
+                name: &result.sampler.name,
+                profile,
+                units_per_cycle: result.profile.units_per_cycle(),
+                period: result.sampler.schedule.period,
+                log: Some(&result.log),
+            });
         oracle.into_iter().chain(samplers).collect()
+    }
+
+    /// What is not as the profilers have it, a sentence each, if a file of this format is written.
+    pub fn left_out(&self, format: Format) -> Vec<String> {
+        let stacks = (self.has_call_stacks() && format.holds() != Holds::CycleStacks).then(|| {
+            format!("calls with less than 1/{LEAST_PART} of the time are left out of stacks")
+        });
+        let functions = self.rows_by_key.has_functions().then(|| {
+            format!("instructions with less than 1/{INSTRUCTION_PART} of a profile are charged to their functions (not with --exact)")
+        });
+        let merged = format.is_timed().then(|| self.timed().note(self)).flatten();
+        stacks.into_iter().chain(functions).chain(merged).collect()
+    }
+
+    /// What wrote a file of this format, and what it left out.
+    pub(super) fn exporter(&self, format: Format) -> String {
+        let mut text = concat!("tipsim ", env!("CARGO_PKG_VERSION")).to_owned();
+        for note in self.left_out(format) {
+            text.push_str("; ");
+            text.push_str(&note);
+        }
+        text
     }
 
     /// Cycles per row of a profiler, in order of row; rows with less than a cycle may be missing.
     pub(super) fn cycles(&self, series: &Series<'_>) -> Vec<(usize, u64)> {
+        let mut units = vec![0; self.rows().len()];
+        for (context, inst, more) in &self.weights[series.profile] {
+            if let Some(row) = self.rows_by_key.of(*context, *inst) {
+                units[row] += more;
+            }
+        }
         let mut rounding = Rounding::new(series);
-        let weights = series.weights.iter();
-        weights
-            .filter_map(|(context, inst, units)| {
-                Some((self.row(*context, *inst)?, rounding.next(*units)?))
-            })
+        let rows = units.into_iter().enumerate();
+        rows.filter_map(|(row, units)| Some((row, rounding.next(units)?)))
             .collect()
     }
 
-    /// The samples of a profiler in order of time. The Oracle has one per window and row, at the
+    /// The samples of a profiler in order of time, as they were taken. The Oracle has one per window and row, at the
     /// window's end.
-    pub(super) fn samples(&self, series: &Series<'_>) -> Vec<CycleSample> {
+    pub(super) fn each_sample(&self, series: &Series<'_>) -> Vec<CycleSample> {
         let mut rounding = Rounding::new(series);
         let flat = self.evaluation.contexts.is_none();
         let mut weighted = |cycle, context: ContextId, inst, units| {
-            let row = self.row(*self.shown.get(context.0 as usize)?, inst)?;
+            let row = self
+                .rows_by_key
+                .of(*self.shown.get(context.0 as usize)?, inst)?;
             Some(CycleSample {
-                cycle: self.clamp_to_lifetime(&self.rows[row], cycle),
+                cycle: self.clamp_to_lifetime(&self.rows()[row], cycle),
                 row,
                 cycles: rounding.next(units)?,
             })
@@ -227,10 +243,6 @@ impl<'a> Export<'a> {
         last.max(process.first_cycle).max(first)
     }
 
-    fn row(&self, context: ContextId, inst: InstId) -> Option<usize> {
-        self.index.get(&(context, inst)).map(|row| *row as usize)
-    }
-
     pub(super) fn has_call_stacks(&self) -> bool {
         { self.evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers)
     }
@@ -241,7 +253,7 @@ impl<'a> Export<'a> {
 
     /// The thread's name, if it is not its process's.
     pub(super) fn own_name(&self, row: usize) -> Option<&'a str> {
-        let row = &self.rows[row];
+        let row = &self.rows()[row];
         let name = self.thread(row.thread)?.name();
         let process = self.evaluation.processes.get(row.process.0 as usize)?;
         (name != process.name && !name.is_empty()).then_some(name)
@@ -249,22 +261,22 @@ impl<'a> Export<'a> {
 
     /// The kernel's thread id of a row; the process id if threads are not told apart.
     pub(super) fn tid(&self, row: usize) -> u32 {
-        let row = &self.rows[row];
+        let row = &self.rows()[row];
         self.thread(row.thread)
             .map_or_else(|| self.pid(row.process), |thread| thread.tid)
     }
 
     /// The call stack of a row: itself, its caller's row, and so on outwards.
     pub(super) fn stack(&self, row: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(Some(row), |row| self.rows[*row].caller)
+        std::iter::successors(Some(row), |row| self.rows()[*row].caller)
     }
 
     pub(super) fn static_info(&self, row: usize) -> &StaticInfo {
-        &self.evaluation.static_info[self.rows[row].inst.0 as usize]
+        &self.evaluation.static_info[self.rows()[row].inst.0 as usize]
     }
 
     pub(super) fn location(&self, row: usize) -> &Location {
-        &self.symbols.locations[self.rows[row].location as usize]
+        &self.symbols.locations[self.rows()[row].location as usize]
     }
 
     pub(super) fn module(&self, row: usize) -> &Module {
@@ -285,7 +297,19 @@ impl<'a> Export<'a> {
         process.and_then(|process| process.pid).unwrap_or(0)
     }
 
-    /// The function of a row and what was inlined there, innermost first.
+    /// Address of a row's instruction, or the first one of its function.
+    pub(super) fn address(&self, row: usize) -> u64 {
+        let (pc, at) = (self.static_info(row).pc, self.location(row));
+        let within = at
+            .offset
+            .checked_sub(self.symbols.function(at.function).start);
+        match within {
+            Some(within) if self.rows()[row].is_function => pc.wrapping_sub(within),
+            _ => pc,
+        }
+    }
+
+    /// The function of a row and, if it is an instruction's, what was inlined there, innermost first.
     pub(super) fn frames(&self, row: usize) -> Vec<Frame<'_>> {
         let at = self.location(row);
         let mut source = at.source.as_ref();
@@ -303,15 +327,22 @@ impl<'a> Export<'a> {
             source: source.map(line),
             inlined: false,
         });
+        if self.rows()[row].is_function {
+            frames.drain(..frames.len() - 1);
+            frames[0].source = frames[0].source.map(|(file, _)| (file, 0));
+        }
         frames
     }
 
-    /// Address and assembly of a row: `0x10152 lw a5,0(a0)`.
-    pub(super) fn instruction(&self, row: usize) -> String {
+    /// Address and assembly of a row, if it is an instruction's: `0x10152 lw a5,0(a0)`.
+    pub(super) fn instruction(&self, row: usize) -> Option<String> {
+        if self.rows()[row].is_function {
+            return None;
+        }
         let static_info = self.static_info(row);
         let text = (self.options.disassemble)(static_info.raw, static_info.pc);
         let words: Vec<&str> = text.split_whitespace().collect();
-        format!("{:#x} {}", static_info.pc, words.join(" "))
+        Some(format!("{:#x} {}", static_info.pc, words.join(" ")))
     }
 
     /// Nanoseconds from the stream's cycle 0.
@@ -321,69 +352,12 @@ impl<'a> Export<'a> {
     }
 }
 
-/// A profile's weights by the contexts that are shown, ascending. In an evaluation without contexts each process is one.
-fn weights(
-    evaluation: &Evaluation,
-    profile: &Profile,
-    by_context: &ContextWeights,
-    shown: &[ContextId],
-) -> ContextWeights {
-    if evaluation.contexts.is_none() {
-        let weights = profile.iter();
-        return weights
-            .map(|(process, inst, units)| (ContextId(process.0), inst, units))
-            .collect();
-    }
-    let mut weights = by_context.clone();
-    for (context, _, _) in &mut weights {
-        *context = shown[context.0 as usize];
-    }
-    weights.sort_unstable_by_key(|(context, inst, _)| (*context, *inst));
-    weights.dedup_by(|(context, inst, units), first| {
-        let same = (*context, *inst) == (first.0, first.1);
-        first.2 += if same { *units } else { 0 };
-        same
-    });
+/// A profile's weights in an evaluation without contexts: each process is one.
+fn by_process(profile: &Profile) -> ContextWeights {
+    let weights = profile.iter();
     weights
-}
-
-/// See [`Export::shown`].
-fn shown(evaluation: &Evaluation, contexts: &Contexts, oracle: bool) -> Vec<ContextId> {
-    let oracle = oracle.then_some(&evaluation.by_context);
-    let samplers = evaluation.samplers.iter().map(|result| &result.by_context);
-    contexts.folded(oracle.into_iter().chain(samplers), LEAST_PART)
-}
-
-/// The keys of [`Export::rows`], ascending: the instructions that profilers name, and the calls of their contexts.
-fn keys(
-    evaluation: &Evaluation,
-    contexts: &Contexts,
-    shown: &[ContextId],
-    oracle: bool,
-) -> Vec<(ContextId, InstId)> {
-    let samplers = evaluation.samplers.iter();
-    let of_samplers = samplers.map(|result| (&result.profile, &result.by_context));
-    let oracle = oracle.then_some((&evaluation.oracle, &evaluation.by_context));
-    let mut keys = HashSet::new();
-    for (profile, by_context) in oracle.into_iter().chain(of_samplers) {
-        let weights = weights(evaluation, profile, by_context, shown);
-        for mut key in weights.iter().map(|(context, inst, _)| (*context, *inst)) {
-            // If a key is there already, so are its callers.
-            while keys.insert(key)
-                && let Some(caller) = contexts.get(key.0).caller
-            {
-                key = caller;
-            }
-        }
-    }
-    // A damaged trace may lack the static info of an instruction, which the export then leaves out.
-    let known = evaluation.static_info.len();
-    let mut keys: Vec<_> = keys
-        .into_iter()
-        .filter(|(_, inst)| (inst.0 as usize) < known)
-        .collect();
-    keys.sort_unstable();
-    keys
+        .map(|(process, inst, units)| (ContextId(process.0), inst, units))
+        .collect()
 }
 
 fn line(source: &Source) -> (&str, u32) {

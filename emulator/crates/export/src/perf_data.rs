@@ -13,10 +13,10 @@ use std::io::{self, Write};
 
 use profile::{Process, Thread};
 
-use super::Export;
 use super::images::Image;
 use super::jit::JitFunctions;
 use super::model::{CycleSample, Series};
+use super::{Export, Format};
 use bytes::Bytes;
 use header::{Event, Header};
 
@@ -67,20 +67,19 @@ enum RecordContent {
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let series = export.series();
     let mut records = Vec::new();
-    let used: BTreeSet<_> = export.rows.iter().map(|row| row.process).collect();
+    let used: BTreeSet<_> = export.rows().iter().map(|row| row.process).collect();
     let shared = export.shared_images();
     for process in &export.evaluation.processes {
         if used.contains(&process.id) {
             describe(export, process, &shared, &mut records);
         }
     }
-    let used: BTreeSet<_> = export.rows.iter().map(|row| row.thread).collect();
+    let used: BTreeSet<_> = export.rows().iter().map(|row| row.thread).collect();
     for thread in used.into_iter().filter_map(|id| export.thread(id)) {
         name(export, thread, &mut records);
     }
     let mut events = Vec::new();
-    for (series, id) in series.iter().zip(1..) {
-        let samples = export.samples(series);
+    for ((series, samples), id) in series.iter().zip(&export.timed().samples).zip(1..) {
         records.extend(samples.iter().map(|at| sample(export, id, at)));
         events.push(event(series, id));
     }
@@ -106,7 +105,11 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
             .iter()
             .map(|record| record.bytes.0.len() as u64)
             .sum(),
-        name: export.options.name,
+        name: &format!(
+            "{}, {}",
+            export.options.name,
+            export.exporter(Format::PerfData)
+        ),
         times,
         call_chains: export.has_call_stacks(),
     };
@@ -202,17 +205,14 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
 }
 
 fn sample(export: &Export<'_>, id: u64, at: &CycleSample) -> Record {
-    let pid = export.pid(export.rows[at.row].process);
+    let pid = export.pid(export.rows()[at.row].process);
     let mut body = Bytes::default();
     let tid = export.tid(at.row);
-    body.u64(id)
-        .u64(export.static_info(at.row).pc)
-        .u32(pid)
-        .u32(tid);
+    body.u64(id).u64(export.address(at.row)).u32(pid).u32(tid);
     body.u64(export.nanos(at.cycle)).u64(at.cycles);
     if export.has_call_stacks() {
         let rows = export.stack(at.row).take(MAX_CHAIN);
-        let addresses: Vec<u64> = rows.map(|row| export.static_info(row).pc).collect();
+        let addresses: Vec<u64> = rows.map(|row| export.address(row)).collect();
         body.u64(addresses.len() as u64 + 1).u64(CONTEXT_USER);
         addresses.iter().for_each(|pc| _ = body.u64(*pc));
     }

@@ -14,7 +14,7 @@ use prost::Message;
 use symbols::BuildId;
 
 use super::images::Image;
-use super::{Export, model::Frame};
+use super::{Export, Format, model::Frame};
 use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -39,8 +39,8 @@ struct Builder<'a> {
     shared: Vec<Image>,
     strings: HashMap<String, i64>,
     mappings: HashMap<Image, u64>,
-    /// Locations by mapping, address and encoding.
-    locations: HashMap<(u64, u64, u32), u64>,
+    /// Locations by mapping, address and, of an instruction, encoding.
+    locations: HashMap<(u64, u64, Option<u32>), u64>,
     functions: HashMap<(i64, i64), u64>,
     profile: Profile,
 }
@@ -52,7 +52,7 @@ impl Builder<'_> {
         self.string("");
         let cycles = self.string("cycles");
         let series = export.series();
-        let mut values = vec![vec![0; series.len()]; export.rows.len()];
+        let mut values = vec![vec![0; series.len()]; export.rows().len()];
         for (at, series) in series.iter().enumerate() {
             let name = self.string(series.name);
             self.profile.sample_type.push(ValueType {
@@ -71,7 +71,7 @@ impl Builder<'_> {
         rows.sort_by_key(|(_, value)| std::cmp::Reverse(value.first().copied()));
         for (row, value) in rows {
             let stack = export.stack(row).map(|row| self.location(row)).collect();
-            let id = export.rows[row].process;
+            let id = export.rows()[row].process;
             let name = self.string(export.process_name(id));
             let own = export.own_name(row).unwrap_or(export.process_name(id));
             let own = self.string(own);
@@ -93,9 +93,9 @@ impl Builder<'_> {
             });
         }
         let comment = self.string(&format!(
-            "{}, tipsim {}",
+            "{}, {}",
             export.options.name,
-            env!("CARGO_PKG_VERSION")
+            export.exporter(Format::Pprof)
         ));
         let duration = export.nanos(export.evaluation.cycles);
         self.profile.comment.push(comment);
@@ -116,7 +116,10 @@ impl Builder<'_> {
     fn location(&mut self, row: usize) -> u64 {
         let mapping_id = self.mapping(row);
         let static_info = self.export.static_info(row);
-        let key = (mapping_id, static_info.pc, static_info.raw);
+        let is_function = self.export.rows()[row].is_function;
+        let address = self.export.address(row);
+        let raw = (!is_function).then_some(static_info.raw);
+        let key = (mapping_id, address, raw);
         if let Some(&known) = self.locations.get(&key) {
             return known;
         }
@@ -130,7 +133,7 @@ impl Builder<'_> {
         self.profile.location.push(Location {
             id,
             mapping_id,
-            address: static_info.pc,
+            address,
             line,
             is_folded: false,
         });

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Export;
+use super::{Export, Format};
 
 #[derive(Serialize)]
 struct File<'a> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     name: &'a str,
-    exporter: &'static str,
+    exporter: String,
     shared: Shared,
     profiles: Vec<Profile<'a>>,
 }
@@ -63,7 +63,7 @@ impl Frames {
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut frames = Frames::default();
-    let stacks: Vec<Vec<usize>> = (0..export.rows.len())
+    let stacks: Vec<Vec<usize>> = (0..export.rows().len())
         .map(|row| stack(export, row, &mut frames))
         .collect();
     let profiles = export.series().into_iter().map(|series| {
@@ -81,7 +81,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         name: export.options.name,
-        exporter: concat!("tipsim ", env!("CARGO_PKG_VERSION")),
+        exporter: export.exporter(Format::Speedscope),
         profiles: profiles.collect(),
         shared: Shared {
             frames: frames.list,
@@ -99,7 +99,7 @@ fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
         file: file.map(str::to_owned),
         line: None,
     };
-    let process = export.process_name(export.rows[row].process);
+    let process = export.process_name(export.rows()[row].process);
     let mut stack = vec![frames.number(plain(process, None))];
     if let Some(thread) = export.own_name(row) {
         stack.push(frames.number(plain(thread, None)));
@@ -112,11 +112,13 @@ fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
     {
         stack.push(frames.number(plain(frame.name, frame.source.map(|(file, _)| file))));
     }
-    let (file, line) = inner.first().and_then(|frame| frame.source).unzip();
-    stack.push(frames.number(Frame {
-        name: export.instruction(row),
-        file: file.map(str::to_owned),
-        line: line.filter(|line| *line > 0),
-    }));
+    if let Some(name) = export.instruction(row) {
+        let (file, line) = inner.first().and_then(|frame| frame.source).unzip();
+        stack.push(frames.number(Frame {
+            name,
+            file: file.map(str::to_owned),
+            line: line.filter(|line| *line > 0),
+        }));
+    }
     stack
 }

@@ -67,6 +67,8 @@ fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8
         name: "example",
         clock_hz: 1_000_000_000,
         oracle,
+        exact: false,
+        by_address: false,
         disassemble: &|raw, _| format!("op{raw:x}\ta0, a1"),
         jit_folder: None,
     };
@@ -93,6 +95,8 @@ fn cycles_that_do_not_divide_keep_their_sum() {
         name: "",
         clock_hz: 1,
         oracle: true,
+        exact: false,
+        by_address: false,
         disassemble: &|_, _| String::new(),
         jit_folder: None,
     };
@@ -100,6 +104,40 @@ fn cycles_that_do_not_divide_keep_their_sum() {
     let cycles = export.cycles(&export.series()[0]);
     assert!(cycles.iter().all(|(_, cycles)| [50, 51].contains(cycles)));
     assert_eq!(cycles.iter().map(|(_, cycles)| cycles).sum::<u64>(), 352);
+}
+
+#[test]
+fn small_instructions_are_charged_to_their_functions() {
+    let mut evaluation = evaluation();
+    evaluation.samplers.clear();
+    let mut profile = profile::Profile::new(UNITS_PER_CYCLE);
+    let mut smallest = true;
+    for (process, inst, units) in evaluation.oracle.iter() {
+        profile.add(process, inst, if smallest { 1 } else { units });
+        smallest = false;
+    }
+    evaluation.oracle = profile;
+    let cycles = |exact: bool| {
+        let options = Options {
+            name: "",
+            clock_hz: 1,
+            oracle: true,
+            exact,
+            by_address: false,
+            disassemble: &|_, _| String::new(),
+            jit_folder: None,
+        };
+        let export = Export::new(&evaluation, &[], &Symbolizer::default(), options);
+        let functions = export.rows().iter().filter(|row| row.is_function).count();
+        let named = (0..export.rows().len()).filter(|row| export.instruction(*row).is_some());
+        assert_eq!(named.count() + functions, export.rows().len());
+        assert_eq!(functions, usize::from(!exact));
+        assert_eq!(export.left_out(Format::Pprof).len(), functions);
+        let cycles = export.cycles(&export.series()[0]);
+        cycles.iter().map(|(_, cycles)| cycles).sum::<u64>()
+    };
+    assert_eq!(cycles(true), evaluation.oracle.total() / UNITS_PER_CYCLE);
+    assert_eq!(cycles(false), cycles(true));
 }
 
 /// The example, in which the hottest instruction of the Oracle's first process calls all others of it, and those in turn
@@ -144,6 +182,8 @@ fn stacks_begin_with_their_callers() {
         name: "",
         clock_hz: 1_000_000_000,
         oracle: true,
+        exact: false,
+        by_address: false,
         disassemble: &|raw, _| format!("{raw:x}"),
         jit_folder: None,
     };
@@ -155,7 +195,7 @@ fn stacks_begin_with_their_callers() {
         ..SymbolFiles::default()
     });
     let export = Export::new(&evaluation, &[], &symbolizer, options);
-    let depths: Vec<usize> = (0..export.rows.len())
+    let depths: Vec<usize> = (0..export.rows().len())
         .map(|row| export.stack(row).count())
         .collect();
     // Rare contexts are shown as their callers: stacks are at most one call deep.

@@ -21,6 +21,7 @@
 //! hart, as each hart's stream is followed alone; and the function of an address in code that was never called.
 
 mod effect;
+mod fold;
 mod unwind;
 
 use commit_trace::{CommitRecord, InstId, Span, State, StaticInfo, TeaEvents};
@@ -29,6 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::paged::Paged;
 use crate::{ProcessId, ThreadId};
+pub use fold::fold;
+
 use effect::{Pointer, StackEffect, Trapped};
 use unwind::{Code, EnteredBy, Frame, Stack};
 
@@ -148,6 +151,11 @@ impl ContextTally {
     pub(crate) fn add(&mut self, context: ContextId, inst: InstId, units: u64) {
         self.0
             .add(u64::from(context.0) << 32 | u64::from(inst.0), units);
+    }
+
+    /// How many sums there are, but for the last few.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn finish(self) -> ContextWeights {
@@ -299,6 +307,11 @@ impl Calls {
             // Executed before the last switch of threads.
             _ => self.roots.get(&self.thread).copied().unwrap_or_default(),
         }
+    }
+
+    /// All contexts so far.
+    pub(crate) fn contexts(&self) -> &Contexts {
+        &self.contexts
     }
 
     pub(crate) fn finish(self) -> Contexts {

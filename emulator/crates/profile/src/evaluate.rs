@@ -15,12 +15,12 @@ use commit_trace::{
 };
 
 use crate::block::Block;
-use crate::calls::{Calls, ContextTally};
+use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
 use crate::view::{ExecutionContext, StreamState, View};
 use crate::{
-    ContextWeights, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
+    ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
 use anew::RequestedDetail;
@@ -122,14 +122,19 @@ impl Evaluator {
         self.with_contexts(Calls::flat())
     }
 
+    /// Counts only the samplers by calling context or thread, not the Oracle: it takes less time, and much less memory.
+    pub fn without_oracle_contexts(mut self) -> Self {
+        if let Some(stacks) = &mut self.run.stacks {
+            stacks.ignore_oracle();
+        }
+        self
+    }
+
     fn with_contexts(mut self, mut calls: Calls) -> Self {
         self.run.by_blocks = false;
         let context = &self.run.context;
         calls.select(self.run.process, context.thread(), 0);
-        self.run.stacks = Some(Box::new(CallStacks {
-            calls,
-            oracle: ContextTally::default(),
-        }));
+        self.run.stacks = Some(Box::new(CallStacks::new(calls)));
         self.run.views.iter_mut().for_each(View::with_call_stacks);
         self
     }
@@ -163,6 +168,9 @@ impl Evaluator {
     /// # Errors
     /// If it does not continue the stream.
     pub fn begin(&mut self, batch: &Batch) -> Result<BatchProgress, StreamError> {
+        if let Some(stacks) = &mut self.run.stacks {
+            stacks.limit();
+        }
         let progress = self.spans.begin(batch, &mut self.run)?;
         self.start_cycle.get_or_insert(batch.start_cycle);
         Ok(progress)
@@ -198,15 +206,12 @@ impl Evaluator {
         let mut fresh = Oracle::new();
         fresh.select(self.run.process, self.run.by_mark && self.run.marked);
         let charged = std::mem::replace(&mut self.run.oracle, fresh).finish();
-        let by_context = self
-            .run
-            .stacks
-            .as_mut()
-            .map(|stacks| std::mem::take(&mut stacks.oracle));
+        let stacks = self.run.stacks.as_mut();
+        let by_context = stacks.map(|stacks| stacks.take_oracle());
         (
             charged.profile,
             charged.stacks,
-            by_context.map(ContextTally::finish).unwrap_or_default(),
+            by_context.unwrap_or_default(),
         )
     }
 
@@ -218,6 +223,12 @@ impl Evaluator {
     /// Idle cycles so far.
     pub(crate) fn idle(&self) -> u64 {
         self.run.idle
+    }
+
+    /// Calling contexts so far, if they are asked for.
+    pub(crate) fn contexts(&self) -> Option<&Contexts> {
+        let stacks = self.run.stacks.as_ref();
+        stacks.map(|stacks| stacks.calls.contexts())
     }
 
     /// Static instructions so far, by number.
@@ -236,7 +247,10 @@ impl Evaluator {
         };
         let (views, profiled) = (run.views, run.profiled);
         let (contexts, by_context) = match run.stacks {
-            Some(stacks) => (Some(stacks.calls.finish()), stacks.oracle.finish()),
+            Some(mut stacks) => {
+                let oracle = stacks.take_oracle();
+                (Some(stacks.calls.finish()), oracle)
+            }
             None => (None, Vec::new()),
         };
         let (slots, signatures) = match run.details {

@@ -47,7 +47,7 @@ mod timeline;
 pub mod topdown;
 mod view;
 
-pub use calls::{Context, ContextId, ContextWeights, Contexts};
+pub use calls::{Context, ContextId, ContextWeights, Contexts, fold};
 pub use clock::SamplingClock;
 pub use error::{Truth, mean_deviation, profile_error, sampling_error};
 pub use evaluate::{Evaluator, Region};

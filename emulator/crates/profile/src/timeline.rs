@@ -2,7 +2,10 @@
 
 use commit_trace::{Batch, InstId, StreamError};
 
-use crate::{ContextWeights, Evaluator, ProcessId, Region};
+use crate::{ContextId, ContextWeights, Evaluation, Evaluator, ProcessId, fold};
+
+/// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
+const LEAST_PART: u64 = 2_000;
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,18 +16,18 @@ pub struct Window {
     pub end: u64,
     /// Cycles in which the hart slept, of those in the region of interest.
     pub idle: u64,
-    /// The Oracle's units per process and instruction.
+    /// The Oracle's units per process and instruction, unless they are by calling context.
     pub weights: Vec<(ProcessId, InstId, u64)>,
-    /// The same by calling context, if asked for; numbered as by an [`Evaluator`] over the same stream.
+    /// The same by calling context, if the evaluator has them. Contexts without a 2000th of the window are folded into their callers.
     pub by_context: ContextWeights,
     /// The same by process and published category, in the order of [`crate::Category::ALL`].
     pub stacks: Vec<(ProcessId, [u64; 7])>,
 }
 
-/// Cuts a stream into [`Window`]s. They end where batches do, so that one is longer than asked for
+/// Cuts a stream into [`Window`]s of the Oracle, while an [`Evaluator`] takes it. They end where batches do, so that one is longer than asked for
 /// by up to a batch (16,384 instructions).
 pub struct Timeline {
-    oracle: Evaluator,
+    evaluator: Evaluator,
     width: u64,
     idle: u64,
     start: Option<u64>,
@@ -34,10 +37,10 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Windows of at least `width` cycles.
-    pub fn new(region: Region, width: u64) -> Self {
+    /// Windows of at least `width` cycles. Not of an evaluator [in detail](Evaluator::in_detail).
+    pub fn new(evaluator: Evaluator, width: u64) -> Self {
         Self {
-            oracle: Evaluator::new(&[], region),
+            evaluator,
             width,
             idle: 0,
             start: None,
@@ -46,50 +49,52 @@ impl Timeline {
         }
     }
 
-    /// See [`Evaluator::with_call_stacks`].
-    pub fn with_call_stacks(mut self) -> Self {
-        self.oracle = self.oracle.with_call_stacks();
-        self
-    }
-
-    /// See [`Evaluator::with_threads`].
-    pub fn with_threads(mut self) -> Self {
-        self.oracle = self.oracle.with_threads();
-        self
-    }
-
     /// Takes the next batch.
     ///
     /// # Errors
     /// If it does not continue the stream.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
-        self.oracle.batch(batch)?;
+        self.evaluator.batch(batch)?;
         let start = *self.start.get_or_insert(batch.start_cycle);
-        if self.region_restarts != self.oracle.region_restarts() {
-            self.region_restarts = self.oracle.region_restarts();
+        if self.region_restarts != self.evaluator.region_restarts() {
+            self.region_restarts = self.evaluator.region_restarts();
             self.windows.clear();
             self.idle = 0;
         }
-        if self.oracle.cycle() - start >= self.width {
+        if self.evaluator.cycle() - start >= self.width {
             self.cut();
         }
         Ok(())
     }
 
-    /// All windows, in order; those without cycles in the region of interest are left out.
-    pub fn finish(mut self) -> Vec<Window> {
+    /// The evaluation without the Oracle's cycle stacks, and all windows, in order; those without cycles in the region of
+    /// interest are left out.
+    pub fn finish(mut self) -> (Evaluation, Vec<Window>) {
         self.cut();
-        self.windows
+        let mut evaluation = self.evaluator.finish();
+        for window in &self.windows {
+            for (process, inst, units) in &window.weights {
+                evaluation.oracle.add(*process, *inst, *units);
+            }
+            evaluation.by_context.extend(&window.by_context);
+        }
+        let contexts = evaluation
+            .contexts
+            .as_ref()
+            .map_or(0, |contexts| contexts.len());
+        let as_they_are: Vec<_> = (0..contexts as u32).map(ContextId).collect();
+        fold(&mut evaluation.by_context, &as_they_are);
+        (evaluation, self.windows)
     }
 
     fn cut(&mut self) {
-        let end = self.oracle.cycle();
+        let end = self.evaluator.cycle();
         let Some(start) = self.start.replace(end) else {
             return;
         };
-        let idle = self.oracle.idle() - std::mem::replace(&mut self.idle, self.oracle.idle());
-        let (profile, cycle_stacks, by_context) = self.oracle.take_oracle();
-        let static_info = self.oracle.static_info();
+        let idle = self.evaluator.idle() - std::mem::replace(&mut self.idle, self.evaluator.idle());
+        let (profile, cycle_stacks, mut by_context) = self.evaluator.take_oracle();
+        let static_info = self.evaluator.static_info();
         let mut stacks: Vec<(ProcessId, [u64; 7])> = Vec::new();
         for (process, inst, stack) in cycle_stacks.iter() {
             if stacks.last().is_none_or(|(last, _)| *last != process) {
@@ -104,8 +109,15 @@ impl Timeline {
                     .for_each(|(sum, part)| *sum += part);
             }
         }
-        let weights: Vec<_> = profile.iter().collect();
-        if idle > 0 || !weights.is_empty() {
+        let weights: Vec<_> = match self.evaluator.contexts() {
+            Some(contexts) => {
+                let shown = contexts.shown([&by_context], LEAST_PART);
+                fold(&mut by_context, &shown);
+                Vec::new()
+            }
+            None => profile.iter().collect(),
+        };
+        if idle > 0 || !stacks.is_empty() {
             self.windows.push(Window {
                 start,
                 end,
@@ -123,7 +135,7 @@ mod tests {
     use commit_trace::synthetic;
 
     use super::*;
-    use crate::{Profile, UNITS_PER_CYCLE};
+    use crate::{Profile, Region, UNITS_PER_CYCLE};
 
     #[test]
     fn windows_add_up_to_the_oracle() {
@@ -133,12 +145,14 @@ mod tests {
         let batches = synthetic::batches(&words, 4);
         for region in [Region::Whole, Region::Marked] {
             let mut whole = Evaluator::new(&[], region);
-            let mut timeline = Timeline::new(region, 1000);
+            let mut timeline = Timeline::new(Evaluator::new(&[], region), 1000);
             for batch in &batches {
                 whole.batch(batch).unwrap();
                 timeline.batch(batch).unwrap();
             }
-            let (whole, windows) = (whole.finish(), timeline.finish());
+            let whole = whole.finish();
+            let (evaluation, windows) = timeline.finish();
+            assert_eq!(evaluation.oracle, whole.oracle);
             assert!(windows.len() > 10, "{} windows", windows.len());
             let mut sum = Profile::new(UNITS_PER_CYCLE);
             let (mut stacked, mut idle, mut end) = (0, 0, 0);

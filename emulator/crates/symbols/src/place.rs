@@ -1,6 +1,8 @@
 //! From an instruction's address and the guest's mappings to a [`Place`].
 
-use commit_trace::StaticInfo;
+use std::collections::HashMap;
+
+use commit_trace::{InstId, StaticInfo};
 use profile::{Evaluation, Mapping, Process, ProcessId};
 
 use crate::{BuildId, Code, Place, is_jit_file};
@@ -57,6 +59,51 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
             otherwise: Box::new(place),
         },
         _ => place,
+    }
+}
+
+/// The places of many instructions, each once: those of the kernel are the same for every process.
+pub struct Places<'a> {
+    evaluation: &'a Evaluation,
+    known: HashMap<(Option<ProcessId>, InstId), u32>,
+    list: Vec<Place>,
+}
+
+impl<'a> Places<'a> {
+    /// None yet.
+    pub fn new(evaluation: &'a Evaluation) -> Self {
+        Self {
+            evaluation,
+            known: HashMap::new(),
+            list: Vec::new(),
+        }
+    }
+
+    fn key(&self, process: ProcessId, fact: &StaticInfo) -> (Option<ProcessId>, InstId) {
+        ((!is_shared(fact)).then_some(process), fact.id)
+    }
+
+    /// Adds that of an instruction as `process` executed it. One that the trace does not know has none.
+    pub fn add(&mut self, process: ProcessId, inst: InstId) {
+        let Some(fact) = self.evaluation.static_info.get(inst.0 as usize) else {
+            return;
+        };
+        let (key, list) = (self.key(process, fact), &mut self.list);
+        self.known.entry(key).or_insert_with(|| {
+            list.push(place(self.evaluation, process, fact));
+            list.len() as u32 - 1
+        });
+    }
+
+    /// All of them, to resolve; the numbers of their locations stay known. Nothing is added any more.
+    pub fn take(&mut self) -> Vec<Place> {
+        std::mem::take(&mut self.list)
+    }
+
+    /// The number of an instruction's location.
+    pub fn location(&self, process: ProcessId, inst: InstId) -> Option<u32> {
+        let fact = self.evaluation.static_info.get(inst.0 as usize)?;
+        self.known.get(&self.key(process, fact)).copied()
     }
 }
 

@@ -141,16 +141,19 @@ impl<'a> Builder<'a> {
             let (functions, own) = self.functions(stack, row);
             (stack, depth) = (Some(functions), own);
         }
-        let text = self.export.instruction(row);
-        let frames = self.export.frames(row);
-        let innermost = frames.first().and_then(|frame| frame.source);
-        let leaf = Frame {
-            name: &text,
-            source: innermost,
-            inlined: true,
-        };
-        let key = self.key(row, &leaf, depth);
-        let stack = self.push(stack, key);
+        if let Some(text) = self.export.instruction(row) {
+            let frames = self.export.frames(row);
+            let innermost = frames.first().and_then(|frame| frame.source);
+            let leaf = Frame {
+                name: &text,
+                source: innermost,
+                inlined: true,
+            };
+            let key = self.key(row, &leaf, depth);
+            stack = Some(self.push(stack, key));
+        }
+        // The stack is never empty: a row has one function at least.
+        let stack = stack.unwrap_or_default();
         self.rows.insert(row, stack);
         stack
     }
@@ -166,7 +169,6 @@ impl<'a> Builder<'a> {
             let key = self.key(row, frame, depth);
             stack = Some(self.push(stack, key));
         }
-        // The stack is never empty: a row has one function at least.
         let known = (stack.unwrap_or_default(), own);
         self.functions.insert(row, known);
         known

@@ -32,7 +32,7 @@ pub(super) fn with_mappings(
                 );
             }
             RecordContent::Sample(row) => {
-                let pid = export.pid(export.rows[row].process);
+                let pid = export.pid(export.rows()[row].process);
                 let ranges = mapped.entry(pid).or_default();
                 for row in export.stack(row) {
                     let function = export.location(row).function;

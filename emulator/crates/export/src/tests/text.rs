@@ -27,6 +27,8 @@ fn names_cannot_end_a_folded_frame_or_line() {
         name: "",
         clock_hz: 1,
         oracle: true,
+        exact: false,
+        by_address: false,
         disassemble: &|_, _| "nop".to_owned(),
         jit_folder: None,
     };

@@ -3,7 +3,6 @@
 use super::Run;
 use super::details::Details;
 use super::parts::Parts;
-use crate::calls::ContextTally;
 use crate::oracle::Oracle;
 use crate::view::View;
 use crate::{Profile, Sampler};
@@ -76,7 +75,7 @@ impl Run {
             self.details = Some(Box::new(details));
         }
         if let Some(stacks) = &mut self.stacks {
-            stacks.oracle = ContextTally::default();
+            stacks.take_oracle();
         }
     }
 }

@@ -2,22 +2,74 @@
 
 use commit_trace::{Seq, Span, State, StaticInfo, group_spans};
 
-use crate::ProcessId;
 use crate::block::{Block, ForEachSpan};
-use crate::calls::{Calls, ContextTally};
+use crate::calls::{Calls, ContextTally, fold};
 use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
 use crate::topdown::Counter;
+use crate::{ContextWeights, ProcessId};
+
+/// Sums by context and instruction that the Oracle gathers before the smallest contexts are [`fold`]ed. Most contexts have next
+/// to no time: those of a minute would take gigabytes.
+const MORE_SUMS: usize = if cfg!(test) { 16 } else { 3 << 19 };
+/// Contexts with 1 / `KEPT_PART` of the time so far are kept apart then. What is shown has a multiple of that.
+const KEPT_PART: u64 = 8_000;
 
 /// Calling contexts, and the Oracle's time by them.
 pub(super) struct CallStacks {
     pub calls: Calls,
-    pub oracle: ContextTally,
+    /// `None` if it is not asked for.
+    oracle: Option<ContextTally>,
+    /// Sums of the Oracle at which contexts are folded next.
+    most_sums: usize,
 }
 
 impl CallStacks {
+    pub fn new(calls: Calls) -> Self {
+        Self {
+            calls,
+            oracle: Some(ContextTally::default()),
+            most_sums: MORE_SUMS,
+        }
+    }
+
+    /// Counts the samplers only.
+    pub fn ignore_oracle(&mut self) {
+        self.oracle = None;
+    }
+
+    /// Takes what the Oracle was charged since the last time.
+    pub fn take_oracle(&mut self) -> ContextWeights {
+        self.most_sums = MORE_SUMS;
+        let oracle = self.oracle.as_mut().map(std::mem::take);
+        oracle.map(ContextTally::finish).unwrap_or_default()
+    }
+
+    /// Folds the Oracle's smallest contexts if there are too many.
+    pub fn limit(&mut self) {
+        if self
+            .oracle
+            .as_ref()
+            .is_none_or(|oracle| oracle.len() < self.most_sums)
+        {
+            return;
+        }
+        let mut weights = self.take_oracle();
+        let shown = self.calls.contexts().shown([&weights], KEPT_PART);
+        fold(&mut weights, &shown);
+        self.most_sums = MORE_SUMS + weights.len();
+        if let Some(oracle) = &mut self.oracle {
+            for (context, inst, units) in weights {
+                oracle.add(context, inst, units);
+            }
+        }
+    }
+
     #[inline(never)]
     pub fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
+        let Some(oracle) = &mut self.oracle else {
+            return;
+        };
         let (records, units) = match span.state {
             State::Computing => (span.records, SHARE[span.records.len()]),
             _ => (
@@ -27,7 +79,7 @@ impl CallStacks {
         };
         for record in records {
             let context = self.calls.context(process, record.inst);
-            self.oracle.add(context, record.inst, units);
+            oracle.add(context, record.inst, units);
         }
     }
 }

@@ -215,9 +215,9 @@ proptest! {
             prop_assert_eq!(&anew.samplers, &alone.samplers);
             prop_assert_eq!(anew, alone);
         }
-        let mut timeline = Timeline::new(Region::Marked, 50);
+        let mut timeline = Timeline::new(Evaluator::new(&[], Region::Marked), 50);
         batches.iter().for_each(|batch| timeline.batch(batch).unwrap());
-        let cycles: u64 = timeline.finish().iter().flat_map(|w| &w.weights).map(|w| w.2).sum();
+        let cycles: u64 = timeline.finish().1.iter().flat_map(|w| &w.weights).map(|w| w.2).sum();
         let alone = evaluate(&alone, &[], Region::Marked);
         prop_assert_eq!(cycles, alone.oracle.total());
     }

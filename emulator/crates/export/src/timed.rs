@@ -1,0 +1,112 @@
+//! Samples over time, merged if there are too many for the tools that open them.
+
+use super::Export;
+use super::model::CycleSample;
+
+/// Samples that a file has at most, of all its profilers: with more, Firefox Profiler and perf take minutes.
+const MOST_SAMPLES: usize = 300_000;
+/// Windows that a run is cut into first, if samples must be merged; then half as many, and so on.
+const MOST_WINDOWS: u64 = 1 << 14;
+/// Windows that are not merged any further.
+const FEWEST_WINDOWS: u64 = 1 << 6;
+
+/// The samples of all profilers.
+pub(super) struct Timed {
+    /// Per profiler, in order of time.
+    pub samples: Vec<Vec<CycleSample>>,
+    /// Cycles of a window in which samples of one row are merged.
+    window: Option<u64>,
+}
+
+impl Timed {
+    fn of(export: &Export<'_>) -> Self {
+        let series = export.series();
+        let most = MOST_SAMPLES / series.len().max(1);
+        let mut window = None;
+        let samples = series.iter().map(|series| {
+            let mut samples = export.each_sample(series);
+            if !export.options.exact && samples.len() > most {
+                let merged = merge(&mut samples, export.evaluation.stream_cycles, most);
+                window = window.max(Some(merged));
+            }
+            samples
+        });
+        let samples = samples.collect();
+        Self { samples, window }
+    }
+
+    /// What was merged.
+    pub fn note(&self, export: &Export<'_>) -> Option<String> {
+        let micros = export.nanos(self.window?) as f64 / 1e3;
+        Some(format!(
+            "the samples of an instruction in the same {micros:.0} us are one (not with --exact)"
+        ))
+    }
+}
+
+impl Export<'_> {
+    /// The samples of all profilers, as files have them.
+    pub(super) fn timed(&self) -> &Timed {
+        self.timed.get_or_init(|| Timed::of(self))
+    }
+}
+
+/// Merges samples of a row in the same window, which is as long as `most` samples ask for; returns its cycles. A merged sample
+/// is where its last one was.
+fn merge(samples: &mut Vec<CycleSample>, cycles: u64, most: usize) -> u64 {
+    let mut window = (cycles / MOST_WINDOWS).max(1);
+    loop {
+        samples.sort_by_key(|sample| (sample.cycle / window, sample.row, sample.cycle));
+        samples.dedup_by(|sample, first| {
+            let same = (sample.cycle / window, sample.row) == (first.cycle / window, first.row);
+            if same {
+                first.cycle = sample.cycle;
+                first.cycles += sample.cycles;
+            }
+            same
+        });
+        if samples.len() <= most || window > cycles / FEWEST_WINDOWS {
+            samples.sort_by_key(|sample| (sample.cycle, sample.row));
+            return window;
+        }
+        window *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_samples_keep_their_cycles() {
+        let sample = |n: u64| CycleSample {
+            cycle: 100 * n,
+            row: (n % 7) as usize,
+            cycles: 1 + n % 5,
+        };
+        let all: Vec<_> = (0..100_000).map(sample).collect();
+        let sum = |samples: &[CycleSample]| samples.iter().map(|at| at.cycles).sum::<u64>();
+        let mut merged = all.clone();
+        let window = merge(&mut merged, 10_000_000, 5_000);
+        assert!(
+            merged.len() <= 5_000 && merged.len() > 2_000,
+            "{}",
+            merged.len()
+        );
+        assert_eq!(sum(&merged), sum(&all));
+        assert!(merged.is_sorted_by_key(|at| at.cycle));
+        for row in 0..7 {
+            let of = |samples: &[CycleSample], end: u64| {
+                let row = samples
+                    .iter()
+                    .filter(|at| at.row == row && at.cycle / window < end);
+                row.map(|at| at.cycles).sum::<u64>()
+            };
+            assert!(
+                (0..10_000_000 / window)
+                    .step_by(97)
+                    .all(|end| of(&merged, end) == of(&all, end))
+            );
+        }
+    }
+}
