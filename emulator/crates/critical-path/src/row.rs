@@ -20,12 +20,12 @@ const MOST_CYCLES: u64 = 1 << 60;
 impl Excerpts {
     /// Those of several harts, with the numbers that their instructions have together.
     pub fn merged(harts: &[Self], insts: &[Vec<InstId>]) -> Option<Self> {
-        let widths = harts.first()?.widths.clone();
+        let widths = harts.first()?.widths;
         let mut list = Vec::new();
         for (of_hart, insts) in harts.iter().zip(insts) {
             let renumbered = |row: &Row| Row {
                 inst: { insts.get(row.inst.0 as usize).copied() }.unwrap_or(row.inst),
-                ..row.clone()
+                ..*row
             };
             list.extend(of_hart.list.iter().map(|excerpt| Excerpt {
                 rows: excerpt.rows.iter().map(renumbered).collect(),

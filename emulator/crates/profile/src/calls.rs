@@ -104,34 +104,6 @@ impl Contexts {
         self.0.is_empty()
     }
 
-    /// What each context is shown as: itself, or its nearest caller that has 1 / `least_part` of the time in `weights`. A context's
-    /// time includes its callees'.
-    pub fn folded<'a>(
-        &self,
-        weights: impl Iterator<Item = &'a ContextWeights>,
-        least_part: u64,
-    ) -> Vec<ContextId> {
-        let mut units = vec![0u64; self.len()];
-        for (context, _, weight) in weights.flatten() {
-            units[context.0 as usize] += weight;
-        }
-        let total: u64 = units.iter().sum();
-        let caller = |context: usize| self.0[context].caller;
-        for context in (0..units.len()).rev() {
-            if let Some((caller, _)) = caller(context) {
-                units[caller.0 as usize] += units[context];
-            }
-        }
-        let mut shown: Vec<ContextId> = Vec::with_capacity(units.len());
-        for (context, units) in units.iter().enumerate() {
-            shown.push(match caller(context) {
-                Some((caller, _)) if *units < total / least_part => shown[caller.0 as usize],
-                _ => ContextId(context as u32),
-            });
-        }
-        shown
-    }
-
     /// Adds a context, and gives its number.
     pub fn add(&mut self, context: Context) -> ContextId {
         self.0.push(context);

@@ -55,13 +55,15 @@ impl Numbers {
 /// What an instruction is known by on all harts.
 type InstKey = (u32, u64, u32, u8);
 
+/// A process's address space by its place among them; one of no known process by hart and number.
+type SpaceKey = Result<(ProcessId, u32), (usize, u32)>;
+
 /// Makes the merged one.
 struct Merger {
     merged: Evaluation,
     processes: FxHashMap<(Option<u32>, u32), ProcessId>,
     threads: FxHashMap<(ProcessId, u32), ThreadId>,
-    /// The address spaces of a process, in their order; of none that is known, by hart and number.
-    spaces: BTreeMap<Result<(ProcessId, u32), (usize, u32)>, u32>,
+    spaces: BTreeMap<SpaceKey, u32>,
     insts: FxHashMap<InstKey, InstId>,
     contexts: FxHashMap<Context, ContextId>,
 }
@@ -266,7 +268,7 @@ impl Merger {
         }
     }
 
-    fn space(&mut self, of: Result<(ProcessId, u32), (usize, u32)>) -> u32 {
+    fn space(&mut self, of: SpaceKey) -> u32 {
         let next = self.spaces.len() as u32 + 2;
         let space = *self.spaces.entry(of).or_insert(next);
         if let Ok((process, _)) = of {

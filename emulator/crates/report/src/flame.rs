@@ -283,7 +283,7 @@ impl<'a> FlameBuilder<'a> {
             }
             Folded {
                 contexts,
-                shown: contexts.folded(weights, LEAST_PART),
+                shown: contexts.shown(weights, LEAST_PART),
                 of,
                 nodes: vec![0; contexts.len()],
             }
