@@ -122,14 +122,6 @@ impl Evaluator {
         self.with_contexts(Calls::flat())
     }
 
-    /// Counts only the samplers by calling context or thread, not the Oracle: it takes less time, and much less memory.
-    pub fn without_oracle_contexts(mut self) -> Self {
-        if let Some(stacks) = &mut self.run.stacks {
-            stacks.ignore_oracle();
-        }
-        self
-    }
-
     fn with_contexts(mut self, mut calls: Calls) -> Self {
         self.run.by_blocks = false;
         let context = &self.run.context;

@@ -2,6 +2,7 @@
 
 use commit_trace::{Seq, Span, State, StaticInfo, group_spans};
 
+use super::Evaluator;
 use crate::block::{Block, ForEachSpan};
 use crate::calls::{Calls, ContextTally, fold};
 use crate::events::CycleSignatures;
@@ -81,6 +82,16 @@ impl CallStacks {
             let context = self.calls.context(process, record.inst);
             oracle.add(context, record.inst, units);
         }
+    }
+}
+
+impl Evaluator {
+    /// Counts only the samplers by calling context or thread, not the Oracle: it takes less time, and much less memory.
+    pub fn without_oracle_contexts(mut self) -> Self {
+        if let Some(stacks) = &mut self.run.stacks {
+            stacks.ignore_oracle();
+        }
+        self
     }
 }
 
