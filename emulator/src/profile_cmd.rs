@@ -42,15 +42,14 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         self_profile: false,
         brief: true,
     })?;
-    if args.what_if {
-        what_if::what_if(&WhatIfArgs::suggested(out.clone(), args.guest_dir.clone()))?;
-    } else {
-        println!("report: {}", out.join("report.html").display());
-    }
+    println!("report: {}", out.join("report.html").display());
     let set: String = { args.set.iter() }
         .map(|set| format!(" --set {}", quote(set)))
         .collect();
     println!("again: tipsim run {}{set} --out DIR", spec.display());
+    if args.what_if {
+        what_if::what_if(&WhatIfArgs::suggested(out, args.guest_dir.clone()))?;
+    }
     Ok(status)
 }
 

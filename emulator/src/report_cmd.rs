@@ -125,13 +125,22 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
 
 /// The excerpts of all harts, as the report of the whole run numbers their instructions.
 pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Excerpts> {
-    Excerpts::merged(excerpts, &Evaluation::merged_insts(harts))
+    match excerpts {
+        // Its numbers are its own.
+        [one] => Some(one.clone()),
+        _ => {
+            let numbers = Evaluation::merged_numbers(harts);
+            Excerpts::merged(excerpts, |hart, inst| numbers[hart].inst(inst))
+        }
+    }
 }
 
 /// What a run with its trace found, and on which core: what it kept of its evaluations, or else out of its trace.
 pub struct Recorded {
     /// By hart.
     harts: Vec<Evaluation>,
+    /// This very simulator had kept all of them.
+    kept: bool,
     core: Preset,
     meta: Value,
 }
@@ -145,18 +154,18 @@ impl Recorded {
         let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
         let core =
             core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-        let several = { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != 0);
-        let harts = { reader.chunks().iter() }
-            .map(|chunk| chunk.hart.0 + 1)
-            .max()
-            .unwrap_or(1);
+        // One that never left reset is in no chunk.
+        let recorded = reader.chunks().iter().map(|chunk| chunk.hart.0 + 1);
+        let harts = recorded.chain(harts(dir)).max().unwrap_or(1);
+        let mut is_kept = true;
         let call_stacks = call_stacks || meta["call_stacks"] == true;
         let evaluate = |hart: u32| {
-            let one = several.then_some(hart);
+            let one = (harts > 1).then_some(hart);
             let kept = kept::kept(dir, one);
             if let Some(evaluation) = kept.filter(|kept| kept.contexts.is_some() || !call_stacks) {
                 return anyhow::Ok(evaluation);
             }
+            is_kept = false;
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
             if call_stacks {
                 evaluator = evaluator.with_call_stacks();
@@ -170,9 +179,15 @@ impl Recorded {
         };
         Ok(Self {
             harts: (0..harts).map(evaluate).collect::<Result<_, _>>()?,
+            kept: is_kept,
             core,
             meta,
         })
+    }
+
+    /// This very simulator ran it, or has read all of its trace before.
+    pub fn is_of_this_simulator(&self) -> bool {
+        self.kept
     }
 
     /// All harts together.
@@ -260,7 +275,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
 /// The hart that is asked for, of a run of several.
 fn one_of_several(args: &ReportArgs, dir: &Path) -> Option<u32> {
     args.one_hart
-        .filter(|_| harts(dir).is_some_and(|harts| harts > 1))
+        .filter(|_| harts(dir).is_none_or(|harts| harts > 1))
 }
 
 /// Harts of a run that is over, if it says so.

@@ -15,10 +15,11 @@ use crate::cli::WhatIfArgs;
 use crate::failure::{bad_input, write_whole};
 use crate::report_cmd::Recorded;
 use crate::spec::{Record, Spec};
-use candidates::{Candidate, Wanted, candidates, main_program};
+use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
 /// The folder of the runs in that of the run.
 const FOLDER: &str = "what-if";
+const RUN: &str = "run.json";
 
 /// A candidate, and what became of it.
 #[derive(Debug, Serialize)]
@@ -31,44 +32,57 @@ struct Trial {
     gain: f64,
 }
 
+/// A run that is repeated without something.
+struct Original<'a> {
+    args: &'a WhatIfArgs,
+    run: Value,
+    spec: Spec,
+    program: String,
+}
+
 /// Tries what the run's stacks suggest, or what is asked for, and adds it to the run's report.
 pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let wanted = { args.without.iter() }.map(|text| Wanted::parse(text));
     let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
-    let path = args.dir.join("run.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-    let mut run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-    let spec: Spec = serde_json::from_value(run["spec"].clone())
-        .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
-    if !spec.deterministic() {
-        return Err(bad_input(
-            &path,
-            "expected a run that is the same each time, found one with a network",
-        )
-        .into());
-    }
+    let (run, spec) = original(&args.dir)?;
     let symbols = crate::names::recorded(&args.dir)?
         .unwrap_or_default()
         .with_output(&args.dir);
-    let program;
-    let found = {
-        let recorded = Recorded::read(&args.dir, false)?;
+    let recorded = Recorded::read(&args.dir, false)?;
+    let (program, found) = {
         let evaluation = recorded.whole();
-        program = match &args.process {
+        let program = match &args.process {
             Some(name) => name.clone(),
             None => main_program(&evaluation)
                 .ok_or_else(|| bad_input(&args.dir, "no process was profiled"))?,
         };
-        candidates(&evaluation, &program, &symbols.symbolizer(), &wanted)?
+        let symbolizer = symbols.symbolizer();
+        let found = candidates(&evaluation, &program, &symbolizer, &wanted)?;
+        (program, found)
     };
-    let before = program_cycles(&args.dir, &program)?;
+    let mut original = Original {
+        args,
+        run,
+        spec,
+        program,
+    };
     let folder = args.dir.join(FOLDER);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
+    let before = match recorded.is_of_this_simulator() {
+        true => program_cycles(&args.dir, &original.program)?,
+        false => {
+            eprintln!("tipsim: another tipsim ran it: once more as it was");
+            original.run_without(&[], &folder.join("before"))?
+        }
+    };
     let most = args.most as usize;
     let count = found.len().min(most);
     if count == 0 {
-        println!("{program} loses too few cycles at any place in a way that could be tried");
+        println!(
+            "{} loses too few cycles at any place in a way that could be tried",
+            original.program
+        );
     }
     let mut trials = Vec::new();
     for (n, candidate) in (1..).zip(found.into_iter().take(most)) {
@@ -80,8 +94,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             candidate.function
         );
         let out = folder.join(n.to_string());
-        run_without(&spec, &candidate, &out, args)?;
-        let cycles = program_cycles(&out, &program)?;
+        let cycles = original.run_without(&candidate.instructions, &out)?;
         trials.push(Trial {
             candidate,
             cycles,
@@ -89,19 +102,44 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         });
     }
     trials.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    run["what_if"] = json!({ "program": program, "cycles": before, "trials": trials });
-    write_whole(&path, serde_json::to_string_pretty(&run)? + "\n")?;
-    Recorded::read(&args.dir, false)?.rewrite(&args.dir, &symbols)?;
-    print!("{}", report::WhatIf::of(&run).unwrap_or_default());
+    let run = &mut original.run;
+    run["what_if"] = json!({ "program": original.program, "cycles": before, "trials": trials });
+    write_whole(
+        &args.dir.join(RUN),
+        serde_json::to_string_pretty(&run)? + "\n",
+    )?;
+    recorded.rewrite(&args.dir, &symbols)?;
+    print!("{}", report::WhatIf::of(run).unwrap_or_default());
     println!("report: {}", args.dir.join("report.html").display());
     Ok(())
 }
 
+fn read_json(path: &Path) -> anyhow::Result<Value> {
+    let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
+    Ok(serde_json::from_str(&text).map_err(|e| bad_input(path, e))?)
+}
+
+/// A run that can be repeated: its run.json, and the spec in it.
+fn original(dir: &Path) -> anyhow::Result<(Value, Spec)> {
+    let path = dir.join(RUN);
+    let run = read_json(&path)?;
+    let spec: Spec = serde_json::from_value(run["spec"].clone())
+        .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
+    if !spec.deterministic() {
+        let found = "expected a run that is the same each time, found guest.net = \"user\" or guest.clock = \"host\"";
+        return Err(bad_input(&path, found).into());
+    }
+    let end = run["end"].as_str().unwrap_or_default();
+    if !end.starts_with("Guest") {
+        let error = format!("expected a run that the guest ended, found end = {end:?}");
+        return Err(bad_input(&path, error).into());
+    }
+    Ok((run, spec))
+}
+
 /// Cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(out: &Path, program: &str) -> anyhow::Result<f64> {
-    let path = out.join("report.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-    let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+    let report = read_json(&out.join("report.json"))?;
     let processes = report["processes"].as_array().into_iter().flatten();
     // The report adds the process id to names that several have.
     let is_own = |process: &&Value| {
@@ -114,60 +152,55 @@ fn program_cycles(out: &Path, program: &str) -> anyhow::Result<f64> {
     Ok(sum)
 }
 
-/// Runs the spec on a core without the cause.
-fn run_without(
-    spec: &Spec,
-    candidate: &Candidate,
-    out: &Path,
-    args: &WhatIfArgs,
-) -> anyhow::Result<()> {
-    let mut spec = spec.clone();
-    // What is asked for is cycles.
-    spec.record = Record {
-        trace: false,
-        detail: false,
-        excerpts: false,
-        ..Record::default()
-    };
-    spec.sampler = vec![serde_json::from_value(
-        json!({"profiler": "tip", "period": 100_003}),
-    )?];
-    spec.make_absolute();
-    let without = { candidate.instructions.iter() }
-        .map(|instruction| Toml::String(instruction.without.clone()));
-    let what_if = spec
-        .core
-        .set
-        .entry("what_if")
-        .or_insert_with(|| Toml::Table(toml::Table::new()));
-    let what_if = what_if
-        .as_table_mut()
-        .context("core.what_if is not a table")?;
-    let before = what_if
-        .remove("without")
-        .and_then(|value| value.as_array().cloned());
-    let all = before
-        .unwrap_or_default()
-        .into_iter()
-        .chain(without)
-        .collect();
-    what_if.insert("without".to_owned(), Toml::Array(all));
-    std::fs::create_dir_all(out).map_err(|e| bad_input(out, e))?;
-    let path = out.join("spec.toml");
-    write_whole(&path, toml::to_string(&spec)?)?;
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .arg("run")
-        .arg(&path)
-        .arg("--out")
-        .arg(out)
-        .stdout(Stdio::null());
-    if let Some(dir) = &args.guest_dir {
-        command.arg("--guest-dir").arg(dir);
+impl Original<'_> {
+    /// Runs it on a core without the cause at these instructions; the program's cycles.
+    fn run_without(&self, instructions: &[Instruction], out: &Path) -> anyhow::Result<f64> {
+        let mut spec = self.spec.clone();
+        // What is asked for is cycles.
+        spec.record = Record {
+            trace: false,
+            detail: false,
+            excerpts: false,
+            ..Record::default()
+        };
+        spec.sampler = vec![serde_json::from_value(
+            json!({"profiler": "tip", "period": 100_003}),
+        )?];
+        let without = instructions
+            .iter()
+            .map(|inst| Toml::String(inst.without.clone()));
+        let what_if = { spec.core.set.entry("what_if") }
+            .or_insert_with(|| Toml::Table(toml::Table::new()))
+            .as_table_mut()
+            .context("core.what_if is not a table")?;
+        let before = what_if.remove("without");
+        let before = before.and_then(|value| value.as_array().cloned());
+        let all = before.unwrap_or_default().into_iter().chain(without);
+        what_if.insert("without".to_owned(), Toml::Array(all.collect()));
+        std::fs::create_dir_all(out).map_err(|e| bad_input(out, e))?;
+        let path = out.join("spec.toml");
+        write_whole(&path, toml::to_string(&spec)?)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("run").arg(&path).arg("--out").arg(out);
+        if let Some(dir) = &self.args.guest_dir {
+            command.arg("--guest-dir").arg(dir);
+        }
+        // Its exit status is the guest's command's, if all went well.
+        let status = command.stdout(Stdio::null()).status()?;
+        let run =
+            read_json(&out.join(RUN)).with_context(|| format!("the run failed ({status})"))?;
+        let same = |key: &str| run[key] == self.run[key];
+        anyhow::ensure!(
+            same("end"),
+            "{}: it ended otherwise than the run itself: {}",
+            path.display(),
+            run["end"]
+        );
+        anyhow::ensure!(
+            same("guest"),
+            "{}: it had another guest than the run itself (--guest-dir DIR)",
+            path.display()
+        );
+        program_cycles(out, &self.program)
     }
-    let status = command.status()?;
-    // The exit status of a run that went well is the guest's command's.
-    let done = out.join("report.json").is_file();
-    anyhow::ensure!(done, "{}: the run failed ({status})", path.display());
-    Ok(())
 }

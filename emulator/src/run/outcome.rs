@@ -110,17 +110,16 @@ impl Outcome {
         if plan.spec.boots_functionally_first() && self.host.is_none() {
             println!("{NO_REGION}");
         }
-        // Last: without it nothing is lost.
-        if self.has_whole_trace(plan) {
-            if let Some(whole) = Evaluation::merged(self.evaluations()) {
-                kept::keep(out, None, &whole)?;
-            }
-            for (hart, evaluation) in self.one_of_several() {
-                kept::keep(out, Some(hart), evaluation)?;
-            }
-            let several = self.excerpts.len() > 1;
+        // Last: without it nothing is lost. What a report made of the trace would not say is not kept.
+        let several = self.evaluations().len() > 1;
+        if self.has_whole_trace() {
             for (hart, excerpts) in (0..).zip(&self.excerpts) {
                 kept::keep_excerpts(out, several.then_some(hart), excerpts)?;
+            }
+        }
+        if self.has_whole_trace() && plan.spec.record.detail {
+            for (hart, evaluation) in (0..).zip(self.evaluations()) {
+                kept::keep(out, several.then_some(hart), evaluation)?;
             }
         }
         Ok(())
@@ -131,10 +130,10 @@ impl Outcome {
         self.console.is_some() || self.host.as_ref().is_some_and(|host| host.error.is_some())
     }
 
-    /// True if a report that is made of the trace says nothing that the run's own does not.
-    fn has_whole_trace(&self, plan: &Plan) -> bool {
+    /// The trace is there, and has everything.
+    fn has_whole_trace(&self) -> bool {
         let whole = |host: &HostOutcome| host.trace.is_some() && host.error.is_none();
-        plan.spec.record.detail && self.host.as_ref().is_some_and(whole)
+        self.host.as_ref().is_some_and(whole)
     }
 
     /// The largest share of a hart's timed cycles that its TIP unit stood still for, if it is worth a word.
@@ -188,6 +187,9 @@ impl Outcome {
             });
         let trace = self.host.as_ref().and_then(|h| h.trace.as_ref());
         let first = self.evaluations().first();
+        // To be run again, from wherever.
+        let mut spec = plan.spec.clone();
+        spec.make_absolute();
         json!({
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
@@ -210,7 +212,7 @@ impl Outcome {
             "deterministic": plan.spec.deterministic(),
             "clock": Epoch::At(plan.epoch).to_string(),
             "core": plan.preset,
-            "spec": plan.spec,
+            "spec": spec,
             "symbols": symbols(plan),
             "regions": self.regions,
             "tip_frozen_cycles": self.tip_frozen_cycles,

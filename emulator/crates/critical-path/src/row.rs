@@ -18,13 +18,13 @@ pub struct Excerpts {
 const MOST_CYCLES: u64 = 1 << 60;
 
 impl Excerpts {
-    /// Those of several harts, with the numbers that their instructions have together.
-    pub fn merged(harts: &[Self], insts: &[Vec<InstId>]) -> Option<Self> {
+    /// Those of several harts; `number`: what an instruction of a hart is called among all.
+    pub fn merged(harts: &[Self], number: impl Fn(usize, InstId) -> InstId) -> Option<Self> {
         let widths = harts.first()?.widths;
         let mut list = Vec::new();
-        for (of_hart, insts) in harts.iter().zip(insts) {
+        for (hart, of_hart) in harts.iter().enumerate() {
             let renumbered = |row: &Row| Row {
-                inst: { insts.get(row.inst.0 as usize).copied() }.unwrap_or(row.inst),
+                inst: number(hart, row.inst),
                 ..*row
             };
             list.extend(of_hart.list.iter().map(|excerpt| Excerpt {

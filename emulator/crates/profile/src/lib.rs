@@ -54,6 +54,7 @@ pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};
 pub use guest_context::GuestContext;
+pub use merge::MergedNumbers;
 pub use names::process_names;
 pub use oracle::UNITS_PER_CYCLE;
 pub use process::{Mapping, Process, ProcessId, Thread, ThreadId};

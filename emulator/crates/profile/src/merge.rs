@@ -17,14 +17,15 @@ use crate::{
 };
 
 /// Numbers of a hart's evaluation in the merged one.
-struct Numbers {
+pub struct MergedNumbers {
     processes: Vec<ProcessId>,
     threads: Vec<ThreadId>,
     insts: Vec<InstId>,
     contexts: Vec<ContextId>,
 }
 
-impl Numbers {
+impl MergedNumbers {
+    /// A process.
     pub fn process(&self, process: ProcessId) -> ProcessId {
         let known = self.processes.get(process.0 as usize);
         known.copied().unwrap_or(ProcessId::BOOT)
@@ -35,7 +36,7 @@ impl Numbers {
         known.copied().unwrap_or(ThreadId::NONE)
     }
 
-    /// Everything else refers to instructions that were defined.
+    /// An instruction; one that was not defined has its own number.
     pub fn inst(&self, inst: InstId) -> InstId {
         self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
     }
@@ -81,23 +82,23 @@ impl Evaluation {
         }
     }
 
-    /// The numbers in [`Evaluation::merged`] of the instructions of each hart, by their own.
-    pub fn merged_insts(harts: &[Self]) -> Vec<Vec<InstId>> {
+    /// What [`Evaluation::merged`] of several harts numbers anew, by hart.
+    pub fn merged_numbers(harts: &[Self]) -> Vec<MergedNumbers> {
         let Some(first) = harts.first() else {
             return Vec::new();
         };
         let mut merger = Merger::new(first);
         { harts.iter().enumerate() }
-            .map(|(hart, of_hart)| merger.numbers(hart, of_hart).insts)
+            .map(|(hart, of_hart)| merger.numbers(hart, of_hart))
             .collect()
     }
 
     fn merge(first: &Self, harts: &[Self]) -> Self {
         let mut merger = Merger::new(first);
-        let numbers: Vec<Numbers> = { harts.iter().enumerate() }
+        let numbers: Vec<MergedNumbers> = { harts.iter().enumerate() }
             .map(|(hart, of_hart)| merger.numbers(hart, of_hart))
             .collect();
-        let parts: Vec<(&Self, &Numbers)> = harts.iter().zip(&numbers).collect();
+        let parts: Vec<(&Self, &MergedNumbers)> = harts.iter().zip(&numbers).collect();
         for (of_hart, _) in &parts {
             merger.add_totals(of_hart);
         }
@@ -131,7 +132,7 @@ impl Evaluation {
             .signatures
             .is_some()
             .then(|| signatures(parts.iter().map(|(hart, n)| (&hart.signatures, *n))));
-        let top_downs: Vec<(&TopDown, &Numbers)> = { parts.iter() }
+        let top_downs: Vec<(&TopDown, &MergedNumbers)> = { parts.iter() }
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
@@ -176,8 +177,8 @@ impl Merger {
         }
     }
 
-    fn numbers(&mut self, hart: usize, of_hart: &Evaluation) -> Numbers {
-        let mut numbers = Numbers {
+    fn numbers(&mut self, hart: usize, of_hart: &Evaluation) -> MergedNumbers {
+        let mut numbers = MergedNumbers {
             processes: of_hart
                 .processes
                 .iter()
@@ -302,7 +303,7 @@ impl Merger {
 }
 
 /// Weights of all harts, added up.
-fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a Numbers)> + Clone) -> Profile {
+fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a MergedNumbers)> + Clone) -> Profile {
     let units = parts
         .clone()
         .next()
@@ -327,7 +328,7 @@ fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a Numbers)> + Clone) 
 
 /// Amounts by process and instruction of all harts, added up; a number's low bits are what else it is of.
 fn packed<'a>(
-    parts: impl Iterator<Item = (&'a [Packed], &'a Numbers)>,
+    parts: impl Iterator<Item = (&'a [Packed], &'a MergedNumbers)>,
     low_bits: u32,
 ) -> Vec<Packed> {
     let mut amounts: BTreeMap<ProcessId, Vec<(u64, u64)>> = BTreeMap::new();
@@ -350,7 +351,7 @@ fn packed<'a>(
 }
 
 fn signatures<'a>(
-    parts: impl Iterator<Item = (&'a Option<Signatures>, &'a Numbers)>,
+    parts: impl Iterator<Item = (&'a Option<Signatures>, &'a MergedNumbers)>,
 ) -> Signatures {
     let of = |signatures: &'a Option<Signatures>| {
         { signatures.as_ref() }.map_or(&[][..], |s| &s.by_process)
@@ -361,7 +362,7 @@ fn signatures<'a>(
 }
 
 /// The slots of all harts, and the windows of all: as long as the longest.
-fn top_down(parts: &[(&TopDown, &Numbers)]) -> TopDown {
+fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
     let all = || {
         parts
             .iter()
@@ -401,7 +402,9 @@ fn top_down(parts: &[(&TopDown, &Numbers)]) -> TopDown {
     }
 }
 
-fn contexts<'a>(parts: impl Iterator<Item = (&'a ContextWeights, &'a Numbers)>) -> ContextWeights {
+fn contexts<'a>(
+    parts: impl Iterator<Item = (&'a ContextWeights, &'a MergedNumbers)>,
+) -> ContextWeights {
     let all = parts.flat_map(|(weights, numbers)| numbers.weights(weights));
     let all = summed(
         all.map(|(context, inst, units)| ((context, inst), units))
@@ -413,7 +416,7 @@ fn contexts<'a>(parts: impl Iterator<Item = (&'a ContextWeights, &'a Numbers)>) 
 }
 
 /// One sampler of all harts: as if each hart's clock were its own, which it is.
-fn sampler(parts: &[(&SamplerResult, &Numbers)]) -> SamplerResult {
+fn sampler(parts: &[(&SamplerResult, &MergedNumbers)]) -> SamplerResult {
     let mut merged = parts[0].0.clone();
     let sum = |of: fn(&SamplerResult) -> u64| parts.iter().map(|(part, _)| of(part)).sum();
     merged.samples = sum(|part| part.samples);
@@ -477,95 +480,4 @@ fn sampler(parts: &[(&SamplerResult, &Numbers)]) -> SamplerResult {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Evaluator, Profiler, Region, Sampler, Schedule};
-
-    fn evaluation() -> Evaluation {
-        let often = Schedule::frequency(40_000_000, 3_200_000_000);
-        let mut evaluator = Evaluator::new(&[Sampler::new(Profiler::Tip, often)], Region::Whole)
-            .in_detail(4)
-            .with_call_stacks();
-        for batch in commit_trace::synthetic::program(20_000, 7) {
-            evaluator.batch(&batch).unwrap();
-        }
-        evaluator.finish()
-    }
-
-    #[test]
-    fn a_hart_beside_itself_has_everything_twice() {
-        let one = evaluation();
-        let both = [one.clone(), one.clone()];
-        let two = Evaluation::merged(&both).unwrap().into_owned();
-        assert_eq!(two.static_info.len(), one.static_info.len());
-        assert_eq!(
-            (two.processes.len(), two.spaces.len()),
-            (one.processes.len(), one.spaces.len())
-        );
-        assert_eq!(
-            (two.cycles, two.idle, two.instructions),
-            (2 * one.cycles, 2 * one.idle, 2 * one.instructions)
-        );
-        let twice = |profile: &Profile| -> Vec<_> {
-            profile
-                .iter()
-                .map(|(process, inst, units)| (process, inst, 2 * units))
-                .collect()
-        };
-        assert_eq!(two.oracle.iter().collect::<Vec<_>>(), twice(&one.oracle));
-        let [single, double] = [&one, &two].map(|evaluation| &evaluation.samplers[0]);
-        assert_eq!(
-            double.profile.iter().collect::<Vec<_>>(),
-            twice(&single.profile)
-        );
-        assert_eq!(double.samples, 2 * single.samples);
-        let total = |evaluation: &Evaluation| -> u64 {
-            evaluation
-                .stacks
-                .iter()
-                .map(|(.., stack)| stack.total())
-                .sum()
-        };
-        assert_eq!(total(&two), 2 * total(&one));
-        let slots = |evaluation: &Evaluation| -> u64 {
-            let top_down = evaluation.top_down.as_ref().unwrap();
-            let of = |id: u32| {
-                top_down
-                    .of(ProcessId(id))
-                    .map(|(.., slots)| slots)
-                    .sum::<u64>()
-            };
-            (0..evaluation.processes.len() as u32).map(of).sum()
-        };
-        assert!(slots(&one) > 0);
-        assert_eq!(slots(&two), 2 * slots(&one));
-        let cycles = |evaluation: &Evaluation| -> u64 {
-            evaluation
-                .top_down
-                .iter()
-                .flat_map(|t| &t.windows)
-                .map(|window| window.cycles)
-                .sum()
-        };
-        assert_eq!(cycles(&two), 2 * cycles(&one));
-        assert_eq!(
-            one.contexts.as_ref().map(|c| c.len()),
-            two.contexts.as_ref().map(|c| c.len())
-        );
-        for insts in Evaluation::merged_insts(&both) {
-            assert!((0..insts.len() as u32).map(InstId).eq(insts));
-        }
-        assert!(Evaluation::merged(&[]).is_none());
-    }
-
-    #[test]
-    fn one_hart_is_itself() {
-        let one = evaluation();
-        let merged = Evaluation::merge(&one, std::slice::from_ref(&one));
-        assert_eq!(merged.oracle, one.oracle);
-        assert_eq!(merged.stacks, one.stacks);
-        assert_eq!(merged.signatures, one.signatures);
-        assert_eq!(merged.samplers, one.samplers);
-        assert_eq!(merged.top_down, one.top_down);
-    }
-}
+mod tests;

@@ -201,7 +201,10 @@ impl ProcessParts {
             own.add(&rows, &mut all);
             let id = summary.process.0 as usize;
             let pid = evaluation.processes.get(id).and_then(|p| p.pid);
-            processes.push(own.finish(name, pid, share(rows.oracle_total), units));
+            processes.push(ProcessReport {
+                id: Some(summary.process),
+                ..own.finish(name, pid, share(rows.oracle_total), units)
+            });
             functions.add(selection, at, &rows);
             flame.add(name, &rows);
             in_guest.add(at, &rows, &mut builder);
@@ -300,6 +303,7 @@ impl ProcessSums {
         ProcessReport {
             name: name.to_owned(),
             pid,
+            id: None,
             cycles: self.oracle_total as f64 / units,
             share,
             class: class(&stack),

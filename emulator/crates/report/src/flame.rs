@@ -11,9 +11,9 @@ use super::columns::Column;
 use super::gather::Rows;
 use super::parts::Parts;
 
-/// Parts of the time below this are left out: 1 / 20,000 is less than a tenth of a pixel. What is below a node that is left out
+/// Parts of the time below this are left out: 1 / 4,000 is less than half a pixel, and what an evaluation keeps apart is less. What is below a node that is left out
 /// counts as the node's above it.
-const LEAST_PART: u64 = 20_000;
+const LEAST_PART: u64 = 4_000;
 
 /// The trees of a run, as `flame.json` has them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use profile::{CATEGORIES, Evaluation};
+use profile::{CATEGORIES, Evaluation, MergedNumbers};
 use serde::Serialize;
 
 use super::html::escape;
 use super::model::Report;
-use super::tables::ProcessReport;
 use super::text::fit::{count, fit, percent};
 
 /// A hart.
@@ -52,14 +51,15 @@ impl Report {
     /// The same report of a run of several harts, of which it is the sum.
     pub fn with_harts(mut self, harts: &[Evaluation]) -> Self {
         if harts.len() > 1 {
-            self.harts = { harts.iter().enumerate() }
-                .map(|(hart, evaluation)| self.hart(hart, evaluation))
+            let numbers = Evaluation::merged_numbers(harts);
+            self.harts = { harts.iter().zip(&numbers).enumerate() }
+                .map(|(hart, (evaluation, numbers))| self.hart(hart, evaluation, numbers))
                 .collect();
         }
         self
     }
 
-    fn hart(&self, hart: usize, evaluation: &Evaluation) -> HartRow {
+    fn hart(&self, hart: usize, evaluation: &Evaluation, numbers: &MergedNumbers) -> HartRow {
         let mut stack = [0.0; 7];
         for (_, inst, units) in evaluation.stacks.iter() {
             let class = evaluation.static_info[inst.0 as usize].class;
@@ -68,17 +68,6 @@ impl Report {
             }
         }
         let total = stack.iter().sum::<f64>().max(1.0);
-        // A report adds to the names of processes that have the same one.
-        let row = |process: &profile::Process| {
-            let is_it =
-                |row: &ProcessReport| row.pid == process.pid && row.name.starts_with(&process.name);
-            self.processes
-                .iter()
-                .skip(1)
-                .position(is_it)
-                .map(|row| row + 1)
-        };
-        let rows: Vec<Option<usize>> = evaluation.processes.iter().map(row).collect();
         let windows = evaluation
             .top_down
             .iter()
@@ -88,8 +77,8 @@ impl Report {
             end: window.end,
             processes: { window.processes.iter() }
                 .filter_map(|(process, spent)| {
-                    let row = *rows.get(process.0 as usize)?;
-                    Some((row?, spent.cycles.iter().sum()))
+                    let row = self.row_of(numbers.process(*process))?;
+                    Some((row, spent.cycles.iter().sum()))
                 })
                 .collect(),
         });

@@ -1,5 +1,6 @@
 //! What a report holds. All shares are fractions of the process's own total.
 
+use profile::ProcessId;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,6 +67,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// The row of a process of the evaluation.
+    pub(super) fn row_of(&self, id: ProcessId) -> Option<usize> {
+        self.processes.iter().position(|row| row.id == Some(id))
+    }
+
     /// The processes that a reader wants first, by index: those that perf sampled in the guest, if it
     /// did, else those with at least a twentieth of the cycles; the most expensive first.
     pub fn focus(&self) -> Vec<usize> {

@@ -1,5 +1,6 @@
 //! The rows of the tables. All shares are fractions of the process's own total, unless said otherwise.
 
+use profile::ProcessId;
 use serde::Serialize;
 
 use super::columns::{LevelError, Levels};
@@ -11,6 +12,9 @@ pub struct ProcessReport {
     pub name: String,
     /// Process id; `None` for "all" and for "boot".
     pub pid: Option<u32>,
+    /// Its number in the evaluation; `None` for "all".
+    #[serde(skip)]
+    pub id: Option<ProcessId>,
     /// Cycles by the Oracle.
     pub cycles: f64,
     /// Share of all processes' cycles.

@@ -19,14 +19,18 @@ function flameRoot() {
       return own.below.filter((node) => node.kind === KIND.thread && node.name === chosen.thread);
     });
     const root = { name: `threads ${chosen.thread}`, kind: -1, above: null, below: [], own: 0, stack: new Float64Array(8), values: new Float64Array(data.flame.columns.length) };
+    const under = (node, above) => {
+      const copy = { ...node, above };
+      copy.below = node.below.map((child) => under(child, copy));
+      return copy;
+    };
     for (const node of of) {
-      const copy = { ...node, above: root };
+      const copy = under(node, root);
       if (node.name === chosen.thread && node.kind === KIND.process) {
         copy.stack = Float64Array.from({ length: 8 }, (_, part) => sum(copy.below.map((child) => child.stack[part])));
         copy.values = copy.values.map((_, at) => sum(copy.below.map((child) => child.values[at])));
         copy.total = sum(copy.stack);
       }
-      copy.below = copy.below.map((child) => ({ ...child, above: copy }));
       root.below.push(copy);
       copy.stack.forEach((cycles, part) => { root.stack[part] += cycles; });
       copy.values.forEach((cycles, at) => { root.values[at] += cycles; });

@@ -81,12 +81,15 @@
     return `${STAGES[stage]} (${causes[cause][1]})`;
   }
 
+  // Pixels that a browser draws at most.
+  const WIDEST = 60000;
+
   function draw() {
     const { rows, path, iteration, base } = view();
     const end = Math.max(...rows.map(([, , segments]) => segments.at(-1)?.[2] ?? 0)) + 1;
     const labels = make("div", { class: "pipe-labels" });
     const room = Math.max(300, chart.clientWidth - 270);
-    const scale = Math.min(22, Math.max(1, room / end)) * 1.5 ** state.zoom;
+    const scale = Math.min(Math.min(22, Math.max(1, room / end)) * 1.5 ** state.zoom, WIDEST / end);
     const svg = make("svg", { width: Math.ceil(end * scale) + 8, height: rows.length * ROW + 20, "aria-hidden": "true" });
     const x = (cycle) => cycle * scale;
     let step = 1;

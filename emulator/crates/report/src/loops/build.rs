@@ -160,13 +160,8 @@ impl<'a> Builder<'a> {
     /// Index into the report's processes.
     fn process(&self, report: &Report, found: &Loop) -> usize {
         let process = { self.code.info(found.header) }
-            .and_then(|info| self.evaluation.spaces.get(&info.space))
-            .and_then(|process| self.evaluation.processes.get(process.0 as usize));
-        let own = process.and_then(|process| {
-            let pid = process.pid?;
-            report.processes.iter().position(|row| row.pid == Some(pid))
-        });
-        own.unwrap_or(0)
+            .and_then(|info| self.evaluation.spaces.get(&info.space));
+        process.and_then(|id| report.row_of(*id)).unwrap_or(0)
     }
 
     fn label(&self, inst: InstId) -> String {

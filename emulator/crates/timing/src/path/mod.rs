@@ -3,85 +3,28 @@
 //! knows no cycles, so it may run ahead of the half that does.
 
 mod output;
+mod role;
 mod stores;
 mod tables;
 mod tlb;
 
-use isa::{
-    DecodedInst, Executed, InstClass, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst,
-};
+use isa::{Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst};
 
 use crate::Preset;
 use crate::mem::LINE_BITS;
-use crate::micro_op::{self, Link};
 use crate::observe::ObservedBy;
 use output::Draft;
 pub(crate) use output::{
     Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, Steps, WalkReads,
 };
+use role::Role;
 use stores::Stores;
 pub(crate) use stores::{STORES, StoreMatch};
 use tables::Tables;
 use tlb::Tlb;
 
-use crate::without::{Cause, Removed, has};
-
 use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
-
-/// What an instruction has to do with the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// Nothing.
-    None,
-    /// It loads.
-    Load,
-    /// It stores.
-    Store,
-    /// Conditional branch.
-    Branch,
-    /// Direct jump.
-    Direct,
-    /// Direct jump that leaves a return address.
-    DirectCall,
-    /// Indirect jump.
-    Indirect,
-    /// Indirect jump that leaves a return address.
-    IndirectCall,
-    /// Return.
-    Return,
-    /// It flushes when it commits, or traps.
-    Flush,
-    /// The same of one that does not flush ([`Cause::Flush`]).
-    Calm,
-    /// Conditional branch that is not mispredicted ([`Cause::Mispredict`]).
-    Foreseen,
-}
-
-impl Role {
-    fn of(inst: &DecodedInst) -> Self {
-        match (inst.class, micro_op::link(inst)) {
-            (InstClass::Branch, _) => Self::Branch,
-            (InstClass::Jal, Link::Call) => Self::DirectCall,
-            (InstClass::Jal, _) => Self::Direct,
-            (InstClass::Jalr, Link::Call) => Self::IndirectCall,
-            (InstClass::Jalr, Link::Return) => Self::Return,
-            (InstClass::Jalr, Link::None) => Self::Indirect,
-            (InstClass::Load | InstClass::FpLoad, _) => Self::Load,
-            (InstClass::Store | InstClass::FpStore, _) => Self::Store,
-            (class, _) if class.serialises() => Self::Flush,
-            _ => Self::None,
-        }
-    }
-
-    /// The same of an instruction without these causes.
-    fn without(self, causes: u8) -> Self {
-        match self {
-            Self::Branch if has(causes, Cause::Mispredict) => Self::Foreseen,
-            Self::Flush if has(causes, Cause::Flush) => Self::Calm,
-            role => role,
-        }
-    }
-}
+use crate::without::Removed;
 
 /// The path. In lines of the host's caches that no other processor writes, like [`Pipeline`](crate::pipeline::Pipeline).
 #[repr(align(128))]

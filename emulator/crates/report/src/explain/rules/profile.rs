@@ -84,6 +84,11 @@ impl ReportPath<'_> {
             [_, "cycles" | "idle" | "instructions"] => {
                 ("Of this hart, in the region of interest.", "counted")
             }
+            [_, "windows", _, "start" | "end"] => (
+                "A cycle at which a window begins, or the one after it.",
+                "as the run counts cycles",
+            ),
+            [_, "hart"] => ("The hart's number.", "from 0"),
             _ => return self.no_rule(),
         };
         rule(meaning, formula, "report/src/harts.rs", TIP)

@@ -1,0 +1,140 @@
+use super::*;
+use crate::{Evaluator, Profiler, Region, Sampler, Schedule};
+
+fn evaluation() -> Evaluation {
+    let often = Schedule::frequency(40_000_000, 3_200_000_000);
+    let mut evaluator = Evaluator::new(&[Sampler::new(Profiler::Tip, often)], Region::Whole)
+        .in_detail(4)
+        .with_call_stacks();
+    for batch in commit_trace::synthetic::program(20_000, 7) {
+        evaluator.batch(&batch).unwrap();
+    }
+    evaluator.finish()
+}
+
+#[test]
+fn a_hart_beside_itself_has_everything_twice() {
+    let one = evaluation();
+    let both = [one.clone(), one.clone()];
+    let two = Evaluation::merged(&both).unwrap().into_owned();
+    assert_eq!(two.static_info.len(), one.static_info.len());
+    assert_eq!(
+        (two.processes.len(), two.spaces.len()),
+        (one.processes.len(), one.spaces.len())
+    );
+    assert_eq!(
+        (two.cycles, two.idle, two.instructions),
+        (2 * one.cycles, 2 * one.idle, 2 * one.instructions)
+    );
+    let twice = |profile: &Profile| -> Vec<_> {
+        profile
+            .iter()
+            .map(|(process, inst, units)| (process, inst, 2 * units))
+            .collect()
+    };
+    assert_eq!(two.oracle.iter().collect::<Vec<_>>(), twice(&one.oracle));
+    let [single, double] = [&one, &two].map(|evaluation| &evaluation.samplers[0]);
+    assert_eq!(
+        double.profile.iter().collect::<Vec<_>>(),
+        twice(&single.profile)
+    );
+    assert_eq!(double.samples, 2 * single.samples);
+    let total = |evaluation: &Evaluation| -> u64 {
+        evaluation
+            .stacks
+            .iter()
+            .map(|(.., stack)| stack.total())
+            .sum()
+    };
+    assert_eq!(total(&two), 2 * total(&one));
+    let slots = |evaluation: &Evaluation| -> u64 {
+        let top_down = evaluation.top_down.as_ref().unwrap();
+        let of = |id: u32| {
+            top_down
+                .of(ProcessId(id))
+                .map(|(.., slots)| slots)
+                .sum::<u64>()
+        };
+        (0..evaluation.processes.len() as u32).map(of).sum()
+    };
+    assert!(slots(&one) > 0);
+    assert_eq!(slots(&two), 2 * slots(&one));
+    let cycles = |evaluation: &Evaluation| -> u64 {
+        evaluation
+            .top_down
+            .iter()
+            .flat_map(|t| &t.windows)
+            .map(|window| window.cycles)
+            .sum()
+    };
+    assert_eq!(cycles(&two), 2 * cycles(&one));
+    assert_eq!(
+        one.contexts.as_ref().map(|c| c.len()),
+        two.contexts.as_ref().map(|c| c.len())
+    );
+    assert!(Evaluation::merged(&[]).is_none());
+}
+
+#[test]
+fn one_hart_is_itself() {
+    let one = evaluation();
+    let merged = Evaluation::merge(&one, std::slice::from_ref(&one));
+    assert_eq!(merged.oracle, one.oracle);
+    assert_eq!(merged.stacks, one.stacks);
+    assert_eq!(merged.signatures, one.signatures);
+    assert_eq!(merged.samplers, one.samplers);
+    assert_eq!(merged.top_down, one.top_down);
+}
+
+/// The Oracle's units by what processes and instructions are, whatever their numbers.
+fn by_name(evaluation: &Evaluation) -> BTreeMap<(Option<u32>, u32, u64), u64> {
+    let mut units = BTreeMap::new();
+    for (process, inst, weight) in evaluation.oracle.iter() {
+        let process = &evaluation.processes[process.0 as usize];
+        let fact = &evaluation.static_info[inst.0 as usize];
+        *units
+            .entry((process.pid, process.generation, fact.pc))
+            .or_default() += weight;
+    }
+    units
+}
+
+/// The same Oracle, its processes, instructions and address spaces numbered from the other end.
+fn numbered_backwards(one: &Evaluation) -> Evaluation {
+    let process = |id: ProcessId| ProcessId(one.processes.len() as u32 - 1 - id.0);
+    let inst = |id: InstId| InstId(one.static_info.len() as u32 - 1 - id.0);
+    let space = |space: u32| if space < 2 { space } else { 1000 - space };
+    let mut other = Evaluation {
+        oracle: Profile::new(one.oracle.units_per_cycle()),
+        processes: one.processes.iter().rev().cloned().collect(),
+        static_info: one.static_info.iter().rev().copied().collect(),
+        first_use: one.first_use.iter().rev().copied().collect(),
+        ..Evaluation::default()
+    };
+    for (id, of) in (0..).zip(&mut other.processes) {
+        of.id = ProcessId(id);
+    }
+    for (id, fact) in (0..).zip(&mut other.static_info) {
+        (fact.id, fact.space) = (InstId(id), space(fact.space));
+    }
+    other.spaces = { one.spaces.iter() }
+        .map(|(&own, &of)| (space(own), process(of)))
+        .collect();
+    for (of, id, units) in one.oracle.iter() {
+        other.oracle.add(process(of), inst(id), units);
+    }
+    other
+}
+
+#[test]
+fn what_is_the_same_has_one_number_whatever_its_harts_gave_it() {
+    let one = crate::synthetic::evaluation();
+    assert!(one.processes.len() > 2 && one.spaces.len() > 1);
+    let harts = [one.clone(), numbered_backwards(&one)];
+    assert_eq!(by_name(&harts[1]), by_name(&one));
+    let merged = Evaluation::merged(&harts).unwrap();
+    assert_eq!(merged.processes.len(), one.processes.len());
+    assert_eq!(merged.static_info.len(), one.static_info.len());
+    let twice = by_name(&one).into_iter().map(|(of, units)| (of, 2 * units));
+    assert!(twice.eq(by_name(&merged)));
+}
