@@ -109,5 +109,5 @@ fn a_run_that_cannot_be_repeated_is_refused() {
     std::fs::write(dir.join("run.json"), spec.to_string()).unwrap();
     let mut command = tipsim();
     let output = command.arg("what-if").arg(&dir).output().unwrap();
-    assert_error(&output, 2, &["run.json", "found one with a network"]);
+    assert_error(&output, 2, &["run.json", "found guest.net"]);
 }
