@@ -14,6 +14,7 @@ use serde::Serialize;
 use symbols::Symbolizer;
 
 use super::model::Report;
+use super::text::fit::fit_name;
 use build::Builder;
 use view::View;
 
@@ -145,7 +146,7 @@ impl Report {
             { loops.iter() }.find(|row| row.process == process && row.function == function)?;
         Some(format!(
             "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
-            found.place(),
+            text::place(&fit_name(&found.label, 60), found.source.as_deref()),
             found.instructions_per_iteration,
             found.cycles_per_iteration,
             found.bound()

@@ -32,7 +32,7 @@ impl LoopRow {
     }
 }
 
-fn place(label: &str, source: Option<&str>) -> String {
+pub(super) fn place(label: &str, source: Option<&str>) -> String {
     match source {
         Some(source) => format!("{label}, {}", short(source)),
         None => label.to_owned(),
