@@ -359,13 +359,13 @@ fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<()> {
     let read = |dir| read_json::<Run>(args, dir, "report.json");
     let (before, after) = (read(&args.dir)?, read(after_dir)?);
     let comparison =
-        Comparison::new(&[before], &[after], &map).map_err(|e| BadInput(format!("--map: {e}")))?;
+        Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
         ReportFormat::Text => put(args, &comparison.text(ROWS)),
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),
         ReportFormat::Html => {
             let (before, after) = (flame(args, &args.dir)?, flame(args, after_dir)?);
-            put(args, &comparison.html(&[before], &[after], &map))
+            put(args, &comparison.html(&before, &after, &map))
         }
         _ => {
             Err(BadInput("--format: expected text, json or html to compare two runs".into()).into())

@@ -383,9 +383,9 @@ fn both_themes_and_narrow_windows() {
 #[test]
 fn two_runs_have_a_differential_flame_graph() {
     let runs = [report(false, 60_000), report(false, 70_000)];
-    let of = |report: &Report| vec![serde_json::from_value(report.json()).unwrap()];
+    let of = |report: &Report| serde_json::from_value(report.json()).unwrap();
     let comparison = Comparison::new(&of(&runs[0]), &of(&runs[1]), &[]).unwrap();
-    let [before, after] = runs.map(|report| vec![report.flame]);
+    let [before, after] = runs.map(|report| report.flame);
     let seen = Browser {
         window: (800, 900),
         steps: "const frames = [...document.querySelectorAll('.frame')];

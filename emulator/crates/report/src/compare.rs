@@ -5,7 +5,7 @@
 //! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts
 //! as having no cycles there.
 //!
-//! Of several harts the rows of all are added up. A process with another name in the second run can be declared the same.
+//! A process with another name in the second run can be declared the same.
 
 mod renamed;
 mod run;
@@ -112,12 +112,11 @@ impl Changes {
 }
 
 impl Comparison {
-    /// Compares two runs, each by the reports of its harts; `map`: the names of processes before, and what they are
-    /// called after.
+    /// Compares two runs; `map`: the names of processes before, and what they are called after.
     ///
     /// # Errors
     /// If a name of `map` is not that of a process.
-    pub fn new(before: &[Run], after: &[Run], map: &[(String, String)]) -> Result<Self, String> {
+    pub fn new(before: &Run, after: &Run, map: &[(String, String)]) -> Result<Self, String> {
         let map: Vec<_> = map
             .iter()
             .map(|(old, new)| Ok((known(old, before)?, known(new, after)?)))
@@ -125,8 +124,7 @@ impl Comparison {
         let mut processes = Changes::default();
         let mut functions = Changes::default();
         let mut instructions = Changes::default();
-        let before_it = before.iter().map(|run| (run, -1.0));
-        for (run, sign) in before_it.chain(after.iter().map(|run| (run, 1.0))) {
+        for (run, sign) in [(before, -1.0), (after, 1.0)] {
             let today = |name: &str| match sign < 0.0 {
                 true => now(name, &map),
                 false => name.to_owned(),
@@ -159,15 +157,15 @@ impl Comparison {
                 instructions.add(key, place, row.cycles, stack, sign);
             }
         }
-        let (totals_before, totals_after) = (Totals::of(before), Totals::of(after));
+        let (totals_before, totals_after) = (before.totals, after.totals);
         let processes = processes.ranked();
-        let harts = (Run::harts(before), Run::harts(after));
+        let harts = (before.harts(), after.harts());
         let much = |cycles: f64, totals: &Totals| cycles > RENAMED_SHARE * totals.cycles as f64;
         let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
         let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
         let renamed = gone.zip(new);
         Ok(Self {
-            categories: { after.first() }.map_or_else(Vec::new, |run| run.categories.clone()),
+            categories: after.categories.clone(),
             before: totals_before,
             after: totals_after,
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),

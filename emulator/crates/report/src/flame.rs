@@ -96,16 +96,15 @@ impl Flame {
     /// Two runs in one: own cycles of nodes are those after, and by column those before, both by part. `now` says what a process
     /// or module is called after.
     pub(super) fn merged(
-        before: &[Self],
-        after: &[Self],
+        before: &Self,
+        after: &Self,
         now: impl Fn(FrameKind, &str) -> String,
     ) -> Self {
         let mut names = Names::default();
         let mut merge = |of: fn(&Self) -> &[FlameNode]| {
             let mut nodes: Vec<FlameNode> = Vec::new();
             let mut index = HashMap::new();
-            let before = before.iter().map(|flame| (flame, true));
-            for (flame, is_before) in before.chain(after.iter().map(|flame| (flame, false))) {
+            for (flame, is_before) in [(before, true), (after, false)] {
                 let mut number = vec![0];
                 for FlameNode(above, kind, name, _, cycles, _) in of(flame) {
                     let name = flame.names.get(*name as usize).map_or("?", String::as_str);
@@ -130,11 +129,10 @@ impl Flame {
             }
             nodes
         };
-        let have_callers = |flames: &[Self]| flames.iter().all(|flame| !flame.callers.is_empty());
         let lines = merge(|flame| &flame.lines);
-        let callers = match have_callers(before) && have_callers(after) {
-            true => merge(|flame| &flame.callers),
-            false => Vec::new(),
+        let callers = match before.callers.is_empty() || after.callers.is_empty() {
+            true => Vec::new(),
+            false => merge(|flame| &flame.callers),
         };
         Self {
             names: names.list,

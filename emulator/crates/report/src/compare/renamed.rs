@@ -5,13 +5,9 @@ use super::Run;
 /// Characters of a process's name that the kernel keeps.
 const NAME_MAX: usize = 15;
 
-/// The name as the kernel has it, if a process of the runs is called so.
-pub(super) fn known(name: &str, runs: &[Run]) -> Result<String, String> {
-    let names = || {
-        runs.iter()
-            .flat_map(|run| &run.processes)
-            .map(|p| p.name.as_str())
-    };
+/// The name as the kernel has it, if a process of the run is called so.
+pub(super) fn known(name: &str, run: &Run) -> Result<String, String> {
+    let names = || run.processes.iter().map(|process| process.name.as_str());
     let kept = match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => &name[..end],
         None => name,

@@ -18,9 +18,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// Harts of the reports.
-    pub(super) fn harts(runs: &[Self]) -> usize {
-        runs.iter().map(|run| run.harts.len().max(1)).sum()
+    /// Harts that it is of.
+    pub(super) fn harts(&self) -> usize {
+        self.harts.len().max(1)
     }
 }
 
@@ -64,15 +64,4 @@ pub(super) struct Instruction {
     pub(super) source: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
-}
-
-impl Totals {
-    pub(super) fn of(harts: &[Run]) -> Self {
-        let sum = |of: fn(&Self) -> u64| harts.iter().map(|run| of(&run.totals)).sum();
-        Self {
-            cycles: sum(|totals| totals.cycles),
-            idle: sum(|totals| totals.idle),
-            instructions: sum(|totals| totals.instructions),
-        }
-    }
 }

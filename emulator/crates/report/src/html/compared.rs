@@ -17,8 +17,8 @@ const SCRIPT: [&str; 4] = [
 ];
 
 impl Comparison {
-    /// The comparison as an HTML page, with the flame graphs of each run's harts; `map` as for [`Comparison::new`].
-    pub fn html(&self, before: &[Flame], after: &[Flame], map: &[(String, String)]) -> String {
+    /// The comparison as an HTML page, with the flame graphs of both; `map` as for [`Comparison::new`].
+    pub fn html(&self, before: &Flame, after: &Flame, map: &[(String, String)]) -> String {
         let renamed = |kind: FrameKind, name: &str| match kind {
             FrameKind::Process => now(name, map),
             FrameKind::Module => file_now(name, map),
