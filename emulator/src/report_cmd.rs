@@ -32,7 +32,7 @@ pub struct Written {
 }
 
 /// What a report is of.
-pub struct Of<'a> {
+pub struct ReportScope<'a> {
     /// The run's folder.
     pub out: &'a Path,
     /// One of several harts; `None`: the whole run.
@@ -47,7 +47,7 @@ pub struct Of<'a> {
 pub fn write(
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
-    of: &Of<'_>,
+    of: &ReportScope<'_>,
     core: &Preset,
     run: Value,
 ) -> anyhow::Result<Written> {
@@ -215,7 +215,7 @@ impl Recorded {
                 (None, [_, _, ..]) => whole_excerpts(&self.harts, &self.excerpts(dir)),
                 _ => kept::kept_excerpts(dir, hart),
             };
-            let of = Of {
+            let of = ReportScope {
                 out: dir,
                 hart,
                 harts: &self.harts,

@@ -83,7 +83,7 @@ impl Outcome {
         }
         let harts = self.evaluations();
         let all = report_cmd::whole_excerpts(harts, &self.excerpts);
-        let of = |hart: Option<u32>| report_cmd::Of {
+        let of = |hart: Option<u32>| report_cmd::ReportScope {
             out,
             hart,
             harts,

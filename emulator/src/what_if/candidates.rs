@@ -13,9 +13,9 @@ use crate::failure::BadInput;
 use crate::names::disassemble;
 
 /// Share of the program's cycles from which on it is worth a run to know what a cause costs,
-const WORTH_A_RUN: f64 = 0.02;
+const MIN_LOST_SHARE: f64 = 0.02;
 /// and share of these from which on an instruction is one of those that lose them.
-const LOSES: f64 = 0.01;
+const MIN_SHARE_OF_LOST: f64 = 0.01;
 
 /// Instructions of a function that lose cycles in a way.
 #[derive(Debug, Serialize)]
@@ -247,7 +247,7 @@ pub fn candidates(
             let mut instructions: Vec<_> = instructions.into_iter().collect();
             // Cycles behind a full store queue are charged to whoever waits: all stores fill it.
             if wanted.is_empty() && kind != STORES {
-                instructions.retain(|(_, own)| *own as f64 >= LOSES * lost as f64);
+                instructions.retain(|(_, own)| *own as f64 >= MIN_SHARE_OF_LOST * lost as f64);
             }
             instructions.sort_by_key(|(_, own)| Reverse(*own));
             Candidate {
@@ -261,7 +261,7 @@ pub fn candidates(
                     .collect(),
             }
         })
-        .filter(|candidate| !wanted.is_empty() || candidate.lost >= WORTH_A_RUN)
+        .filter(|candidate| !wanted.is_empty() || candidate.lost >= MIN_LOST_SHARE)
         .collect();
     candidates.sort_by(|a, b| b.lost.total_cmp(&a.lost));
     Ok(candidates)

@@ -2,19 +2,10 @@
 
 mod asm;
 
-use asm::{Program, State, TEXT};
-use commit_trace::{Commit, CommitSink, CycleClass, TeaEvents};
+use asm::{Commits, Program, State, TEXT};
+use commit_trace::{Commit, CycleClass, TeaEvents};
 use isa::TimingModel;
 use timing::{Core, Preset, SharedMemory};
-
-#[derive(Default)]
-struct Commits(Vec<Commit>);
-
-impl CommitSink for Commits {
-    fn commit(&mut self, commit: &Commit) {
-        self.0.push(*commit);
-    }
-}
 
 const DATA: u64 = 0x8100_0000;
 

@@ -2,19 +2,10 @@
 
 mod asm;
 
-use asm::{Program, State, TEXT};
-use commit_trace::{Commit, CommitSink, Redirect};
+use asm::{Commits, Program, State, TEXT};
+use commit_trace::{Commit, Redirect};
 use isa::TimingModel as _;
 use timing::{Core, Preset};
-
-#[derive(Default)]
-struct Commits(Vec<Commit>);
-
-impl CommitSink for Commits {
-    fn commit(&mut self, commit: &Commit) {
-        self.0.push(*commit);
-    }
-}
 
 const DATA: u64 = 0x8100_0000;
 /// Far enough apart for another line, page and DRAM row in every round.

@@ -2,18 +2,9 @@
 
 mod asm;
 
-use asm::{Program, State, TEXT};
-use commit_trace::{Commit, CommitSink, Redirect};
+use asm::{Commits, Program, State, TEXT};
+use commit_trace::{Commit, Redirect};
 use timing::{Cause, Core, Preset};
-
-#[derive(Default)]
-struct Commits(Vec<Commit>);
-
-impl CommitSink for Commits {
-    fn commit(&mut self, commit: &Commit) {
-        self.0.push(*commit);
-    }
-}
 
 const DATA: u64 = 0x8100_0000;
 /// Lines of a ring that only memory holds: every other page, so that the TLBs miss, too.

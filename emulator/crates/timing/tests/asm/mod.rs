@@ -7,7 +7,7 @@ mod parse;
 
 use std::collections::HashMap;
 
-use commit_trace::CommitSink;
+use commit_trace::{Commit, CommitSink};
 use isa::TimingModel as _;
 use isa::{DecodedInst, InstClass, Op, PageWalk, Privilege, StaticId, StaticInst};
 use timing::Core;
@@ -16,6 +16,16 @@ use timing::Core;
 pub const TEXT: u64 = 0x8000_0000;
 /// Where `ecall` goes, if the program has this label.
 pub const HANDLER: &str = "trap_entry";
+
+/// All that committed.
+#[derive(Default)]
+pub struct Commits(pub Vec<Commit>);
+
+impl CommitSink for Commits {
+    fn commit(&mut self, commit: &Commit) {
+        self.0.push(*commit);
+    }
+}
 
 /// What an instruction does; registers are in the unified numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
