@@ -141,7 +141,7 @@ impl SpanBuilder {
         Self::default()
     }
 
-    /// Last cycle in a span so far.
+    /// Last cycle of the batches that became spans as a whole; before there are any, the cycle at which the first starts.
     pub fn cycle(&self) -> u64 {
         self.expected.map_or(0, |position| position.cycle)
     }
@@ -292,6 +292,7 @@ impl SpanBuilder {
         if !ordered || last > batch.records.len() {
             return Err(StreamError::BadEvent { seq });
         }
+        self.expected = Some(expected);
         Ok(())
     }
 }

@@ -271,6 +271,15 @@ fn what_no_commit_stage_can_produce_is_refused() {
 }
 
 #[test]
+fn a_stream_whose_first_batch_breaks_off_ends_where_it_began() {
+    let mut spans = SpanBuilder::new();
+    let broken = batch(vec![record(0, 1, 5, Exception), record(1, 0, 5, No)]);
+    let result = spans.batch(&broken, &mut Collected::default());
+    assert_eq!(result, Err(StreamError::NoCycle { seq: Seq(1) }));
+    assert_eq!(spans.cycle(), broken.start_cycle);
+}
+
+#[test]
 fn a_gap_between_batches_is_refused() {
     let mut spans = SpanBuilder::new();
     spans
