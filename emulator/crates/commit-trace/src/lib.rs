@@ -71,4 +71,4 @@ pub use trace::{
     ChunkInfo, Compression, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter,
     Written,
 };
-pub use walk::{Item, Position, Range, Retired, WalkError, walk};
+pub use walk::{Item, Position, Range, Retired, Walk, WalkError, walk};

@@ -122,14 +122,47 @@ pub fn walk<R: Read + Seek>(
         Position::Cycle(cycle) => reader.seek_cycle(hart, cycle)?,
     }
     let mut batch = Batch::default();
-    let mut static_info: Vec<StaticInfo> = Vec::new();
-    let mut expected: Option<(Seq, u64)> = None;
+    let mut walk = Walk::new(hart);
     while reader.next_batch(&mut batch)? {
-        if batch.hart != hart {
-            continue;
+        if walk.batch(&batch, &mut visit)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// [`walk()`] for whoever reads the batches: visits what one hart's hold.
+#[derive(Debug)]
+pub struct Walk {
+    hart: HartId,
+    static_info: Vec<StaticInfo>,
+    expected: Option<(Seq, u64)>,
+}
+
+impl Walk {
+    /// A walk over what `hart` recorded, from the start of a trace or from where a reader was moved to.
+    pub const fn new(hart: HartId) -> Self {
+        Self {
+            hart,
+            static_info: Vec::new(),
+            expected: None,
+        }
+    }
+
+    /// Visits the next batch of the trace, those of other harts not at all, and says whether `visit` broke.
+    ///
+    /// # Errors
+    /// If it does not continue the one before; whatever `visit` returns.
+    pub fn batch(
+        &mut self,
+        batch: &Batch,
+        mut visit: impl FnMut(Item<'_>) -> Result<ControlFlow<()>, WalkError>,
+    ) -> Result<ControlFlow<()>, WalkError> {
+        if batch.hart != self.hart {
+            return Ok(ControlFlow::Continue(()));
         }
         let first = (batch.first_seq, batch.start_cycle);
-        match expected {
+        match self.expected {
             None => {
                 if visit(Item::Start(batch.start_cycle))?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -145,17 +178,17 @@ pub fn walk<R: Read + Seek>(
                 .into());
             }
         }
-        static_info.extend_from_slice(&batch.static_info);
-        if one_batch(&batch, &static_info, &mut visit)?.is_break() {
+        self.static_info.extend_from_slice(&batch.static_info);
+        if one_batch(batch, &self.static_info, &mut visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let overflow = StreamError::CycleOverflow {
             seq: batch.first_seq,
         };
         let next = batch.first_seq.0.checked_add(batch.records.len() as u64);
-        expected = Some(next.map(Seq).zip(batch.end_cycle()).ok_or(overflow)?);
+        self.expected = Some(next.map(Seq).zip(batch.end_cycle()).ok_or(overflow)?);
+        Ok(ControlFlow::Continue(()))
     }
-    Ok(ControlFlow::Continue(()))
 }
 
 fn one_batch(

@@ -1,0 +1,135 @@
+//! Columns while they grow.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, ListArray, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field};
+use rustc_hash::FxHashMap;
+
+/// Texts of which there are few different ones.
+#[derive(Default)]
+pub(crate) struct Names {
+    keys: Vec<i32>,
+    texts: Vec<String>,
+}
+
+impl Names {
+    /// A column whose texts are known beforehand; keys are pushed by [`Self::push`].
+    pub fn of(texts: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            keys: Vec::new(),
+            texts: texts.into_iter().collect(),
+        }
+    }
+
+    /// The next row has the text of this key.
+    pub fn push(&mut self, key: usize) {
+        self.keys.push(key as i32);
+    }
+
+    /// A new text, and its key.
+    pub fn define(&mut self, text: String) -> usize {
+        self.texts.push(text);
+        self.texts.len() - 1
+    }
+
+    /// The rows so far; texts stay.
+    pub fn rows(&mut self) -> Result<ArrayRef, ArrowError> {
+        let texts = StringArray::from_iter_values(&self.texts);
+        let keys = Int32Array::from(take(&mut self.keys));
+        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
+            keys,
+            Arc::new(texts),
+        )?))
+    }
+
+    /// The rows so far; texts are forgotten.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let rows = self.rows()?;
+        self.texts.clear();
+        Ok(rows)
+    }
+}
+
+/// [`Names`] by numbers whose texts are made when they are first met.
+#[derive(Default)]
+pub(crate) struct NamesById {
+    names: Names,
+    keys: FxHashMap<u32, usize>,
+}
+
+impl NamesById {
+    /// The next row has the text of this number.
+    pub fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
+        let key = *{ self.keys.entry(id) }.or_insert_with(|| self.names.define(text()));
+        self.names.push(key);
+    }
+
+    /// The rows so far; nothing is left.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.keys.clear();
+        self.names.finish()
+    }
+}
+
+/// Lists of numbers.
+pub(crate) struct Lists {
+    offsets: Vec<i32>,
+    values: Vec<u32>,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self {
+            offsets: vec![0],
+            values: Vec::new(),
+        }
+    }
+}
+
+impl Lists {
+    /// The next row.
+    pub fn push(&mut self, row: impl IntoIterator<Item = u32>) {
+        self.values.extend(row);
+        self.offsets.push(self.values.len() as i32);
+    }
+
+    /// The rows so far.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let Self { offsets, values } = take(self);
+        let item = Arc::new(Field::new("item", DataType::UInt32, false));
+        let offsets = OffsetBuffer::new(offsets.into());
+        let values = Arc::new(UInt32Array::from(values));
+        Ok(Arc::new(ListArray::try_new(item, offsets, values, None)?))
+    }
+}
+
+/// The rows of a column, which is empty from then on.
+pub(crate) trait Rows {
+    /// As Arrow has them.
+    fn rows(&mut self) -> ArrayRef;
+}
+
+macro_rules! rows {
+    ($($values:ty => $array:ty;)*) => {
+        $(impl Rows for $values {
+            fn rows(&mut self) -> ArrayRef {
+                Arc::new(<$array>::from(take(self)))
+            }
+        })*
+    };
+}
+rows! {
+    Vec<u64> => UInt64Array;
+    Vec<Option<u64>> => UInt64Array;
+    Vec<u32> => UInt32Array;
+    Vec<Option<u32>> => UInt32Array;
+    Vec<u8> => UInt8Array;
+    Vec<bool> => BooleanArray;
+}

@@ -1,0 +1,307 @@
+//! The tables that there are.
+
+use crate::schema::{Column, Kind, More, Table};
+
+macro_rules! columns {
+    ($($name:literal: $kind:ident $(? $optional:tt)?, $unit:literal, $about:literal;)*) => {
+        &[$(Column {
+            name: $name,
+            kind: Kind::$kind,
+            optional: columns!(@optional $($optional)?),
+            unit: $unit,
+            about: $about,
+        }),*]
+    };
+    (@optional) => { false };
+    (@optional null) => { true };
+}
+
+/// A run's samplers.
+const SAMPLERS: More = More {
+    names: "one per sampler, by its name (`tip`, `nci@800000`, …)",
+    unit: "share",
+    about: "share of the process by this sampler",
+};
+
+/// Every table, those of a trace first.
+pub const TABLES: &[&Table] = &[
+    &RECORDS,
+    &SPANS,
+    &STATIC_INSTRUCTIONS,
+    &SAMPLES,
+    &PROCESSES,
+    &ERRORS,
+    &FUNCTIONS,
+    &INSTRUCTIONS,
+    &LOOPS,
+    &TOP_DOWN,
+    &WINDOWS,
+    &COUNTERS,
+];
+
+/// Of a trace: its records.
+pub const RECORDS: Table = Table {
+    name: "records",
+    about: "an instruction that committed or trapped, in the order of the hart's program",
+    columns: columns! {
+        "hart": U32, "", "hart";
+        "record": U64, "", "number in the hart's stream, from 0";
+        "pid": U32? null, "", "process that ran; null before the kernel named one";
+        "tid": U32, "", "thread that ran";
+        "process": Name, "", "name of the process";
+        "fetch": U64? null, "cycle", "F0 of its fetch packet; null without record.stages";
+        "decode": U64, "cycle", "decode";
+        "dispatch": U64, "cycle", "first cycle in the ROB";
+        "issue": U64? null, "cycle", "issue (a store: of its address); null without record.stages and where nothing issues";
+        "complete": U64? null, "cycle", "first cycle in which it could have committed; null without record.stages";
+        "commit": U64, "cycle", "commit, or the trap";
+        "inst": U32, "", "its row in static_instructions";
+        "space": U32, "", "address space: 0 bare, 1 kernel, from 2 user";
+        "privilege": U8, "", "0 U, 1 S, 3 M";
+        "pc": U64, "address", "virtual address";
+        "class": Name, "", "coarse class of the instruction";
+        "wait": Name, "", "what it waited for as the oldest in the ROB";
+        "redirect": Name, "", "why the front end was redirected after it";
+        "first_of_row": Bool, "", "it is the first of its ROB row";
+        "tea": Name, "", "TEA's events (ISCA'23), joined by |; empty for none";
+        "instruction": Name, "", "disassembly";
+    },
+    more: None,
+};
+
+/// Of a trace: its spans.
+pub const SPANS: Table = Table {
+    name: "spans",
+    about: "a maximal run of cycles in one state of the commit stage (TIP, MICRO'21, section 2.1), and the instructions that the Oracle charges them to, in equal parts",
+    columns: columns! {
+        "hart": U32, "", "hart";
+        "pid": U32? null, "", "process that ran; null before the kernel named one";
+        "tid": U32, "", "thread that ran";
+        "process": Name, "", "name of the process";
+        "state": Name, "", "computing, stalled, flushed, drained or idle";
+        "start": U64, "cycle", "first cycle";
+        "cycles": U64, "cycles", "length; 1 if computing";
+        "commit": U64? null, "cycle", "when its instructions commit or trap; null if idle";
+        "insts": U32s, "", "their rows in static_instructions, oldest first; none if idle";
+    },
+    more: None,
+};
+
+/// Of a trace: its instructions.
+pub const STATIC_INSTRUCTIONS: Table = Table {
+    name: "static_instructions",
+    about: "an instruction of the program: address space, address and encoding",
+    columns: columns! {
+        "hart": U32, "", "hart, whose numbers these are";
+        "inst": U32, "", "its number";
+        "space": U32, "", "address space: 0 bare, 1 kernel, from 2 user";
+        "pc": U64, "address", "virtual address";
+        "raw": U32, "", "encoding (of 16 bits in the low half)";
+        "length": U8, "bytes", "length";
+        "privilege": U8, "", "0 U, 1 S, 3 M";
+        "class": Name, "", "coarse class";
+        "target": U64? null, "address", "target of a direct branch or jump";
+        "instruction": Name, "", "disassembly";
+    },
+    more: None,
+};
+
+/// Of perf.data: its samples.
+pub const SAMPLES: Table = Table {
+    name: "samples",
+    about: "a sample of perf in the guest, as `tipsim samples` has them; null where the event does not have it",
+    columns: columns! {
+        "time": F64? null, "s", "time of the guest";
+        "comm": Name? null, "", "name of the command";
+        "pid": U32? null, "", "process";
+        "tid": U32? null, "", "thread";
+        "cpu": U32? null, "", "hart";
+        "event": Name? null, "", "event";
+        "period": U64? null, "events", "how many it stands for";
+        "ip": U64? null, "address", "sampled address";
+        "exact": Bool, "", "the kernel says that ip is the very instruction";
+        "symbol": Text? null, "", "function and distance from its start";
+        "addr": U64? null, "address", "virtual address of the data";
+        "phys_addr": U64? null, "address", "physical address of the data";
+        "op": Name? null, "", "perf's data source: kind of access";
+        "level": Name? null, "", "perf's data source: level that supplied it";
+        "snoop": Name? null, "", "perf's data source: other harts' caches";
+        "tlb": Name? null, "", "perf's data source: translation";
+        "lock": Name? null, "", "perf's data source: atomic";
+        "weight": U64? null, "cycles", "latency of the access or of the execution";
+        "ins_lat": U64? null, "cycles", "latency of the instruction";
+        "retire_lat": U64? null, "cycles", "from completion to retirement";
+    },
+    more: None,
+};
+
+/// The published categories of a cycle stack, as columns are called.
+pub const CATEGORIES: [&str; 7] = [
+    "execution",
+    "alu_stall",
+    "load_stall",
+    "store_stall",
+    "front_end",
+    "mispredict",
+    "misc_flush",
+];
+
+/// Of a report: its processes.
+pub const PROCESSES: Table = Table {
+    name: "processes",
+    about: "a process; the first, `all`, is all of them",
+    columns: columns! {
+        "process": Name, "", "unique name: the command, with the process id where several have it";
+        "pid": U32? null, "", "process id; null for all and boot";
+        "class": Name, "", "compute, flush or stall";
+        "cycles": F64, "cycles", "cycles by the Oracle";
+        "share": F64, "share", "share of all processes' cycles";
+        "execution": F64, "share", "of its cycles, those in which instructions commit";
+        "alu_stall": F64, "share", "of its cycles, stalled on execution units and their operands";
+        "load_stall": F64, "share", "of its cycles, stalled on loads";
+        "store_stall": F64, "share", "of its cycles, stalled on stores";
+        "front_end": F64, "share", "of its cycles, drained";
+        "mispredict": F64, "share", "of its cycles, flushed by mispredicted branches";
+        "misc_flush": F64, "share", "of its cycles, flushed by anything else";
+    },
+    more: None,
+};
+
+/// Of a report: its errors.
+pub const ERRORS: Table = Table {
+    name: "errors",
+    about: "the error of a sampler in a process at a level (TIP, MICRO'21, section 5), where it says anything about the process",
+    columns: columns! {
+        "process": Name, "", "process, or all";
+        "sampler": Name, "", "sampler of the run, or the guest's event";
+        "profiler": Name? null, "", "its rule; null for the guest's events";
+        "period": U64? null, "cycles", "its period";
+        "level": Name, "", "function, block or instruction";
+        "samples": F64, "samples", "samples in the process";
+        "error": F64, "share", "share of time that is charged to the wrong symbol";
+        "sampling_error": F64, "share", "what so few samples would give with a perfect rule";
+    },
+    more: None,
+};
+
+/// Of a report: its functions.
+pub const FUNCTIONS: Table = Table {
+    name: "functions",
+    about: "a function of a process, the most expensive first; shares are of the process",
+    columns: columns! {
+        "process": Name, "", "process";
+        "pid": U32? null, "", "process id";
+        "function": Text, "", "demangled name";
+        "module": Name, "", "guest path of its file";
+        "cycles": F64, "cycles", "cycles by the Oracle";
+        "oracle": F64, "share", "share by the Oracle";
+        "execution": F64, "share", "of it, committing";
+        "alu_stall": F64, "share", "of it, stalled on execution units";
+        "load_stall": F64, "share", "of it, stalled on loads";
+        "store_stall": F64, "share", "of it, stalled on stores";
+        "front_end": F64, "share", "of it, drained";
+        "mispredict": F64, "share", "of it, flushed by mispredicted branches";
+        "misc_flush": F64, "share", "of it, flushed by anything else";
+        "store_queue": F64, "share", "part of these in which a full store queue held dispatch back";
+    },
+    more: Some(SAMPLERS),
+};
+
+/// Of a report: its instructions.
+pub const INSTRUCTIONS: Table = Table {
+    name: "instructions",
+    about: "an instruction of a process, the thousand most expensive of all; shares are of the process",
+    columns: columns! {
+        "process": Name, "", "process";
+        "pid": U32? null, "", "process id";
+        "pc": U64, "address", "virtual address";
+        "function": Name, "", "function";
+        "label": Text, "", "function and distance from its start";
+        "inlined": Texts, "", "functions inlined here, the innermost first";
+        "source": Text? null, "", "file:line";
+        "instruction": Text, "", "disassembly";
+        "cycles": F64, "cycles", "cycles by the Oracle";
+        "oracle": F64, "share", "share by the Oracle";
+        "execution": F64, "share", "of it, committing";
+        "alu_stall": F64, "share", "of it, stalled on execution units";
+        "load_stall": F64, "share", "of it, stalled on loads";
+        "store_stall": F64, "share", "of it, stalled on stores";
+        "front_end": F64, "share", "of it, drained";
+        "mispredict": F64, "share", "of it, flushed by mispredicted branches";
+        "misc_flush": F64, "share", "of it, flushed by anything else";
+        "store_queue": F64, "share", "part of these in which a full store queue held dispatch back";
+    },
+    more: Some(SAMPLERS),
+};
+
+/// Of a report: its loops.
+pub const LOOPS: Table = Table {
+    name: "loops",
+    about: "a loop that the excerpts of the execution show, the most expensive first",
+    columns: columns! {
+        "process": Name, "", "process";
+        "function": Text, "", "function";
+        "label": Text, "", "where it begins";
+        "source": Text? null, "", "file:line of that";
+        "depth": U32, "", "loops around it";
+        "cycles": F64, "cycles", "cycles by the Oracle";
+        "share": F64, "share", "share of the process";
+        "own_share": F64, "share", "of it, outside of inner loops";
+        "iterations": F64, "iterations", "about so many";
+        "trips": F64? null, "iterations", "iterations per entry";
+        "measured": U64, "iterations", "iterations in the excerpts, which the rest is from";
+        "cycles_per_iteration": F64, "cycles", "mean";
+        "instructions_per_iteration": F64, "instructions", "mean";
+        "decode_bound": F64, "cycles", "least cycles of an iteration by the width of decode";
+        "int_bound": F64, "cycles", "by the integer units";
+        "mem_bound": F64, "cycles", "by the memory units";
+        "fp_bound": F64, "cycles", "by the floating-point units";
+        "binds": Name? null, "", "first cause on its critical path";
+    },
+    more: None,
+};
+
+/// Of a report: its top-down analysis.
+pub const TOP_DOWN: Table = Table {
+    name: "top_down",
+    about: "a node of the top-down analysis of a process",
+    columns: columns! {
+        "process": Name, "", "process, or all";
+        "slots": U64, "slots", "commit slots of the process";
+        "node": Name, "", "path in the tree, joined by dots";
+        "share": F64, "share", "share of the slots";
+    },
+    more: None,
+};
+
+/// Of a report: its stacks over time.
+pub const WINDOWS: Table = Table {
+    name: "windows",
+    about: "a window of time and a process in it; shares are of the process's cycles in the window",
+    columns: columns! {
+        "process": Name, "", "process, or all";
+        "start": U64, "cycle", "first cycle";
+        "end": U64, "cycle", "first cycle after it";
+        "cycles": U64, "cycles", "cycles in which the hart did not sleep";
+        "execution": F64, "share", "committing";
+        "alu_stall": F64, "share", "stalled on execution units";
+        "load_stall": F64, "share", "stalled on loads";
+        "store_stall": F64, "share", "stalled on stores";
+        "front_end": F64, "share", "drained";
+        "mispredict": F64, "share", "flushed by mispredicted branches";
+        "misc_flush": F64, "share", "flushed by anything else";
+    },
+    more: None,
+};
+
+/// Of a report: the cores' counters.
+pub const COUNTERS: Table = Table {
+    name: "counters",
+    about: "what a core counted of an event (`tipsim core events` says what each is)",
+    columns: columns! {
+        "hart": U32, "", "hart";
+        "event": Name, "", "event";
+        "count": U64, "events", "how often";
+    },
+    more: None,
+};

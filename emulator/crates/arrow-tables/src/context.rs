@@ -1,0 +1,45 @@
+//! Who ran.
+
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+use commit_trace::Event;
+use profile::GuestContext;
+
+use crate::builders::{NamesById, Rows};
+
+/// What the guest's kernel said of the thread that runs, and the columns `pid`, `tid` and `process` of it.
+#[derive(Default)]
+pub(crate) struct Context {
+    guest: GuestContext,
+    pid: Option<u32>,
+    tid: u32,
+    pids: Vec<Option<u32>>,
+    tids: Vec<u32>,
+    processes: NamesById,
+}
+
+impl Context {
+    pub fn event(&mut self, cycle: u64, event: &Event) {
+        let Event::SideBand { kind, bytes } = event else {
+            return;
+        };
+        self.guest.record(cycle, *kind, bytes);
+        self.pid = self.guest.processes()[self.guest.current().0 as usize].pid;
+        let threads = self.guest.threads();
+        self.tid = { threads.get(self.guest.thread().0 as usize) }.map_or(0, |thread| thread.tid);
+    }
+
+    /// The next row is of the thread that runs.
+    pub fn push(&mut self) {
+        self.pids.push(self.pid);
+        self.tids.push(self.tid);
+        let current = self.guest.current();
+        let process = &self.guest.processes()[current.0 as usize];
+        self.processes.push(current.0, || process.name.clone());
+    }
+
+    /// The three columns.
+    pub fn columns(&mut self) -> Result<[ArrayRef; 3], ArrowError> {
+        Ok([self.pids.rows(), self.tids.rows(), self.processes.finish()?])
+    }
+}

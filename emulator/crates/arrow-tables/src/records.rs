@@ -1,0 +1,168 @@
+//! The table `records`.
+
+use std::ops::ControlFlow;
+
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+use commit_trace::{
+    Batch, Class, CycleClass, HartId, Item, Position, Range, Redirect, Retired, Walk, WalkError,
+};
+
+use crate::builders::{Names, NamesById, Rows};
+use crate::context::Context;
+use crate::trace::{Disassemble, Grow};
+
+const REDIRECTS: [Redirect; 5] = [
+    Redirect::None,
+    Redirect::Mispredict,
+    Redirect::Flush,
+    Redirect::Exception,
+    Redirect::Interrupt,
+];
+
+pub(crate) struct Records {
+    walk: Walk,
+    range: Range,
+    inside: bool,
+    context: Context,
+    hart: Vec<u32>,
+    record: Vec<u64>,
+    fetch: Vec<Option<u64>>,
+    decode: Vec<u64>,
+    dispatch: Vec<u64>,
+    issue: Vec<Option<u64>>,
+    complete: Vec<Option<u64>>,
+    commit: Vec<u64>,
+    inst: Vec<u32>,
+    space: Vec<u32>,
+    privilege: Vec<u8>,
+    pc: Vec<u64>,
+    class: Names,
+    wait: Names,
+    redirect: Names,
+    first_of_row: Vec<bool>,
+    tea: NamesById,
+    instruction: NamesById,
+}
+
+impl Records {
+    pub fn new(hart: HartId, range: Range) -> Self {
+        Self {
+            walk: Walk::new(hart),
+            range,
+            inside: range.from == Position::START,
+            context: Context::default(),
+            hart: Vec::new(),
+            record: Vec::new(),
+            fetch: Vec::new(),
+            decode: Vec::new(),
+            dispatch: Vec::new(),
+            issue: Vec::new(),
+            complete: Vec::new(),
+            commit: Vec::new(),
+            inst: Vec::new(),
+            space: Vec::new(),
+            privilege: Vec::new(),
+            pc: Vec::new(),
+            class: Names::of(Class::ALL.map(|class| format!("{class:?}"))),
+            wait: Names::of(CycleClass::ALL.map(|class| format!("{class:?}"))),
+            redirect: Names::of(REDIRECTS.map(|redirect| format!("{redirect:?}"))),
+            first_of_row: Vec::new(),
+            tea: NamesById::default(),
+            instruction: NamesById::default(),
+        }
+    }
+
+    fn push(&mut self, retired: &Retired<'_>, disassemble: &Disassemble) {
+        let Retired {
+            hart,
+            seq,
+            commit,
+            stages,
+            static_info,
+            ..
+        } = retired;
+        self.context.push();
+        self.hart.push(hart.0);
+        self.record.push(seq.0);
+        self.fetch.push(stages.map(|stages| stages.fetch));
+        self.decode.push(commit.decode);
+        self.dispatch.push(commit.dispatch);
+        self.issue.push(stages.and_then(|stages| stages.issue));
+        self.complete.push(stages.map(|stages| stages.complete));
+        self.commit.push(commit.commit);
+        self.inst.push(static_info.id.0);
+        self.space.push(static_info.space);
+        self.privilege.push(static_info.privilege);
+        self.pc.push(static_info.pc);
+        self.class.push(static_info.class as usize);
+        self.wait.push(commit.class as usize);
+        self.redirect.push(commit.redirect as usize);
+        self.first_of_row.push(commit.first_of_row);
+        self.tea
+            .push(commit.tea.0.into(), || commit.tea.to_string());
+        self.instruction.push(static_info.id.0, || {
+            disassemble(static_info.raw, static_info.pc)
+        });
+    }
+}
+
+impl Grow for Records {
+    fn batch(
+        &mut self,
+        batch: &Batch,
+        disassemble: &Disassemble,
+    ) -> Result<ControlFlow<()>, WalkError> {
+        let mut walk = std::mem::replace(&mut self.walk, Walk::new(batch.hart));
+        let walked = walk.batch(batch, |item| {
+            match item {
+                Item::Record(retired) => {
+                    let reached = |at: Position| at.reached(retired.seq, retired.commit.commit);
+                    if self.range.to.is_some_and(reached) {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    self.inside = self.inside || reached(self.range.from);
+                    if self.inside {
+                        self.push(&retired, disassemble);
+                    }
+                }
+                Item::Event(cycle, event) => self.context.event(cycle, event),
+                Item::Start(_) => {}
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        self.walk = walk;
+        walked
+    }
+
+    fn rows(&self) -> usize {
+        self.hart.len()
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let [pid, tid, process] = self.context.columns()?;
+        Ok(vec![
+            self.hart.rows(),
+            self.record.rows(),
+            pid,
+            tid,
+            process,
+            self.fetch.rows(),
+            self.decode.rows(),
+            self.dispatch.rows(),
+            self.issue.rows(),
+            self.complete.rows(),
+            self.commit.rows(),
+            self.inst.rows(),
+            self.space.rows(),
+            self.privilege.rows(),
+            self.pc.rows(),
+            self.class.rows()?,
+            self.wait.rows()?,
+            self.redirect.rows()?,
+            self.first_of_row.rows(),
+            self.tea.finish()?,
+            self.instruction.finish()?,
+        ])
+    }
+}

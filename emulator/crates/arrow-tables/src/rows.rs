@@ -1,0 +1,132 @@
+//! Tables out of rows of JSON.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, ListArray, RecordBatch,
+    RecordBatchReader, StringArray, UInt8Array, UInt32Array, UInt64Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field};
+use serde_json::{Map, Value};
+
+use crate::schema::{Kind, Table};
+
+/// A row: values by the names of columns. What it lacks is null.
+pub type Row = Map<String, Value>;
+
+/// The rows of a table as one record batch; `more` as in [`Table::schema`]. Addresses may be texts in hexadecimal.
+///
+/// # Errors
+/// If a column that has no nulls lacks a value, or has one of another type.
+pub fn batch_of_rows(
+    table: &Table,
+    more: &[String],
+    rows: &[Row],
+) -> Result<RecordBatch, ArrowError> {
+    let schema = table.schema(more);
+    let kinds = table.columns.iter().map(|column| column.kind);
+    let kinds = kinds.chain(more.iter().map(|_| Kind::F64));
+    let columns = schema.fields().iter().zip(kinds).map(|(field, kind)| {
+        let values: Vec<&Value> = rows
+            .iter()
+            .map(|row| row.get(field.name()).unwrap_or(&Value::Null))
+            .collect();
+        let array = column(kind, &values);
+        // As an error that names it: what Arrow says of nulls has no table.
+        match array.null_count() {
+            0 => Ok(array),
+            _ if field.is_nullable() => Ok(array),
+            nulls => Err(ArrowError::InvalidArgumentError(format!(
+                "table {}: {}: expected {} in every row, found {nulls} without",
+                table.name,
+                field.name(),
+                kind.name()
+            ))),
+        }
+    });
+    let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
+    RecordBatch::try_new(schema, columns)
+}
+
+/// A batch as a reader that has no other.
+pub fn one_batch(batch: RecordBatch) -> impl RecordBatchReader + Send {
+    let schema = batch.schema();
+    arrow_array::RecordBatchIterator::new([Ok(batch)], schema)
+}
+
+fn column(kind: Kind, values: &[&Value]) -> ArrayRef {
+    let numbers = || values.iter().map(|value| number(value));
+    let texts = || values.iter().map(|value| value.as_str());
+    match kind {
+        Kind::U64 => Arc::new(UInt64Array::from_iter(numbers())),
+        Kind::U32 => {
+            let narrow = numbers().map(|number| u32::try_from(number?).ok());
+            Arc::new(UInt32Array::from_iter(narrow))
+        }
+        Kind::U8 => {
+            let narrow = numbers().map(|number| u8::try_from(number?).ok());
+            Arc::new(UInt8Array::from_iter(narrow))
+        }
+        Kind::F64 => {
+            let doubles = values.iter().map(|value| value.as_f64());
+            Arc::new(Float64Array::from_iter(doubles))
+        }
+        Kind::Bool => {
+            let flags = values.iter().map(|value| value.as_bool());
+            Arc::new(BooleanArray::from_iter(flags))
+        }
+        Kind::Text => Arc::new(StringArray::from_iter(texts())),
+        Kind::Name => Arc::new(texts().collect::<DictionaryArray<Int32Type>>()),
+        Kind::U32s => {
+            let items = |value: &&Value| items(value, |item| u32::try_from(item.as_u64()?).ok());
+            let (offsets, items) = lists(values.iter().map(items));
+            list(
+                DataType::UInt32,
+                offsets,
+                Arc::new(UInt32Array::from(items)),
+            )
+        }
+        Kind::Texts => {
+            let items = |value: &&Value| items(value, |item| Some(item.as_str()?.to_owned()));
+            let (offsets, items) = lists(values.iter().map(items));
+            list(DataType::Utf8, offsets, Arc::new(StringArray::from(items)))
+        }
+    }
+}
+
+/// A number, or an address in hexadecimal.
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => {
+            u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+        }
+        other => other.as_u64(),
+    }
+}
+
+fn items<T>(value: &Value, item: impl Fn(&Value) -> Option<T>) -> Vec<T> {
+    { value.as_array().into_iter().flatten() }
+        .filter_map(item)
+        .collect()
+}
+
+fn lists<T>(rows: impl Iterator<Item = Vec<T>>) -> (OffsetBuffer<i32>, Vec<T>) {
+    let rows: Vec<Vec<T>> = rows.collect();
+    let offsets = OffsetBuffer::from_lengths(rows.iter().map(Vec::len));
+    (offsets, rows.into_iter().flatten().collect())
+}
+
+fn list(item: DataType, offsets: OffsetBuffer<i32>, items: ArrayRef) -> ArrayRef {
+    let item = Arc::new(Field::new("item", item, false));
+    Arc::new(ListArray::new(item, offsets, items, None))
+}
+
+/// A row of values with names.
+pub(crate) fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
+    cells
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
