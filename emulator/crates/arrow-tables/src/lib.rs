@@ -21,6 +21,7 @@
 mod builders;
 mod catalog;
 mod context;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod records;
 mod report;
@@ -33,6 +34,7 @@ mod trace;
 pub use arrow_array::{RecordBatch, RecordBatchReader};
 pub use arrow_schema::{ArrowError, SchemaRef};
 pub use catalog::*;
+#[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
 pub use report::{ReportError, report_table};
 pub use rows::{batch_of_rows, one_batch};
