@@ -3,10 +3,12 @@
 mod format;
 mod profile;
 mod report;
+mod tables;
 mod what_if;
 
 use std::path::PathBuf;
 
+use arrow_tables::Table;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use commit_trace::Place;
 use user_net::Forward;
@@ -14,9 +16,12 @@ use user_net::Forward;
 use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Threads, Translator};
 
-pub use format::{CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat};
+pub use format::{
+    CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat, TablesFormat,
+};
 pub use profile::ProfileArgs;
 pub use report::ReportArgs;
+pub use tables::TablesArgs;
 pub use what_if::WhatIfArgs;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
@@ -96,13 +101,16 @@ Each is a run of its own from the same start. The result is in the run's report,
   tipsim report out/quickstart --format firefox -o profile.json
       load it at https://profiler.firefox.com
   tipsim report out/quickstart --format perfetto -o stacks.pftrace
-      load it at https://ui.perfetto.dev")]
+      load it at https://ui.perfetto.dev
+  tipsim report out/quickstart --format parquet -o tables          every table, as `tipsim tables` lists them
+  tipsim report out/quickstart --format parquet --table functions -o functions.parquet")]
     Report(ReportArgs),
     /// Write the samples of a perf.data file, one a line.
     #[command(after_help = "Examples:
   tipsim samples out/run/perf.data
   tipsim samples out/run/mem.data --format json -o samples.json
   tipsim samples perf.data --kernel vmlinux --debug-dir rootfs   taken out of another machine
+  tipsim samples out/run/perf.data --format parquet -o samples.parquet
   tipsim samples perf.data | awk -F, '$15 == \"HITM\"'           loads that found a line modified by another hart
 
 Columns: time (s), comm, pid, tid, cpu, event, period, ip, exact (1: the kernel says that ip is the very instruction), symbol, and as \
@@ -112,6 +120,11 @@ of pdis and of precise events: execution, from selection to retirement, from com
     /// Look into a trace.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// What the tables of --format parquet and arrow hold.
+    #[command(after_help = "Examples:
+  tipsim tables
+  tipsim tables spans --format json")]
+    Tables(TablesArgs),
     /// Core presets.
     #[command(subcommand)]
     Core(CoreCommand),
@@ -339,6 +352,7 @@ pub enum TraceCommand {
   tipsim trace expand trace.tip --format o3pipeview --from 100000 --to 101000 > view.out
   tipsim trace expand trace.tip --format csv | head
   tipsim trace expand trace.tip --format token512 --to 10000000c -o tokens.bin
+  tipsim trace expand trace.tip --format parquet --table spans -o spans.parquet
 
 A run with `--set record.stages=true` also knows when each instruction was fetched, issued and
 completed; without, those columns are empty and the views show decode, dispatch and commit.
@@ -418,6 +432,9 @@ pub struct ExpandArgs {
     pub format: ExpandFormat,
     #[command(flatten)]
     pub part: PartArgs,
+    /// Of parquet and arrow: the table [default: records].
+    #[arg(long, value_name = "NAME", value_parser = tables::trace_table())]
+    pub table: Option<&'static Table>,
     /// Output file; otherwise standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,12 +1,13 @@
 //! `tipsim report --format pprof` and the others that other tools read: the trace is replayed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use commit_trace::{ChunkInfo, TraceEnd};
+use commit_trace::TraceEnd;
 use export::{Export, Format, Holds, Options};
-use profile::{Evaluator, Sampler, Timeline};
+use profile::{Evaluation, Evaluator, Sampler, Timeline};
 
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
@@ -40,42 +41,56 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     let choice = choose(&args.profiler, samplers, format)?;
     let symbols = symbol_paths(args)?;
 
-    let mut evaluator = Evaluator::new(&choice.samplers, region);
-    if format.is_timed() {
-        evaluator = evaluator.keep_samples();
-    }
-    evaluator = match format.holds() {
-        Holds::CycleStacks => evaluator,
-        _ if args.no_call_stacks => evaluator.with_threads(),
-        _ => evaluator.with_call_stacks(),
+    let recorded: BTreeSet<u32> = reader.chunks().iter().map(|chunk| chunk.hart.0).collect();
+    let harts = match args.one_hart {
+        // Time is one hart's.
+        None if format.is_timed() => vec![0],
+        None => recorded.iter().copied().collect(),
+        Some(hart) => vec![hart],
     };
-    if !choice.oracle {
-        evaluator = evaluator.without_oracle_contexts();
+    if let ([hart], Some(_)) = (
+        &harts[..],
+        recorded.iter().find(|other| !harts.contains(other)),
+    ) {
+        eprintln!("tipsim: of hart {hart}; the trace has others (--hart N)");
     }
-    let own = |chunk: &&ChunkInfo| chunk.hart.0 == args.hart();
-    let mut chunks = reader.chunks().iter().filter(own);
-    let start = chunks.next().map_or(0, |first| first.start_cycle);
-    let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
-    let windows = match format.holds() {
-        Holds::CycleStacks => STACK_WINDOWS,
-        _ if format.is_timed() && choice.oracle => ORACLE_WINDOWS,
-        _ => 1,
-    };
-    let mut timeline = Timeline::new(evaluator, cycles / windows);
     let records = { reader.chunks().iter() }
-        .filter(own)
+        .filter(|chunk| harts.contains(&chunk.hart.0))
         .map(|chunk| u64::from(chunk.records));
     let mut progress = Percent::new("reading the trace", records.sum());
-    replay(&path, args.hart(), |batch| {
-        progress.add(batch.records.len() as u64);
-        timeline.batch(batch)
-    })?;
-    if { reader.chunks().iter() }.any(|chunk| chunk.hart.0 != args.hart()) {
-        eprintln!(
-            "tipsim: of hart {}; the trace has others (--hart N)",
-            args.hart()
-        );
-    }
+    let mut evaluate = |hart: u32| {
+        let mut evaluator = Evaluator::new(&choice.samplers, region);
+        if format.is_timed() {
+            evaluator = evaluator.keep_samples();
+        }
+        evaluator = match format.holds() {
+            Holds::CycleStacks => evaluator,
+            _ if args.no_call_stacks => evaluator.with_threads(),
+            _ => evaluator.with_call_stacks(),
+        };
+        if !choice.oracle {
+            evaluator = evaluator.without_oracle_contexts();
+        }
+        let mut chunks = { reader.chunks().iter() }.filter(|chunk| chunk.hart.0 == hart);
+        let start = chunks.next().map_or(0, |first| first.start_cycle);
+        let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
+        let windows = match format.holds() {
+            Holds::CycleStacks => STACK_WINDOWS,
+            _ if format.is_timed() && choice.oracle => ORACLE_WINDOWS,
+            _ => 1,
+        };
+        let mut timeline = Timeline::new(evaluator, cycles / windows);
+        replay(&path, hart, |batch| {
+            progress.add(batch.records.len() as u64);
+            timeline.batch(batch)
+        })?;
+        anyhow::Ok(timeline.finish())
+    };
+    let evaluated = harts
+        .iter()
+        .map(|hart| evaluate(*hart))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (evaluations, mut windows): (Vec<_>, Vec<_>) = evaluated.into_iter().unzip();
     if reader.end() != TraceEnd::Complete {
         eprintln!(
             "tipsim: warning: {}: the trace is not whole",
@@ -84,10 +99,11 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     }
 
     progress.then("naming and writing");
-    let (evaluation, mut windows) = timeline.finish();
-    if !format.is_timed() {
-        windows.clear();
-    }
+    let evaluation = Evaluation::merged(&evaluations).unwrap_or_default();
+    let windows = match format.is_timed() {
+        true => windows.pop().unwrap_or_default(),
+        false => Vec::new(),
+    };
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
         name: meta["name"].as_str().unwrap_or("tipsim"),

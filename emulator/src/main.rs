@@ -45,6 +45,7 @@ mod spec;
 mod stream;
 mod stuck;
 mod system;
+mod tables_cmd;
 mod terminal;
 mod timed;
 mod tip_bus;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report_cmd::report(&args).map(|()| 0),
         Command::Samples(args) => samples_cmd::samples(&args).map(|()| 0),
         Command::Trace(command) => trace_cmd::trace(&command).map(|()| 0),
+        Command::Tables(args) => tables_cmd::print(&args).map(|()| 0),
         Command::Core(command) => core_cmd::core(&command).map(|()| 0),
         Command::Completions { shell } => manual::completions(shell).map(|()| 0),
         Command::Man { folder } => manual::pages(&folder).map(|()| 0),

@@ -18,7 +18,8 @@ use crate::failure::{BadInput, bad_input, write_whole};
 use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::sampled_events::metric;
-use crate::{guest_counts, guest_profiles, kept, trace_cmd, truth};
+use crate::spec::MAX_HARTS;
+use crate::{guest_counts, guest_profiles, kept, tables_cmd, trace_cmd, truth};
 
 /// A report's flame graph, for comparisons.
 const FLAME: &str = "flame.json";
@@ -155,8 +156,15 @@ impl Recorded {
         let core =
             core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
         // One that never left reset is in no chunk.
-        let recorded = reader.chunks().iter().map(|chunk| chunk.hart.0 + 1);
+        let recorded = reader
+            .chunks()
+            .iter()
+            .map(|chunk| chunk.hart.0.saturating_add(1));
         let harts = recorded.chain(harts(dir)).max().unwrap_or(1);
+        if harts > MAX_HARTS {
+            let error = format!("expected at most {MAX_HARTS} harts, found {harts}");
+            return Err(bad_input(&path, error).into());
+        }
         let mut is_kept = true;
         let call_stacks = call_stacks || meta["call_stacks"] == true;
         let evaluate = |hart: u32| {
@@ -257,6 +265,17 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     }
     if !args.profiler.is_empty() {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
+    }
+    if let ReportFormat::Tables(format) = args.format {
+        let report = read_json(args, &args.dir, "report.json")?;
+        // Counters of all harts are there.
+        let path = args.dir.join("run.json");
+        let run = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+        let run = serde_json::from_str(&run).map_err(|e| bad_input(&path, e))?;
+        return tables_cmd::report(args.table, &report, &run, format, args.output.as_deref());
+    }
+    if args.table.is_some() {
+        return Err(BadInput("--table: expected --format parquet or arrow".into()).into());
     }
     let text = match (args.level, args.format) {
         (Some(level), format) => {

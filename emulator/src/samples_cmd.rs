@@ -5,45 +5,25 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use arrow_tables::{FileFormat, Row, SAMPLES, batches_of_rows};
 use report::perf_data::{Sample, SampleFile};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use symbols::{Place, Symbols};
 
 use crate::cli::{SamplesArgs, SamplesFormat};
 use crate::failure::{bad_input, cannot_write};
 use crate::names::{SymbolPaths, recorded};
+use crate::tables_cmd;
 
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;
-
-/// Names of the columns, in order.
-const COLUMNS: [&str; 20] = [
-    "time",
-    "comm",
-    "pid",
-    "tid",
-    "cpu",
-    "event",
-    "period",
-    "ip",
-    "exact",
-    "symbol",
-    "addr",
-    "phys_addr",
-    "op",
-    "level",
-    "snoop",
-    "tlb",
-    "lock",
-    "weight",
-    "ins_lat",
-    "retire_lat",
-];
 
 /// A sample's column.
 enum Cell {
     /// It does not have it.
     None,
+    /// In nanoseconds.
+    Time(u64),
     Text(String),
     Number(u64),
     /// An address.
@@ -61,12 +41,23 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
         File::open(kernel).map_err(|e| bad_input(kernel, format!("--kernel: {e}")))?;
     }
     let symbols = symbolize(args, &file)?;
-    let written = match &args.output {
-        Some(path) => {
+    let as_table = match args.format {
+        SamplesFormat::Parquet => Some(FileFormat::Parquet),
+        SamplesFormat::Arrow => Some(FileFormat::Arrow),
+        SamplesFormat::Csv | SamplesFormat::Json => None,
+    };
+    let written = match (as_table, &args.output) {
+        (Some(format), output) => {
+            let rows = (0..file.samples.len()).map(|at| row(cells(&file, &symbols, at)));
+            let table = batches_of_rows(&SAMPLES, rows);
+            tables_cmd::write(table, format, output.as_deref())?;
+            Ok(())
+        }
+        (None, Some(path)) => {
             let out = File::create(path).map_err(|e| cannot_write(path, e))?;
             write(args.format, &file, &symbols, BufWriter::new(out))
         }
-        None => write(
+        (None, None) => write(
             args.format,
             &file,
             &symbols,
@@ -129,8 +120,13 @@ fn place(file: &SampleFile, sample: &Sample) -> Place {
     }
 }
 
-/// The columns of a sample, as in [`COLUMNS`].
-fn cells(file: &SampleFile, sample: &Sample, symbol: String) -> Vec<Cell> {
+/// The columns of a sample, as in [`SAMPLES`].
+fn cells(file: &SampleFile, symbols: &Symbols, at: usize) -> Vec<Cell> {
+    let sample = &file.samples[at];
+    let symbol = match sample.ip {
+        Some(_) => symbols.label(at),
+        None => String::new(),
+    };
     let number = |value: Option<u64>| value.map_or(Cell::None, Cell::Number);
     let address = |value: Option<u64>| value.map_or(Cell::None, Cell::Address);
     let text = |text: Option<String>| {
@@ -139,13 +135,12 @@ fn cells(file: &SampleFile, sample: &Sample, symbol: String) -> Vec<Cell> {
     };
     let source = sample.data_src;
     let command = sample.pid.and_then(|pid| file.commands.get(&pid));
-    let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
     let event = file
         .events
         .get(sample.event)
         .map(|event| event.name.clone());
     vec![
-        text(sample.time.map(seconds)),
+        sample.time.map_or(Cell::None, Cell::Time),
         text(command.cloned()),
         number(sample.pid.map(u64::from)),
         number(sample.tid.map(u64::from)),
@@ -174,22 +169,19 @@ fn write(
     symbols: &Symbols,
     mut out: impl Write,
 ) -> io::Result<()> {
-    match format {
-        SamplesFormat::Csv => writeln!(out, "{}", COLUMNS.join(","))?,
-        SamplesFormat::Json => write!(out, "[")?,
+    if format == SamplesFormat::Json {
+        write!(out, "[")?;
+    } else {
+        let names: Vec<&str> = SAMPLES.columns.iter().map(|column| column.name).collect();
+        writeln!(out, "{}", names.join(","))?;
     }
-    for (at, sample) in file.samples.iter().enumerate() {
-        let label = match sample.ip {
-            Some(_) => symbols.label(at),
-            None => String::new(),
-        };
-        let cells = cells(file, sample, label);
-        match format {
-            SamplesFormat::Csv => writeln!(out, "{}", csv(&cells))?,
-            SamplesFormat::Json => {
-                let between = if at == 0 { "\n" } else { ",\n" };
-                write!(out, "{between}{}", json(cells))?;
-            }
+    for at in 0..file.samples.len() {
+        let cells = cells(file, symbols, at);
+        if format == SamplesFormat::Json {
+            let between = if at == 0 { "\n" } else { ",\n" };
+            write!(out, "{between}{}", Value::Object(json(cells)))?;
+        } else {
+            writeln!(out, "{}", csv(&cells))?;
         }
     }
     if format == SamplesFormat::Json {
@@ -207,6 +199,7 @@ fn csv(cells: &[Cell]) -> String {
         }
         let _ = match cell {
             Cell::None => Ok(()),
+            Cell::Time(ns) => write!(line, "{}", seconds(*ns)),
             Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
                 write!(line, "\"{}\"", text.replace('"', "\"\""))
             }
@@ -219,19 +212,37 @@ fn csv(cells: &[Cell]) -> String {
     line
 }
 
-/// An object of the columns that the sample has.
-fn json(cells: Vec<Cell>) -> Value {
-    let value = |cell| {
-        Some(match cell {
-            Cell::None => return None,
-            Cell::Text(text) => Value::from(text),
-            Cell::Number(number) => Value::from(number),
-            // Numbers in JSON are exact only below 2^53.
-            Cell::Address(address) => Value::from(format!("{address:#x}")),
-            Cell::Flag(flag) => Value::from(flag),
-        })
-    };
-    let named = COLUMNS.into_iter().zip(cells);
-    let some = named.filter_map(|(name, cell)| Some((name.to_owned(), value(cell)?)));
-    Value::Object(some.collect::<Map<String, Value>>())
+/// An object of the columns that the sample has: with texts for what numbers in JSON are not exact for.
+fn json(cells: Vec<Cell>) -> Row {
+    object(cells, |cell| match cell {
+        Cell::Time(ns) => Value::from(seconds(ns)),
+        // From 2^53 on.
+        Cell::Address(address) => Value::from(format!("{address:#x}")),
+        other => plain(other),
+    })
+}
+
+/// A row of the table.
+fn row(cells: Vec<Cell>) -> Row {
+    object(cells, plain)
+}
+
+fn plain(cell: Cell) -> Value {
+    match cell {
+        Cell::None => Value::Null,
+        Cell::Time(ns) => Value::from(ns as f64 / 1e9),
+        Cell::Text(text) => Value::from(text),
+        Cell::Number(number) | Cell::Address(number) => Value::from(number),
+        Cell::Flag(flag) => Value::from(flag),
+    }
+}
+
+fn object(cells: Vec<Cell>, value: impl Fn(Cell) -> Value) -> Row {
+    let named = SAMPLES.columns.iter().zip(cells);
+    let values = named.map(|(column, cell)| (column.name.to_owned(), value(cell)));
+    values.filter(|(_, value)| !value.is_null()).collect()
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }

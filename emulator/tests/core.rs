@@ -84,6 +84,13 @@ fn the_guide_lists_the_events() {
     assert_generated("emulator/guide/src/events.md", &events("markdown"));
 }
 
+#[test]
+fn the_guide_lists_the_tables() {
+    let out = tipsim().args(["tables", "--format", "markdown"]).output();
+    let tables = String::from_utf8(out.unwrap().stdout).unwrap();
+    assert_generated("emulator/guide/src/tables.md", &tables);
+}
+
 const PERF_PATCH: &str = "linux-patches/0040-perf-vendor-events-riscv-add-tipsim-s-core.patch";
 const PERF_FOLDER: &str = "tools/perf/pmu-events/arch/riscv/tipsim/boom";
 

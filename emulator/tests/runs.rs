@@ -192,7 +192,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
         .unwrap();
     assert_error(&none, 2, &["trace.tip", "--hart", "0 to 1", "2 harts"]);
 
-    // A report of all and of each, from what the run kept and from the trace; exports of each.
+    // A report of all and of each, from what the run kept and from the trace; exports of them.
     let report = |arguments: &[&str]| {
         let mut command = tipsim();
         command.arg("report").arg(&out).args(arguments);
@@ -212,12 +212,19 @@ fn each_of_several_harts_is_timed_and_profiled() {
         assert_eq!(rebuilt, all, "from {from}");
         std::fs::remove_file(second.join("evaluation.zst")).unwrap();
     }
-    let [first, second] = ["0", "1"].map(|hart| {
-        let folded = report(&["--format", "folded", "--hart", hart]);
-        String::from_utf8(folded.stdout).unwrap()
-    });
+    let folded = |hart: &[&str]| {
+        let of = ["--format", "folded", "--profiler", "oracle"];
+        String::from_utf8(report(&[&of, hart].concat()).stdout).unwrap()
+    };
+    let [first, second] = ["0", "1"].map(|hart| folded(&["--hart", hart]));
     assert!(first.contains("md5sum-") && second.contains("md5sum-"));
     assert_ne!(first, second);
+    let cycles = |folded: &str| -> f64 {
+        let stacks = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
+        stacks.map(|cycles| cycles.parse::<f64>().unwrap()).sum()
+    };
+    let (all, each) = (cycles(&folded(&[])), cycles(&first) + cycles(&second));
+    assert!((all / each - 1.0).abs() < 1e-3, "{all} {each}");
     assert_error(
         &report(&["--hart", "2"]),
         2,

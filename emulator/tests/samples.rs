@@ -74,6 +74,24 @@ fn the_same_as_json() {
 }
 
 #[test]
+fn the_same_as_tables() {
+    let out = scratch("samples-tables-out").join("samples");
+    for (format, (begin, end)) in [
+        ("parquet", (&b"PAR1"[..], &b"PAR1"[..])),
+        (
+            "arrow",
+            (&[0xff; 4][..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0][..]),
+        ),
+    ] {
+        let args = ["--format", format, "-o", out.to_str().unwrap()];
+        let output = run(&file("samples-tables"), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let bytes = std::fs::read(&out).unwrap();
+        assert!(bytes.starts_with(begin) && bytes.ends_with(end), "{format}");
+    }
+}
+
+#[test]
 fn bad_files_are_named() {
     let folder = scratch("samples-bad");
     let path = folder.join("perf.data");

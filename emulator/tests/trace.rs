@@ -115,6 +115,33 @@ fn expand_writes_every_format() {
 }
 
 #[test]
+fn expand_writes_tables() {
+    let dir = scratch("trace-tables");
+    let write = |format: &str, table: &str| {
+        let out = dir.join(table).with_extension(format);
+        let args = ["--format", format, "--table", table, "-o"];
+        let args = [&args[..], &[out.to_str().unwrap()]].concat();
+        let output = run("expand", trace(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        std::fs::read(out).unwrap()
+    };
+    for table in ["records", "spans", "static_instructions"] {
+        let parquet = write("parquet", table);
+        assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+        // An end of stream after as many rows.
+        let arrow = write("arrow", table);
+        assert!(
+            arrow.starts_with(&[0xff; 4]) && arrow.ends_with(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
+        );
+    }
+    let part = ["--format", "parquet", "--from", "5", "--table", "spans"];
+    let refused = run("expand", trace(), &part);
+    assert_error(&refused, 2, &["run.tip", "expected cycles or times"]);
+    let refused = run("expand", trace(), &["--format", "csv", "--table", "spans"]);
+    assert_error(&refused, 2, &["--table", "parquet"]);
+}
+
+#[test]
 fn other_samplers_are_evaluated_on_the_same_trace() {
     let spec = scratch("trace-samplers").join("spec.toml");
     let samplers = "[[sampler]]\nprofiler = [\"tip\", \"nci\"]\nfrequency = \"1MHz\"\nmode = [\"periodic\", \"random\"]\n\
@@ -190,6 +217,11 @@ fn cut_damaged_and_newer_traces_are_read_as_far_as_they_go() {
         let csv = run("expand", trace, &["--format", "csv"]);
         assert_error(&csv, status, &[&offset]);
         assert_eq!(stdout(&csv).lines().count() as u64, second.first_seq.0 + 1);
+        let table = dir.join("records.parquet");
+        let args = ["--format", "parquet", "-o", table.to_str().unwrap()];
+        assert_error(&run("expand", trace, &args), status, &[&offset]);
+        assert!(std::fs::read(&table).unwrap().ends_with(b"PAR1"));
+        std::fs::remove_file(&table).unwrap();
         let evaluated = run("evaluate", trace, &[]);
         assert_error(&evaluated, status, &[&offset]);
         assert!(stdout(&evaluated).contains("tip"), "{}", stdout(&evaluated));

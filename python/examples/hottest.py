@@ -12,19 +12,20 @@ import tipsim
 
 
 def profile(trace, period=1, hart=0):
-    """Cycles by process and instruction. One of every `period` cycles is a sample, and stands for all of them."""
-    parts = []
+    """Cycles by process and instruction. The last of every `period` cycles is a sample, and stands for all of them."""
+    parts, seen = [], 0
     for batch in trace.spans(hart):
-        span = pl.DataFrame(batch).filter(pl.col("insts").list.len() > 0)
-        samples = (pl.col("start") + pl.col("cycles") - 1) // period - (pl.col("start") - 1) // period
-        charged = span.select("pid", inst="insts", cycles=samples * period / pl.col("insts").list.len()).explode("inst")
-        parts.append(charged.group_by("pid", "inst").sum())
-    total = pl.concat(parts).group_by("pid", "inst").sum().filter(pl.col("cycles") > 0)
-    instructions = pl.DataFrame(trace.static_instructions(hart)).select("inst", "pc", "instruction")
-    return total.join(instructions, on="inst").sort("cycles", descending=True)
+        spans = pl.DataFrame(batch).filter(pl.col("state") != "idle")
+        end = seen + pl.col("cycles").cum_sum()
+        samples = end // period - (end - pl.col("cycles")) // period
+        cycles = samples * period / pl.col("insts").list.len()
+        charged = spans.select(pl.col("process").cast(str), "pid", inst="insts", cycles=cycles).explode("inst")
+        parts.append(charged.group_by("process", "pid", "inst").sum())
+        seen += spans["cycles"].sum()
+    return pl.concat(parts).group_by("process", "pid", "inst").sum().join(pl.DataFrame(trace.static_instructions(hart)), on="inst").sort("cycles", descending=True)
 
 
 if __name__ == "__main__":
     found = profile(tipsim.Trace(sys.argv[1]), *map(int, sys.argv[2:]))
     for row in found.head(20).iter_rows(named=True):
-        print(f"{row['cycles']:>14,.0f}  {row['pc']:#x}  {row['instruction']}")
+        print(f"{row['cycles']:>14,.0f}  {row['process']:16} {row['pc']:#x}  {row['instruction']}")

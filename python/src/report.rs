@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow_tables::{TABLES, report_table};
+use arrow_tables::{REPORT_TABLES, report_table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl ReportFile {
 
     /// One of its tables.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        let table = TABLES.iter().find(|table| table.name == name);
+        let table = REPORT_TABLES.into_iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| PyValueError::new_err(format!("no table {name}")))?;
         let batch = py.detach(|| report_table(table, &self.report, &self.run));
         let batch = batch.map_err(|e| Error::new_err(format!("{}: {e}", self.path.display())))?;

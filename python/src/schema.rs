@@ -1,6 +1,5 @@
 //! What tables there are.
 
-use arrow_tables::TABLES;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -9,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 #[pyfunction]
 pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let found = PyList::empty(py);
-    for table in TABLES {
+    for table in arrow_tables::tables() {
         let columns = PyList::empty(py);
         let more =
             { table.more.iter() }.map(|more| (more.names, "double", true, more.unit, more.about));

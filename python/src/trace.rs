@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use arrow_tables::{
-    RECORDS, SPANS, STATIC_INSTRUCTIONS, Table as Schema, TraceTable, TraceTableError,
-};
+use arrow_tables::{SPANS, TRACE_TABLES, Table as Schema, TraceTable, TraceTableError};
 use commit_trace::{
     CLOCK_HZ, HartId, Place, Position, Range, TraceEnd, TraceError, TraceReader, WalkError,
 };
@@ -123,15 +121,8 @@ impl TraceFile {
         start: Option<&str>,
         end: Option<&str>,
     ) -> PyResult<Table> {
-        let known = [&RECORDS, &SPANS, &STATIC_INSTRUCTIONS];
-        let table = known
-            .into_iter()
-            .find(|table| table.name == name)
-            .ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "expected records, spans or static_instructions, found {name}"
-                ))
-            })?;
+        let table = TRACE_TABLES.into_iter().find(|table| table.name == name);
+        let table = table.ok_or_else(|| PyValueError::new_err(format!("no table {name}")))?;
         if hart >= self.harts {
             let (path, last) = (self.path.display(), self.harts - 1);
             let expected = match last {

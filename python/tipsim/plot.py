@@ -75,6 +75,7 @@ def errors(
     sampler of it. With profilers `nci`, `nci-ilp`, `tip-ilp` and `tip`: what it brings to split a sample among all that commit
     together (figure 11).
     """
+    _check_level(level)
     found: list[tuple[str, dict[str, float]]] = []
     means: dict[str, float] = {}
     names: list[str] = []
@@ -82,7 +83,7 @@ def errors(
         columns = {c["name"]: c for c in _samplers(run, profilers) if c["primary"]}
         names += [c["profiler"] for c in columns.values() if c["profiler"] not in names]
         # Some are published as a bound, not as a mean.
-        means |= {c["profiler"]: c["published"][level]["mean"] for c in columns.values() if "mean" in (c["published"][level] or {})}
+        means |= {c["profiler"]: at["mean"] for c in columns.values() if (at := c["published"][level]) and "mean" in at}
         rows = [row for row in _errors(run, level) if row["process"] == wanted and row["sampler"] in columns]
         found.append((label, {row["profiler"]: 100 * row["error"] for row in rows}))
     if published and means:
@@ -221,10 +222,14 @@ def _samplers(run: Run, profilers: Iterable[str] | None) -> Rows:
     return found
 
 
-def _errors(run: Run, level: str) -> Rows:
+def _check_level(level: str) -> None:
     levels = ["function", "block", "instruction"]
     if level not in levels:
         raise ValueError(f"level: expected one of {', '.join(levels)}, found {level}")
+
+
+def _errors(run: Run, level: str) -> Rows:
+    _check_level(level)
     return [row for row in _rows(run.errors()) if row["level"] == level]
 
 
@@ -269,5 +274,5 @@ def _name_groups(axes: Axes, labels: list[str]) -> None:
 
 def _finish(axes: Axes, title: str) -> Axes:
     axes.set_title(title)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return axes

@@ -1,5 +1,6 @@
 //! Output formats.
 
+use arrow_tables::FileFormat;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
@@ -21,6 +22,10 @@ pub enum SamplesFormat {
     Csv,
     /// An array of objects.
     Json,
+    /// Apache Parquet: a table for DuckDB, polars, pandas.
+    Parquet,
+    /// Apache Arrow's IPC stream: the same table.
+    Arrow,
 }
 
 /// Output formats of a core.
@@ -60,17 +65,21 @@ pub enum ReportFormat {
     Json,
     /// One self-contained page.
     Html,
+    /// Tables of Arrow.
+    Tables(FileFormat),
     /// Another tool's.
     Tool(export::Format),
 }
 
-const REPORT_FORMATS: [ReportFormat; 3 + export::Format::ALL.len()] = {
-    let mut all = [ReportFormat::Text; 3 + export::Format::ALL.len()];
+const REPORT_FORMATS: [ReportFormat; 5 + export::Format::ALL.len()] = {
+    let mut all = [ReportFormat::Text; 5 + export::Format::ALL.len()];
     all[1] = ReportFormat::Json;
     all[2] = ReportFormat::Html;
-    let mut n = 3;
+    all[3] = ReportFormat::Tables(FileFormat::Parquet);
+    all[4] = ReportFormat::Tables(FileFormat::Arrow);
+    let mut n = 5;
     while n < all.len() {
-        all[n] = ReportFormat::Tool(export::Format::ALL[n - 3]);
+        all[n] = ReportFormat::Tool(export::Format::ALL[n - 5]);
         n += 1;
     }
     all
@@ -86,6 +95,7 @@ impl ValueEnum for ReportFormat {
             Self::Text => ("text", "A table"),
             Self::Json => ("json", "The same as JSON"),
             Self::Html => ("html", "One self-contained page"),
+            Self::Tables(format) => (format.name(), format.help()),
             Self::Tool(format) => (format.name(), format.help()),
         };
         Some(PossibleValue::new(name).help(help))
@@ -103,4 +113,20 @@ pub enum ExpandFormat {
     O3pipeview,
     /// One line per record.
     Csv,
+    /// Apache Parquet: a table for DuckDB, polars, pandas.
+    Parquet,
+    /// Apache Arrow's IPC stream: the same table.
+    Arrow,
+}
+
+/// Output formats of the tables' schemas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TablesFormat {
+    /// A list.
+    #[default]
+    Text,
+    /// The same as JSON.
+    Json,
+    /// The guide's chapter.
+    Markdown,
 }

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use arrow_tables::Table;
 use clap::Args;
 
+use super::tables::report_table;
 use super::{Level, ReportFormat};
 
 /// `tipsim report`.
@@ -19,9 +21,12 @@ pub struct ReportArgs {
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportFormat,
-    /// Write to this file, not to standard output.
+    /// Write to this file, not to standard output. For all tables of parquet or arrow: a folder.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Of parquet and arrow: only this table.
+    #[arg(long, value_name = "NAME", value_parser = report_table())]
+    pub table: Option<&'static Table>,
     /// Only this profiler, or sampler of the run (`oracle`, `tip`, `lci`, `tip@800000`); may be repeated. pprof and
     /// speedscope: by default the Oracle and the first sampler of each profiler; other formats: tip.
     #[arg(long, value_name = "NAME")]
@@ -33,7 +38,7 @@ pub struct ReportArgs {
     /// it, with `perf-PID.map` and `jit-PID.dump` files, or with source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
-    /// Of several harts, this one. Without it all together; for a format of another tool the first.
+    /// Of several harts, this one. Without it all together; for formats over time (firefox, perf-data, perfetto) the first.
     #[arg(long = "hart", value_name = "N")]
     pub one_hart: Option<u32>,
     /// Of two runs: what a process of the first is called in the second; may be repeated.
@@ -56,11 +61,4 @@ pub struct ReportArgs {
     /// (evaluation.zst), or else from the trace.
     #[arg(long)]
     pub rebuild: bool,
-}
-
-impl ReportArgs {
-    /// The hart asked for, or the first.
-    pub fn hart(&self) -> u32 {
-        self.one_hart.unwrap_or(0)
-    }
 }

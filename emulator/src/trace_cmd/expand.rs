@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use arrow_tables::{FileFormat, RECORDS, TraceTable, TraceTableError};
 use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand as expand_records};
 use commit_trace::{StaticInfo, WalkError};
 use serde_json::Value;
@@ -13,21 +14,34 @@ use super::{Part, Reader, ended, metadata, open};
 use crate::cli::{ExpandArgs, ExpandFormat};
 use crate::failure::{BadInput, bad_input};
 use crate::names::disassemble;
+use crate::tables_cmd;
 
 /// Writes a part of a trace in the format asked for.
 pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
     let mut reader = open(&args.trace)?;
     let part = args.part.of(&args.trace, &reader)?;
+    let output = args.output.as_deref();
+    if let Some(path) = output.filter(|path| same_file(path, &args.trace)) {
+        return Err(bad_input(path, "the output is the trace itself").into());
+    }
+    let as_table = match args.format {
+        ExpandFormat::Parquet => Some(FileFormat::Parquet),
+        ExpandFormat::Arrow => Some(FileFormat::Arrow),
+        _ => None,
+    };
+    if let Some(format) = as_table {
+        return table(args, reader, part, format);
+    }
+    if args.table.is_some() {
+        return Err(BadInput("--table: expected --format parquet or arrow".into()).into());
+    }
     let shape = match args.format {
         ExpandFormat::Token512 => {
             Some(shape(&metadata(&reader)).map_err(|e| bad_input(&args.trace, e))?)
         }
         _ => None,
     };
-    let out: Box<dyn Write> = match &args.output {
-        Some(path) if same_file(path, &args.trace) => {
-            return Err(bad_input(path, "the output is the trace itself").into());
-        }
+    let out: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create(path).map_err(|e| bad_input(path, e))?),
         None => Box::new(io::stdout().lock()),
     };
@@ -54,7 +68,29 @@ fn write(
             expand_records(reader, hart, &range, &mut O3PipeView::new(out, &text))
         }
         ExpandFormat::Csv => expand_records(reader, hart, &range, &mut Csv::new(out, &text)),
+        // Tables are not written record by record.
+        ExpandFormat::Parquet | ExpandFormat::Arrow => Ok(ControlFlow::Break(())),
     }
+}
+
+/// Writes a table of it.
+fn table(
+    args: &ExpandArgs,
+    reader: Reader,
+    Part { hart, range }: Part,
+    format: FileFormat,
+) -> anyhow::Result<()> {
+    let table = args.table.unwrap_or(&RECORDS);
+    let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
+        |e| match e {
+            // It has the trace's name.
+            TraceTableError::Walk(error) => BadInput(error.to_string()),
+            other => bad_input(&args.trace, other),
+        },
+    )?;
+    tables_cmd::write(table.readable(), format, args.output.as_deref())?;
+    let (reader, read) = table.end();
+    ended(&args.trace, &reader, read)
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

@@ -23,12 +23,11 @@ const SAMPLERS: More = More {
     about: "share of the process by this sampler",
 };
 
-/// Every table, those of a trace first.
-pub const TABLES: &[&Table] = &[
-    &RECORDS,
-    &SPANS,
-    &STATIC_INSTRUCTIONS,
-    &SAMPLES,
+/// Those of a trace.
+pub const TRACE_TABLES: [&Table; 3] = [&RECORDS, &SPANS, &STATIC_INSTRUCTIONS];
+
+/// Those of a run's report.
+pub const REPORT_TABLES: [&Table; 8] = [
     &PROCESSES,
     &ERRORS,
     &FUNCTIONS,
@@ -38,6 +37,12 @@ pub const TABLES: &[&Table] = &[
     &WINDOWS,
     &COUNTERS,
 ];
+
+/// Every table.
+pub fn tables() -> impl Iterator<Item = &'static Table> {
+    let report = REPORT_TABLES.into_iter();
+    TRACE_TABLES.into_iter().chain(report).chain([&SAMPLES])
+}
 
 /// Of a trace: its records.
 pub const RECORDS: Table = Table {

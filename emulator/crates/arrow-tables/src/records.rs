@@ -22,6 +22,10 @@ const REDIRECTS: [Redirect; 5] = [
 
 pub(crate) struct Records {
     walk: Walk,
+    columns: Columns,
+}
+
+struct Columns {
     range: Range,
     inside: bool,
     context: Context,
@@ -49,6 +53,14 @@ impl Records {
     pub fn new(hart: HartId, range: Range) -> Self {
         Self {
             walk: Walk::new(hart),
+            columns: Columns::new(range),
+        }
+    }
+}
+
+impl Columns {
+    fn new(range: Range) -> Self {
+        Self {
             range,
             inside: range.from == Position::START,
             context: Context::default(),
@@ -113,56 +125,55 @@ impl Grow for Records {
         batch: &Batch,
         disassemble: &Disassemble,
     ) -> Result<ControlFlow<()>, WalkError> {
-        let mut walk = std::mem::replace(&mut self.walk, Walk::new(batch.hart));
-        let walked = walk.batch(batch, |item| {
+        let columns = &mut self.columns;
+        self.walk.batch(batch, |item| {
             match item {
                 Item::Record(retired) => {
                     let reached = |at: Position| at.reached(retired.seq, retired.commit.commit);
-                    if self.range.to.is_some_and(reached) {
+                    if columns.range.to.is_some_and(reached) {
                         return Ok(ControlFlow::Break(()));
                     }
-                    self.inside = self.inside || reached(self.range.from);
-                    if self.inside {
-                        self.push(&retired, disassemble);
+                    columns.inside = columns.inside || reached(columns.range.from);
+                    if columns.inside {
+                        columns.push(&retired, disassemble);
                     }
                 }
-                Item::Event(cycle, event) => self.context.event(cycle, event),
+                Item::Event(cycle, event) => columns.context.event(cycle, event),
                 Item::Start(_) => {}
             }
             Ok(ControlFlow::Continue(()))
-        });
-        self.walk = walk;
-        walked
+        })
     }
 
     fn rows(&self) -> usize {
-        self.hart.len()
+        self.columns.hart.len()
     }
 
     fn take(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
-        let [pid, tid, process] = self.context.columns()?;
+        let columns = &mut self.columns;
+        let [pid, tid, process] = columns.context.columns()?;
         Ok(vec![
-            self.hart.rows(),
-            self.record.rows(),
+            columns.hart.rows(),
+            columns.record.rows(),
             pid,
             tid,
             process,
-            self.fetch.rows(),
-            self.decode.rows(),
-            self.dispatch.rows(),
-            self.issue.rows(),
-            self.complete.rows(),
-            self.commit.rows(),
-            self.inst.rows(),
-            self.space.rows(),
-            self.privilege.rows(),
-            self.pc.rows(),
-            self.class.rows()?,
-            self.wait.rows()?,
-            self.redirect.rows()?,
-            self.first_of_row.rows(),
-            self.tea.finish()?,
-            self.instruction.finish()?,
+            columns.fetch.rows(),
+            columns.decode.rows(),
+            columns.dispatch.rows(),
+            columns.issue.rows(),
+            columns.complete.rows(),
+            columns.commit.rows(),
+            columns.inst.rows(),
+            columns.space.rows(),
+            columns.privilege.rows(),
+            columns.pc.rows(),
+            columns.class.rows()?,
+            columns.wait.rows()?,
+            columns.redirect.rows()?,
+            columns.first_of_row.rows(),
+            columns.tea.finish()?,
+            columns.instruction.finish()?,
         ])
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, ListArray, RecordBatch,
-    RecordBatchReader, StringArray, UInt8Array, UInt32Array, UInt64Array,
+    RecordBatchIterator, RecordBatchReader, StringArray, UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
@@ -50,10 +50,25 @@ pub fn batch_of_rows(
     RecordBatch::try_new(schema, columns)
 }
 
+/// The same piece by piece, of a table without columns of the run's own.
+pub fn batches_of_rows(
+    table: &'static Table,
+    rows: impl Iterator<Item = Row>,
+) -> impl RecordBatchReader {
+    const ROWS: usize = 1 << 16;
+    let mut rows = rows.peekable();
+    let batches = std::iter::from_fn(move || {
+        rows.peek()?;
+        let piece: Vec<Row> = rows.by_ref().take(ROWS).collect();
+        Some(batch_of_rows(table, &[], &piece))
+    });
+    RecordBatchIterator::new(batches, table.schema(&[]))
+}
+
 /// A batch as a reader that has no other.
 pub fn one_batch(batch: RecordBatch) -> impl RecordBatchReader + Send {
     let schema = batch.schema();
-    arrow_array::RecordBatchIterator::new([Ok(batch)], schema)
+    RecordBatchIterator::new([Ok(batch)], schema)
 }
 
 fn column(kind: Kind, values: &[&Value]) -> ArrayRef {

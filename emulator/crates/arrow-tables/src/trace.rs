@@ -53,7 +53,7 @@ pub(crate) trait Grow: Send {
     fn take(&mut self) -> Result<Vec<ArrayRef>, ArrowError>;
 }
 
-/// A table of a trace: an iterator of record batches. Those before an error are whole; after it there are none.
+/// A table of a trace: an iterator of record batches. What can be read before an error comes before it.
 pub struct TraceTable<R: Read + Seek> {
     schema: SchemaRef,
     reader: TraceReader<R>,
@@ -61,8 +61,8 @@ pub struct TraceTable<R: Read + Seek> {
     disassemble: Box<Disassemble>,
     grow: Box<dyn Grow>,
     batch: Batch,
-    at_end: bool,
-    failed: Option<TraceTableError>,
+    /// Why no more is read, if that is so.
+    ended: Option<Result<ControlFlow<()>, WalkError>>,
 }
 
 impl<R: Read + Seek> TraceTable<R> {
@@ -80,7 +80,8 @@ impl<R: Read + Seek> TraceTable<R> {
         let grow: Box<dyn Grow> = match table.name {
             name if name == RECORDS.name => Box::new(Records::new(hart, range)),
             name if name == SPANS.name => {
-                Box::new(Spans::new(hart, range).ok_or(TraceTableError::NotByRecord(SPANS.name))?)
+                let spans = Spans::new(hart, range);
+                Box::new(spans.ok_or(TraceTableError::NotByRecord(SPANS.name))?)
             }
             name if name == STATIC_INSTRUCTIONS.name => Box::new(StaticInstructions::new(hart)),
             other => return Err(TraceTableError::NotOfATrace(other)),
@@ -98,28 +99,42 @@ impl<R: Read + Seek> TraceTable<R> {
             disassemble,
             grow,
             batch: Batch::default(),
-            at_end: false,
-            failed: None,
+            ended: None,
         })
     }
 
-    /// The trace, which was read up to its end or an error if there are no more batches.
-    pub fn reader(&self) -> &TraceReader<R> {
-        &self.reader
+    /// The same batches without the error that may come after them, which [`Self::end`] has.
+    pub fn readable(&mut self) -> Readable<'_, R> {
+        Readable(self)
     }
 
-    fn fill(&mut self) -> Result<(), TraceTableError> {
-        while !self.at_end && self.grow.rows() < ROWS {
-            if !{ self.reader.next_batch(&mut self.batch) }.map_err(WalkError::from)? {
-                self.at_end = true;
-                break;
-            }
-            if self.batch.hart != self.hart {
-                continue;
-            }
-            self.at_end = { self.grow.batch(&self.batch, &self.disassemble)? }.is_break();
+    /// The trace, and why no more of it was read: break if the range ended.
+    pub fn end(self) -> (TraceReader<R>, Result<ControlFlow<()>, WalkError>) {
+        let ended = self.ended.unwrap_or(Ok(ControlFlow::Break(())));
+        (self.reader, ended)
+    }
+
+    /// Reads on until there are rows for a record batch, or the end.
+    fn fill(&mut self) {
+        while self.ended.is_none() && self.grow.rows() < ROWS {
+            self.ended = match self.reader.next_batch(&mut self.batch) {
+                Ok(false) => Some(Ok(ControlFlow::Continue(()))),
+                Ok(true) if self.batch.hart != self.hart => None,
+                Ok(true) => match self.grow.batch(&self.batch, &self.disassemble) {
+                    Ok(ControlFlow::Continue(())) => None,
+                    ended => Some(ended),
+                },
+                Err(error) => Some(Err(error.into())),
+            };
         }
-        Ok(())
+    }
+
+    fn rows(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        self.fill();
+        (self.grow.rows() > 0).then(|| {
+            let columns = self.grow.take()?;
+            RecordBatch::try_new(self.schema.clone(), columns)
+        })
     }
 }
 
@@ -127,21 +142,36 @@ impl<R: Read + Seek> Iterator for TraceTable<R> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.fill() {
-            // What came before it is given first.
-            self.at_end = true;
-            self.failed = Some(error);
+        if let Some(rows) = self.rows() {
+            return Some(rows);
         }
-        if self.grow.rows() > 0 {
-            let columns = self.grow.take();
-            return Some(columns.and_then(|c| RecordBatch::try_new(self.schema.clone(), c)));
+        // The error comes once.
+        match self.ended.replace(Ok(ControlFlow::Break(())))? {
+            Ok(_) => None,
+            Err(error) => Some(Err(TraceTableError::from(error).into())),
         }
-        self.failed.take().map(|error| Err(error.into()))
     }
 }
 
 impl<R: Read + Seek> RecordBatchReader for TraceTable<R> {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+}
+
+/// See [`TraceTable::readable`].
+pub struct Readable<'a, R: Read + Seek>(&'a mut TraceTable<R>);
+
+impl<R: Read + Seek> Iterator for Readable<'_, R> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.rows()
+    }
+}
+
+impl<R: Read + Seek> RecordBatchReader for Readable<'_, R> {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema.clone()
     }
 }

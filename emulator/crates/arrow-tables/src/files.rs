@@ -1,0 +1,94 @@
+//! Tables as files.
+
+use std::io::Write;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+/// A file's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Apache Parquet, compressed by Zstandard.
+    Parquet,
+    /// Apache Arrow's IPC stream.
+    Arrow,
+}
+
+impl FileFormat {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Parquet, Self::Arrow];
+
+    /// As the command line and files' names call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+        }
+    }
+
+    /// What it is, in a line.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Parquet => "Apache Parquet: tables for DuckDB, polars, pandas",
+            Self::Arrow => "Apache Arrow's IPC stream: the same tables",
+        }
+    }
+}
+
+/// Writes a table and says how many rows it has. If it breaks off, the file holds the rows before that, whole and closed,
+/// and the error is returned.
+///
+/// # Errors
+/// The table's, or if the file cannot be written.
+pub fn write_table(
+    table: impl RecordBatchReader,
+    format: FileFormat,
+    out: impl Write + Send,
+) -> Result<u64, ArrowError> {
+    match format {
+        FileFormat::Parquet => {
+            let level = Compression::ZSTD(ZstdLevel::default());
+            let properties = WriterProperties::builder().set_compression(level).build();
+            let writer = ArrowWriter::try_new(out, table.schema(), Some(properties));
+            let mut writer = writer.map_err(failed)?;
+            let rows = copy(table, |batch| writer.write(batch).map_err(failed));
+            writer.close().map_err(failed)?;
+            rows
+        }
+        FileFormat::Arrow => {
+            let mut writer = StreamWriter::try_new(out, &table.schema())?;
+            let rows = copy(table, |batch| writer.write(batch));
+            writer.finish()?;
+            rows
+        }
+    }
+}
+
+fn copy(
+    table: impl RecordBatchReader,
+    mut write: impl FnMut(&RecordBatch) -> Result<(), ArrowError>,
+) -> Result<u64, ArrowError> {
+    let mut rows = 0;
+    for batch in table {
+        let batch = batch?;
+        write(&batch)?;
+        rows += batch.num_rows() as u64;
+    }
+    Ok(rows)
+}
+
+/// As whoever looks for the kind of a failure expects it.
+fn failed(error: ParquetError) -> ArrowError {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(error) => ArrowError::IoError(error.to_string(), *error),
+            Err(inner) => ArrowError::ExternalError(inner),
+        },
+        other => ArrowError::ExternalError(Box::new(other)),
+    }
+}
