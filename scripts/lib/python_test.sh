@@ -7,7 +7,7 @@ case ${1:-} in
         cat <<'HELP'
 Usage: scripts/lib/python_test.sh TIPSIM [pytest option]...
 
-Installs maturin and the libraries that read tables into the cache, builds the wheel in the tests' profile, and runs python/tests
+Installs maturin and the libraries that read tables into the cache, builds the wheel as the workspace's tests are built, and runs python/tests
 with the binary TIPSIM and the guest in TIPSIM_GUEST.
 
 Example:
@@ -38,8 +38,11 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Nothing of the workspace is built anew: its tests have it in this profile, with these features.
-"$venv/bin/maturin" build --quiet --locked --profile test --features as-in-tests --manifest-path python/Cargo.toml --interpreter "$venv/bin/python" --out "$work"
+# Nothing of the workspace is built anew: its tests have built it with these features, in the tests' profile. Cargo takes that name for
+# tests alone, so the wheel's profile is dev with all that Cargo.toml says of it.
+awk '/^\[/ { on = /^\[profile\.test/ } on' Cargo.toml | sed 's/^\[profile\.test/[profile.dev/' > "$work/profile.toml"
+"$venv/bin/maturin" build --quiet --locked --profile dev --config "$work/profile.toml" --features as-in-tests \
+    --manifest-path python/Cargo.toml --interpreter "$venv/bin/python" --out "$work"
 wheel=$(echo "$work"/tipsim-*-abi3-*.whl)
 "$venv/bin/pip" install --quiet --target "$work/site" --no-deps "$wheel"
 # Not the sources, but what was installed.
