@@ -154,6 +154,7 @@ def instruction_stacks(run: Run, function: str, process: str | None = None, ax: 
         axes.barh(range(len(rows)), widths, 0.8, left, color=colour, label=label)
         left = [low + wide for low, wide in zip(left, widths)]
     axes.set_yticks(range(len(rows)), [f"{row['label']}  {row['instruction']}" for row in rows], family="monospace", fontsize="small")
+    axes.margins(y=0.01)
     axes.set_xlabel("Share of the process (%)")
     return _finish(axes, f"Instructions of {function}")
 
@@ -189,6 +190,7 @@ def pipeline(records: Any, ax: Axes | None = None) -> Axes:
             axes.barh(line, max(end - start, 0), 0.8, start, color=STAGES[name], label=label)
             seen.add(name)
     axes.set_yticks(range(len(rows)), [row["instruction"] for row in rows], family="monospace", fontsize="small")
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlabel("Cycle")
     axes.ticklabel_format(axis="x", useOffset=False, style="plain")
