@@ -266,15 +266,18 @@ impl Evaluator {
                 let spaces = owners(&charged.profile, &run.static_info);
                 (join(top_down), signatures, spaces)
             });
-            let windows = top_down.as_ref().map_or(&[][..], |top_down| &top_down.windows);
+            let windows = top_down
+                .as_ref()
+                .map_or(&[][..], |top_down| &top_down.windows);
             let over_time = timed(bins, windows);
             (charged, top_down, over_time, signatures, spaces)
         };
-        let (results, (charged, top_down, over_time, signatures, spaces)) = thread::scope(|scope| {
-            let results = scope.spawn(move || results(views, profiled));
-            let reference = reference();
-            (join(results), reference)
-        });
+        let (results, (charged, top_down, over_time, signatures, spaces)) =
+            thread::scope(|scope| {
+                let results = scope.spawn(move || results(views, profiled));
+                let reference = reference();
+                (join(results), reference)
+            });
         let Charged {
             profile: oracle,
             stacks,

@@ -260,9 +260,10 @@ impl Oracle {
             if let Some((_, spent, _)) = all.last_mut() {
                 spent.extend(units_of(&executed, counts_commits));
                 let stalled = stalled.iter();
-                spent.extend(stalled.map(|(number, cycles)| {
-                    (number >> STALL_BITS, cycles * UNITS_PER_CYCLE)
-                }));
+                spent.extend(
+                    stalled
+                        .map(|(number, cycles)| (number >> STALL_BITS, cycles * UNITS_PER_CYCLE)),
+                );
                 let waited = waited.iter().filter(|amount| !is_commits(amount));
                 spent.extend(waited.map(|(number, units)| (number >> COMPONENT_BITS, *units)));
             }

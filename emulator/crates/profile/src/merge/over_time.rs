@@ -21,7 +21,9 @@ pub(super) fn merged(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<TimeBin> {
         let bins = { parts.iter() }.map(|(of, numbers)| (&of.over_time, *numbers));
         bins.flat_map(|(bins, numbers)| bins.iter().map(move |bin| (bin, numbers)))
     };
-    let length = all().map(|(bin, _)| bin.end.saturating_sub(bin.start)).max();
+    let length = all()
+        .map(|(bin, _)| bin.end.saturating_sub(bin.start))
+        .max();
     let length = length.unwrap_or(1).max(1);
     let mut sums: BTreeMap<u64, Sums> = BTreeMap::new();
     for (bin, numbers) in all() {

@@ -77,7 +77,10 @@ fn check_bins(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     let mut sum = Profile::new(UNITS_PER_CYCLE);
     let mut others = 0;
     for (bin, pair) in evaluation.over_time.iter().zip(pairs) {
-        prop_assert_eq!((bin.start, bin.end), (pair[0].start, pair[pair.len() - 1].end));
+        prop_assert_eq!(
+            (bin.start, bin.end),
+            (pair[0].start, pair[pair.len() - 1].end)
+        );
         for time in &bin.processes {
             let of = { pair.iter() }.flat_map(|window| &window.processes);
             let of = of.filter(|(process, _)| *process == time.process);
