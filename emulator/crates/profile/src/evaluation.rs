@@ -64,7 +64,7 @@ pub struct Evaluation {
     /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down: Option<TopDown>,
-    /// The Oracle over time, in the same case: bins of so many of its windows. All bins add up to [`Self::oracle`].
+    /// The Oracle over time, in the same case: each bin is of a few of [`TopDown::windows`]. All bins add up to [`Self::oracle`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<TimeBin>,
     /// The Oracle's time by event, if asked for.

@@ -9,7 +9,7 @@ use crate::packed::{Packed, merged};
 use crate::topdown::{SlotWindow, WINDOWS};
 
 /// A bin is as long as so many windows of the top-down method, and ends where they do.
-const BIN_WINDOWS: usize = 2;
+pub(crate) const BIN_WINDOWS: usize = 4;
 /// At so many bins each two are merged into one, when the windows are.
 const MOST_BINS: usize = 2 * WINDOWS / BIN_WINDOWS;
 /// Instructions that a bin keeps apart: those with the most time. It bounds what a run of much code takes.

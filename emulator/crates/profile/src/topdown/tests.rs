@@ -5,6 +5,7 @@ use commit_trace::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::over_time::BIN_WINDOWS;
 use crate::{Evaluation, Evaluator, Profile, Region, UNITS_PER_CYCLE};
 
 fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
@@ -72,17 +73,17 @@ fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
 /// Bins have the time of their windows by process, and add up to the Oracle where they keep all instructions apart.
 fn check_bins(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     let windows = &evaluation.top_down.as_ref().unwrap().windows;
-    let pairs: Vec<&[SlotWindow]> = windows.chunks(2).collect();
-    prop_assert_eq!(pairs.len(), evaluation.over_time.len());
+    let groups: Vec<&[SlotWindow]> = windows.chunks(BIN_WINDOWS).collect();
+    prop_assert_eq!(groups.len(), evaluation.over_time.len());
     let mut sum = Profile::new(UNITS_PER_CYCLE);
     let mut others = 0;
-    for (bin, pair) in evaluation.over_time.iter().zip(pairs) {
+    for (bin, group) in evaluation.over_time.iter().zip(groups) {
         prop_assert_eq!(
             (bin.start, bin.end),
-            (pair[0].start, pair[pair.len() - 1].end)
+            (group[0].start, group[group.len() - 1].end)
         );
         for time in &bin.processes {
-            let of = { pair.iter() }.flat_map(|window| &window.processes);
+            let of = { group.iter() }.flat_map(|window| &window.processes);
             let of = of.filter(|(process, _)| *process == time.process);
             let cycles: u64 = of.flat_map(|(_, spent)| spent.cycles).sum();
             let kept: u64 = time.weights().map(|(_, units)| units).sum();
