@@ -1,9 +1,8 @@
 //! The Oracle over time, by what the page shows: functions, nodes of the flame graph, and the instructions of its tables.
 
-use std::collections::{HashMap, HashSet};
-
 use commit_trace::InstId;
 use profile::Evaluation;
+use rustc_hash::{FxHashMap, FxHashSet};
 use symbols::FunctionId;
 
 use super::flame::Placed;
@@ -21,7 +20,7 @@ pub struct OverTime {
     /// Of each bin the items with any time, ascending, and their cycles.
     pub cycles: Vec<Vec<(u32, u64)>>,
     /// By process (an index into [`super::Report::processes`]) the items of single instructions.
-    instructions: HashMap<(usize, InstId), u32>,
+    instructions: FxHashMap<(usize, InstId), u32>,
 }
 
 /// What is told apart in a bin: an instruction that some table has, or all others of a function in a node of the flame graph.
@@ -47,7 +46,7 @@ impl OverTime {
         gathered: &Gathered<'_>,
         placed: &[Placed],
         functions: &[Function],
-        shown: &HashSet<(usize, InstId)>,
+        shown: &FxHashSet<(usize, InstId)>,
     ) -> Self {
         let bins = &evaluation.over_time;
         let mut out = Self {
@@ -60,9 +59,9 @@ impl OverTime {
         }
         let number = { functions.iter().enumerate() }
             .map(|(index, function)| ((function.process, function.id), index));
-        let number: HashMap<(usize, FunctionId), usize> = number.collect();
+        let number: FxHashMap<(usize, FunctionId), usize> = number.collect();
         let units = evaluation.oracle.units_per_cycle().max(1);
-        let mut groups = HashMap::new();
+        let mut groups = FxHashMap::default();
         for (at, (summary, placed)) in gathered.processes.iter().zip(placed).enumerate() {
             let process = at + 1;
             let (insts, places) = gathered.places(at);
@@ -88,11 +87,11 @@ impl OverTime {
                 })
                 .collect();
             // Bins round so that any range of them is right to a cycle.
-            let mut sums: HashMap<u32, (u64, u64)> = HashMap::new();
+            let mut sums: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
             for (bin, cycles) in bins.iter().zip(&mut out.cycles) {
                 let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
                 let Some(time) = time else { continue };
-                let mut own: HashMap<u32, u64> = HashMap::new();
+                let mut own: FxHashMap<u32, u64> = FxHashMap::default();
                 for (inst, units) in time.weights() {
                     if let Ok(row) = insts.binary_search(&inst) {
                         *own.entry(items[row]).or_default() += units;
@@ -128,7 +127,7 @@ fn add(items: &mut Vec<TimedItem>, item: TimedItem) -> u32 {
 pub(super) fn shown(
     instructions: &[InstructionRow],
     listings: &[Listing],
-) -> HashSet<(usize, InstId)> {
+) -> FxHashSet<(usize, InstId)> {
     let listed = listings.iter().flat_map(|listing| &listing.rows);
     let listed = listed.map(|row| &row.instruction);
     { instructions.iter().chain(listed) }
