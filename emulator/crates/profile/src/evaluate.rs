@@ -1,6 +1,7 @@
 //! One pass over a stream: the Oracle and every sampler.
 
 mod anew;
+mod bins;
 mod details;
 mod owners;
 mod parts;
@@ -18,6 +19,7 @@ use crate::block::Block;
 use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
+use crate::over_time::timed;
 use crate::view::{ExecutionContext, StreamState, View};
 use crate::{
     ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
@@ -195,9 +197,7 @@ impl Evaluator {
     /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not with
     /// [`Self::in_detail`].
     pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
-        let mut fresh = Oracle::new();
-        fresh.select(self.run.process, self.run.by_mark && self.run.marked);
-        let charged = std::mem::replace(&mut self.run.oracle, fresh).finish();
+        let charged = self.run.take_oracle().finish();
         let stacks = self.run.stacks.as_mut();
         let by_context = stacks.map(|stacks| stacks.take_oracle());
         (
@@ -245,13 +245,20 @@ impl Evaluator {
             }
             None => (None, Vec::new()),
         };
-        let (slots, signatures) = match run.details {
-            Some(details) => (Some(details.slots), Some(details.signatures)),
-            None => (None, None),
+        let (slots, signatures, over_time) = match run.details {
+            Some(details) => {
+                let details = *details;
+                let (slots, signatures) = (Some(details.slots), Some(details.signatures));
+                (slots, signatures, Some(details.over_time))
+            }
+            None => (None, None, None),
         };
         let oracle = run.oracle;
         let reference = || {
-            let charged = oracle.finish();
+            let (charged, bins) = match over_time {
+                Some(over_time) => over_time.finish(oracle),
+                None => (oracle.finish(), Vec::new()),
+            };
             let (commits, stalls) = (&charged.commits, &charged.stalls);
             let (top_down, signatures, spaces) = thread::scope(|scope| {
                 let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
@@ -259,13 +266,18 @@ impl Evaluator {
                 let spaces = owners(&charged.profile, &run.static_info);
                 (join(top_down), signatures, spaces)
             });
-            (charged, top_down, signatures, spaces)
+            let windows = top_down
+                .as_ref()
+                .map_or(&[][..], |top_down| &top_down.windows);
+            let over_time = timed(bins, windows);
+            (charged, top_down, over_time, signatures, spaces)
         };
-        let (results, (charged, top_down, signatures, spaces)) = thread::scope(|scope| {
-            let results = scope.spawn(move || results(views, profiled));
-            let reference = reference();
-            (join(results), reference)
-        });
+        let (results, (charged, top_down, over_time, signatures, spaces)) =
+            thread::scope(|scope| {
+                let results = scope.spawn(move || results(views, profiled));
+                let reference = reference();
+                (join(results), reference)
+            });
         let Charged {
             profile: oracle,
             stacks,
@@ -293,6 +305,7 @@ impl Evaluator {
             threads,
             by_thread: run.parts.finish(),
             top_down,
+            over_time,
             signatures,
         }
     }
@@ -457,23 +470,6 @@ impl Run {
     fn change_privilege(&mut self, privilege: u8) {
         self.privilege = privilege;
         self.enter();
-    }
-
-    /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
-    fn cool(&mut self, newly: &[ProcessId]) {
-        let processes = self.context.processes();
-        let is_cold = |process| process != self.process && self.inactive.is_cold(process);
-        let has_ended = |process: ProcessId| {
-            let entity = processes.get(process.0 as usize);
-            is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
-        };
-        self.oracle.cool(newly, is_cold);
-        if let Some(details) = &mut self.details {
-            details.cool(newly, is_cold);
-        }
-        for view in &mut self.views {
-            view.cool(newly, is_cold, has_ended);
-        }
     }
 
     /// The profiled cycles since the last switch are those of the thread that runs.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
-    Sampler, Signatures, Thread, TopDown,
+    Sampler, Signatures, Thread, TimeBin, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -64,6 +64,9 @@ pub struct Evaluation {
     /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down: Option<TopDown>,
+    /// The Oracle over time, in the same case: each bin is of a few of [`TopDown::windows`]. All bins add up to [`Self::oracle`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<TimeBin>,
     /// The Oracle's time by event, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<Signatures>,

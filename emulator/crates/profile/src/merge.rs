@@ -1,5 +1,7 @@
 //! Several harts as one: what their evaluations say, added up.
 
+mod over_time;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -135,6 +137,7 @@ impl Evaluation {
         let top_downs: Vec<(&TopDown, &MergedNumbers)> = { parts.iter() }
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
+        merged.over_time = over_time::merged(&parts);
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
         merged.samplers = (0..first.samplers.len())
             .map(|at| {

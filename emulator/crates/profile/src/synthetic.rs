@@ -207,6 +207,7 @@ pub fn evaluation() -> Evaluation {
         threads: Vec::new(),
         by_thread: BTreeMap::new(),
         top_down: None,
+        over_time: Vec::new(),
         signatures: None,
     }
 }

@@ -37,6 +37,7 @@ mod json;
 mod listing;
 mod loops;
 mod model;
+mod over_time;
 mod parts;
 pub mod perf_data;
 mod precise;
@@ -62,6 +63,7 @@ pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 pub use model::{Report, Totals};
+pub use over_time::{OverTime, TimedItem};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,
     SourceBias, Trust,

@@ -11,6 +11,7 @@ use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
 use super::loops::LoopsReport;
+use super::over_time::OverTime;
 use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
@@ -44,6 +45,9 @@ pub struct Report {
     /// Where the time went as trees; flame.json has them.
     #[serde(skip)]
     pub flame: Flame,
+    /// The Oracle over time, if that was counted; the page has it.
+    #[serde(skip)]
+    pub over_time: OverTime,
     /// Where the commit slots went, if that was counted.
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.
