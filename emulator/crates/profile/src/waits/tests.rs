@@ -115,7 +115,7 @@ fn stretches_count_as_far_as_they_are_in_the_region() {
     assert_eq!(a.waits[0].reason, Reason::Syscall(63));
     // A hole in it.
     log.region = vec![200..220, 290..400];
-    assert_eq!(of(&waits(&log), A.1).running, stretches(1, 30, 20));
+    assert_eq!(of(&waits(&log), A.1).running, stretches(1, 30, 30));
 }
 
 #[test]
