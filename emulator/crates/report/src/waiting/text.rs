@@ -69,7 +69,7 @@ impl WaitingReport {
             let most = most.map_or_else(String::new, |futex| {
                 let wakers = futex.wakers();
                 let waker = wakers.first().map_or_else(String::new, |(waker, share)| {
-                    format!(", woken by {waker} in {} % of that time", fixed(*share))
+                    format!(", woken by {waker} in {} % of that", fixed(*share))
                 });
                 let address = match &futex.object {
                     Some(object) => format!("`{object}` ({})", futex.address),
@@ -81,25 +81,17 @@ impl WaitingReport {
                 )
             });
             parts.push(format!(
-                "wait {} % of their time for locks{most}",
+                "{} % is waiting for locks and conditions{most}",
                 fixed(program.locks)
             ));
         }
         if program.ready >= WORTH_A_SENTENCE {
             parts.push(format!(
-                "are ready, but on no hart, {} % of their time",
+                "{} % is being ready without a hart",
                 fixed(program.ready)
             ));
         }
-        let who = if program.threads == 1 {
-            "its thread"
-        } else {
-            "its threads"
-        };
-        (!parts.is_empty()).then(|| match program.threads {
-            1 => format!("{who} {}", parts.join("; ").replace("their", "its")),
-            _ => format!("{who} {}", parts.join("; ")),
-        })
+        (!parts.is_empty()).then(|| format!("of its threads' time {}", parts.join("; ")))
     }
 }
 
