@@ -126,7 +126,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
 
     // Futexes by their symbols.
     let futexes = list(waiting, "futexes");
-    let of = |object: &str| {
+    let of = |object: &'static str| {
         let own = move |futex: &&Value| {
             let name = futex["object"].as_str().unwrap_or("");
             name.split('+').next() == Some(object)

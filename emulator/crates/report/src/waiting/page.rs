@@ -1,9 +1,21 @@
 //! The section of the page.
 
+use super::FutexRow;
 use super::text::{pairs, reasons};
 use crate::html::escape;
 use crate::model::Report;
 use crate::text::fit::{count, percent};
+
+/// Each in a line of a cell.
+fn lines(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| escape(word)).collect();
+    words.join("<br>")
+}
+
+fn places(futex: &FutexRow) -> Vec<String> {
+    let places = futex.places.iter().map(|place| place.label.clone());
+    places.collect()
+}
 
 impl Report {
     /// Tables of threads and futexes; empty if nobody waited.
@@ -25,7 +37,7 @@ impl Report {
                     count(thread.ready.longest as f64),
                     percent(thread.waiting()),
                     percent(thread.unknown),
-                    escape(&reasons(thread)),
+                    lines(&reasons(thread)),
                 ])
             })
             .collect();
@@ -48,11 +60,8 @@ impl Report {
                     count(futex.time.cycles as f64),
                     percent(futex.time.share),
                     count(futex.time.longest as f64),
-                    escape(&pairs(futex, usize::MAX)),
-                    { futex.places.iter() }
-                        .map(|place| escape(&place.label))
-                        .collect::<Vec<_>>()
-                        .join("<br>"),
+                    lines(&pairs(futex, usize::MAX)),
+                    lines(&places(futex)),
                 ])
             })
             .collect();

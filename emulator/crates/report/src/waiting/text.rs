@@ -16,7 +16,7 @@ const PAIRS: usize = 3;
 const WORTH_A_ROW: f64 = 0.001;
 
 /// What a thread waits for, the longest first.
-pub(super) fn reasons(thread: &ThreadWaiting) -> String {
+pub(super) fn reasons(thread: &ThreadWaiting) -> Vec<String> {
     let reasons = thread.waits.iter().map(|wait| {
         let wakers: Vec<&str> = { wait.wakers.iter() }
             .take(2)
@@ -31,11 +31,11 @@ pub(super) fn reasons(thread: &ThreadWaiting) -> String {
             wakers.join(", ")
         )
     });
-    reasons.collect::<Vec<_>>().join("; ")
+    reasons.collect()
 }
 
 /// Who waits there, and who wakes them.
-pub(super) fn pairs(futex: &FutexRow, most: usize) -> String {
+pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
     let pairs = { futex.pairs.iter() }.take(most).map(|pair| {
         format!(
             "{} by {} {}x {} %",
@@ -49,7 +49,7 @@ pub(super) fn pairs(futex: &FutexRow, most: usize) -> String {
     if futex.pairs.len() > most {
         pairs.push("…".to_owned());
     }
-    pairs.join("; ")
+    pairs
 }
 
 impl WaitingReport {
@@ -133,7 +133,7 @@ impl Report {
                 count(thread.ready.longest as f64),
             )?;
             if !thread.waits.is_empty() {
-                for line in wrap(&reasons(thread), 112) {
+                for line in wrap(&reasons(thread).join("; "), 112) {
                     writeln!(out, "      {line}")?;
                 }
             }
@@ -162,7 +162,7 @@ impl Report {
                 count(futex.time.longest as f64),
                 fit(&futex.operations.join(", "), 35),
             )?;
-            for line in wrap(&pairs(futex, PAIRS), 112) {
+            for line in wrap(&pairs(futex, PAIRS).join("; "), 112) {
                 writeln!(out, "      {line}")?;
             }
             if let Some(place) = futex.places.first() {
