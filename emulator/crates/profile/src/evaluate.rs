@@ -206,7 +206,7 @@ impl Evaluator {
             events: run.context.take_scheduled(),
             region: match run.only_marked {
                 true => run.stretches.until(end),
-                false => vec![start..end],
+                false => std::iter::once(start..end).collect(),
             },
         };
         let (processes, threads, kernel_text, malformed_side_band) = {

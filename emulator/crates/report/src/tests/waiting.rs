@@ -34,7 +34,7 @@ fn waiting() -> Report {
                 change,
             })
             .collect(),
-        region: vec![0..20_000],
+        region: std::iter::once(0..20_000).collect(),
     };
     let root = guest_root();
     let files = SymbolFiles {
