@@ -3,9 +3,11 @@
 mod anew;
 mod bins;
 mod details;
+mod marked;
 mod owners;
 mod parts;
 mod sink;
+mod so_far;
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -21,12 +23,14 @@ use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
 use crate::over_time::timed;
 use crate::view::{ExecutionContext, StreamState, View};
+use crate::waits::SchedulerLog;
 use crate::{
     ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
 use anew::RequestedDetail;
 use details::{CallStacks, Details};
+use marked::MarkedStretches;
 use owners::owners;
 use parts::Parts;
 
@@ -72,6 +76,7 @@ impl Evaluator {
             requested: RequestedDetail::default(),
             marked_before: None,
             region_restarts: 0,
+            stretches: MarkedStretches::default(),
             samplers: samplers.to_vec(),
             next_due: 0,
             next_look: 0,
@@ -194,44 +199,18 @@ impl Evaluator {
         self.run.instructions
     }
 
-    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not with
-    /// [`Self::in_detail`].
-    pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
-        let charged = self.run.take_oracle().finish();
-        let stacks = self.run.stacks.as_mut();
-        let by_context = stacks.map(|stacks| stacks.take_oracle());
-        (
-            charged.profile,
-            charged.stacks,
-            by_context.unwrap_or_default(),
-        )
-    }
-
-    /// How often the region has begun anew. Cycles before the last time are not of the region.
-    pub(crate) fn region_restarts(&self) -> u32 {
-        self.run.region_restarts
-    }
-
-    /// Idle cycles so far.
-    pub(crate) fn idle(&self) -> u64 {
-        self.run.idle
-    }
-
-    /// Calling contexts so far, if they are asked for.
-    pub(crate) fn contexts(&self) -> Option<&Contexts> {
-        let stacks = self.run.stacks.as_ref();
-        stacks.map(|stacks| stacks.calls.contexts())
-    }
-
-    /// Static instructions so far, by number.
-    pub(crate) fn static_info(&self) -> &[StaticInfo] {
-        &self.run.static_info
-    }
-
     /// Ends the pass.
     pub fn finish(self) -> Evaluation {
         let mut run = self.run;
         run.count_thread();
+        let (start, end) = (self.start_cycle.unwrap_or(0), self.spans.cycle());
+        let scheduler = SchedulerLog {
+            events: run.context.take_scheduled(),
+            region: match run.only_marked {
+                true => run.stretches.until(end),
+                false => std::iter::once(start..end).collect(),
+            },
+        };
         let (processes, threads, kernel_text, malformed_side_band) = {
             let (kernel_text, malformed) = (run.context.kernel_text(), run.context.malformed());
             let (processes, threads) = run.context.into_processes();
@@ -299,8 +278,9 @@ impl Evaluator {
             idle: run.idle,
             instructions: run.instructions,
             traps: run.traps,
-            stream_cycles: self.spans.cycle() - self.start_cycle.unwrap_or(0),
+            stream_cycles: end - start,
             malformed_side_band,
+            scheduler,
             processes,
             threads,
             by_thread: run.parts.finish(),
@@ -352,6 +332,7 @@ struct Run {
     marked_before: Option<Profile>,
     /// How often the region has begun anew.
     region_restarts: u32,
+    stretches: MarkedStretches,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
     /// The same, except that 0 does not stand for samples that wait for records alone.

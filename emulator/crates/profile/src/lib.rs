@@ -47,6 +47,7 @@ mod tally;
 mod timeline;
 pub mod topdown;
 mod view;
+pub mod waits;
 
 pub use calls::{Context, ContextId, ContextWeights, Contexts, fold};
 pub use clock::SamplingClock;

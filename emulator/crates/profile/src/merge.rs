@@ -13,6 +13,7 @@ use crate::events::{EVENT_BITS, heaviest};
 use crate::packed::{Packed, summed};
 use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
+use crate::waits::SchedulerLog;
 use crate::{
     Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, Profile, Sample,
     SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
@@ -109,6 +110,10 @@ impl Evaluation {
             profile(parts.iter().map(|(hart, numbers)| (of(hart), *numbers)))
         };
         merged.oracle = profiles(|hart| &hart.oracle);
+        merged.scheduler = SchedulerLog::merged(
+            { parts.iter() }
+                .map(|(hart, numbers)| (&hart.scheduler, move |thread| numbers.thread(thread))),
+        );
         if first.marked.is_some() {
             merged.marked = Some(profiles(|hart| {
                 hart.marked.as_ref().unwrap_or(&hart.oracle)

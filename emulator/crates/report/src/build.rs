@@ -73,6 +73,7 @@ impl Report {
             meta,
             totals: totals(evaluation),
             threads: threads::threads(evaluation, &gathered),
+            waiting: None,
             harts: Vec::new(),
             top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
             modules: modules(&gathered.symbols, module_units),

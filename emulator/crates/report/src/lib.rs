@@ -50,6 +50,7 @@ mod text;
 mod threads;
 mod topdown;
 mod verdict;
+mod waiting;
 mod what_if;
 mod words;
 
@@ -77,6 +78,10 @@ pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
+pub use waiting::{
+    FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow, WaitingReport,
+    WakerRow,
+};
 pub use what_if::WhatIf;
 pub use words::{Disagreement, Named};
 

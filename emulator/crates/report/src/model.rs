@@ -17,6 +17,7 @@ use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessRepo
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::verdict::Verdict;
+use super::waiting::WaitingReport;
 use super::words::Disagreement;
 
 /// A whole report.
@@ -34,6 +35,8 @@ pub struct Report {
     pub verdict: Vec<Verdict>,
     /// Threads by process and share of cycles; those of a process that have the same name are one.
     pub threads: Vec<ThreadRow>,
+    /// What threads waited for, if the guest's kernel told.
+    pub waiting: Option<WaitingReport>,
     /// Harts by number, if the report is of several.
     pub harts: Vec<HartRow>,
     /// Functions of all processes, the most expensive first.

@@ -39,7 +39,7 @@ pub mod synthetic;
 mod table;
 
 pub use check::Code;
-pub use data::DataObjects;
+pub use data::{DataObjects, ProgramData};
 pub use elf::{CodeSegment, code_segments};
 pub use files::{BuildId, Shared, SymbolFiles};
 pub use jit::is_jit_file;

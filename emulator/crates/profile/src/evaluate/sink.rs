@@ -135,9 +135,13 @@ impl SpanSink for Run {
                     details.select(self.process);
                 }
             }
-            Event::RegionAnew => self.begin_anew(),
+            Event::RegionAnew => {
+                self.stretches.begin_anew(cycle);
+                self.begin_anew();
+            }
             Event::Region(inside) => {
                 self.marked = *inside;
+                self.stretches.mark(cycle, *inside);
                 if self.only_marked {
                     self.profiling = *inside;
                     if !inside {
