@@ -30,7 +30,6 @@ enum State {
 
 /// A wait that a thread began to run after, without having been woken as far as was told by then.
 struct Unwoken {
-    tid: u32,
     thread: ThreadId,
     entry: Entry,
     cycles: u64,
@@ -59,7 +58,8 @@ struct Follower<'a> {
     lives: HashMap<u32, Life>,
     /// Who runs on each hart.
     on_hart: HashMap<u32, u32>,
-    unwoken: Vec<Unwoken>,
+    /// By the kernel's number, in order.
+    unwoken: HashMap<u32, Vec<Unwoken>>,
     times: BTreeMap<ThreadId, Times>,
     futexes: HashMap<(ProcessId, u64), Futex>,
 }
@@ -70,7 +70,7 @@ pub(super) fn waits(log: &SchedulerLog, process: &dyn Fn(ThreadId) -> ProcessId)
         process,
         lives: HashMap::new(),
         on_hart: HashMap::new(),
-        unwoken: Vec::new(),
+        unwoken: HashMap::new(),
         times: BTreeMap::new(),
         futexes: HashMap::new(),
     };
@@ -138,9 +138,8 @@ impl Follower<'_> {
     fn wake(&mut self, tid: u32, cycle: u64, waker: Waker) {
         match self.state(tid) {
             Some(State::Waiting(_)) => self.enter(tid, cycle, State::Ready, waker),
-            Some(State::Running) => match self.unwoken.iter().rposition(|wait| wait.tid == tid) {
-                Some(at) => {
-                    let wait = self.unwoken.swap_remove(at);
+            Some(State::Running) => match self.unwoken.get_mut(&tid).and_then(Vec::pop) {
+                Some(wait) => {
                     self.waited(wait.thread, wait.entry, wait.cycles, waker);
                 }
                 None => self.life(tid, cycle).woken = Some(waker),
@@ -181,8 +180,7 @@ impl Follower<'_> {
             other => return self.spent(thread, other, cycles),
         };
         match state {
-            State::Running => self.unwoken.push(Unwoken {
-                tid,
+            State::Running => self.unwoken.entry(tid).or_default().push(Unwoken {
                 thread,
                 entry,
                 cycles,
@@ -226,7 +224,7 @@ impl Follower<'_> {
     }
 
     fn finish(mut self, end: u64) -> Waits {
-        for wait in std::mem::take(&mut self.unwoken) {
+        for wait in std::mem::take(&mut self.unwoken).into_values().flatten() {
             self.waited(wait.thread, wait.entry, wait.cycles, Waker::Unknown);
         }
         for life in std::mem::take(&mut self.lives).into_values() {
