@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 use arrow_tables::Table;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use commit_trace::Place;
 use user_net::Forward;
 
 use crate::epoch::Epoch;
 use crate::spec::{Mode, Net, Threads, Translator};
-use crate::trace_cmd::Place;
 
 pub use format::{
     CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat, TablesFormat,

@@ -4,7 +4,6 @@ mod dump;
 mod evaluate;
 mod expand;
 mod info;
-mod place;
 mod verify;
 
 use std::fs::File;
@@ -12,20 +11,16 @@ use std::io::{BufReader, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError};
+use commit_trace::{CLOCK_HZ, HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError};
 use serde_json::Value;
 
 use crate::cli::{PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
 
 pub use evaluate::{fingerprint, profiled, replay};
-pub use place::Place;
 
 /// A trace file.
 pub type Reader = TraceReader<BufReader<File>>;
-
-/// Clock of a trace that does not say: the presets' 3.2 GHz.
-const CLOCK_HZ: u64 = 3_200_000_000;
 
 /// Runs one of the trace commands.
 pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
@@ -97,17 +92,6 @@ impl PartArgs {
     }
 }
 
-fn end_of(reader: &Reader) -> String {
-    match reader.end() {
-        TraceEnd::Complete => "complete".into(),
-        TraceEnd::Cut { offset } => format!("cut at offset {offset}"),
-        TraceEnd::Damaged { offset, what } => format!("damaged at offset {offset}: {what}"),
-        TraceEnd::Newer { version } => {
-            format!("version {version} at offset 8, which this build cannot read")
-        }
-    }
-}
-
 /// What became of reading a trace, of which everything up to the first error was used: a cut one is worth a
 /// warning, a damaged one is an error, and an output that nobody reads any longer is neither.
 fn ended(
@@ -118,16 +102,15 @@ fn ended(
     match read {
         Ok(ControlFlow::Break(())) => {}
         Ok(ControlFlow::Continue(())) => {
-            if let TraceEnd::Cut { .. } = reader.end() {
-                let (path, end) = (path.display(), end_of(reader));
+            if let end @ TraceEnd::Cut { .. } = reader.end() {
+                let path = path.display();
                 eprintln!("tipsim: warning: {path}: {end}; read up to there");
             }
         }
         Err(WalkError::Write(e)) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(WalkError::Write(e)) => return Err(e.into()),
         Err(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
-            let end = end_of(reader);
-            return Err(BadInput(format!("{e}, which is {end}")).into());
+            return Err(BadInput(format!("{e}, which is {}", reader.end())).into());
         }
         Err(WalkError::Trace(e)) => return Err(BadInput(e.to_string()).into()),
         Err(e) => return Err(bad_input(path, e).into()),

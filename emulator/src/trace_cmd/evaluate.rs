@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, HartId, StreamError, WalkError};
+use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
 use serde_json::{Value, json};
 
-use super::{CLOCK_HZ, check_hart, ended, metadata, open};
+use super::{check_hart, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::spec::{self, Spec};

@@ -1,8 +1,9 @@
 //! `tipsim trace info`.
 
+use commit_trace::CLOCK_HZ;
 use serde_json::{Value, json};
 
-use super::{CLOCK_HZ, end_of, metadata, open};
+use super::{metadata, open};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::bad_input;
 
@@ -21,7 +22,7 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<()> {
     if args.format == Format::Json {
         println!(
             "{:#}",
-            json!({"file": args.trace, "bytes": bytes, "end": end_of(&reader), "chunks": chunks.len(),
+            json!({"file": args.trace, "bytes": bytes, "end": reader.end().to_string(), "chunks": chunks.len(),
                 "records": records, "start_cycle": first, "cycles": cycles,
                 "seconds": cycles as f64 / clock_hz as f64, "metadata": meta})
         );
@@ -52,7 +53,7 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<()> {
             "decode, dispatch, commit"
         }
     );
-    println!("end       {}", end_of(&reader));
+    println!("end       {}", reader.end());
     println!("chunks    {}", chunks.len());
     println!("records   {records}");
     println!(

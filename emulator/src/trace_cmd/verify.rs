@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use commit_trace::{Batch, Span, SpanBuilder, SpanSink, State, TraceEnd};
 use serde_json::json;
 
-use super::{end_of, open};
+use super::open;
 use crate::cli::{Format, TraceArgs};
 use crate::failure::{BadInput, bad_input};
 
@@ -67,7 +67,7 @@ pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
         match reader.next_batch(&mut batch) {
             Ok(true) => {}
             Ok(false) if reader.end() == TraceEnd::Complete => break None,
-            Ok(false) => break Some(bad_input(&args.trace, end_of(&reader))),
+            Ok(false) => break Some(bad_input(&args.trace, reader.end())),
             Err(e) => break Some(BadInput(e.to_string())),
         }
         let spans = spans.entry(batch.hart.0).or_default();

@@ -17,6 +17,8 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Names {
     keys: Vec<i32>,
     texts: Vec<String>,
+    /// Of those that were defined.
+    known: FxHashMap<String, usize>,
 }
 
 impl Names {
@@ -25,6 +27,7 @@ impl Names {
         Self {
             keys: Vec::new(),
             texts: texts.into_iter().collect(),
+            known: FxHashMap::default(),
         }
     }
 
@@ -33,10 +36,13 @@ impl Names {
         self.keys.push(key as i32);
     }
 
-    /// A new text, and its key.
+    /// The key of a text. A dictionary has each once: pandas wants it so.
     pub fn define(&mut self, text: String) -> usize {
-        self.texts.push(text);
-        self.texts.len() - 1
+        let texts = &mut self.texts;
+        *self.known.entry(text).or_insert_with_key(|text| {
+            texts.push(text.clone());
+            texts.len() - 1
+        })
     }
 
     /// The rows so far; texts stay.
@@ -53,6 +59,7 @@ impl Names {
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.rows()?;
         self.texts.clear();
+        self.known.clear();
         Ok(rows)
     }
 }

@@ -40,6 +40,7 @@ mod detail;
 mod error;
 pub mod expand;
 mod inst;
+mod place;
 mod record;
 mod recorder;
 mod sink;
@@ -56,6 +57,7 @@ pub use detail::{
 };
 pub use error::StreamError;
 pub use inst::{Class, StaticInfo};
+pub use place::{CLOCK_HZ, Place};
 pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
 pub use recorder::{
     BATCH_RECORDS, Backlog, BatchStream, RECENT, RecordError, Recorder, StreamEnded, recording,

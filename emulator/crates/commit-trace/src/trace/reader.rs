@@ -3,6 +3,7 @@
 mod header;
 mod index;
 
+use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -36,6 +37,19 @@ pub enum TraceEnd {
         /// Its version.
         version: u32,
     },
+}
+
+impl Display for TraceEnd {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => write!(f, "complete"),
+            Self::Cut { offset } => write!(f, "cut at offset {offset}"),
+            Self::Damaged { offset, what } => write!(f, "damaged at offset {offset}: {what}"),
+            Self::Newer { version } => {
+                write!(f, "version {version} at offset 8, which this build cannot read")
+            }
+        }
+    }
 }
 
 /// Reads batches back, equal to those that were written.

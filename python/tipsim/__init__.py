@@ -1,0 +1,26 @@
+"""Run specs, traces, reports and figures of tipsim.
+
+Tables are Arrow's, handed over without copies: `pyarrow.table(t)`, `polars.DataFrame(t)`, `duckdb.sql("from t")`, or whatever else
+knows the Arrow PyCapsule interface. `schema()` says what columns there are, and in which units. Figures are in `tipsim.plot`.
+"""
+
+from ._tipsim import Batch, Error, Table
+from .report import Run
+from .schema import Column, TableSchema, schema
+from .simulator import profile, run
+from .trace import Place, Trace, TraceWarning
+
+__all__ = [
+    "Batch",
+    "Column",
+    "Error",
+    "Place",
+    "Run",
+    "Table",
+    "TableSchema",
+    "Trace",
+    "TraceWarning",
+    "profile",
+    "run",
+    "schema",
+]
