@@ -114,6 +114,15 @@ def test_what_is_wrong_is_said(run, tmp_path):
         tipsim.Trace(tmp_path / "text.tip")
 
 
+def test_each_of_several_harts_has_its_report(run, tmp_path):
+    (tmp_path / "run.json").write_text('{"harts": [{}, {}]}')
+    (tmp_path / "hart1").mkdir()
+    (tmp_path / "hart1/report.json").write_text((run.folder / "report.json").read_text())
+    assert pa.table(tipsim.Run(tmp_path, hart=1).processes()).equals(pa.table(run.processes()))
+    with pytest.raises(ValueError, match="hart: expected 0 to 1, found 2"):
+        tipsim.Run(tmp_path, hart=2)
+
+
 def test_a_damaged_trace_gives_what_is_before(run, tmp_path):
     whole = run.trace.path.read_bytes()
     damaged = tmp_path / "damaged.tip"

@@ -20,7 +20,7 @@ class Run:
         self.hart = hart
         self.info: dict[str, Any] = self._json(self.folder / "run.json")
         """How it ran: `run.json`."""
-        harts = self.info.get("harts") or 1
+        harts = len(self.info.get("harts") or [None])
         if hart is not None and not 0 <= hart < harts:
             raise ValueError(f"{self.folder}: hart: expected {'0, the only hart' if harts == 1 else f'0 to {harts - 1}'}, found {hart}")
         # One of several has a folder of its own.
