@@ -51,6 +51,10 @@ pub enum Command {
   tipsim profile --package perl 'perl -e \"print 1\" | sort'   one word is a script for the shell
   tipsim profile --what-if ./a.out 1000                 and what a change would gain, before it is made
   tipsim profile --harts 2 --core mega-boom --package pigz --file data.txt -- pigz -p 2 data.txt
+  tipsim profile --debuginfod http://localhost:8002 ./a.out   names, lines and sources of what is stripped
+  tipsim profile --image debian -- systemctl list-units       in a Debian that systemd has booted
+  tipsim profile --marked --package redis-server 'redis-server --save \"\" --daemonize yes; until redis-cli ping; do sleep 0.1; done
+      tipsim-region start; redis-benchmark -q -n 500 -c 4 -t get; tipsim-region stop; redis-cli shutdown'   a server, warmed up
 
 What is found is in the output folder, out/profile-NAME unless told: report.html leads with the answer; profile.toml is the run spec, \
 to change and to run again. `tipsim report DIR --format ...` writes it for other tools.")]
@@ -158,6 +162,10 @@ pub struct RunArgs {
     /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
+    /// debuginfod server to ask, after the run, for debug information of stripped programs, and sources, by build ID. Several with
+    /// spaces between them. Needs elfutils' debuginfod-find.
+    #[arg(long, value_name = "URL", env = "DEBUGINFOD_URLS")]
+    pub debuginfod: Option<String>,
     /// Show the guest's console too.
     #[arg(long)]
     pub console: bool,

@@ -19,6 +19,7 @@ mod epoch;
 mod exec;
 mod export_cmd;
 mod failure;
+mod file_servers;
 mod gdb;
 mod guest;
 mod guest_counts;

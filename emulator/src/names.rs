@@ -2,13 +2,15 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use symbols::{Shared, SymbolFiles, Symbolizer};
+use symbols::{FileServer, Shared, SymbolFiles, Symbolizer};
 
 use crate::cli::ReportArgs;
 use crate::failure::bad_input;
+use crate::file_servers::{DebugArchive, Debuginfod};
 use crate::guest::GuestFiles;
 
 /// Where the guest's symbols are on the host; run.json keeps it for later.
@@ -23,6 +25,12 @@ pub struct SymbolPaths {
     pub kernel: Option<PathBuf>,
     /// The firmware's ELF file.
     pub firmware: Option<PathBuf>,
+    /// Addresses of debuginfod servers, as in `DEBUGINFOD_URLS`; none if empty.
+    #[serde(default)]
+    pub debuginfod: String,
+    /// Programs are Debian's: its debug archive may have what they were stripped of.
+    #[serde(default)]
+    pub debian: bool,
 }
 
 /// The folder that the guest shares with the host, in the guest.
@@ -44,6 +52,7 @@ impl SymbolPaths {
             shared: shared.collect(),
             kernel: guest.vmlinux.as_ref().map(absolute),
             firmware: guest.firmware_elf.as_ref().map(absolute),
+            ..Self::default()
         }
     }
 
@@ -59,6 +68,13 @@ impl SymbolPaths {
     /// Names addresses by these files.
     pub fn symbolizer(&self) -> Symbolizer {
         let here = std::env::current_dir();
+        let mut servers: Vec<Arc<dyn FileServer>> = Vec::new();
+        if !self.debuginfod.trim().is_empty() {
+            servers.push(Arc::new(Debuginfod::new(&self.debuginfod)));
+        }
+        if self.debian {
+            servers.push(Arc::new(DebugArchive));
+        }
         Symbolizer::new(SymbolFiles {
             roots: self.roots.clone(),
             shared: self.shared.clone(),
@@ -66,6 +82,7 @@ impl SymbolPaths {
             kernel: self.kernel.clone(),
             kernel_physical: Some(machine::KERNEL_BASE),
             firmware: self.firmware.clone(),
+            servers,
             ..SymbolFiles::default()
         })
     }
@@ -97,6 +114,8 @@ pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
             let guest = SymbolPaths::new(&files, &recorded.roots, &[]);
             SymbolPaths {
                 shared: recorded.shared,
+                debuginfod: recorded.debuginfod,
+                debian: recorded.debian,
                 ..guest
             }
         }
@@ -106,6 +125,9 @@ pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
         return Err(bad_input(missing, "--debug-dir: expected a folder").into());
     }
     paths.roots.splice(0..0, args.debug_dir.iter().cloned());
+    if let Some(urls) = &args.debuginfod {
+        paths.debuginfod.clone_from(urls);
+    }
     Ok(paths.with_output(&args.dir))
 }
 

@@ -1,6 +1,7 @@
-//! Debian's packages for the guest: the folder that they are unpacked in, which `guest-sw/debian` makes once.
+//! Debian's packages for the guest: the folder that they are unpacked in, which `guest-sw/debian` makes once, or the disk with all of
+//! Debian that they are installed on, which `guest-sw/debian-image` makes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::{BadInput, bad_input};
@@ -9,6 +10,11 @@ use crate::sha256::sha256;
 
 /// The script that downloads and unpacks packages.
 const UNPACK_SCRIPT: &str = "debian";
+/// The one that makes a disk with Debian, and the one that builds what boots it.
+const IMAGE_SCRIPT: &str = "debian-image";
+const BUILD_SCRIPT: &str = "build";
+/// The latter leaves a link of this name to what it made last.
+const LATEST_SYSTEMD: &str = "latest-systemd";
 
 /// Debian's `/bin/sh`, which is always there: the guest's own would run its own tools instead of the packages'.
 const SHELL: &str = "dash";
@@ -27,27 +33,75 @@ impl Packages {
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let shell = std::iter::once(SHELL.to_owned());
         let names: Vec<String> = names.iter().cloned().chain(shell).collect();
-        let link = link(&names)?;
+        let link = link("packages", &names)?;
         if !link.exists() {
-            unpack(&names)?;
+            make(UNPACK_SCRIPT, &names)?;
         }
         // The link may lead to newer versions before the run is over.
         let folder = link.canonicalize().map_err(|e| bad_input(&link, e))?;
-        let list = folder.join("packages.lock");
-        let list = std::fs::read_to_string(&list).map_err(|e| bad_input(&list, e))?;
         Ok(Self {
             root: folder.join("root"),
-            list: list.lines().map(str::to_owned).collect(),
+            list: list(&folder)?,
         })
     }
 }
 
-/// Where the script notes which folder has the packages: a link named by a hash of their sorted names.
-fn link(names: &[String]) -> Result<PathBuf, BadInput> {
-    let cache = guest::cache().ok_or_else(|| {
+/// Debian as it is, with systemd.
+#[derive(Clone, Debug)]
+pub struct DebianImage {
+    /// Directory of the guest whose kernel boots it.
+    pub guest: PathBuf,
+    /// Its disk.
+    pub disk: PathBuf,
+    /// The files of its packages, at their paths.
+    pub root: PathBuf,
+    /// Name, version and SHA-256 of each package.
+    pub list: Vec<String>,
+}
+
+impl DebianImage {
+    /// That with the packages of these names, from the cache, where scripts put it if it is not there yet.
+    pub fn find(names: &[String]) -> Result<Self, BadInput> {
+        let (image, guest) = (
+            link("images", names)?,
+            cache()?.join("guest").join(LATEST_SYSTEMD),
+        );
+        if !guest.exists() {
+            make(BUILD_SCRIPT, &["--systemd".to_owned()])?;
+        }
+        if !image.exists() {
+            let this =
+                std::env::current_exe().map_err(|e| BadInput(format!("guest.image: {e}")))?;
+            let this = ["--tipsim".to_owned(), this.display().to_string()];
+            make(IMAGE_SCRIPT, &[&this, names].concat())?;
+        }
+        let real = |link: PathBuf| link.canonicalize().map_err(|e| bad_input(&link, e));
+        let (image, guest) = (real(image)?, real(guest)?);
+        Ok(Self {
+            guest,
+            disk: image.join("disk.img"),
+            root: image.join("root"),
+            list: list(&image)?,
+        })
+    }
+}
+
+/// What a script says of the packages in a folder that it made.
+fn list(folder: &Path) -> Result<Vec<String>, BadInput> {
+    let path = folder.join("packages.lock");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn cache() -> Result<PathBuf, BadInput> {
+    guest::cache().ok_or_else(|| {
         BadInput("guest.packages: no cache: neither TIPSIM_CACHE nor HOME is set".into())
-    })?;
-    Ok(cache.join("guest/packages").join(link_name(names)?))
+    })
+}
+
+/// Where a script notes what it made of packages, in that folder of the cache: a link named by a hash of their sorted names.
+fn link(folder: &str, names: &[String]) -> Result<PathBuf, BadInput> {
+    Ok(cache()?.join("guest").join(folder).join(link_name(names)?))
 }
 
 fn link_name(names: &[String]) -> Result<String, BadInput> {
@@ -60,17 +114,17 @@ fn link_name(names: &[String]) -> Result<String, BadInput> {
     Ok(name)
 }
 
-/// Runs the script; it shows its progress on standard error.
-fn unpack(names: &[String]) -> Result<(), BadInput> {
-    let script = guest::script(UNPACK_SCRIPT).ok_or_else(|| {
+/// Runs a script; it shows its progress on standard error.
+fn make(script: &str, arguments: &[String]) -> Result<(), BadInput> {
+    let script = guest::script(script).ok_or_else(|| {
         BadInput(format!(
-            "guest.packages: not unpacked yet: run guest-sw/{UNPACK_SCRIPT} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
-            names.join(" ")
+            "guest.packages: not in the cache yet: run guest-sw/{script} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
+            arguments.join(" ")
         ))
     })?;
     let failed = |why: String| BadInput(format!("guest.packages: {}: {why}", script.display()));
     let status = Command::new(&script)
-        .args(names)
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()

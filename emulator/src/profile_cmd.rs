@@ -37,6 +37,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         set: args.set.clone(),
         out: out.clone(),
         guest_dir: args.guest_dir.clone(),
+        debuginfod: args.debuginfod.clone(),
         console: args.console,
         gdb: None,
         self_profile: false,
@@ -145,6 +146,8 @@ fn spec_text(
     };
     set("guest", "harts", i64::from(args.harts).into());
     set("guest", "memory", args.memory.clone().into());
+    let image = toml::Value::try_from(args.image)?;
+    set("guest", "image", image);
     set("guest", "packages", args.package.clone().into());
     set("core", "preset", core.into());
     set("run", "files", files.collect::<Vec<_>>().into());

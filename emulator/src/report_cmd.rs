@@ -76,8 +76,11 @@ pub fn write(
         let samples = guest_profiles::samples(of.out);
         report = report.with_truth(&truth, &samples, &metric, &disassemble);
     }
+    // A hart knows but its own part of what threads do.
     if whole {
-        report = report.with_harts(of.harts);
+        report = report
+            .with_harts(of.harts)
+            .with_waiting(evaluation, &symbolizer);
     }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");

@@ -10,7 +10,7 @@ mod progress;
 pub mod region;
 mod share;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -32,10 +32,10 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
-use crate::packages::Packages;
+use crate::packages::{DebianImage, Packages};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
-use crate::spec::{self, Mode, Net, Spec};
+use crate::spec::{self, GuestImage, Mode, Net, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
@@ -56,6 +56,10 @@ const SLICE: u64 = 1 << 22;
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
 
+/// Boots the disk of `guest-sw/debian-image`, up to the run's command: `systemd-init` is in the guest of `guest-sw/build --systemd`.
+const SYSTEMD_ARGS: &str = "rdinit=/systemd-init systemd.unit=tipsim.target systemd.mask=serial-getty@ttyS0.service \
+    systemd.show_status=no quiet TERM=dumb ";
+
 /// Where the guest finds its command in the shared folder, in base64.
 const COMMAND: &str = ".tipsim-command";
 /// Where it leaves the command's exit status.
@@ -67,12 +71,18 @@ struct Plan {
     preset: Preset,
     files: GuestFiles,
     samplers: Vec<Sampler>,
-    /// Those of `guest.packages`, if there are any.
+    /// Those of `guest.packages`, if there are any and they are not on a disk.
     packages: Option<Packages>,
+    /// That of `guest.image`, if it is Debian's.
+    image: Option<DebianImage>,
+    /// Disks, the system's first.
+    drives: Vec<PathBuf>,
     bootargs: String,
     memory: u64,
     /// Unix time at reset, in seconds.
     epoch: u64,
+    /// Addresses of debuginfod servers for the report's names; none if empty.
+    debuginfod: String,
 }
 
 /// Runs the experiment; the exit status is that of the guest's command.
@@ -121,8 +131,13 @@ impl Plan {
         let samplers = samplers(&spec.sampler, clock_hz);
         let samplers = samplers.map_err(BadInput).map_err(at)?;
         let guest = &spec.guest;
+        // It may take minutes.
+        let image = (guest.image == GuestImage::Debian).then(|| DebianImage::find(&guest.packages));
+        let image = image.transpose().map_err(at)?;
         let files = GuestFiles::resolve(
-            args.guest_dir.as_deref(),
+            { image.as_ref() }
+                .map(|image| image.guest.as_path())
+                .or(args.guest_dir.as_deref()),
             guest.firmware.as_deref(),
             guest.kernel.as_deref(),
             guest.initrd.as_deref(),
@@ -132,12 +147,15 @@ impl Plan {
             files.kernel.as_ref(),
             files.initrd.as_ref(),
         ];
-        let named = guest.drive.iter().chain(&spec.run.files);
+        let disk = image.iter().map(|image| image.disk.clone());
+        let drives: Vec<PathBuf> = disk.chain(guest.drive.iter().cloned()).collect();
+        let named = drives.iter().chain(&spec.run.files);
         for file in parts.into_iter().flatten().chain(named) {
             std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
         }
+        let system = image.as_ref().map_or("", |_| SYSTEMD_ARGS);
         let bootargs = format!(
-            "console=ttyS0 earlycon=sbi {}{}",
+            "console=ttyS0 earlycon=sbi {system}{}{}",
             net::boot_argument(guest.net),
             guest.append
         );
@@ -154,20 +172,29 @@ impl Plan {
         host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let epoch = spec.guest.clock.seconds();
         // Last: it may take minutes.
-        let packages = match &spec.guest.packages[..] {
-            [] => None,
-            names => Some(Packages::find(names).map_err(at)?),
-        };
+        let unpacked = image.is_none() && !spec.guest.packages.is_empty();
+        let packages = unpacked.then(|| Packages::find(&spec.guest.packages));
+        let packages = packages.transpose().map_err(at)?;
         Ok(Self {
             spec,
             preset,
             files,
             samplers,
             packages,
+            image,
+            drives,
             bootargs,
             memory,
             epoch,
+            debuginfod: args.debuginfod.clone().unwrap_or_default(),
         })
+    }
+
+    /// Name, version and SHA-256 of each of Debian's packages in the guest.
+    fn package_list(&self) -> Option<&[String]> {
+        let unpacked = self.packages.iter().map(|packages| &packages.list[..]);
+        let installed = self.image.iter().map(|image| &image.list[..]);
+        unpacked.chain(installed).next()
     }
 }
 
@@ -186,7 +213,7 @@ fn simulate(
         preset: &plan.preset,
         console: Output::new(Box::new(console.clone())),
         input: None,
-        drives: &plan.spec.guest.drive,
+        drives: &plan.drives,
         write_drives: false,
         translator: plan.spec.run.translator,
         threads: plan.spec.run.threads,

@@ -19,7 +19,7 @@ use crate::failure::bad_input;
 use crate::packages::check_names;
 use crate::samplers::SamplerSpec;
 
-pub use guest::{Guest, MAX_HARTS, Net};
+pub use guest::{Guest, GuestImage, MAX_HARTS, Net};
 pub use quantity::{parse_frequency, parse_size};
 pub use run::{Mode, Region, Run, Threads, Translator};
 pub use set::{Source, toml_message};
@@ -198,11 +198,10 @@ impl Spec {
             ));
         }
         check_names(&self.guest.packages)?;
-        if self.guest.image != "minimal" {
-            return Err(format!(
-                "guest.image: expected \"minimal\", found \"{}\"",
-                self.guest.image
-            ));
+        if self.guest.image == GuestImage::Debian && self.run.command.is_none() {
+            return Err(
+                "run.command: expected one with guest.image = \"debian\", found none".into(),
+            );
         }
         if self.record.truth && !self.record.profilers {
             return Err(

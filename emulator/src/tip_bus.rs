@@ -89,8 +89,8 @@ impl Device for TipBus {
         self.tip.change(|tip| {
             if let WriteEffect::SideBand(record) = tip.unit.write(reg, value, cx.now) {
                 self.tag.follow(&record);
-                // Every stream knows all processes; which of them runs is a hart's own.
-                if record.kind != regs::SB_SWITCH {
+                // Every stream knows all processes; what runs and wakes is a hart's own.
+                if !matches!(record.kind, regs::SB_SWITCH | regs::SB_WAKE) {
                     for other in &self.others {
                         other.change(|other| other.side_band.push(record.clone()));
                     }

@@ -11,7 +11,9 @@ use std::io::{BufReader, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{CLOCK_HZ, HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError};
+use commit_trace::{
+    CLOCK_HZ, HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError,
+};
 use serde_json::Value;
 
 use crate::cli::{PartArgs, TraceCommand};

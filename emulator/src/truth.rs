@@ -9,7 +9,7 @@ use ::truth::{
 };
 use profile::{Evaluation, ProcessId, process_names};
 use symbols::place;
-use symbols::{BuildId, DataObjects, Place, Symbolizer};
+use symbols::{DataObjects, Place, ProgramData, Symbolizer};
 
 use crate::failure::{bad_input, write_whole};
 
@@ -194,8 +194,8 @@ struct DataNames<'a> {
     evaluations: &'a [Evaluation],
     keys: &'a [(Option<u32>, u32)],
     kernel: Option<DataObjects>,
-    /// By process: the modules, with how far each is from where it was linked.
-    modules: HashMap<u32, Vec<(DataObjects, u64)>>,
+    /// By process.
+    programs: HashMap<u32, ProgramData>,
 }
 
 impl<'a> DataNames<'a> {
@@ -209,18 +209,19 @@ impl<'a> DataNames<'a> {
             evaluations,
             keys,
             kernel: symbolizer.data_objects(&Place::Kernel(0)),
-            modules: HashMap::new(),
+            programs: HashMap::new(),
         }
     }
 
     /// The object at an address, with the distance from its start; empty if no symbol names it.
     fn name(&mut self, process: Option<u32>, va: u64) -> String {
         let found = match process {
-            _ if va >= KERNEL_HALF => {
-                { self.kernel.as_ref() }.and_then(|kernel| first_in_line(kernel, va))
+            _ if va >= KERNEL_HALF => { self.kernel.as_ref() }
+                .and_then(|kernel| first_in_line(va, |address| kernel.find(address))),
+            Some(process) => {
+                let program = self.program(process);
+                first_in_line(va, |address| program.find(address))
             }
-            Some(process) => { self.modules(process).iter() }
-                .find_map(|(data, off)| first_in_line(data, va.wrapping_sub(*off))),
             None => None,
         };
         match found {
@@ -230,37 +231,26 @@ impl<'a> DataNames<'a> {
         }
     }
 
-    fn modules(&mut self, process: u32) -> &[(DataObjects, u64)] {
+    fn program(&mut self, process: u32) -> &ProgramData {
         let (symbolizer, evaluations, key) = (
             self.symbolizer,
             self.evaluations,
             self.keys[process as usize],
         );
-        self.modules.entry(process).or_insert_with(|| {
-            let mut known = Vec::new();
-            let mut modules = Vec::new();
+        self.programs.entry(process).or_insert_with(|| {
             let same = |p: &&profile::Process| (p.pid, p.generation) == key;
             let own = evaluations
                 .iter()
                 .flat_map(|e| e.processes.iter().filter(same));
-            for mapping in own.flat_map(|process| &process.mappings) {
-                if known.contains(&mapping.path) || mapping.path.starts_with('[') {
-                    continue;
-                }
-                known.push(mapping.path.clone());
-                let id = (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone()));
-                let place = Place::file(&mapping.path, id, mapping.file_offset);
-                if let Some(data) = symbolizer.data_objects(&place) {
-                    let off = mapping.start.wrapping_sub(data.linked);
-                    modules.push((data, off));
-                }
-            }
-            modules
+            symbolizer.program_data(own.flat_map(|process| &process.mappings))
         })
     }
 }
 
 /// The first object in a line, with the distance from its start.
-fn first_in_line(data: &DataObjects, line: u64) -> Option<(&str, u64)> {
-    (0..LINE_BYTES).find_map(|byte| data.find(line + byte))
+fn first_in_line<'a>(
+    line: u64,
+    find: impl Fn(u64) -> Option<(&'a str, u64)>,
+) -> Option<(&'a str, u64)> {
+    (0..LINE_BYTES).find_map(|byte| find(line.wrapping_add(byte)))
 }

@@ -90,6 +90,31 @@ fn words_and_scripts_reach_the_guest_and_its_status_comes_back() {
     );
 }
 
+/// As a server: it is started, answers once to be warm, and is measured from the mark on.
+#[test]
+fn a_program_that_waits_is_profiled_from_a_mark() {
+    let dir = scratch("profile-waits");
+    let script = "mkfifo in out
+        awk '{ for (i = 0; i < $1; i++) s += i % 7; print s; fflush() }' < in > out & exec 3> in 4< out
+        ask() { echo $1 >&3; read -r answer <&4; echo answer $answer; }
+        ask 30000; tipsim-region start; ask 7; ask 700; tipsim-region stop; exec 3>&-; wait";
+    let mut command = tipsim();
+    command.current_dir(&dir).args(["profile", "--marked"]);
+    command.args(["--out", "o", script]);
+    let text = succeed(&mut command);
+    assert!(text.contains("awk: "), "{text}");
+    let console = std::fs::read_to_string(dir.join("o/console.log")).unwrap();
+    assert!(console.contains("answer 89995"), "{console}");
+    assert!(console.contains("answer 92116"), "{console}");
+    let run = json(&dir.join("o/run.json"));
+    assert_eq!(run["regions"]["count"], 1, "{}", run["regions"]);
+    // Not the first answer, which takes more than all that is left.
+    let timed = run["cycles"].as_u64().unwrap();
+    assert!(timed < 20_000_000, "{timed}");
+    let before = run["functional"]["instructions"].as_u64().unwrap();
+    assert!(before > 20_000_000, "{before}");
+}
+
 #[test]
 fn what_cannot_run_is_told_before_anything_boots() {
     let dir = scratch("profile-wrong");

@@ -41,7 +41,8 @@ build_image() {
     cp opensbi/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin .
     truncate -s "$image_size" disk.img
     /sbin/mke2fs -q -t ext4 -E root_owner=0:0 -d "$root" disk.img
-    rm -rf "$root" opensbi
+    # What stays is for the names of functions in reports.
+    rm -rf opensbi "$root"/{dev,proc,run,second-stage,sys,tmp,var}
     command='mkdir -p /mnt && mount -t ext4 /dev/vda /mnt && mount -t proc proc /mnt/proc && mount -t sysfs sys /mnt/sys &&
         mount -t devtmpfs dev /mnt/dev && chroot /mnt /bin/sh /second-stage > second-stage.log 2>&1;
         status=$?; cp /mnt/boot/vmlinu* vmlinux; cp /mnt/boot/initrd.img* initrd.img;

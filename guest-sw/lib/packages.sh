@@ -63,14 +63,31 @@ for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d
 PYTHON
 }
 
-private_apt() { APT_CONFIG=$guest/apt/apt.conf "$@"; }
-
-# Leaves it with fresh lists. Packages with debugging information are in an archive of their own, beside Debian's.
-make_private_apt() {
-    local apt=$guest/apt log=$guest/logs/apt.log mirror=${TIPSIM_MIRROR:-} name known
-    local signed="[arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
+# Debian's archive, and that of its packages with debugging information, which lies beside it.
+mirror() {
+    local mirror=${TIPSIM_MIRROR:-}
     [ -n "$mirror" ] || mirror=$(host_mirror)
     [ -n "$mirror" ] || fail "no Debian mirror in this machine's apt sources: set TIPSIM_MIRROR"
+    echo "$mirror"
+}
+debug_mirror() {
+    local mirror
+    [ -n "${TIPSIM_DEBUG_MIRROR:-}" ] || mirror=$(mirror) || return
+    echo "${TIPSIM_DEBUG_MIRROR:-$mirror-debug}"
+}
+
+# How the private apt reads an archive. A folder of this machine needs no signature.
+apt_options() {
+    case $1 in
+        file:*) echo "[arch=riscv64 trusted=yes]" ;;
+        *) echo "[arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" ;;
+    esac
+}
+
+apt=$guest/apt
+private_apt() { APT_CONFIG=$apt/apt.conf "$@"; }
+
+configure_private_apt() {
     mkdir -p "$apt"/etc/{apt.conf.d,preferences.d,sources.list.d} "$apt"/state/lists/partial "$apt"/cache/archives/partial
     : > "$apt/status"
     {
@@ -81,6 +98,14 @@ make_private_apt() {
         # Proxies and certificates of this machine hold for us too.
         apt-config dump | grep -E '^Acquire::https?::' || true
     } > "$apt/apt.conf"
+}
+
+# Leaves it with fresh lists.
+make_private_apt() {
+    local log=$guest/logs/apt.log mirror signed name known archive
+    mirror=$(mirror)
+    signed=$(apt_options "$mirror")
+    configure_private_apt
     for name in $suite_names; do
         echo "deb $signed $mirror $name main" > "$apt/etc/sources.list"
         [ -z "$source_packages" ] || echo "deb-src $signed $mirror $name main" >> "$apt/etc/sources.list"
@@ -88,9 +113,10 @@ make_private_apt() {
         known=$(private_apt apt-get indextargets --format '$(CODENAME)')
         grep -qx "$suite" <<< "$known" || continue
         wants_debug_archive || return 0
-        echo "deb $signed $mirror-debug $suite-debug main" >> "$apt/etc/sources.list"
+        archive=$(debug_mirror)
+        echo "deb $(apt_options "$archive") $archive $suite-debug main" >> "$apt/etc/sources.list"
         private_apt apt-get update -o APT::Update::Error-Mode=any > "$log" 2>&1 9>&- ||
-            fail "the mirror has no -dbgsym packages: expected them at $mirror-debug ($log); set TIPSIM_MIRROR to use another"
+            fail "the mirror has no -dbgsym packages: expected them at $archive ($log); set TIPSIM_DEBUG_MIRROR, or TIPSIM_MIRROR, to use another"
         return 0
     done
     tail -n 20 "$log" >&2
@@ -174,6 +200,15 @@ unpack() {
     local file
     file=$(deb "$1")
     dpkg-deb -x "$file" "$2"
+}
+
+# link_packages FOLDER TARGET: tipsim finds what was made of packages by their names, in that folder of the cache.
+link_packages() {
+    local link
+    link=$guest/$1/$(printf '%s\n' "${packages[@]}" | sort -u | sha256sum | cut -c 1-16)
+    mkdir -p "$guest/$1"
+    ln -sfn "$2" "$link.new"
+    mv -T "$link.new" "$link"
 }
 
 build_firmware() {

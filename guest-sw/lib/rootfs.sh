@@ -74,6 +74,7 @@ build_rootfs() {
     add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
     add_file usr/bin/tipsim-help "$here/rootfs/tipsim-help" 0755
     add_file init "$here/rootfs/init" 0755
+    for name in "${systemd_files[@]}"; do add_file "$(basename "$name")" "$name" 0755; done
 
     sed -i "s| files/| $PWD/files/|; s| debug/| $PWD/debug/|" spec
     "$(stage_dir kernel "$kernel_key")/gen_init_cpio" -t 1767225600 spec > initramfs.cpio

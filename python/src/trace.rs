@@ -102,7 +102,7 @@ impl TraceFile {
             end: reader.end().to_string(),
             cut: matches!(reader.end(), TraceEnd::Cut { .. }),
             // One that recorded nothing is not known of.
-            harts: { chunks.iter().map(|chunk| chunk.hart.0 + 1) }
+            harts: { chunks.iter().map(|chunk| chunk.hart.0.saturating_add(1)) }
                 .max()
                 .unwrap_or(1),
             records: chunks.iter().map(|chunk| u64::from(chunk.records)).sum(),

@@ -1,7 +1,7 @@
 # The tools that open exported profiles, for the tests. Sourced after toolchain.sh.
 # shellcheck shell=bash
 
-# perf and pprof from Debian; Firefox Profiler's reader, speedscope's schema and Perfetto's messages from npm and
+# perf, pprof and debuginfod from Debian; Firefox Profiler's reader, speedscope's schema and Perfetto's messages from npm and
 # PyPI, in the cache. Sets TIPSIM_EXPORT_TOOLS.
 need_export_tools() {
     # node: profiler-cli wants version 24, which Debian does not have.
@@ -12,6 +12,8 @@ need_export_tools() {
     command -v go > /dev/null || need_packages golang-go
     command -v npm > /dev/null || need_packages npm
     need_packages binutils-riscv64-linux-gnu g++-riscv64-linux-gnu python3-venv
+    # Serves debug information; the others make an archive as Debian's.
+    need_packages debuginfod dpkg-dev apt-utils
     # Opens report.html.
     command -v chromium > /dev/null || need_packages chromium
     if [ "$(cat "$dir/versions" 2> /dev/null)" != "${npm[*]} ${pypi[*]}" ]; then

@@ -145,12 +145,22 @@
 #define TIP_HEURISTIC_SOFTWARE 6 /* the first instruction decoded at or after the trigger: where an interrupt would return to */
 
 /* Side-band record types; fields are packed, little-endian. */
-#define TIP_SB_SWITCH 1 /* u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), char comm[16] (the thread's name): this task runs from now on on this hart */
+#define TIP_SB_SWITCH 1 /* u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), char comm[16] (the thread's name): this task runs from now on on this hart. Then, unless that was idle, of the task that ran before: u32 tid, u8 why (`LEFT`), u8 entry (`ENTRY`), u16 number; and if it waits and is no thread of the kernel: u64 address, u64 pc (where it goes on), u32 argument. Drivers before WAKE do not write these */
 #define TIP_SB_EXEC 2 /* u32 pid, u32 tid, char comm[16]: the task runs a new program; it is the only thread left of its process, and its tid is the pid, whichever thread called exec */
 #define TIP_SB_MMAP 3 /* u32 pid, u32 tid, u64 start, u64 len, u64 pgoff (bytes), u32 build_id_len, u8 build_id[20], char path[]: an executable mapping */
 #define TIP_SB_EXIT 4 /* u32 pid, u32 tid: the task ended; its tid may be used again after the next FORK that names it */
 #define TIP_SB_FORK 5 /* u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task, a thread if pid is parent_pid; it has its parent's name */
 #define TIP_SB_KERNEL 6 /* u64 text_start, u64 text_end: where the kernel's text lies */
 #define TIP_SB_COMM 7 /* u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs */
+#define TIP_SB_WAKE 8 /* u32 tid, u32 waker (its tid; 0: an interrupt): the task need not wait any longer. One that wakes as it is about to leave its hart may be told of before the SWITCH that says that it waits */
+
+/* Values of their fields. */
+#define TIP_SB_LEFT_RUNNABLE 1 /* it could go on: another one has its turn */
+#define TIP_SB_LEFT_WAITS 2 /* it waits for something */
+#define TIP_SB_LEFT_ENDED 3 /* it is over */
+#define TIP_SB_ENTRY_NONE 0 /* a thread of the kernel, or not told */
+#define TIP_SB_ENTRY_SYSCALL 1 /* a system call: number is its number, address and argument are its first two arguments */
+#define TIP_SB_ENTRY_FAULT 2 /* a page fault: number is scause, address what was accessed */
+#define TIP_SB_ENTRY_OTHER 3 /* an interrupt, or another exception */
 
 #endif

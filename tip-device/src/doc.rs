@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use register_table::{c_defines, markdown_rows};
 
-use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, TABLE};
+use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE};
 
 /// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
 /// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, heuristics as
-/// `TIP_HEURISTIC_<NAME>`, side-band types as `TIP_SB_<TYPE>`.
+/// `TIP_HEURISTIC_<NAME>`, side-band types and values as `TIP_SB_<NAME>`.
 pub fn c_header() -> String {
     let mut out = String::from(
         "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n\
@@ -27,6 +27,10 @@ pub fn c_header() -> String {
     out.push_str("\n/* Side-band record types; fields are packed, little-endian. */\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "#define TIP_SB_{name} {kind} /* {doc} */");
+    }
+    out.push_str("\n/* Values of their fields. */\n");
+    for (name, value, doc) in SIDE_BAND_VALUES {
+        let _ = writeln!(out, "#define TIP_SB_{name} {value} /* {doc} */");
     }
     out.push_str("\n#endif\n");
     out
@@ -50,6 +54,10 @@ pub fn markdown() -> String {
     out.push_str("\n## Side-band records\n\n| type | name | payload |\n|---|---|---|\n");
     for (name, kind, doc) in SIDE_BAND {
         let _ = writeln!(out, "| {kind} | `{name}` | {doc} |");
+    }
+    out.push_str("\n| field's value | name | meaning |\n|---|---|---|\n");
+    for (name, value, doc) in SIDE_BAND_VALUES {
+        let _ = writeln!(out, "| {value} | `{name}` | {doc} |");
     }
     out
 }

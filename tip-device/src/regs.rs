@@ -87,6 +87,8 @@ pub const SB_KERNEL: u8 = 6;
 
 /// A task has a new name.
 pub const SB_COMM: u8 = 7;
+/// A task need not wait any longer.
+pub const SB_WAKE: u8 = 8;
 
 /// Types of side-band records: guest context that the driver reports from the kernel's own hooks.
 /// All fields are packed, little-endian.
@@ -95,7 +97,9 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "SWITCH",
         SB_SWITCH,
         "u32 pid (the process), u32 tid (the thread, also of a child between vfork and exec), \
-         char comm[16] (the thread's name): this task runs from now on on this hart",
+         char comm[16] (the thread's name): this task runs from now on on this hart. Then, unless that was idle, of the \
+         task that ran before: u32 tid, u8 why (`LEFT`), u8 entry (`ENTRY`), u16 number; and if it waits and is no thread of \
+         the kernel: u64 address, u64 pc (where it goes on), u32 argument. Drivers before WAKE do not write these",
     ),
     (
         "EXEC",
@@ -131,6 +135,35 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "u32 pid, u32 tid, char comm[16]: the task has a new name, given by itself or by another one, and need \
          not be the one that runs. Drivers before this record wrote SWITCH, and only for the task that runs",
     ),
+    (
+        "WAKE",
+        SB_WAKE,
+        "u32 tid, u32 waker (its tid; 0: an interrupt): the task need not wait any longer. One that wakes as it is about to leave \
+         its hart may be told of before the SWITCH that says that it waits",
+    ),
+];
+
+/// Values of fields of side-band records: (name, value, meaning).
+pub const SIDE_BAND_VALUES: &[(&str, u8, &str)] = &[
+    (
+        "LEFT_RUNNABLE",
+        1,
+        "it could go on: another one has its turn",
+    ),
+    ("LEFT_WAITS", 2, "it waits for something"),
+    ("LEFT_ENDED", 3, "it is over"),
+    ("ENTRY_NONE", 0, "a thread of the kernel, or not told"),
+    (
+        "ENTRY_SYSCALL",
+        1,
+        "a system call: number is its number, address and argument are its first two arguments",
+    ),
+    (
+        "ENTRY_FAULT",
+        2,
+        "a page fault: number is scause, address what was accessed",
+    ),
+    ("ENTRY_OTHER", 3, "an interrupt, or another exception"),
 ];
 
 /// Value of `ID.MAGIC`.

@@ -4,16 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::spec::GuestImage;
+
 /// `tipsim profile`.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,
-    /// Debian package that the command needs, with all that it depends on; its files are at their paths in Debian. May be repeated;
-    /// NAME-dbgsym has the names of NAME's functions, where the mirror has it.
+    /// Debian package that the command needs, with all that it depends on; its files are at their paths in Debian. May be repeated.
+    /// The names of its functions come from Debian's debug archive, where there is one beside the mirror.
     #[arg(long, value_name = "DEB")]
     pub package: Vec<String>,
+    /// The guest's system: a small one, over which packages are unpacked, or all of Debian with systemd, where they are installed and
+    /// their servers are started at boot. The latter takes some ten minutes to make, once for each set of packages.
+    #[arg(long, value_enum, default_value = "minimal")]
+    pub image: GuestImage,
     /// File or folder for the command's working folder; may be repeated. A command that is a file of the host is taken there by itself.
     #[arg(long, value_name = "PATH")]
     pub file: Vec<PathBuf>,
@@ -39,6 +45,10 @@ pub struct ProfileArgs {
     /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
+    /// debuginfod server to ask, after the run, for debug information of stripped programs, and sources, by build ID. Several with
+    /// spaces between them. Needs elfutils' debuginfod-find.
+    #[arg(long, value_name = "URL", env = "DEBUGINFOD_URLS")]
+    pub debuginfod: Option<String>,
     /// Show the guest's console too.
     #[arg(long)]
     pub console: bool,

@@ -38,6 +38,10 @@ pub struct ReportArgs {
     /// it, with `perf-PID.map` and `jit-PID.dump` files, or with source files; may be repeated. For exports and with --rebuild.
     #[arg(long, value_name = "DIR")]
     pub debug_dir: Vec<PathBuf>,
+    /// debuginfod server for what is not in the folders: debug information of stripped programs, and sources, by build ID. Several
+    /// with spaces between them; `''`: none. Needs elfutils' debuginfod-find.
+    #[arg(long, value_name = "URL", env = "DEBUGINFOD_URLS")]
+    pub debuginfod: Option<String>,
     /// Of several harts, this one. Without it all together; for formats over time (firefox, perf-data, perfetto) the first.
     #[arg(long = "hart", value_name = "N")]
     pub one_hart: Option<u32>,

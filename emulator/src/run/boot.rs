@@ -91,7 +91,7 @@ fn folder() -> Option<PathBuf> {
 /// Everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.
 fn key(plan: &Plan) -> anyhow::Result<String> {
     let simulator = std::env::current_exe().and_then(File::open)?;
-    let drives = plan.spec.guest.drive.iter().map(|drive| {
+    let drives = plan.drives.iter().map(|drive| {
         let metadata = std::fs::metadata(drive).map_err(|e| bad_input(drive, e))?;
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH)?;
         anyhow::Ok(json!([drive.canonicalize()?, metadata.len(), changed]))

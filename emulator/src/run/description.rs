@@ -26,7 +26,7 @@ pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
         "bootargs": plan.bootargs,
         "spec": without_folders(&plan.spec),
         "guest": guest(plan)?,
-        "packages": plan.packages.as_ref().map(|packages| &packages.list),
+        "packages": plan.package_list(),
     });
     Ok(described.to_string())
 }
@@ -74,7 +74,7 @@ pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
                 "build_id": BuildId::of(elf).map(|id| id.to_string())}),
         );
     }
-    for (n, drive) in plan.spec.guest.drive.iter().enumerate() {
+    for (n, drive) in plan.drives.iter().enumerate() {
         let size = |drive: &Path| std::fs::metadata(drive).map(|m| m.len());
         let bytes = size(drive).map_err(|e| bad_input(drive, e))?;
         described.insert(format!("drive{n}"), json!({"bytes": bytes}));

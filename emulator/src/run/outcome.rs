@@ -230,7 +230,7 @@ impl Outcome {
             "oracle_cycles": first.map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
             "idle_cycles": first.map(|e| e.idle),
             "guest": manifest,
-            "packages": plan.packages.as_ref().map(|packages| &packages.list),
+            "packages": plan.package_list(),
         })
     }
 
@@ -303,11 +303,17 @@ impl Outcome {
 }
 
 fn symbols(plan: &Plan) -> SymbolPaths {
-    let packages = plan.packages.iter().map(|packages| packages.root.clone());
+    let packages = { plan.packages.iter().map(|packages| &packages.root) }
+        .chain(plan.image.iter().map(|image| &image.root))
+        .cloned();
     let roots: Vec<PathBuf> = { plan.spec.guest.symbols.iter().cloned() }
         .chain(packages)
         .collect();
-    SymbolPaths::new(&plan.files, &roots, &plan.spec.run.files)
+    SymbolPaths {
+        debuginfod: plan.debuginfod.clone(),
+        debian: plan.packages.is_some() || plan.image.is_some(),
+        ..SymbolPaths::new(&plan.files, &roots, &plan.spec.run.files)
+    }
 }
 
 /// The most memory that this process ever had in use, as Linux counts it.

@@ -10,8 +10,8 @@ use crate::epoch::Epoch;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Guest {
-    /// A guest-sw target; `kernel` and the others replace single parts of it.
-    pub image: String,
+    /// What system it is; `kernel` and the others replace single parts of it.
+    pub image: GuestImage,
     /// Kernel Image.
     pub kernel: Option<PathBuf>,
     /// Firmware (OpenSBI `fw_dynamic`), ELF or raw.
@@ -41,7 +41,7 @@ pub struct Guest {
 impl Default for Guest {
     fn default() -> Self {
         Self {
-            image: "minimal".into(),
+            image: GuestImage::Minimal,
             kernel: None,
             firmware: None,
             initrd: None,
@@ -60,6 +60,17 @@ impl Default for Guest {
 
 /// Most harts of a machine: what the guest's kernel is built for.
 pub const MAX_HARTS: u32 = 8;
+
+/// The guest's system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum GuestImage {
+    /// What `guest-sw/build` makes: a kernel, perf and a few tools; packages are unpacked over it.
+    #[default]
+    Minimal,
+    /// A disk with Debian, its packages installed, booted by systemd.
+    Debian,
+}
 
 /// The guest's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]

@@ -53,6 +53,23 @@ fn unknown_key_names_the_nearest() {
 }
 
 #[test]
+fn debian_is_booted_for_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.toml");
+    let of = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Spec::load(&path, &[]).map_err(|e| e.to_string())
+    };
+    let error = of("[guest]\nimage = \"debian\"\n").unwrap_err();
+    assert!(error.contains("run.command: expected one"), "{error}");
+    let error = of("[guest]\nimage = \"fedora\"\n").unwrap_err();
+    let words = ["line 2", "`fedora`", "`minimal`", "`debian`"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    let spec = of("[guest]\nimage = \"debian\"\n[run]\ncommand = \"ls\"\n");
+    assert_eq!(spec.unwrap().guest.image, GuestImage::Debian);
+}
+
+#[test]
 fn errors_of_what_is_set_blame_the_option() {
     let folder = std::env::temp_dir().join(format!("tipsim-spec-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -48,8 +48,56 @@ impl Default for Browser<'_> {
 pub struct Seen {
     /// Names and values, in order.
     pub said: Vec<(String, Value)>,
-    /// Bytes of the screenshot.
-    pub picture: u64,
+    /// The screenshot.
+    pub picture: Picture,
+}
+
+/// A screenshot: its size in pixels, and three bytes for each of them.
+#[derive(PartialEq, Eq)]
+pub struct Picture {
+    pub width: u32,
+    pub height: u32,
+    pub pixels: Vec<u8>,
+}
+
+impl Picture {
+    fn read(file: &Path) -> Self {
+        let file = std::fs::File::open(file).expect("a screenshot");
+        let mut decoder = png::Decoder::new(std::io::BufReader::new(file));
+        decoder.set_transformations(png::Transformations::normalize_to_color8());
+        let mut reader = decoder.read_info().expect("a PNG file");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("it fits into memory")];
+        let info = reader.next_frame(&mut bytes).expect("a whole PNG file");
+        let size = info.color_type.samples();
+        assert!(size >= 3, "{:?}", info.color_type);
+        Self {
+            width: info.width,
+            height: info.height,
+            pixels: { bytes.chunks_exact(size) }
+                .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                .collect(),
+        }
+    }
+
+    /// The share of pixels that are clearly of another colour: those of letters' edges may differ a little.
+    pub fn difference(&self, other: &Self) -> f64 {
+        assert_eq!((self.width, self.height), (other.width, other.height));
+        let pairs = self.pixels.chunks(3).zip(other.pixels.chunks(3));
+        let differ = pairs.filter(|(a, b)| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > 24));
+        differ.count() as f64 / f64::from(self.width * self.height)
+    }
+
+    /// Mean of all bytes, from 0 (black) to 255.
+    pub fn brightness(&self) -> f64 {
+        let sum: u64 = self.pixels.iter().map(|byte| u64::from(*byte)).sum();
+        sum as f64 / self.pixels.len() as f64
+    }
+
+    /// How many colours it has.
+    pub fn colours(&self) -> usize {
+        let colours: std::collections::HashSet<&[u8]> = self.pixels.chunks(3).collect();
+        colours.len()
+    }
 }
 
 impl Seen {
@@ -78,7 +126,7 @@ impl Browser<'_> {
         let said = self.run(&file, &picture);
         let errors: Vec<_> = said.iter().filter(|(name, _)| name == "error").collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
-        let picture = std::fs::metadata(&picture).expect("a screenshot").len();
+        let picture = Picture::read(&picture);
         Seen { said, picture }
     }
 

@@ -14,6 +14,9 @@ use std::process::{Command, Output};
 pub fn tipsim() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tipsim"));
     command.env("TIPSIM_GUEST_SW", repo().join("guest-sw"));
+    // Nobody outside is asked for names.
+    command.env_remove("DEBUGINFOD_URLS");
+    command.env("TIPSIM_DEBUG_MIRROR", "none");
     command
 }
 

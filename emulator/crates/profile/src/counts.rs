@@ -148,6 +148,11 @@ impl<const BITS: u32> OwnedTally<BITS> {
         self.cold[owner].add(sums);
     }
 
+    /// True if nothing was counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hot.len() == 0 && self.cold.iter().all(Packed::is_empty)
+    }
+
     /// Everything, owner by owner.
     pub(crate) fn owners(self) -> Owners<BITS> {
         Owners {

@@ -127,6 +127,11 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
         self.others.add_packed(owner, sums);
     }
 
+    /// True if nothing was counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.others.is_empty()
+    }
+
     /// Everything, owner by owner.
     pub(crate) fn owners(self) -> DenseOwners<BITS, T> {
         DenseOwners {

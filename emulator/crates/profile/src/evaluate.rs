@@ -1,10 +1,13 @@
 //! One pass over a stream: the Oracle and every sampler.
 
 mod anew;
+mod bins;
 mod details;
+mod marked;
 mod owners;
 mod parts;
 mod sink;
+mod so_far;
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -18,13 +21,16 @@ use crate::block::Block;
 use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
+use crate::over_time::timed;
 use crate::view::{ExecutionContext, StreamState, View};
+use crate::waits::SchedulerLog;
 use crate::{
     ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
 use anew::RequestedDetail;
 use details::{CallStacks, Details};
+use marked::MarkedStretches;
 use owners::owners;
 use parts::Parts;
 
@@ -70,6 +76,7 @@ impl Evaluator {
             requested: RequestedDetail::default(),
             marked_before: None,
             region_restarts: 0,
+            stretches: MarkedStretches::default(),
             samplers: samplers.to_vec(),
             next_due: 0,
             next_look: 0,
@@ -192,46 +199,18 @@ impl Evaluator {
         self.run.instructions
     }
 
-    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not with
-    /// [`Self::in_detail`].
-    pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
-        let mut fresh = Oracle::new();
-        fresh.select(self.run.process, self.run.by_mark && self.run.marked);
-        let charged = std::mem::replace(&mut self.run.oracle, fresh).finish();
-        let stacks = self.run.stacks.as_mut();
-        let by_context = stacks.map(|stacks| stacks.take_oracle());
-        (
-            charged.profile,
-            charged.stacks,
-            by_context.unwrap_or_default(),
-        )
-    }
-
-    /// How often the region has begun anew. Cycles before the last time are not of the region.
-    pub(crate) fn region_restarts(&self) -> u32 {
-        self.run.region_restarts
-    }
-
-    /// Idle cycles so far.
-    pub(crate) fn idle(&self) -> u64 {
-        self.run.idle
-    }
-
-    /// Calling contexts so far, if they are asked for.
-    pub(crate) fn contexts(&self) -> Option<&Contexts> {
-        let stacks = self.run.stacks.as_ref();
-        stacks.map(|stacks| stacks.calls.contexts())
-    }
-
-    /// Static instructions so far, by number.
-    pub(crate) fn static_info(&self) -> &[StaticInfo] {
-        &self.run.static_info
-    }
-
     /// Ends the pass.
     pub fn finish(self) -> Evaluation {
         let mut run = self.run;
         run.count_thread();
+        let (start, end) = (self.start_cycle.unwrap_or(0), self.spans.cycle());
+        let scheduler = SchedulerLog {
+            events: run.context.take_scheduled(),
+            region: match run.only_marked {
+                true => run.stretches.until(end),
+                false => std::iter::once(start..end).collect(),
+            },
+        };
         let (processes, threads, kernel_text, malformed_side_band) = {
             let (kernel_text, malformed) = (run.context.kernel_text(), run.context.malformed());
             let (processes, threads) = run.context.into_processes();
@@ -245,13 +224,20 @@ impl Evaluator {
             }
             None => (None, Vec::new()),
         };
-        let (slots, signatures) = match run.details {
-            Some(details) => (Some(details.slots), Some(details.signatures)),
-            None => (None, None),
+        let (slots, signatures, over_time) = match run.details {
+            Some(details) => {
+                let details = *details;
+                let (slots, signatures) = (Some(details.slots), Some(details.signatures));
+                (slots, signatures, Some(details.over_time))
+            }
+            None => (None, None, None),
         };
         let oracle = run.oracle;
         let reference = || {
-            let charged = oracle.finish();
+            let (charged, bins) = match over_time {
+                Some(over_time) => over_time.finish(oracle),
+                None => (oracle.finish(), Vec::new()),
+            };
             let (commits, stalls) = (&charged.commits, &charged.stalls);
             let (top_down, signatures, spaces) = thread::scope(|scope| {
                 let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
@@ -259,13 +245,18 @@ impl Evaluator {
                 let spaces = owners(&charged.profile, &run.static_info);
                 (join(top_down), signatures, spaces)
             });
-            (charged, top_down, signatures, spaces)
+            let windows = top_down
+                .as_ref()
+                .map_or(&[][..], |top_down| &top_down.windows);
+            let over_time = timed(bins, windows);
+            (charged, top_down, over_time, signatures, spaces)
         };
-        let (results, (charged, top_down, signatures, spaces)) = thread::scope(|scope| {
-            let results = scope.spawn(move || results(views, profiled));
-            let reference = reference();
-            (join(results), reference)
-        });
+        let (results, (charged, top_down, over_time, signatures, spaces)) =
+            thread::scope(|scope| {
+                let results = scope.spawn(move || results(views, profiled));
+                let reference = reference();
+                (join(results), reference)
+            });
         let Charged {
             profile: oracle,
             stacks,
@@ -287,12 +278,14 @@ impl Evaluator {
             idle: run.idle,
             instructions: run.instructions,
             traps: run.traps,
-            stream_cycles: self.spans.cycle() - self.start_cycle.unwrap_or(0),
+            stream_cycles: end - start,
             malformed_side_band,
+            scheduler,
             processes,
             threads,
             by_thread: run.parts.finish(),
             top_down,
+            over_time,
             signatures,
         }
     }
@@ -339,6 +332,7 @@ struct Run {
     marked_before: Option<Profile>,
     /// How often the region has begun anew.
     region_restarts: u32,
+    stretches: MarkedStretches,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
     /// The same, except that 0 does not stand for samples that wait for records alone.
@@ -457,23 +451,6 @@ impl Run {
     fn change_privilege(&mut self, privilege: u8) {
         self.privilege = privilege;
         self.enter();
-    }
-
-    /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
-    fn cool(&mut self, newly: &[ProcessId]) {
-        let processes = self.context.processes();
-        let is_cold = |process| process != self.process && self.inactive.is_cold(process);
-        let has_ended = |process: ProcessId| {
-            let entity = processes.get(process.0 as usize);
-            is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
-        };
-        self.oracle.cool(newly, is_cold);
-        if let Some(details) = &mut self.details {
-            details.cool(newly, is_cold);
-        }
-        for view in &mut self.views {
-            view.cool(newly, is_cold, has_ended);
-        }
     }
 
     /// The profiled cycles since the last switch are those of the thread that runs.

@@ -7,9 +7,10 @@ use std::ops::Range;
 use commit_trace::{InstId, StaticInfo};
 use serde::{Deserialize, Serialize};
 
+use crate::waits::{SchedulerLog, Waits};
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
-    Sampler, Signatures, Thread, TopDown,
+    Sampler, Signatures, Thread, TimeBin, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -61,9 +62,15 @@ pub struct Evaluation {
     pub stream_cycles: u64,
     /// Side-band records that did not parse.
     pub malformed_side_band: u64,
+    /// What the guest's kernel told of its scheduler.
+    #[serde(default)]
+    pub scheduler: SchedulerLog,
     /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down: Option<TopDown>,
+    /// The Oracle over time, in the same case: each bin is of a few of [`TopDown::windows`]. All bins add up to [`Self::oracle`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<TimeBin>,
     /// The Oracle's time by event, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<Signatures>,
@@ -79,6 +86,15 @@ pub struct ThreadPart {
 }
 
 impl Evaluation {
+    /// What threads waited for in the region; `None` if the guest's kernel does not tell. One of several harts knows but its own
+    /// part of it: see [`Evaluation::merged`].
+    pub fn waits(&self) -> Option<Waits> {
+        self.scheduler.waits(|thread| {
+            let thread = self.threads.get(thread.0 as usize);
+            thread.map_or(ProcessId::BOOT, |thread| thread.process)
+        })
+    }
+
     /// What a sampler's filter lets through by region and thread.
     fn part_of(&self, result: &SamplerResult) -> &Profile {
         let filter = &result.sampler.filter;

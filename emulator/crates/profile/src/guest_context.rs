@@ -5,6 +5,7 @@ mod wire;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::waits::{Change, SchedulerEvent};
 use crate::{Mapping, Process, ProcessId, Thread, ThreadId};
 
 use wire::{SideBand, parse};
@@ -23,6 +24,7 @@ pub struct GuestContext {
     thread: ThreadId,
     forked: Option<Forked>,
     kernel_text: Option<Range<u64>>,
+    scheduled: Vec<SchedulerEvent>,
     malformed: u64,
 }
 
@@ -70,6 +72,7 @@ impl GuestContext {
             thread: ThreadId(0),
             forked: None,
             kernel_text: None,
+            scheduled: Vec::new(),
             malformed: 0,
         }
     }
@@ -111,6 +114,11 @@ impl GuestContext {
         &self.processes
     }
 
+    /// What the scheduler did so far, in order.
+    pub(crate) fn take_scheduled(&mut self) -> Vec<SchedulerEvent> {
+        std::mem::take(&mut self.scheduled)
+    }
+
     /// All entities and their threads, by number.
     pub fn into_processes(self) -> (Vec<Process>, Vec<Thread>) {
         (self.processes, self.threads)
@@ -129,7 +137,15 @@ impl GuestContext {
     /// Takes one side-band record ([`commit_trace::Event::SideBand`]) at `cycle`.
     pub fn record(&mut self, cycle: u64, kind: u8, bytes: &[u8]) {
         match parse(kind, bytes) {
-            Some(SideBand::Switch { pid, tid, comm }) => {
+            Some(SideBand::Switch {
+                pid,
+                tid,
+                comm,
+                left,
+            }) => {
+                if let Some((tid, left)) = left {
+                    self.schedule(cycle, Change::Leaves(tid, left));
+                }
                 let id = self.entity(cycle, pid, &comm);
                 let process = &mut self.processes[id.0 as usize];
                 // Kernel threads take their names after birth; a program's other threads may have
@@ -138,7 +154,10 @@ impl GuestContext {
                     process.name.clone_from(&comm);
                 }
                 self.current = id;
-                self.thread = self.thread_of(cycle, tid, id, comm);
+                self.run(cycle, tid, id, comm);
+            }
+            Some(SideBand::Wake { tid, waker }) => {
+                self.schedule(cycle, Change::Wakes(tid, waker));
             }
             Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
             Some(SideBand::Mmap { pid, mapping }) => {
@@ -167,6 +186,10 @@ impl GuestContext {
                 parent_tid,
             }) => {
                 self.living_threads.remove(&tid);
+                // The others' streams have the record, too, with a time of their own.
+                if self.threads[self.thread.0 as usize].tid == parent_tid {
+                    self.schedule(cycle, Change::Begins(tid));
+                }
                 self.forked = Some(Forked {
                     parent: parent_tid,
                     tid,
@@ -197,6 +220,20 @@ impl GuestContext {
             Some(&id) => id,
             None => self.create(cycle, pid, 0, name.to_owned(), Vec::new()),
         }
+    }
+
+    /// A thread runs from now on.
+    fn run(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) {
+        self.thread = self.thread_of(cycle, tid, process, name);
+        self.schedule(cycle, Change::Runs(tid, self.thread));
+    }
+
+    fn schedule(&mut self, cycle: u64, change: Change) {
+        self.scheduled.push(SchedulerEvent {
+            cycle,
+            hart: 0,
+            change,
+        });
     }
 
     /// The living entity of a thread, which has this name from now on.
@@ -249,7 +286,7 @@ impl GuestContext {
         let after = self.create(cycle, pid, generation, comm.clone(), Vec::new());
         if self.current == before {
             self.current = after;
-            self.thread = self.thread_of(cycle, pid, after, comm);
+            self.run(cycle, pid, after, comm);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Several harts as one: what their evaluations say, added up.
 
+mod over_time;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -11,6 +13,7 @@ use crate::events::{EVENT_BITS, heaviest};
 use crate::packed::{Packed, summed};
 use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
+use crate::waits::SchedulerLog;
 use crate::{
     Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, Profile, Sample,
     SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
@@ -107,6 +110,10 @@ impl Evaluation {
             profile(parts.iter().map(|(hart, numbers)| (of(hart), *numbers)))
         };
         merged.oracle = profiles(|hart| &hart.oracle);
+        merged.scheduler = SchedulerLog::merged(
+            { parts.iter() }
+                .map(|(hart, numbers)| (&hart.scheduler, move |thread| numbers.thread(thread))),
+        );
         if first.marked.is_some() {
             merged.marked = Some(profiles(|hart| {
                 hart.marked.as_ref().unwrap_or(&hart.oracle)
@@ -135,6 +142,7 @@ impl Evaluation {
         let top_downs: Vec<(&TopDown, &MergedNumbers)> = { parts.iter() }
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
+        merged.over_time = over_time::merged(&parts);
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
         merged.samplers = (0..first.samplers.len())
             .map(|at| {

@@ -6,6 +6,7 @@ use commit_trace::{
 
 use crate::block::{BLOCK, Block, ForEachSpan, bits};
 use crate::dense::{DenseTally, Sum};
+use crate::over_time::Spent;
 use crate::packed::{Packed, put, summed};
 use crate::paged::Paged;
 use crate::stacks::{COMPONENT_BITS, number};
@@ -86,7 +87,10 @@ impl Oracle {
 
     /// A process runs from here on, between the guest's trigger instructions or not.
     pub(crate) fn select(&mut self, process: ProcessId, marked: bool) {
-        let index = 2 * process.0 as usize + usize::from(marked);
+        self.select_table(2 * process.0 as usize + usize::from(marked));
+    }
+
+    fn select_table(&mut self, index: usize) {
         self.execution.select(index);
         self.stalls.select(index);
         self.waits.select(index);
@@ -133,13 +137,16 @@ impl Oracle {
     #[inline(never)]
     fn move_full(&mut self, records: &[CommitRecord]) {
         for record in records {
-            let count = self.execution.of(record.inst.0);
-            if *count & FULL != 0 {
-                let (units, commits) = parts(std::mem::take(count));
-                let execution = Component::Execution as u64;
-                self.waits.add(record.inst, execution, units);
-                self.waits.add(record.inst, COMMITS, commits);
-            }
+            self.move_if_full(record.inst);
+        }
+    }
+
+    fn move_if_full(&mut self, inst: InstId) {
+        let count = self.execution.of(inst.0);
+        if *count & FULL != 0 {
+            let (units, commits) = parts(std::mem::take(count));
+            self.waits.add(inst, Component::Execution as u64, units);
+            self.waits.add(inst, COMMITS, commits);
         }
     }
 
@@ -215,6 +222,96 @@ impl Oracle {
         self.waits.add_packed(index, amounts);
     }
 
+    /// True if nothing was counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.execution.is_empty() && self.stalls.is_empty() && self.waits.is_empty()
+    }
+
+    /// Adds what another Oracle counted, and returns that: units by process and instruction. What it has of cold processes is packed.
+    pub(crate) fn absorb(
+        &mut self,
+        later: Self,
+        is_cold: impl Fn(ProcessId) -> bool,
+    ) -> Vec<Spent> {
+        let Self {
+            mut execution,
+            counts_commits,
+            stalls,
+            waits,
+        } = later;
+        self.counts_commits = counts_commits;
+        let (mut stalls, mut waits) = (stalls.owners(), waits.owners());
+        let tables = { execution.len() }.max(stalls.count()).max(waits.count());
+        let mut all: Vec<Spent> = Vec::new();
+        let (mut stalled, mut waited) = (Vec::new(), Vec::new());
+        for index in 0..tables {
+            let executed = execution.take(index);
+            stalled.clear();
+            stalls.next_into(&mut stalled);
+            waited.clear();
+            waits.next_into(&mut waited);
+            if executed.is_empty() && stalled.is_empty() && waited.is_empty() {
+                continue;
+            }
+            let process = ProcessId(index as u32 / 2);
+            if all.last().is_none_or(|(last, ..)| *last != process) {
+                all.push((process, Vec::new(), 0));
+            }
+            if let Some((_, spent, _)) = all.last_mut() {
+                spent.extend(units_of(&executed, counts_commits));
+                let stalled = stalled.iter();
+                spent.extend(
+                    stalled
+                        .map(|(number, cycles)| (number >> STALL_BITS, cycles * UNITS_PER_CYCLE)),
+                );
+                let waited = waited.iter().filter(|amount| !is_commits(amount));
+                spent.extend(waited.map(|(number, units)| (number >> COMPONENT_BITS, *units)));
+            }
+            if is_cold(process) {
+                waited.extend(amounts_of(&executed, counts_commits));
+                let summed = |amounts: &mut Vec<_>| summed(std::mem::take(amounts)).into_iter();
+                self.stalls.add_packed(index, summed(&mut stalled));
+                self.waits.add_packed(index, summed(&mut waited));
+            } else {
+                self.add_table(index, &executed, &stalled, &waited);
+            }
+        }
+        for (_, spent, _) in &mut all {
+            *spent = summed(std::mem::take(spent));
+        }
+        all
+    }
+
+    /// Adds to the tables of an index; numbers of stalls and waits as [`DenseTally::owners`] has them.
+    fn add_table(
+        &mut self,
+        index: usize,
+        executed: &Paged<u64>,
+        stalled: &[(u64, u64)],
+        waited: &[(u64, u64)],
+    ) {
+        self.select_table(index);
+        for (inst, count) in executed.iter() {
+            // Neither is full: the sum does not run over.
+            *self.execution.of(inst) += count;
+            if self.counts_commits {
+                self.move_if_full(InstId(inst));
+            }
+        }
+        let parts = |number: u64, bits: u32| {
+            let what = number & ((1 << bits) - 1);
+            (InstId((number >> bits) as u32), what)
+        };
+        for (number, cycles) in stalled {
+            let (inst, kind) = parts(*number, STALL_BITS);
+            self.stalls.add(inst, kind, *cycles);
+        }
+        for (number, units) in waited {
+            let (inst, component) = parts(*number, COMPONENT_BITS);
+            self.waits.add(inst, component, *units);
+        }
+    }
+
     /// The result.
     pub(crate) fn finish(self) -> Charged {
         let mut charged = Charged {
@@ -273,6 +370,18 @@ impl Oracle {
         }
         charged
     }
+}
+
+/// Units of the instructions in a table of executions.
+fn units_of(execution: &Paged<u64>, counts_commits: bool) -> impl Iterator<Item = (u64, u64)> {
+    execution.iter().map(move |(inst, count)| {
+        let units = if counts_commits {
+            parts(*count).0
+        } else {
+            *count
+        };
+        (inst.into(), units)
+    })
 }
 
 /// What a table of executions amounts to, as it is packed.

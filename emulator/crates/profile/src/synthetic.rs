@@ -204,9 +204,11 @@ pub fn evaluation() -> Evaluation {
         traps: 3,
         stream_cycles: 30_000,
         malformed_side_band: 0,
+        scheduler: Default::default(),
         threads: Vec::new(),
         by_thread: BTreeMap::new(),
         top_down: None,
+        over_time: Vec::new(),
         signatures: None,
     }
 }

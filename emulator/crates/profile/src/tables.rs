@@ -118,6 +118,11 @@ impl<T: Copy + Default + PartialEq> Tables<T> {
         table.entry(inst)
     }
 
+    /// True if no entry of any table was ever made.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.iter().all(Paged::is_empty)
+    }
+
     /// How many tables there are.
     pub(crate) fn len(&self) -> usize {
         self.tables.len()

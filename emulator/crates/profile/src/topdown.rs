@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::ProcessId;
 use crate::packed::Packed;
 
-pub(crate) use count::Counter;
+pub(crate) use count::{Counter, WINDOWS};
 
 /// What a slot was used for or lost to: a leaf of the method's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

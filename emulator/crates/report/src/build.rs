@@ -6,11 +6,12 @@ use symbols::{Symbolizer, Symbols};
 
 use super::columns::{Column, Levels};
 use super::error::{Sums, Truth, Whole};
-use super::flame::{Flame, FlameBuilder};
+use super::flame::{Flame, FlameBuilder, Placed};
 use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
 use super::in_guest::{InGuest, InGuestBuilder};
 use super::model::{Report, Totals, focus};
+use super::over_time::{self, OverTime};
 use super::rows::{self, Function, Selection};
 use super::tables::{InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
@@ -55,6 +56,7 @@ impl Report {
             disagreements,
             verdict,
             flame,
+            placed,
             module_units,
             in_guest,
         } = ProcessParts::new(&selection, &gathered, &columns, guests);
@@ -65,10 +67,13 @@ impl Report {
             &focus,
             symbolizer.sources(),
         );
+        let shown = over_time::shown(&instructions, &listings);
+        let over_time = OverTime::new(evaluation, &gathered, &placed, &functions, &shown);
         Self {
             meta,
             totals: totals(evaluation),
             threads: threads::threads(evaluation, &gathered),
+            waiting: None,
             harts: Vec::new(),
             top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
             modules: modules(&gathered.symbols, module_units),
@@ -79,6 +84,7 @@ impl Report {
             instructions,
             listings,
             flame,
+            over_time,
             tea,
             loops: None,
             counters: None,
@@ -157,6 +163,8 @@ struct ProcessParts {
     disagreements: Vec<Disagreement>,
     verdict: Vec<Verdict>,
     flame: Flame,
+    /// Nodes of each process in it.
+    placed: Vec<Placed>,
     /// The Oracle's units per module.
     module_units: Vec<u64>,
     in_guest: Vec<InGuest>,
@@ -223,6 +231,7 @@ impl ProcessParts {
                 module_units[module.0 as usize] += weight;
             }
         }
+        let (flame, placed) = flame.finish();
         processes.insert(0, all.finish("all", None, 1.0, units));
         Self {
             names,
@@ -233,7 +242,8 @@ impl ProcessParts {
             tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
             verdict,
-            flame: flame.finish(),
+            flame,
+            placed,
             module_units,
             in_guest: in_guest.finish(),
         }

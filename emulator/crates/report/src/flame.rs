@@ -194,8 +194,8 @@ impl Tree {
         columns[column] += units;
     }
 
-    /// The nodes that are large enough, in cycles.
-    fn finish(mut self, least: f64, units: f64) -> Vec<FlameNode> {
+    /// The nodes that are large enough, in cycles; and for each node its index among these plus one, or that of the first above it that is.
+    fn finish(mut self, least: f64, units: f64) -> (Vec<FlameNode>, Vec<u32>) {
         let most = |own: &(Key, Parts, Vec<f64>)| {
             let columns = own.2.iter().copied();
             columns.fold(own.1.total(), f64::max)
@@ -211,7 +211,8 @@ impl Tree {
         for node in (0..self.nodes.len()).rev() {
             let above = self.nodes[node].0.0;
             if above > 0 && whole[node] < least {
-                let (_, parts, columns) = std::mem::take(&mut self.nodes[node]);
+                let (_, parts, columns) = &mut self.nodes[node];
+                let (parts, columns) = (std::mem::take(parts), std::mem::take(columns));
                 self.add(above, &parts);
                 for (column, units) in columns.into_iter().enumerate() {
                     self.add_column(above, column, units);
@@ -223,6 +224,8 @@ impl Tree {
         for (node, ((above, kind, name, module), parts, columns)) in
             self.nodes.into_iter().enumerate()
         {
+            let above = number[above as usize];
+            number[node + 1] = above;
             if whole[node] < least {
                 continue;
             }
@@ -233,7 +236,6 @@ impl Tree {
                     .map(|part| (part / units).round() as u64)
                     .collect(),
             };
-            let above = number[above as usize];
             out.push(FlameNode(
                 above,
                 kind,
@@ -244,8 +246,16 @@ impl Tree {
             ));
             number[node + 1] = out.len() as u32;
         }
-        out
+        (out, number)
     }
+}
+
+/// Where in [`Flame::lines`] a process and its instructions are: indices plus one, or 0.
+#[derive(Default)]
+pub(super) struct Placed {
+    pub process: u32,
+    /// By row of the process.
+    pub leaves: Vec<u32>,
 }
 
 /// Fills the trees process by process.
@@ -257,6 +267,8 @@ pub(super) struct FlameBuilder<'a> {
     lines: Tree,
     callers: Tree,
     contexts: Option<Folded<'a>>,
+    /// By process, in the order in which they are added; before nodes that are too small are left out.
+    placed: Vec<Placed>,
 }
 
 /// The contexts, and what each is shown as.
@@ -294,6 +306,7 @@ impl<'a> FlameBuilder<'a> {
             lines: Tree::default(),
             callers: Tree::default(),
             contexts,
+            placed: Vec::new(),
         }
     }
 
@@ -322,6 +335,7 @@ impl<'a> FlameBuilder<'a> {
                 self.lines.add_column(leaves[row], at, units as f64 * scale);
             }
         }
+        self.placed.push(Placed { process, leaves });
         if let Some(mut folded) = self.contexts.take() {
             self.add_contexts(name, rows, &mut folded, &scales);
             self.contexts = Some(folded);
@@ -444,14 +458,22 @@ impl<'a> FlameBuilder<'a> {
         }
     }
 
-    pub fn finish(self) -> Flame {
+    /// The trees, and where the processes are in them.
+    pub fn finish(mut self) -> (Flame, Vec<Placed>) {
         let units = self.evaluation.oracle.units_per_cycle().max(1) as f64;
         let least = self.evaluation.oracle.total() as f64 / LEAST_PART as f64;
-        Flame {
+        let (lines, number) = self.lines.finish(least, units);
+        for placed in &mut self.placed {
+            for node in placed.leaves.iter_mut().chain([&mut placed.process]) {
+                *node = number[*node as usize];
+            }
+        }
+        let flame = Flame {
             names: self.names.list,
             columns: self.columns,
-            lines: self.lines.finish(least, units),
-            callers: self.callers.finish(least, units),
-        }
+            lines,
+            callers: self.callers.finish(least, units).0,
+        };
+        (flame, self.placed)
     }
 }

@@ -216,6 +216,12 @@ impl<'a> Gathered<'a> {
         gathered
     }
 
+    /// The instructions of one of [`Self::processes`], and the place of each: an index into the symbols' locations.
+    pub fn places(&self, at: usize) -> (Vec<InstId>, &[u32]) {
+        let summary = &self.processes[at];
+        (self.insts(summary.process), &summary.places)
+    }
+
     /// The rows of one of [`Self::processes`].
     pub fn rows(&self, at: usize) -> Rows {
         let summary = &self.processes[at];

@@ -20,12 +20,13 @@ const STYLE: [&str; 4] = [
     include_str!("html/pipeline.css"),
 ];
 /// The page's script, in the order of its parts.
-const SCRIPT: [&str; 10] = [
+const SCRIPT: [&str; 11] = [
     include_str!("html/base.js"),
     include_str!("html/table.js"),
     include_str!("html/flame.js"),
     include_str!("html/calltree.js"),
     include_str!("html/timeline.js"),
+    include_str!("html/range.js"),
     include_str!("html/functions.js"),
     include_str!("html/code.js"),
     include_str!("html/stacks.js"),

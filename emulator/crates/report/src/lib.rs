@@ -37,6 +37,7 @@ mod json;
 mod listing;
 mod loops;
 mod model;
+mod over_time;
 mod parts;
 pub mod perf_data;
 mod precise;
@@ -49,6 +50,7 @@ mod text;
 mod threads;
 mod topdown;
 mod verdict;
+mod waiting;
 mod what_if;
 mod words;
 
@@ -62,6 +64,7 @@ pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 pub use model::{Report, Totals};
+pub use over_time::{OverTime, TimedItem};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,
     SourceBias, Trust,
@@ -75,6 +78,10 @@ pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
+pub use waiting::{
+    FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow, WaitingReport,
+    WakerRow,
+};
 pub use what_if::WhatIf;
 pub use words::{Disagreement, Named};
 

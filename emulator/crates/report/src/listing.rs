@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use symbols::{Source, Sources};
+use symbols::{BuildId, Source, Sources};
 
 use super::gather::{Gathered, Rows};
 use super::rows::{Function, RowBuilder, Selection};
@@ -79,10 +79,12 @@ pub(super) fn listings(
                 instruction,
             });
         }
+        let module = selection.symbols.function(function.id).module;
+        let module = selection.symbols.module(module);
         out.push(Listing {
             function: index,
             rows: list,
-            source: source.read(&mut sources),
+            source: source.read(&mut sources, module.build_id.as_ref()),
         });
     }
     out
@@ -109,12 +111,12 @@ impl SourceLines {
         }
     }
 
-    /// Those whose files are on the host, by file in order of appearance.
-    fn read(self, sources: &mut Sources<'_>) -> Vec<SourceLine> {
+    /// Those whose files are at hand, by file in order of appearance; `build_id` is of the module that they are of.
+    fn read(self, sources: &mut Sources<'_>, build_id: Option<&BuildId>) -> Vec<SourceLine> {
         let lines = self.lines.into_iter().filter_map(|(file, line)| {
             let file = self.files[file].clone();
             let at = Source { file, line };
-            let text = sources.line(&at)?.to_owned();
+            let text = sources.line(&at, build_id)?.to_owned();
             let file = at.file.to_string();
             Some(SourceLine { file, line, text })
         });

@@ -11,11 +11,13 @@ use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
 use super::loops::LoopsReport;
+use super::over_time::OverTime;
 use super::precise::PreciseReport;
 use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::verdict::Verdict;
+use super::waiting::WaitingReport;
 use super::words::Disagreement;
 
 /// A whole report.
@@ -33,6 +35,8 @@ pub struct Report {
     pub verdict: Vec<Verdict>,
     /// Threads by process and share of cycles; those of a process that have the same name are one.
     pub threads: Vec<ThreadRow>,
+    /// What threads waited for, if the guest's kernel told.
+    pub waiting: Option<WaitingReport>,
     /// Harts by number, if the report is of several.
     pub harts: Vec<HartRow>,
     /// Functions of all processes, the most expensive first.
@@ -44,6 +48,9 @@ pub struct Report {
     /// Where the time went as trees; flame.json has them.
     #[serde(skip)]
     pub flame: Flame,
+    /// The Oracle over time, if that was counted; the page has it.
+    #[serde(skip)]
+    pub over_time: OverTime,
     /// Where the commit slots went, if that was counted.
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.

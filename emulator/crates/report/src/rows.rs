@@ -217,6 +217,7 @@ impl<'a> RowBuilder<'a> {
             .or_insert_with(|| disassemble(raw, pc));
         InstructionRow {
             process: process + 1,
+            inst: rows.insts[row],
             pc: format!("{pc:x}"),
             label: symbols.label(place),
             function: symbols.function(at.function).name.to_string(),

@@ -38,7 +38,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of the page.
-pub(super) const SECTIONS: [Section; 10] = [
+pub(super) const SECTIONS: [Section; 11] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -70,6 +70,14 @@ pub(super) const SECTIONS: [Section; 10] = [
         html: Report::threads_html,
         json: None,
         rule: |path, below| path.thread(below),
+    },
+    Section {
+        key: "waiting",
+        place: TextPosition::Head,
+        text: Report::write_waiting,
+        html: Report::waiting_html,
+        json: None,
+        rule: |path, below| path.waiting(below),
     },
     Section {
         key: "harts",

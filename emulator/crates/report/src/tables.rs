@@ -1,5 +1,6 @@
 //! The rows of the tables. All shares are fractions of the process's own total, unless said otherwise.
 
+use commit_trace::InstId;
 use profile::ProcessId;
 use serde::Serialize;
 
@@ -75,6 +76,9 @@ pub struct FunctionRow {
 pub struct InstructionRow {
     /// Index into [`processes`](crate::Report::processes).
     pub process: usize,
+    /// Its number in the evaluation.
+    #[serde(skip)]
+    pub inst: InstId,
     /// Address, in hexadecimal: JavaScript's numbers end at 53 bits.
     pub pc: String,
     /// Function it is in, with its distance from the start.

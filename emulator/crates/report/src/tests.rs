@@ -15,6 +15,7 @@ use crate::perf_data::{GuestProfile, GuestSample};
 mod detail;
 mod flame;
 pub(crate) mod page;
+mod waiting;
 
 pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
     let root = guest_root();

@@ -295,6 +295,11 @@ impl Report {
             for line in wrap(&line, 116) {
                 writeln!(out, "{line}")?;
             }
+            if let Some(words) = self.waiting_in_words(verdict.process) {
+                for line in wrap(&words, 114) {
+                    writeln!(out, "  {line}")?;
+                }
+            }
             for place in &verdict.places {
                 for (n, line) in wrap(&place.in_words(), 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
@@ -320,10 +325,12 @@ impl Report {
             let process = &self.processes[verdict.process];
             let _ = write!(
                 out,
-                "<p><b>{}</b>: {:.1} M cycles: {}.</p><ol>",
+                "<p><b>{}</b>: {:.1} M cycles: {}{}.</p><ol>",
                 escape(&process.name),
                 process.cycles / 1e6,
-                escape(&verdict.causes_in_words())
+                escape(&verdict.causes_in_words()),
+                { self.waiting_in_words(verdict.process) }
+                    .map_or_else(String::new, |words| format!("; {}", escape(&words))),
             );
             for place in &verdict.places {
                 let at = place.source.as_deref().map_or(String::new(), |source| {

@@ -1,13 +1,14 @@
 //! Names of data: the objects of a module's symbol table.
 
 use object::{Object, ObjectSymbol, SymbolFlags, elf::STT_OBJECT};
+use profile::Mapping;
 
-use super::Place;
 use super::check::Wanted;
 use super::debug::DebugFiles;
 use super::elf::Elf;
 use super::name::demangle;
 use super::resolve::{Origin, Resolution, Symbolizer};
+use super::{BuildId, Place};
 
 /// The data objects of a module.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,40 @@ impl DataObjects {
     }
 }
 
+/// The data objects of the modules that a program has mapped.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramData {
+    /// Each with how far it is from where it was linked.
+    modules: Vec<(DataObjects, u64)>,
+}
+
+impl ProgramData {
+    /// The object at an address of the guest, and the distance from its start.
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        { self.modules.iter() }.find_map(|(data, off)| data.find(address.wrapping_sub(*off)))
+    }
+}
+
 impl Symbolizer {
+    /// The data objects of all modules among these mappings whose files are found.
+    pub fn program_data<'a>(&self, mappings: impl Iterator<Item = &'a Mapping>) -> ProgramData {
+        let mut known = Vec::new();
+        let mut modules = Vec::new();
+        for mapping in mappings {
+            if known.contains(&mapping.path) || mapping.path.starts_with('[') {
+                continue;
+            }
+            known.push(mapping.path.clone());
+            let id = (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone()));
+            let place = Place::file(&mapping.path, id, mapping.file_offset);
+            if let Some(data) = self.data_objects(&place) {
+                let off = mapping.start.wrapping_sub(data.linked);
+                modules.push((data, off));
+            }
+        }
+        ProgramData { modules }
+    }
+
     /// The data objects of a place's module; `None` if its file is not found.
     pub fn data_objects(&self, place: &Place) -> Option<DataObjects> {
         let (origin, offset) = place.module();

@@ -25,6 +25,8 @@ pub(super) struct DebugFiles<'a> {
     missing: RefCell<Vec<String>>,
     /// What is not as exact as it could be.
     notes: RefCell<Vec<String>>,
+    /// Why servers did not give what they were asked for.
+    answers: RefCell<Vec<String>>,
 }
 
 /// What a file says of the one that it shares debug information with.
@@ -41,6 +43,7 @@ impl<'a> DebugFiles<'a> {
             file,
             missing: RefCell::default(),
             notes: RefCell::default(),
+            answers: RefCell::default(),
         }
     }
 
@@ -76,7 +79,8 @@ impl<'a> DebugFiles<'a> {
             let scanned =
                 std::iter::once_with(|| self.symbolizer.index().with_build_id(id).cloned());
             let scanned = scanned.flatten().filter(|path| path != self.file);
-            let mut files = places.into_iter().chain(scanned);
+            let asked = std::iter::once_with(|| self.ask(id)).flatten();
+            let mut files = places.into_iter().chain(scanned).chain(asked);
             if let Some(found) = files.find_map(|path| wanted.open(&path, false).ok()) {
                 return Some(found);
             }
@@ -109,15 +113,24 @@ impl<'a> DebugFiles<'a> {
         None
     }
 
-    /// The file that `elf` shares debug information with, if it does with one.
-    pub fn supplementary(&self, elf: &Elf<'_>) -> Option<Opened> {
+    /// The file that `elf` shares debug information with, if it does with one. Its name may be relative to that of the debug
+    /// file, if `elf` is one.
+    pub fn supplementary(&self, elf: &Elf<'_>, debug: Option<&Path>) -> Option<Opened> {
         let Supplementary { name, id } = supplementary(elf)?;
-        let by_id = self.symbolizer.files.debug_files(&id);
+        let folder = debug.and_then(Path::parent);
+        let beside = folder.map(|folder| folder.join(OsStr::from_bytes(&name)));
+        let by_id = self
+            .symbolizer
+            .files
+            .debug_files(&id)
+            .into_iter()
+            .chain(beside);
         let scanned = || self.symbolizer.index().with_build_id(&id).cloned();
         let elsewhere =
             std::iter::once_with(|| scanned().into_iter().chain(self.candidate_paths(&name)));
+        let asked = std::iter::once_with(|| self.ask(&id)).flatten();
         let mut refused = Vec::new();
-        for path in by_id.into_iter().chain(elsewhere.flatten()) {
+        for path in by_id.chain(elsewhere.flatten()).chain(asked) {
             let Ok(bytes) = elf::read(&path) else {
                 continue;
             };
@@ -134,6 +147,25 @@ impl<'a> DebugFiles<'a> {
             &refused,
         ));
         None
+    }
+
+    /// What servers have of a build ID. The kernel and the firmware are the guest's own: nobody else has them.
+    fn ask(&self, id: &BuildId) -> Option<PathBuf> {
+        if self.guest.starts_with('[') {
+            return None;
+        }
+        let mut answers = { self.symbolizer.files.servers.iter() }.map(|s| s.debug_file(id));
+        answers.find_map(|answer| {
+            answer
+                .map_err(|why| self.answers.borrow_mut().push(why))
+                .ok()
+        })
+    }
+
+    /// Why servers did not give what they were asked for: clauses to end a sentence with, each with its semicolon.
+    pub fn answers(&self) -> String {
+        let answers = self.answers.borrow();
+        answers.iter().map(|why| format!("; {why}")).collect()
     }
 
     /// Where a `.dwo` file may be.

@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
             return Ok(None);
         }
         check_depth(&dwarf)?;
-        let shares = parts.supplementary(elf);
+        let shares = parts.supplementary(elf, debug.as_deref());
         let incomplete = shares.is_none() && elf.shares_debug_information();
         if let Some(shared) = shares {
             let bytes = memory.keep(shared.bytes);

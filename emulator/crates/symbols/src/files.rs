@@ -3,6 +3,9 @@
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::FileServer;
 
 /// A GNU build ID: the bytes of the note, normally 20.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,6 +57,8 @@ pub struct SymbolFiles {
     pub sources: Vec<PathBuf>,
     /// The vDSO with debug information (`vdso.so.dbg`); if none, the vDSO image in `kernel` is used.
     pub vdso: Option<PathBuf>,
+    /// Who is asked for what is in none of the folders, in this order.
+    pub servers: Vec<Arc<dyn FileServer>>,
 }
 
 /// A file or folder of the host that the guest saw.

@@ -31,6 +31,7 @@ mod name;
 pub mod place;
 mod resolve;
 mod search;
+mod servers;
 mod sources;
 mod symbols;
 #[cfg(feature = "synthetic")]
@@ -38,11 +39,12 @@ pub mod synthetic;
 mod table;
 
 pub use check::Code;
-pub use data::DataObjects;
+pub use data::{DataObjects, ProgramData};
 pub use elf::{CodeSegment, code_segments};
 pub use files::{BuildId, Shared, SymbolFiles};
 pub use jit::is_jit_file;
 pub use resolve::{Place, Symbolizer};
+pub use servers::FileServer;
 pub use sources::Sources;
 pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};
 

@@ -189,7 +189,7 @@ impl Resolution<'_> {
             .iter()
             .any(|f| f.module == module && !f.named);
         if debug.is_none() && elf.has_no_symbols() && has_nameless {
-            self.out.modules[module.0 as usize].nameless = Some(stripped(&elf));
+            self.out.modules[module.0 as usize].nameless = Some(stripped(&elf) + &parts.answers());
         }
         let (missing, notes) = parts.into_messages();
         for note in notes {

@@ -1,10 +1,12 @@
 //! The text of source lines.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::BuildId;
 use super::files::{SymbolFiles, resolve_in};
 use super::symbols::Source;
 
@@ -31,9 +33,13 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The text of a line, if its file is on the host.
-    pub fn line(&mut self, source: &Source) -> Option<&str> {
-        let read = || find(self.files, &source.file).and_then(|file| lines(&file));
+    /// The text of a line, if its file is on the host, or a server has it for the program of a build ID.
+    pub fn line(&mut self, source: &Source, build_id: Option<&BuildId>) -> Option<&str> {
+        let read = || {
+            let file = find(self.files, &source.file);
+            let file = file.or_else(|| ask(self.files, &source.file, build_id?));
+            lines(&file?)
+        };
         let lines = self.read.entry(source.file.clone()).or_insert_with(read);
         let index = (source.line as usize).checked_sub(1)?;
         lines.as_ref()?.get(index).map(String::as_str)
@@ -44,8 +50,7 @@ impl<'a> Sources<'a> {
 /// of the path that exists there, which has at least two names.
 fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
-    let extension = path.extension()?.to_str()?;
-    if !EXTENSIONS.contains(&extension) {
+    if !is_source(path) {
         return None;
     }
     if path.is_absolute() && path.is_file() {
@@ -65,6 +70,20 @@ fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     files.sources.iter().find_map(below)
 }
 
+/// What servers have of that file.
+fn ask(files: &SymbolFiles, path: &str, build_id: &BuildId) -> Option<PathBuf> {
+    if !path.starts_with('/') || !is_source(Path::new(path)) {
+        return None;
+    }
+    let mut servers = files.servers.iter();
+    servers.find_map(|server| server.source(build_id, path).ok())
+}
+
+fn is_source(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
+
 fn lines(file: &Path) -> Option<Vec<String>> {
     if fs::metadata(file).ok()?.len() > MAX_FILE {
         return None;
@@ -82,7 +101,9 @@ mod tests {
     fn text(files: &SymbolFiles, file: &str, line: u32) -> Option<String> {
         let file = file.into();
         let mut sources = Sources::new(files);
-        sources.line(&Source { file, line }).map(str::to_owned)
+        sources
+            .line(&Source { file, line }, None)
+            .map(str::to_owned)
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::*;
 mod jit;
 mod parts;
 mod right_file;
+mod servers;
 mod small_elf;
 use small_elf::{FUNC, NOTYPE, OBJECT, SmallElf};
 

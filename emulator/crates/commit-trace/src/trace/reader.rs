@@ -46,7 +46,10 @@ impl Display for TraceEnd {
             Self::Cut { offset } => write!(f, "cut at offset {offset}"),
             Self::Damaged { offset, what } => write!(f, "damaged at offset {offset}: {what}"),
             Self::Newer { version } => {
-                write!(f, "version {version} at offset 8, which this build cannot read")
+                write!(
+                    f,
+                    "version {version} at offset 8, which this build cannot read"
+                )
             }
         }
     }

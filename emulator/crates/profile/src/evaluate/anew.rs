@@ -56,7 +56,11 @@ impl Run {
         }
         if !self.only_marked {
             if self.by_mark {
-                self.marked_before = Some(self.oracle.clone().finish().marked);
+                let oracle = match &self.details {
+                    Some(details) => details.over_time.so_far(&self.oracle),
+                    None => self.oracle.clone(),
+                };
+                self.marked_before = Some(oracle.finish().marked);
                 self.parts.begin_anew();
             }
             return;

@@ -7,6 +7,7 @@ use crate::block::{Block, ForEachSpan};
 use crate::calls::{Calls, ContextTally, fold};
 use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
+use crate::over_time::OracleOverTime;
 use crate::topdown::Counter;
 use crate::{ContextWeights, ProcessId};
 
@@ -99,6 +100,7 @@ impl Evaluator {
 pub(super) struct Details {
     pub slots: Counter,
     pub signatures: CycleSignatures,
+    pub over_time: OracleOverTime,
 }
 
 impl Details {
@@ -107,6 +109,7 @@ impl Details {
         Self {
             slots: Counter::new(width),
             signatures: CycleSignatures::new(),
+            over_time: OracleOverTime::default(),
         }
     }
 
@@ -120,24 +123,28 @@ impl Details {
     pub fn cool(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
         self.slots.cool(newly, is_cold);
         self.signatures.cool(newly, is_cold);
+        self.over_time.cool(newly, is_cold);
     }
 
+    /// Counts a profiled span; true if a bin of [`Self::over_time`] ended before it.
     #[inline(never)]
-    pub fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
-        self.slots.span(span, static_info);
+    pub fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) -> bool {
         self.signatures.span(span);
+        self.slots.span(span, static_info) && self.over_time.end_window()
     }
 
-    /// Counts a block, except the spans that [`Self::waits`] is given; the Oracle has counted `stalled`.
+    /// Counts a block that ends in the open window, except the spans that [`Self::waits`] is given; the Oracle has counted `stalled`.
     #[inline(never)]
     pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, static_info: &[StaticInfo]) {
         self.signatures.block(block);
-        if self.slots.takes(block) {
+        if self.slots.takes_blocks() {
             self.slots.block(block, stalled);
             return;
         }
         let (mut at, mut cycle, mut before) = (0, block.cycle, block.before);
-        let sink = &mut ForEachSpan(|span: &Span<'_>| self.slots.span(span, static_info));
+        let sink = &mut ForEachSpan(|span: &Span<'_>| {
+            self.slots.span(span, static_info);
+        });
         while let Ok((len, commit)) = group_spans(&block.records[at..], before, cycle, Seq(0), sink)
         {
             (at, cycle) = (at + len, commit);
@@ -150,9 +157,9 @@ impl Details {
 
     /// Counts a span of a block in which nothing commits.
     #[inline(never)]
-    pub fn waits(&mut self, span: &Span<'_>, block: &Block<'_>, static_info: &[StaticInfo]) {
+    pub fn waits(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         self.signatures.span(span);
-        if self.slots.takes(block) {
+        if self.slots.takes_blocks() {
             self.slots.waiting(span, static_info);
         }
     }

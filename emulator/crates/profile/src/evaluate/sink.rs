@@ -19,11 +19,16 @@ impl SpanSink for Run {
         if self.by_privilege && !self.is_of_one_privilege(&block) {
             return Take::Spans(block.records.len());
         }
+        if let Some(details) = &self.details
+            && !details.slots.is_in_window(&block)
+        {
+            return Take::Spans(block.records.len());
+        }
         self.parts.block(&block);
         let (details, static_info) = (&mut self.details, &self.static_info);
         let stalled = self.oracle.block(&block, |span| {
             if let Some(details) = details {
-                details.waits(span, &block, static_info);
+                details.waits(span, static_info);
             }
         });
         if let Some(details) = details {
@@ -51,11 +56,13 @@ impl SpanSink for Run {
                 self.idle += span.cycles;
                 return;
             }
+            if let Some(details) = &mut self.details
+                && details.span(span, &self.static_info)
+            {
+                self.end_bin();
+            }
             self.oracle.span(span);
             self.parts.span(span);
-            if let Some(details) = &mut self.details {
-                details.span(span, &self.static_info);
-            }
             if let Some(stacks) = &mut self.stacks {
                 stacks.charge(span, self.process);
             }
@@ -128,9 +135,13 @@ impl SpanSink for Run {
                     details.select(self.process);
                 }
             }
-            Event::RegionAnew => self.begin_anew(),
+            Event::RegionAnew => {
+                self.stretches.begin_anew(cycle);
+                self.begin_anew();
+            }
             Event::Region(inside) => {
                 self.marked = *inside;
+                self.stretches.mark(cycle, *inside);
                 if self.only_marked {
                     self.profiling = *inside;
                     if !inside {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::waits::{Change, Entry, Left};
 
 fn words(values: &[u32]) -> Vec<u8> {
     values
@@ -111,8 +112,8 @@ fn mappings_are_found_by_time() {
 fn garbage_is_counted() {
     let mut context = GuestContext::new();
     context.record(1, 9, &[]);
-    for kind in 0..8 {
-        for len in 0..24 {
+    for kind in 0..=8 {
+        for len in 0..80 {
             context.record(1, kind, &vec![0xff; len]);
         }
     }
@@ -161,4 +162,76 @@ fn a_thread_that_renames_itself_for_ever_takes_little_memory() {
     }
     let thread = &context.threads()[context.thread().0 as usize];
     assert_eq!((thread.names.len(), thread.name()), (64, "name 999"));
+}
+
+/// A switch that says why the thread before left.
+fn switch(to: &[u8], left: u32, why: [u8; 2], number: u16, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = to.to_vec();
+    bytes.extend(left.to_le_bytes());
+    bytes.extend(why);
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(rest);
+    bytes
+}
+
+#[test]
+fn what_the_scheduler_does_is_kept_in_order() {
+    let mut context = GuestContext::new();
+    let (one, other) = (task(5, 5, "a"), task(5, 6, "a"));
+    context.record(1, 1, &one);
+    context.record(2, 5, &words(&[5, 6, 5, 5]));
+    // Another hart's: its parent does not run here.
+    context.record(2, 5, &words(&[8, 8, 7, 7]));
+    let mut call = 0x5000_u64.to_le_bytes().to_vec();
+    call.extend(0x104_u64.to_le_bytes());
+    call.extend(128_u32.to_le_bytes());
+    context.record(3, 1, &switch(&other, 5, [2, 1], 98, &call));
+    context.record(4, 8, &words(&[5, 6]));
+    context.record(5, 8, &words(&[5, 0]));
+    context.record(6, 1, &switch(&one, 6, [2, 2], 13, &call));
+    context.record(7, 1, &switch(&other, 5, [1, 0], 0, &[]));
+    context.record(8, 1, &switch(&one, 6, [2, 0], 0, &[]));
+    context.record(9, 1, &switch(&other, 5, [3, 0], 0, &[]));
+    assert_eq!(context.malformed(), 0);
+    let threads = [ThreadId(1), ThreadId(2)];
+    let of_call = Entry::Syscall {
+        number: 98,
+        address: 0x5000,
+        argument: 128,
+        pc: 0x104,
+    };
+    let of_fault = Entry::Fault {
+        address: 0x5000,
+        pc: 0x104,
+    };
+    let expected = [
+        (1, Change::Runs(5, threads[0])),
+        (2, Change::Begins(6)),
+        (3, Change::Leaves(5, Left::Waits(of_call))),
+        (3, Change::Runs(6, threads[1])),
+        (4, Change::Wakes(5, Some(6))),
+        (5, Change::Wakes(5, None)),
+        (6, Change::Leaves(6, Left::Waits(of_fault))),
+        (6, Change::Runs(5, threads[0])),
+        (7, Change::Leaves(5, Left::Runnable)),
+        (7, Change::Runs(6, threads[1])),
+        (8, Change::Leaves(6, Left::Waits(Entry::Kernel))),
+        (8, Change::Runs(5, threads[0])),
+        (9, Change::Leaves(5, Left::Ended)),
+        (9, Change::Runs(6, threads[1])),
+    ];
+    let kept: Vec<_> = { context.take_scheduled().into_iter() }
+        .map(|event| (event.cycle, event.change))
+        .collect();
+    assert_eq!(kept, expected);
+    // Too short, and reasons that nobody knows.
+    for bytes in [
+        switch(&one, 6, [2, 1], 98, &call[..19]),
+        switch(&one, 6, [0, 0], 0, &[]),
+        switch(&one, 6, [2, 9], 0, &call),
+        one[..].iter().chain(&[1]).copied().collect(),
+    ] {
+        context.record(10, 1, &bytes);
+    }
+    assert_eq!(context.malformed(), 4);
 }

@@ -4,12 +4,15 @@
 use std::ops::Range;
 
 use crate::Mapping;
+use crate::waits::{Entry, Left};
 
 pub(super) enum SideBand {
     Switch {
         pid: u32,
         tid: u32,
         comm: String,
+        /// The thread that ran before, and why it does not go on, if the driver tells.
+        left: Option<(u32, Left)>,
     },
     Exec {
         pid: u32,
@@ -37,6 +40,11 @@ pub(super) enum SideBand {
         tid: u32,
         comm: String,
     },
+    Wake {
+        tid: u32,
+        /// `None`: an interrupt.
+        waker: Option<u32>,
+    },
 }
 
 /// `None` for an unknown type or a record that is too short.
@@ -47,6 +55,10 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             pid: fields.u32()?,
             tid: fields.u32()?,
             comm: fields.comm()?,
+            left: match fields.0 {
+                [] => None,
+                _ => Some(fields.left()?),
+            },
         },
         2 => {
             let (pid, _tid) = (fields.u32()?, fields.u32()?);
@@ -92,6 +104,10 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             tid: fields.u32()?,
             comm: fields.comm()?,
         },
+        8 => SideBand::Wake {
+            tid: fields.u32()?,
+            waker: Some(fields.u32()?).filter(|waker| *waker != 0),
+        },
         _ => return None,
     })
 }
@@ -103,6 +119,34 @@ impl<'a> Fields<'a> {
         let (head, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(head)
+    }
+
+    /// The thread that ran before a switch, and why it does not go on.
+    fn left(&mut self) -> Option<(u32, Left)> {
+        let tid = self.u32()?;
+        let [why, entry] = *self.take(2)?.first_chunk()?;
+        let number = self.take(2)?.try_into().ok().map(u16::from_le_bytes)?;
+        let left = match (why, entry) {
+            (1, _) => Left::Runnable,
+            (2, 0) => Left::Waits(Entry::Kernel),
+            (2, entry) => {
+                let (address, pc, argument) = (self.u64()?, self.u64()?, self.u32()?);
+                Left::Waits(match entry {
+                    1 => Entry::Syscall {
+                        number,
+                        address,
+                        argument,
+                        pc,
+                    },
+                    2 => Entry::Fault { address, pc },
+                    3 => Entry::Other,
+                    _ => return None,
+                })
+            }
+            (3, _) => Left::Ended,
+            _ => return None,
+        };
+        Some((tid, left))
     }
 
     fn u32(&mut self) -> Option<u32> {

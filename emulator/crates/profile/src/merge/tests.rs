@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Evaluator, Profiler, Region, Sampler, Schedule};
+use crate::{Evaluator, ProcessTime, Profiler, Region, Sampler, Schedule};
 
 fn evaluation() -> Evaluation {
     let often = Schedule::frequency(40_000_000, 3_200_000_000);
@@ -68,6 +68,20 @@ fn a_hart_beside_itself_has_everything_twice() {
             .sum()
     };
     assert_eq!(cycles(&two), 2 * cycles(&one));
+    let bins = |evaluation: &Evaluation| -> Vec<_> {
+        let spent = |time: &ProcessTime| {
+            let weights = time.weights().map(|(_, units)| units).sum::<u64>();
+            weights + time.others
+        };
+        { evaluation.over_time.iter() }
+            .map(|bin| (bin.start, bin.processes.iter().map(spent).sum::<u64>()))
+            .collect()
+    };
+    let twice: Vec<_> = { bins(&one).into_iter() }
+        .map(|(start, units)| (start, 2 * units))
+        .collect();
+    assert!(!twice.is_empty());
+    assert_eq!(bins(&two), twice);
     assert_eq!(
         one.contexts.as_ref().map(|c| c.len()),
         two.contexts.as_ref().map(|c| c.len())

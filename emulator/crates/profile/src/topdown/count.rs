@@ -17,7 +17,7 @@ use crate::{Category, ProcessId};
 /// Cycles of a window at first.
 const FIRST_WINDOW: u64 = 1 << 14;
 /// Windows that are kept at least: at twice as many, each two are merged into one.
-const WINDOWS: usize = 128;
+pub(crate) const WINDOWS: usize = 128;
 
 /// Counts slots per process, instruction and leaf.
 #[derive(Debug)]
@@ -61,28 +61,35 @@ impl Counter {
         self.lost.select(self.process);
     }
 
-    /// Counts a profiled span; `static_info` are those of all instructions so far.
-    pub(crate) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
+    /// Counts a profiled span; `static_info` are those of all instructions so far. True if a window ended before it.
+    pub(crate) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) -> bool {
         let Some(record) = span.records.first() else {
-            return;
+            return false;
         };
         self.next(record, span.commit);
-        self.windows.reach(span.start, self.process);
+        let is_over = self.windows.reach(span.start, self.process);
         self.windows.cycles += span.cycles;
         match span.state {
             State::Computing => self.computing(span),
             _ => self.waiting(span, static_info),
         }
         self.windows.end = span.end();
+        is_over
     }
 
-    /// True if [`Self::block`] may count the block: it ends in the open window, and the core commits at most
-    /// [`MAX_COMMIT_WIDTH`] instructions a cycle.
+    /// True if the block ends in the open window.
     #[inline(always)]
-    pub(crate) fn takes(&self, block: &Block<'_>) -> bool {
+    pub(crate) fn is_in_window(&self, block: &Block<'_>) -> bool {
         let end = block.cycle + block.cycles;
         let is_within = |start: u64| end - start < self.windows.length;
-        self.width <= MAX_COMMIT_WIDTH as u64 && self.windows.start.is_some_and(is_within)
+        self.windows.start.is_some_and(is_within)
+    }
+
+    /// True if [`Self::block`] may count a block that ends in the open window: the core commits at most [`MAX_COMMIT_WIDTH`]
+    /// instructions a cycle.
+    #[inline(always)]
+    pub(crate) fn takes_blocks(&self) -> bool {
+        self.width <= MAX_COMMIT_WIDTH as u64
     }
 
     /// Counts a block. Of its spans without a commit it counts only the stalls that `stalled` has.
@@ -275,15 +282,17 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// The next cycle to be counted is `cycle`.
+    /// The next cycle to be counted is `cycle`. True if the window before is over.
     #[inline]
-    fn reach(&mut self, cycle: u64, process: usize) {
+    fn reach(&mut self, cycle: u64, process: usize) -> bool {
         let start = *self.start.get_or_insert(cycle);
-        if cycle - start >= self.length {
+        let is_over = cycle - start >= self.length;
+        if is_over {
             self.flush(process);
             self.cut();
             self.start = Some(cycle);
         }
+        is_over
     }
 
     fn of(&mut self, process: usize) -> &mut SlotsAndCycles {

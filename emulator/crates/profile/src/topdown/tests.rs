@@ -5,7 +5,8 @@ use commit_trace::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Evaluation, Evaluator, Region, UNITS_PER_CYCLE};
+use crate::over_time::BIN_WINDOWS;
+use crate::{Evaluation, Evaluator, Profile, Region, UNITS_PER_CYCLE};
 
 fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
     let mut evaluator = Evaluator::new(&[], region).in_detail(width);
@@ -66,6 +67,36 @@ fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
     }
     let in_cycles = |units: [u64; 7]| units.map(|units| units / UNITS_PER_CYCLE);
     prop_assert_eq!(stacks, Vec::from_iter(expected.into_iter().map(in_cycles)));
+    check_bins(evaluation)
+}
+
+/// Bins have the time of their windows by process, and add up to the Oracle where they keep all instructions apart.
+fn check_bins(evaluation: &Evaluation) -> Result<(), TestCaseError> {
+    let windows = &evaluation.top_down.as_ref().unwrap().windows;
+    let groups: Vec<&[SlotWindow]> = windows.chunks(BIN_WINDOWS).collect();
+    prop_assert_eq!(groups.len(), evaluation.over_time.len());
+    let mut sum = Profile::new(UNITS_PER_CYCLE);
+    let mut others = 0;
+    for (bin, group) in evaluation.over_time.iter().zip(groups) {
+        prop_assert_eq!(
+            (bin.start, bin.end),
+            (group[0].start, group[group.len() - 1].end)
+        );
+        for time in &bin.processes {
+            let of = { group.iter() }.flat_map(|window| &window.processes);
+            let of = of.filter(|(process, _)| *process == time.process);
+            let cycles: u64 = of.flat_map(|(_, spent)| spent.cycles).sum();
+            let kept: u64 = time.weights().map(|(_, units)| units).sum();
+            prop_assert_eq!(kept + time.others, cycles * UNITS_PER_CYCLE);
+            others += time.others;
+            { time.weights() }.for_each(|(inst, units)| sum.add(time.process, inst, units));
+        }
+        prop_assert!(bin.processes.is_sorted_by(|a, b| a.process < b.process));
+    }
+    prop_assert_eq!(sum.total() + others, evaluation.oracle.total());
+    for (process, inst, units) in sum.iter() {
+        prop_assert!(units <= evaluation.oracle.weight(process, inst));
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod profile;
 mod run;
 mod top_down;
 mod truth;
+mod waiting;
 
 use serde_json::Value;
 

@@ -2,13 +2,16 @@
 
 const flame = { by: "lines", column: -1, shape: "graph", trees: {}, detail: null };
 const callers = () => data.flame.callers.length > 0;
+// By callers nothing is kept over time, nor of profilers.
+const flameFollows = () => flame.by === "lines" && flame.column < 0 && rangeSums() !== null;
 const measure = (node) => (flame.column < 0 ? node.total : node.values[flame.column]);
 const ownMeasure = (node) => (flame.column < 0 ? node.own : node.ownValues?.[flame.column] ?? 0);
 
 function flameRoot() {
   const key = [flame.by, chosen.process, chosen.thread].join("/");
   return flame.trees[key] ??= (() => {
-    const all = flame.trees[flame.by] ??= flameTree(data.flame[flame.by], data.flame.names, data.flame.columns.length);
+    const nodes = data.flame[flame.by];
+    const all = flame.trees[flame.by] ??= flameTree(flameFollows() ? rangeNodes(nodes) : nodes, data.flame.names, data.flame.columns.length);
     const process = chosen.process ? all.below.find((node) => node.name === data.processes[chosen.process].name) : all;
     if (!chosen.thread || flame.by !== "callers") return process ?? { ...all, below: [], stack: new Float64Array(8), total: 0 };
     // The thread's nodes, of one process or of all.
@@ -152,10 +155,11 @@ function drawFlame() {
   else drawCallTree();
   flameDetail(root);
   byId("flame-matches").textContent = filtered() ? `matching the filter: ${percent(matched(root) / (measure(root) || 1))} %` : "";
-  byId("flame-note").textContent = flame.by === "callers"
+  byId("flame-note").textContent = (chosen.range ? (flameFollows() ? "Of the chosen range. " : "Of the whole run. ") : "") + (flame.by === "callers"
     ? "Callers above, what they call below. An instruction's parts are those that it has in the whole process."
     : "Process, module, function, inlined functions, source line." +
-      (callers() ? "" : " Callers are not known: the run did not follow calls (record.call_stacks).");
+      (callers() ? "" : " Callers are not known: the run did not follow calls (record.call_stacks)."));
+  scopes();
 }
 
 function setUpFlame() {

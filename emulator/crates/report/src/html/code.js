@@ -6,15 +6,17 @@ const code = { function: -1, lines: null, source: null, items: [], sourceRows: [
 const MOST_OPTIONS = 300;
 function codeOptions() {
   const listed = new Set(data.listed);
-  const rows = functionsOf();
+  const rows = functionsOf().filter((row) => hasTime(row, F));
+  if (rangeSums()) rows.sort((a, b) => cyclesOf(b, F) - cyclesOf(a, F));
   const wanted = rows.map((row) => indexOf.get(row)).filter((at) => listed.has(at)).slice(0, MOST_OPTIONS);
   if (!wanted.includes(code.function)) {
-    if (code.function >= 0 && ofProcess(data.functions[code.function][F.process]) && !filtered()) wanted.unshift(code.function);
+    const known = data.functions[code.function];
+    if (known && ofProcess(known[F.process]) && hasTime(known, F) && !filtered()) wanted.unshift(code.function);
     else code.function = wanted[0] ?? -1;
   }
   byId("listed").replaceChildren(...wanted.map((at) => {
     const row = data.functions[at];
-    return make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(scale(row) * row[F.share])} %)`);
+    return make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(shareOf(row, F))} %)`);
   }));
   byId("listed").value = code.function;
 }
@@ -52,10 +54,10 @@ function codeItems(listing) {
 function sourceItems(listing) {
   const time = new Map();
   for (const { row } of listing.rows) {
-    const known = time.get(row[I.source]) ?? { cycles: 0, share: 0, stack: new Array(8).fill(0) };
-    known.cycles += row[I.cycles];
-    known.share += row[I.share];
-    row[I.stack].forEach((part, at) => { known.stack[at] += part; });
+    const known = time.get(row[I.source]) ?? { share: 0, stack: new Array(8).fill(0) };
+    const part = cyclesOf(row, I) / (row[I.cycles] || 1);
+    known.share += shareOf(row, I);
+    row[I.stack].forEach((share, at) => { known.stack[at] += share * part; });
     time.set(row[I.source], known);
   }
   const items = [];
@@ -83,10 +85,10 @@ function showCode(pc = null, at = null, focus = false) {
   const listing = listingOf(code.function) ?? { rows: [], source: [], partial: true };
   code.items = codeItems(listing);
   code.sourceRows = sourceItems(listing);
-  const cyclesOf = (item) => item.row?.[I.cycles] ?? 0;
+  const time = (item) => (item.row ? cyclesOf(item.row, I) : 0);
   const first = pc === null ? -1 : code.items.findIndex((item) => item.row?.[I.pc] === pc);
-  const ofLine = at === null ? -1 : hottest(code.items, (item) => (item.row?.[I.source] === at ? 1 + cyclesOf(item) : 0));
-  const start = first >= 0 ? first : ofLine >= 0 ? ofLine : hottest(code.items, cyclesOf);
+  const ofLine = at === null ? -1 : hottest(code.items, (item) => (item.row?.[I.source] === at ? 1 + time(item) : 0));
+  const start = first >= 0 ? first : ofLine >= 0 ? ofLine : hottest(code.items, time);
   code.pc = code.items[start]?.row?.[I.pc] ?? null;
   code.at = code.items[start]?.row?.[I.source] ?? null;
   byId("code-note").textContent = listing.partial
@@ -98,7 +100,7 @@ function showCode(pc = null, at = null, focus = false) {
 }
 
 function disassembly(host, start, focus) {
-  const largest = code.items.reduce((most, item) => Math.max(most, item.row ? scale(item.row) * item.row[I.share] : 0), 0);
+  const largest = code.items.reduce((most, item) => Math.max(most, item.row ? shareOf(item.row, I) : 0), 0);
   const columns = [
     { name: "Address", width: "8.4rem" }, { name: "Disassembly" }, ...(code.sourceRows.length ? [] : [{ name: "Source", width: "9rem" }]),
     { name: "Cycles", number: true, width: "7rem" }, { name: "Oracle, %", number: true, width: "5.6rem" },
@@ -120,9 +122,9 @@ function disassembly(host, start, focus) {
       make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.pc]),
       make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
       code.sourceRows.length ? null : sourceCell(row),
-      make("td", { class: "number" }, number(row[I.cycles])),
-      oracleCell(scale(row) * row[I.share], largest),
-      make("td", {}, row[I.cycles] > 0 ? miniStack(row[I.stack]) : null),
+      make("td", { class: "number" }, number(cyclesOf(row, I))),
+      oracleCell(shareOf(row, I), largest),
+      make("td", {}, cyclesOf(row, I) > 0 ? miniStack(row[I.stack]) : null),
       ...profilerCells(row, I, largest));
     line.addEventListener("click", () => choose(item));
     return line;
@@ -133,9 +135,7 @@ function disassembly(host, start, focus) {
 
 function sourcePane() {
   if (!code.sourceRows.length) return;
-  const own = data.functions[code.function];
-  const shareOf = (item) => (item.time ? scale(own) * item.time.share : 0);
-  const largest = code.sourceRows.reduce((most, item) => Math.max(most, shareOf(item)), 0);
+  const largest = code.sourceRows.reduce((most, item) => Math.max(most, item.time?.share ?? 0), 0);
   code.source = table(byId("source-pane"), [
     { name: "Line", number: true, width: "3.6rem" }, { name: "Oracle, %", number: true, width: "5.6rem" }, { name: "Source" },
   ], (item) => {
@@ -143,7 +143,7 @@ function sourcePane() {
     if (item.file) return make("tr", { class: "inline" }, make("td", { colspan: 3, title: item.file }, item.file));
     const line = make("tr", { class: item.at === code.at ? "chosen" : item.time ? "" : "cold" },
       make("td", { class: "number code" }, item.line),
-      item.time ? oracleCell(shareOf(item), largest) : make("td"),
+      item.time ? oracleCell(item.time.share, largest) : make("td"),
       make("td", { class: "code source", title: item.time ? stackTitle(item.time.stack) : null }, item.words));
     line.addEventListener("click", () => chooseLine(item));
     return line;
@@ -156,7 +156,7 @@ function chooseLine(item) {
   code.at = item.at;
   code.pc = null;
   code.source.redraw();
-  code.lines.reveal(hottest(code.items, (other) => (other.row?.[I.source] === item.at ? 1 + other.row[I.cycles] : 0)), false);
+  code.lines.reveal(hottest(code.items, (other) => (other.row?.[I.source] === item.at ? 1 + cyclesOf(other.row, I) : 0)), false);
 }
 
 // Opens the code of a function at an address, or at a source line.
@@ -170,7 +170,7 @@ async function openCode(at, pc = null, line = null) {
   }
   code.function = at;
   if (byId("listed").querySelector(`option[value="${at}"]`) === null) {
-    byId("listed").prepend(make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(scale(row) * row[F.share])} %)`));
+    byId("listed").prepend(make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(shareOf(row, F))} %)`));
   }
   byId("listed").value = at;
   showCode(pc, line, true);

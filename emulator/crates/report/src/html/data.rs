@@ -6,6 +6,7 @@ use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
 use super::super::model::Report;
+use super::super::over_time::{OverTime, TimedItem};
 use super::super::parts::Parts;
 use super::super::tables::{FunctionRow, InstructionRow};
 use super::super::words::Named;
@@ -80,6 +81,7 @@ impl Report {
             "functions": functions,
             "listed": self.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
             "flame": self.flame,
+            "over_time": self.over_time.bins,
             "strings": rows.strings.list,
         })
     }
@@ -94,6 +96,9 @@ impl Report {
             "instruction-data",
             &json!({ "rows": list, "strings": rows.strings.list }),
         );
+        if !self.over_time.bins.is_empty() {
+            block(out, "over-time-data", &over_time(&self.over_time));
+        }
         for (number, listing) in self.listings.iter().enumerate() {
             let mut rows = Rows::of(self);
             let lines = listing.rows.iter().map(|row| {
@@ -125,15 +130,17 @@ fn block(out: &mut String, id: &str, value: &Value) {
 }
 
 /// Turns rows into arrays; of the shares they keep the primary columns'.
-struct Rows {
+struct Rows<'a> {
     strings: Strings,
+    over_time: &'a OverTime,
     columns: Vec<usize>,
 }
 
-impl Rows {
-    fn of(report: &Report) -> Self {
+impl<'a> Rows<'a> {
+    fn of(report: &'a Report) -> Self {
         Self {
             strings: Strings::default(),
+            over_time: &report.over_time,
             columns: (0..report.columns.len())
                 .filter(|c| report.columns[*c].primary)
                 .collect(),
@@ -156,7 +163,7 @@ impl Rows {
         ])
     }
 
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares]
+    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over time]
     fn instruction(&mut self, row: &InstructionRow) -> Value {
         json!([
             row.process,
@@ -175,6 +182,7 @@ impl Rows {
             digits(row.share),
             parts(row.stack, row.store_queue),
             self.shares(&row.shares),
+            self.over_time.item(row),
         ])
     }
 
@@ -184,6 +192,26 @@ impl Rows {
             .map(|column| digits(shares[*column]))
             .collect()
     }
+}
+
+/// Process, node and function (or -1) of each item; of each bin its items, as the distance to the one before, and their cycles in turn.
+fn over_time(over_time: &OverTime) -> Value {
+    let items = &over_time.items;
+    let function = |item: &TimedItem| item.function.map_or(-1, |function| function as i64);
+    let flat = |cycles: &Vec<(u32, u64)>| {
+        let mut before = 0;
+        let pairs = cycles.iter().flat_map(|(item, cycles)| {
+            let distance = item - std::mem::replace(&mut before, *item);
+            [distance.into(), *cycles]
+        });
+        pairs.collect::<Vec<u64>>()
+    };
+    json!({
+        "process": items.iter().map(|item| item.process).collect::<Vec<_>>(),
+        "node": items.iter().map(|item| item.node).collect::<Vec<_>>(),
+        "function": items.iter().map(function).collect::<Vec<_>>(),
+        "cycles": over_time.cycles.iter().map(flat).collect::<Vec<_>>(),
+    })
 }
 
 /// The shares of the parts of a published stack.

@@ -30,6 +30,13 @@ const FRAME = 21;
 const shortName = (node) => (node.kind === KIND.line || node.kind === KIND.module ? file(node.name) || node.name : node.name);
 const processOf = (node) => { while (node && node.kind > KIND.process) node = node.above; return node; };
 
+// What is under `root` where a node is under `before`, if there is any.
+function counterpart(node, before, root) {
+  if (node === before) return root;
+  const above = node.above && counterpart(node.above, before, root);
+  return above?.below.find((child) => child.kind === node.kind && child.name === node.name && child.module === node.module);
+}
+
 // A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node) its background, matches(node) whether
 // it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
 function flameGraph(host, view) {
@@ -41,7 +48,10 @@ function flameGraph(host, view) {
   const draw = () => {
     const root = view.root();
     const within = (node) => { while (node && node !== root) node = node.above; return node === root; };
-    if (root !== shownRoot) zoomed = shownRoot = root;
+    if (root !== shownRoot) {
+      zoomed = (root.name === shownRoot?.name && counterpart(zoomed, shownRoot, root)) || root;
+      shownRoot = root;
+    }
     const width = host.clientWidth;
     frames = new Map();
     const shown = [];

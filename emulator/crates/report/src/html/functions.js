@@ -11,16 +11,17 @@ function functionsOf() {
 const path = (row) => data.modules[row[F.module]].path;
 
 function functionTable() {
-  const rows = functionsOf();
-  const largest = rows.reduce((most, row) => Math.max(most, scale(row) * row[F.share]), 0);
-  const share = rows.reduce((total, row) => total + scale(row) * row[F.share], 0);
+  const rows = functionsOf().filter((row) => hasTime(row, F));
+  const largest = rows.reduce((most, row) => Math.max(most, shareOf(row, F)), 0);
+  const share = rows.reduce((total, row) => total + shareOf(row, F), 0);
   byId("function-count").textContent = `${number(rows.length)} functions, ${percent(share)} % of the cycles` +
-    (chosen.process ? " of the process" : "");
+    (chosen.process ? " of the process" : "") +
+    (rangeSums() ? " in the chosen range" : "");
   table(byId("function-table"), [
     { name: "Function", key: (row) => owner(row[F.process]) + text(row[F.name]) },
     { name: "Module", key: path, width: "10rem" },
-    { name: "Cycles", number: true, key: (row) => row[F.cycles], sorted: true, width: "8rem" },
-    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[F.share], width: "5.5rem" },
+    { name: "Cycles", number: true, key: (row) => cyclesOf(row, F), sorted: true, width: "8rem" },
+    { name: "Oracle, %", number: true, key: (row) => shareOf(row, F), width: "5.5rem" },
     { name: "Cycle stack", width: "6.8rem" },
     ...profilerColumns(F),
   ], (row) => {
@@ -30,8 +31,8 @@ function functionTable() {
       missing ? make("b", { class: "mark", title: missing }, "? ") : null,
       button(name, () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
-      make("td", { class: "number" }, number(row[F.cycles])),
-      oracleCell(scale(row) * row[F.share], largest),
+      make("td", { class: "number" }, number(cyclesOf(row, F))),
+      oracleCell(shareOf(row, F), largest),
       make("td", {}, miniStack(row[F.stack])),
       ...profilerCells(row, F, largest));
   }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row)); } }).show(rows);
@@ -61,19 +62,20 @@ function instructionTable() {
   const ofModule = chosen.module < 0 ? null
     : new Set(data.functions.filter((row) => row[F.module] === chosen.module).map((row) => row[F.process] + " " + text(row[F.name])));
   const all = allInstructions().filter((row) => ofProcess(row[I.process]));
-  const rows = all.filter((row) => (!ofModule || ofModule.has(row[I.process] + " " + row[I.function])) &&
+  const rows = all.filter((row) => hasTime(row, I) && (!ofModule || ofModule.has(row[I.process] + " " + row[I.function])) &&
     (!words.length || hasWords(needle(row), words)));
-  const largest = all.reduce((most, row) => Math.max(most, scale(row) * row[I.share]), 0);
-  const share = rows.reduce((total, row) => total + scale(row) * row[I.share], 0);
-  byId("matches").textContent = `${number(rows.length)} of ${number(all.length)} instructions, ${percent(share)} % of the cycles`;
+  const largest = all.reduce((most, row) => Math.max(most, shareOf(row, I)), 0);
+  const share = rows.reduce((total, row) => total + shareOf(row, I), 0);
+  byId("matches").textContent = `${number(rows.length)} of ${number(all.length)} instructions, ${percent(share)} % of the cycles` +
+    (rangeSums() ? " in the chosen range" : "");
   const go = (row) => openCode(data.functions.findIndex((f) =>
     f[F.process] === row[I.process] && text(f[F.name]) === row[I.function]), row[I.pc]);
   table(byId("instruction-table"), [
     { name: "Instruction", key: (row) => owner(row[I.process]) + row[I.function] + row[I.pc].padStart(16, "0") },
     { name: "Disassembly", key: (row) => row[I.text], width: "15rem" },
     { name: "Source", key: (row) => file(row[I.source]), width: "9rem" },
-    { name: "Cycles", number: true, key: (row) => row[I.cycles], sorted: true, width: "8rem" },
-    { name: "Oracle, %", number: true, key: (row) => scale(row) * row[I.share], width: "5.5rem" },
+    { name: "Cycles", number: true, key: (row) => cyclesOf(row, I), sorted: true, width: "8rem" },
+    { name: "Oracle, %", number: true, key: (row) => shareOf(row, I), width: "5.5rem" },
     { name: "Cycle stack", width: "6.8rem" },
     ...profilerColumns(I),
   ], (row) => make("tr", {},
@@ -81,8 +83,8 @@ function instructionTable() {
       button(owner(row[I.process]) + row[I.label], () => go(row), { class: "link", tabindex: -1 })),
     make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
     sourceCell(row),
-    make("td", { class: "number" }, number(row[I.cycles])),
-    oracleCell(scale(row) * row[I.share], largest),
+    make("td", { class: "number" }, number(cyclesOf(row, I))),
+    oracleCell(shareOf(row, I), largest),
     make("td", {}, miniStack(row[I.stack])),
     ...profilerCells(row, I, largest)),
   { label: "Instructions", keydown: (event, row) => { if (event.key === "Enter") go(row); } }).show(rows);

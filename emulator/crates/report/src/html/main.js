@@ -29,7 +29,7 @@ function filters() {
   options("process", data.processes.map((entry, at) => [at, `${entry.name} (${percent(share(at))} %)`]), chosen.process);
   const own = data.functions.filter((row) => ofProcess(row[F.process]));
   const modules = new Map();
-  for (const row of own) modules.set(row[F.module], (modules.get(row[F.module]) ?? 0) + scale(row) * row[F.share]);
+  for (const row of own) modules.set(row[F.module], (modules.get(row[F.module]) ?? 0) + shareOf(row, F));
   if (!modules.has(chosen.module)) chosen.module = -1;
   options("module", [[-1, "all modules"], ...[...modules].sort((a, b) => b[1] - a[1])
     .map(([at, part]) => [at, `${file(data.modules[at].path) || data.modules[at].path} (${percent(part)} %)`])], chosen.module);
@@ -45,11 +45,7 @@ function filters() {
   options("thread", [["", "all threads"], ...[...names].map((name) => [name, name])], chosen.thread);
   byId("range").hidden = !chosen.range;
   if (chosen.range) byId("range").textContent = `cycle ${compact(chosen.range[0])} to ${compact(chosen.range[1])} ✕`;
-  const notes = [];
-  if (chosen.range) {
-    notes.push("Of this range of time: processes, cycle stacks, top-down. Of the whole run, since nothing finer is kept over time: " +
-      "flame graph, call tree, functions, code, instructions, errors.");
-  }
+  const notes = rangeNotes();
   if (chosen.thread) {
     notes.push(`Of threads ${chosen.thread}: flame graph and call tree by callers. Of all threads of the process: everything else.`);
   }
@@ -60,10 +56,13 @@ function filters() {
 }
 
 // Each of several harts has a page of its own, below that of all.
-function harts() {
-  const count = Array.isArray(data.meta?.harts) ? data.meta.harts.length : 1;
+const harts = {
+  count: Array.isArray(data.meta?.harts) ? data.meta.harts.length : 1,
+  own: /\/hart(\d+)\/[^/]*$/.exec(location.pathname)?.[1] ?? "all",
+};
+function hartLinks() {
+  const { count, own } = harts;
   byId("hart").parentElement.hidden = count < 2;
-  const own = /\/hart(\d+)\/[^/]*$/.exec(location.pathname)?.[1] ?? "all";
   const each = Array.from({ length: count }, (_, hart) => [String(hart), hart]);
   options("hart", [["all", "all"], ...each], own);
   byId("hart").addEventListener("change", () => {
@@ -106,6 +105,7 @@ let drawing = 0;
 // Draws what a reader sees first, and then the rest.
 async function refresh() {
   const own = ++drawing;
+  followRange();
   filters();
   timeline();
   drawFlame();
@@ -124,10 +124,11 @@ function drawCode() {
   codeOptions();
   showCode(code.pc);
 }
-function refreshRange() {
-  filters();
-  stacks();
-  topDown();
+async function refreshRange() {
+  // What is kept over time comes behind the script.
+  await whole;
+  followRange();
+  for (const draw of [filters, drawFlame, functionTable, drawCode, instructionTable, stacks, topDown]) draw();
 }
 
 function listen() {
@@ -173,7 +174,7 @@ function listen() {
 }
 
 header();
-harts();
+hartLinks();
 setUpFlame();
 listen();
 errorLegend();

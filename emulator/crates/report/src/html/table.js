@@ -107,14 +107,14 @@ function oracleCell(share, largest) {
   return make("td", { class: "number oracle", style: `--w:${(100 * share / (largest || 1)).toFixed(1)}%` }, percent(share));
 }
 function profilerColumns(fields) {
-  if (!chosen.profilers) return [];
+  if (!chosen.profilers || chosen.range) return [];
   return primary.map((column) => ({
     name: column.short, number: true, width: "3.9rem", key: (row) => scale(row) * row[fields.shares][column.at],
     title: `Share by ${column.label}`,
   }));
 }
 function profilerCells(row, fields, largest) {
-  if (!chosen.profilers) return [];
+  if (!chosen.profilers || chosen.range) return [];
   return primary.map((column) => {
     const share = scale(row) * row[fields.shares][column.at];
     const points = 100 * (share - scale(row) * row[fields.share]);

@@ -2,7 +2,8 @@
 
 const CATEGORIES = data.categories?.map((name, index) => ({ name, index, color: `var(--c${index})` })) ?? [];
 const windows = () => data.top_down?.windows ?? [];
-const inRange = (window) => !chosen.range || (window.start >= chosen.range[0] && window.end <= chosen.range[1]);
+// Windows of several harts may lie across the ends.
+const inRange = ({ start, end }) => !chosen.range || ((start + end) / 2 >= chosen.range[0] && (start + end) / 2 <= chosen.range[1]);
 
 // Cycles by published category of a process in the chosen range; null without one.
 function rangeStack(process) {
@@ -59,10 +60,12 @@ function timeline() {
     box.style.left = at(range[0]) + "%";
     box.style.width = at(range[1]) - at(range[0]) + "%";
   };
-  // Whole windows.
+  // A range is of whole stretches of time: those in which instructions are told apart, else windows.
+  const kept = bins.map(([start, end]) => ({ start, end })).filter(({ start, end }) => end > from && start < to);
+  const stretches = kept.length ? kept : shown;
   const choose = (first, last) => {
-    const starts = shown.findLast((window) => window.start <= first) ?? shown[0];
-    const ends = shown.find((window) => window.end >= last) ?? shown.at(-1);
+    const starts = stretches.findLast((stretch) => stretch.start <= first) ?? stretches[0];
+    const ends = stretches.find((stretch) => stretch.end >= last) ?? stretches.at(-1);
     chosen.range = [starts.start, Math.max(ends.end, starts.end)];
     place();
   };
@@ -87,13 +90,13 @@ function timeline() {
   brush.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape" && chosen.range) chosen.range = null;
-    else if (step && !chosen.range) chosen.range = [shown[0].start, shown[Math.ceil(shown.length / 10) - 1].end];
+    else if (step && !chosen.range) chosen.range = [stretches[0].start, stretches[Math.ceil(stretches.length / 10) - 1].end];
     else if (step) {
-      const first = shown.findIndex((window) => window.end > chosen.range[0]);
-      const last = shown.findLastIndex((window) => window.start < chosen.range[1]);
-      const to = shown[Math.max(first + (event.shiftKey ? 0 : step), Math.min(shown.length - 1, last + step))];
-      const since = event.shiftKey ? first : Math.max(0, Math.min(shown.length - 1 - (last - first), first + step));
-      chosen.range = [shown[Math.max(0, since)].start, Math.max(to.end, shown[Math.max(0, since)].end)];
+      const first = stretches.findIndex((stretch) => stretch.end > chosen.range[0]);
+      const last = stretches.findLastIndex((stretch) => stretch.start < chosen.range[1]);
+      const to = stretches[Math.max(first + (event.shiftKey ? 0 : step), Math.min(stretches.length - 1, last + step))];
+      const since = event.shiftKey ? first : Math.max(0, Math.min(stretches.length - 1 - (last - first), first + step));
+      chosen.range = [stretches[Math.max(0, since)].start, Math.max(to.end, stretches[Math.max(0, since)].end)];
     } else return;
     event.preventDefault();
     place();

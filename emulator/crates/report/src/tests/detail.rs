@@ -135,3 +135,36 @@ fn the_page_has_the_parts() {
             .contains(" charges ")
     );
 }
+
+#[test]
+fn bins_of_time_add_up_to_functions_and_nodes() {
+    let report = report();
+    let over_time = &report.over_time;
+    assert!(over_time.bins.len() > 1, "{:?}", over_time.bins);
+    let mut sums = vec![0; over_time.items.len()];
+    for (item, cycles) in over_time.cycles.iter().flatten() {
+        sums[*item as usize] += cycles;
+    }
+    // Each item is right to half a cycle.
+    let check = |name: &str, whole: f64, is_in: &dyn Fn(&TimedItem) -> bool| {
+        let own = || { over_time.items.iter().zip(&sums) }.filter(|(item, _)| is_in(item));
+        let sum: u64 = own().map(|(_, cycles)| cycles).sum();
+        let room = 0.5 * own().count() as f64 + 8.0;
+        assert!(
+            (sum as f64 - whole).abs() <= room,
+            "{name}: {sum} of {whole}, to within {room}"
+        );
+    };
+    for (index, function) in report.functions.iter().enumerate() {
+        let is_in = |item: &TimedItem| item.function == Some(index);
+        check(&function.name, function.cycles, &is_in);
+    }
+    for (index, node) in report.flame.lines.iter().enumerate() {
+        let whole = node.4.iter().sum::<u64>() as f64;
+        let is_in = |item: &TimedItem| item.node as usize == index + 1;
+        check("a node", whole, &is_in);
+    }
+    for (index, process) in report.processes.iter().enumerate().skip(1) {
+        check(&process.name, process.cycles, &|item| item.process == index);
+    }
+}

@@ -57,6 +57,14 @@ impl Resolution<'_> {
                 }
             }
         }
+        let programs =
+            { files.servers.iter().zip(wanted.build_id) }.map(|(server, id)| server.program(id));
+        for program in programs {
+            match program.and_then(|path| wanted.open(&path, false)) {
+                Ok(opened) => return Ok(opened),
+                Err(why) => refused.push(why),
+            }
+        }
         if refused.is_empty() {
             refused.push("no file found on the host".to_owned());
         }

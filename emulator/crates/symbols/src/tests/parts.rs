@@ -7,16 +7,16 @@ use super::super::*;
 use super::symbolizer;
 
 /// The folder of the prepared files.
-fn forms() -> PathBuf {
+pub(super) fn forms() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/forms")
 }
 
 /// File offset of the multiplication of `square`, in `sum_of_squares`, in `length`; without a build ID, and with one.
 const MUL: u64 = 0xf8;
-const MUL_WITH_ID: u64 = 0x154;
+pub(super) const MUL_WITH_ID: u64 = 0x154;
 
 /// A folder with these of the prepared files.
-fn with(files: &[&str]) -> tempfile::TempDir {
+pub(super) fn with(files: &[&str]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for file in files {
         fs::copy(forms().join(file), root.path().join(file)).unwrap();
@@ -28,13 +28,13 @@ fn resolve(root: &Path, file: &str, offset: u64) -> Symbols {
     symbolizer(root).resolve(&[Place::file(&format!("/{file}"), None, offset)])
 }
 
-fn inlined(symbols: &Symbols) -> Vec<(&str, u32)> {
+pub(super) fn inlined(symbols: &Symbols) -> Vec<(&str, u32)> {
     let line = |frame: &Frame| frame.call.as_ref().map_or(0, |call| call.line);
     let frames = symbols.locations[0].inlined.iter();
     frames.map(|f| (&*f.function, line(f))).collect()
 }
 
-const SQUARE: [(&str, u32); 2] = [("square", 10), ("sum_of_squares", 15)];
+pub(super) const SQUARE: [(&str, u32); 2] = [("square", 10), ("sum_of_squares", 15)];
 
 #[test]
 fn debug_information_in_every_form_names_inlined_functions() {

@@ -1,0 +1,30 @@
+//! When the region of marked cycles is open.
+
+use std::ops::Range;
+
+/// Its stretches so far; the last one may be open.
+#[derive(Default)]
+pub(super) struct MarkedStretches(Vec<Range<u64>>);
+
+impl MarkedStretches {
+    /// A mark.
+    pub fn mark(&mut self, cycle: u64, begins: bool) {
+        match self.0.last_mut().filter(|last| last.end == u64::MAX) {
+            Some(open) if !begins => open.end = cycle,
+            None if begins => self.0.push(cycle..u64::MAX),
+            _ => {}
+        }
+    }
+
+    /// The region begins anew: nothing before is of it.
+    pub fn begin_anew(&mut self, cycle: u64) {
+        self.0.clear();
+        self.mark(cycle, true);
+    }
+
+    /// All of them, in a stream that ends so.
+    pub fn until(mut self, end: u64) -> Vec<Range<u64>> {
+        self.mark(end, false);
+        self.0
+    }
+}

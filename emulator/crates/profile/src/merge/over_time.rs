@@ -1,0 +1,54 @@
+//! Time bins of several harts as one list.
+
+use std::collections::BTreeMap;
+
+use super::MergedNumbers;
+use crate::over_time::{Spent, kept};
+use crate::packed::summed;
+use crate::{Evaluation, ProcessId, TimeBin};
+
+/// What is spent in a bin: its first and last cycle; by process, weights and the rest.
+#[derive(Default)]
+struct Sums {
+    start: u64,
+    end: u64,
+    processes: BTreeMap<ProcessId, (Vec<(u64, u64)>, u64)>,
+}
+
+/// The bins of all harts, as long as the longest, as windows are: those of two harts that begin within the same length are one.
+pub(super) fn merged(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<TimeBin> {
+    let all = || {
+        let bins = { parts.iter() }.map(|(of, numbers)| (&of.over_time, *numbers));
+        bins.flat_map(|(bins, numbers)| bins.iter().map(move |bin| (bin, numbers)))
+    };
+    let length = all()
+        .map(|(bin, _)| bin.end.saturating_sub(bin.start))
+        .max();
+    let length = length.unwrap_or(1).max(1);
+    let mut sums: BTreeMap<u64, Sums> = BTreeMap::new();
+    for (bin, numbers) in all() {
+        let sum = sums.entry(bin.start / length).or_insert_with(|| Sums {
+            start: bin.start,
+            ..Sums::default()
+        });
+        sum.start = sum.start.min(bin.start);
+        sum.end = sum.end.max(bin.end);
+        for time in &bin.processes {
+            let process = numbers.process(time.process);
+            let (weights, others) = sum.processes.entry(process).or_default();
+            let more = time.weights();
+            weights.extend(more.map(|(inst, units)| (numbers.inst(inst).0.into(), units)));
+            *others += time.others;
+        }
+    }
+    let bin = |sum: Sums| {
+        let spent = sum.processes.into_iter();
+        let spent = spent.map(|(process, (weights, others))| (process, summed(weights), others));
+        TimeBin {
+            start: sum.start,
+            end: sum.end,
+            processes: kept(spent.collect::<Vec<Spent>>()),
+        }
+    };
+    sums.into_values().map(bin).collect()
+}

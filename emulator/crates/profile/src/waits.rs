@@ -1,0 +1,260 @@
+//! What threads wait for, how long, and who wakes them: as the guest's kernel tells ([`SchedulerLog`]), added up ([`Waits`]).
+
+mod follow;
+mod region;
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ProcessId, ThreadId};
+use region::Region;
+
+/// What the kernel told of its scheduler, in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SchedulerLog {
+    /// What happened, in the region of interest and before.
+    pub events: Vec<SchedulerEvent>,
+    /// The region: stretches of cycles, ascending.
+    pub region: Vec<Range<u64>>,
+}
+
+/// A side-band record that is about who runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerEvent {
+    /// When.
+    pub cycle: u64,
+    /// The hart that told it.
+    pub hart: u32,
+    /// What.
+    pub change: Change,
+}
+
+/// What happens to a thread, which is told by the kernel's number of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// It is new, and could run.
+    Begins(u32),
+    /// The hart runs it from here on, as this thread.
+    Runs(u32, ThreadId),
+    /// It does not run any longer.
+    Leaves(u32, Left),
+    /// It need not wait any longer; by whom, or `None`: by an interrupt.
+    Wakes(u32, Option<u32>),
+}
+
+/// Why a thread does not run any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Left {
+    /// It could: another one has its turn.
+    Runnable,
+    /// It waits in the kernel, which it entered so.
+    Waits(Entry),
+    /// It is over.
+    Ended,
+}
+
+/// How a thread entered the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// It is the kernel's own.
+    Kernel,
+    /// By a system call.
+    Syscall {
+        /// Its number, 65535 for all above.
+        number: u16,
+        /// Its first argument: of `futex`, the address.
+        address: u64,
+        /// The low half of its second: of `futex`, the operation.
+        argument: u32,
+        /// Where the program goes on: after the `ecall`.
+        pc: u64,
+    },
+    /// By a page fault.
+    Fault {
+        /// What was accessed.
+        address: u64,
+        /// The instruction.
+        pc: u64,
+    },
+    /// By an interrupt or another exception.
+    Other,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Reason {
+    /// A futex of its own program (`FUTEX_PRIVATE_FLAG`): a lock, a condition, a barrier.
+    Futex,
+    /// A futex that other programs may use, too. glibc's `pthread_join` waits for one.
+    SharedFutex,
+    /// A system call of this number.
+    Syscall(u16),
+    /// A page.
+    Fault,
+    /// Whatever a thread of the kernel waits for.
+    Kernel,
+    /// It is not known.
+    Other,
+}
+
+/// Who ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Waker {
+    /// A thread.
+    Thread(ThreadId),
+    /// An interrupt: a timer or a device.
+    Interrupt,
+    /// It was not told.
+    Unknown,
+    /// Nobody until the region's end.
+    Nobody,
+}
+
+/// Cycles of some stretches of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stretches {
+    /// How many there were.
+    pub count: u64,
+    /// Their cycles in the region.
+    pub cycles: u64,
+    /// Those of the longest.
+    pub longest: u64,
+}
+
+impl Stretches {
+    fn add(&mut self, cycles: u64) {
+        self.merge(Self {
+            count: 1,
+            cycles,
+            longest: cycles,
+        });
+    }
+
+    /// These and those together.
+    pub fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.cycles = self.cycles.saturating_add(other.cycles);
+        self.longest = self.longest.max(other.longest);
+    }
+}
+
+/// The waits of threads in the region. Stretches that reach out of it count as far as they are in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Threads that were told of in the region, by number.
+    pub threads: Vec<ThreadWaits>,
+    /// Futexes that were waited for, those with most waiting first.
+    pub futexes: Vec<FutexWaits>,
+}
+
+/// A thread's time in the region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadWaits {
+    /// Which.
+    pub thread: ThreadId,
+    /// On a hart.
+    pub running: Stretches,
+    /// It could run, and no hart ran it.
+    pub ready: Stretches,
+    /// Waiting, by reason, those with most waiting first.
+    pub waits: Vec<ReasonWaits>,
+    /// It did not run, and nobody told why.
+    pub unknown: u64,
+}
+
+/// A thread's waits for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasonWaits {
+    /// Which.
+    pub reason: Reason,
+    /// All of them.
+    pub all: Stretches,
+    /// The same by who ended them, those with most waiting first.
+    pub wakers: Vec<(Waker, Stretches)>,
+}
+
+/// A futex that was waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FutexWaits {
+    /// The program in whose memory it is.
+    pub process: ProcessId,
+    /// Where in it.
+    pub address: u64,
+    /// All waits.
+    pub all: Stretches,
+    /// The same by who waited and who woke it, those with most waiting first.
+    pub pairs: Vec<(ThreadId, Waker, Stretches)>,
+    /// The same by where the program goes on.
+    pub places: Vec<(u64, Stretches)>,
+    /// The operations of the calls, and their counts.
+    pub operations: Vec<(u32, u64)>,
+}
+
+/// Numbers of `futex` in the kernel's table for RISC-V.
+const FUTEX: u16 = 98;
+/// Operations that wait: FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2.
+const FUTEX_WAITS: [u32; 5] = [0, 6, 9, 11, 13];
+/// What may be set beside.
+const FUTEX_PRIVATE: u32 = 128;
+const FUTEX_CLOCK_REALTIME: u32 = 256;
+
+impl Entry {
+    fn reason(self) -> Reason {
+        match self {
+            Self::Kernel => Reason::Kernel,
+            Self::Syscall {
+                number, argument, ..
+            } => {
+                let operation = argument & !(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
+                match number {
+                    FUTEX if !FUTEX_WAITS.contains(&operation) => Reason::Syscall(number),
+                    FUTEX if argument & FUTEX_PRIVATE == 0 => Reason::SharedFutex,
+                    FUTEX => Reason::Futex,
+                    _ => Reason::Syscall(number),
+                }
+            }
+            Self::Fault { .. } => Reason::Fault,
+            Self::Other => Reason::Other,
+        }
+    }
+}
+
+impl SchedulerLog {
+    /// The logs of several harts as one, their threads renumbered.
+    pub(crate) fn merged<'a>(
+        harts: impl Iterator<Item = (&'a Self, impl Fn(ThreadId) -> ThreadId)>,
+    ) -> Self {
+        let mut merged = Self::default();
+        for ((log, number), hart) in harts.zip(0..) {
+            // A mark that one executes is for all; each has a time of its own for it.
+            if merged.region.is_empty() {
+                merged.region.clone_from(&log.region);
+            }
+            merged.events.extend(log.events.iter().map(|event| {
+                let change = match event.change {
+                    Change::Runs(tid, thread) => Change::Runs(tid, number(thread)),
+                    change => change,
+                };
+                SchedulerEvent {
+                    hart,
+                    change,
+                    ..*event
+                }
+            }));
+        }
+        merged.events.sort_by_key(|event| event.cycle);
+        merged
+    }
+
+    /// What threads waited for; `None` if the kernel does not tell. `process` is that of a thread.
+    pub fn waits(&self, process: impl Fn(ThreadId) -> ProcessId) -> Option<Waits> {
+        let tells = |event: &SchedulerEvent| matches!(event.change, Change::Leaves(..));
+        { self.events.iter() }
+            .any(tells)
+            .then(|| follow::waits(self, &process))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! The stretches of time that count.
+
+use std::ops::Range;
+
+/// Stretches of cycles, ascending and apart, with the cycles before each.
+pub(super) struct Region {
+    stretches: Vec<(Range<u64>, u64)>,
+}
+
+impl Region {
+    pub fn new(stretches: &[Range<u64>]) -> Self {
+        let mut before = 0;
+        let mut end = 0;
+        let mut own = Vec::new();
+        for stretch in stretches {
+            let range = stretch.start.max(end)..stretch.end;
+            if range.is_empty() {
+                continue;
+            }
+            end = range.end;
+            own.push((range.clone(), before));
+            before += range.end - range.start;
+        }
+        Self { stretches: own }
+    }
+
+    /// First cycle after it.
+    pub fn end(&self) -> u64 {
+        self.stretches.last().map_or(0, |(range, _)| range.end)
+    }
+
+    /// True if a cycle is in it.
+    pub fn contains(&self, cycle: u64) -> bool {
+        self.cycles(cycle, cycle.saturating_add(1)) > 0
+    }
+
+    /// Its cycles before this one.
+    fn until(&self, cycle: u64) -> u64 {
+        let after = self
+            .stretches
+            .partition_point(|(range, _)| range.start < cycle);
+        match self.stretches[..after].last() {
+            Some((range, before)) => before + (cycle.min(range.end) - range.start),
+            None => 0,
+        }
+    }
+
+    /// How many cycles of these are in it.
+    pub fn cycles(&self, from: u64, to: u64) -> u64 {
+        self.until(to).saturating_sub(self.until(from))
+    }
+}

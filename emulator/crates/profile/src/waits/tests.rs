@@ -1,0 +1,266 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Threads of the tests: the kernel's number, and the evaluation's.
+const A: (u32, ThreadId) = (10, ThreadId(1));
+const B: (u32, ThreadId) = (11, ThreadId(2));
+const FUTEX_AT: u64 = 0x5000;
+const LOCK: Left = Left::Waits(Entry::Syscall {
+    number: FUTEX,
+    address: FUTEX_AT,
+    argument: FUTEX_PRIVATE,
+    pc: 0x104,
+});
+const READ: Left = Left::Waits(Entry::Syscall {
+    number: 63,
+    address: 3,
+    argument: 0,
+    pc: 0x204,
+});
+
+fn runs((tid, thread): (u32, ThreadId)) -> Change {
+    Change::Runs(tid, thread)
+}
+
+fn log(region: Range<u64>, events: &[(u64, u32, Change)]) -> SchedulerLog {
+    let event = |&(cycle, hart, change)| SchedulerEvent {
+        cycle,
+        hart,
+        change,
+    };
+    SchedulerLog {
+        events: events.iter().map(event).collect(),
+        region: vec![region],
+    }
+}
+
+fn waits(log: &SchedulerLog) -> Waits {
+    log.waits(|_| ProcessId(7)).unwrap()
+}
+
+fn of(waits: &Waits, thread: ThreadId) -> &ThreadWaits {
+    { waits.threads.iter() }
+        .find(|own| own.thread == thread)
+        .unwrap()
+}
+
+fn stretches(count: u64, cycles: u64, longest: u64) -> Stretches {
+    Stretches {
+        count,
+        cycles,
+        longest,
+    }
+}
+
+#[test]
+fn a_thread_runs_waits_is_ready_and_runs() {
+    let waits = waits(&log(
+        0..1000,
+        &[
+            (100, 0, runs(A)),
+            (150, 1, runs(B)),
+            (300, 0, Change::Leaves(A.0, LOCK)),
+            (300, 0, Change::Runs(0, ThreadId(9))),
+            (600, 1, Change::Wakes(A.0, Some(B.0))),
+            (650, 0, runs(A)),
+            (900, 0, Change::Leaves(A.0, Left::Ended)),
+            (900, 0, Change::Runs(0, ThreadId(9))),
+        ],
+    ));
+    let a = of(&waits, A.1);
+    assert_eq!(a.running, stretches(2, 450, 250));
+    assert_eq!(a.ready, stretches(1, 50, 50));
+    let expected = ReasonWaits {
+        reason: Reason::Futex,
+        all: stretches(1, 300, 300),
+        wakers: vec![(Waker::Thread(B.1), stretches(1, 300, 300))],
+    };
+    assert_eq!((&a.waits, a.unknown), (&vec![expected], 0));
+    assert_eq!(of(&waits, B.1).running, stretches(1, 850, 850));
+    assert_eq!(waits.threads.len(), 2, "the idle thread is none");
+    let [futex] = &waits.futexes[..] else {
+        panic!("{:?}", waits.futexes);
+    };
+    assert_eq!((futex.process, futex.address), (ProcessId(7), FUTEX_AT));
+    assert_eq!(
+        futex.pairs,
+        [(A.1, Waker::Thread(B.1), stretches(1, 300, 300))]
+    );
+    assert_eq!(futex.places, [(0x104, stretches(1, 300, 300))]);
+    assert_eq!(futex.operations, [(FUTEX_PRIVATE, 1)]);
+}
+
+#[test]
+fn stretches_count_as_far_as_they_are_in_the_region() {
+    let mut log = log(
+        200..400,
+        &[
+            (100, 0, runs(A)),
+            (150, 0, Change::Leaves(A.0, READ)),
+            (160, 1, Change::Wakes(A.0, None)),
+            (170, 0, runs(A)),
+            (300, 0, Change::Leaves(A.0, READ)),
+            (900, 0, Change::Wakes(A.0, None)),
+        ],
+    );
+    let whole = waits(&log);
+    let a = of(&whole, A.1);
+    assert_eq!(
+        (a.running, a.ready),
+        (stretches(1, 100, 100), Stretches::default())
+    );
+    assert_eq!(a.waits[0].all, stretches(1, 100, 100));
+    assert_eq!(a.waits[0].wakers, [(Waker::Nobody, stretches(1, 100, 100))]);
+    assert_eq!(a.waits[0].reason, Reason::Syscall(63));
+    // A hole in it.
+    log.region = vec![200..220, 290..400];
+    assert_eq!(of(&waits(&log), A.1).running, stretches(1, 30, 30));
+}
+
+#[test]
+fn records_of_two_harts_may_come_in_either_order() {
+    // Woken before its own hart has told that it waits.
+    let early = waits(&log(
+        0..1000,
+        &[
+            (100, 0, runs(A)),
+            (100, 1, runs(B)),
+            (290, 1, Change::Wakes(A.0, Some(B.0))),
+            (300, 0, Change::Leaves(A.0, LOCK)),
+            (350, 0, runs(A)),
+        ],
+    ));
+    let a = of(&early, A.1);
+    assert_eq!(a.ready, stretches(1, 50, 50));
+    assert_eq!(
+        a.waits[0].wakers,
+        [(Waker::Thread(B.1), stretches(1, 0, 0))]
+    );
+    // Running again before the other hart has told that it woke it.
+    let late = waits(&log(
+        0..1000,
+        &[
+            (100, 0, runs(A)),
+            (100, 1, runs(B)),
+            (300, 0, Change::Leaves(A.0, LOCK)),
+            (350, 0, runs(A)),
+            (360, 1, Change::Wakes(A.0, Some(B.0))),
+            (500, 0, Change::Leaves(A.0, READ)),
+        ],
+    ));
+    let a = of(&late, A.1);
+    let lock = (a.waits.iter()).find(|own| own.reason == Reason::Futex);
+    assert_eq!(
+        lock.unwrap().wakers,
+        [(Waker::Thread(B.1), stretches(1, 50, 50))]
+    );
+    let read = (a.waits.iter()).find(|own| own.reason == Reason::Syscall(63));
+    assert_eq!(
+        read.unwrap().wakers,
+        [(Waker::Nobody, stretches(1, 500, 500))]
+    );
+}
+
+#[test]
+fn a_new_thread_is_ready_and_one_that_loses_its_turn_is_too() {
+    let waits = waits(&log(
+        0..1000,
+        &[
+            (100, 0, Change::Begins(A.0)),
+            (130, 1, runs(A)),
+            (200, 1, Change::Leaves(A.0, Left::Runnable)),
+            (200, 1, runs(B)),
+            (260, 0, runs(A)),
+        ],
+    ));
+    let a = of(&waits, A.1);
+    assert_eq!(a.ready, stretches(2, 90, 60));
+    assert_eq!(a.running, stretches(2, 810, 740));
+}
+
+#[test]
+fn a_switch_that_says_nothing_leaves_the_thread_unknown() {
+    let events = [
+        (100, 0, runs(A)),
+        (300, 0, runs(B)),
+        (400, 0, runs(A)),
+        (900, 0, Change::Leaves(B.0, Left::Runnable)),
+    ];
+    let waits = waits(&log(0..1000, &events));
+    assert_eq!(of(&waits, A.1).unknown, 100);
+    // A kernel that never says: no section.
+    assert_eq!(log(0..1000, &events[..3]).waits(|_| ProcessId(0)), None);
+}
+
+#[test]
+fn futex_operations() {
+    let of = |argument| {
+        Entry::Syscall {
+            number: FUTEX,
+            address: 0,
+            argument,
+            pc: 0,
+        }
+        .reason()
+    };
+    // FUTEX_WAIT_BITSET of a condition, of `pthread_join`, FUTEX_WAKE.
+    let reasons = [128 | 9, 256 | 128 | 9, 256 | 9, 128 | 1].map(of);
+    let expected = [
+        Reason::Futex,
+        Reason::Futex,
+        Reason::SharedFutex,
+        Reason::Syscall(FUTEX),
+    ];
+    assert_eq!(reasons, expected);
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let left = prop_oneof![
+        Just(Left::Runnable),
+        Just(LOCK),
+        Just(READ),
+        Just(Left::Waits(Entry::Kernel)),
+        Just(Left::Ended),
+    ];
+    let tid = 0..5_u32;
+    prop_oneof![
+        tid.clone().prop_map(Change::Begins),
+        tid.clone()
+            .prop_map(|tid| Change::Runs(tid, ThreadId(tid + 20))),
+        (tid.clone(), left).prop_map(|(tid, left)| Change::Leaves(tid, left)),
+        (tid.clone(), proptest::option::of(tid)).prop_map(|(tid, by)| Change::Wakes(tid, by)),
+    ]
+}
+
+proptest! {
+    /// Whatever a guest says: no thread's time is longer than the region, and all of it adds up.
+    #[test]
+    fn nobody_lives_longer_than_the_region(
+        events in proptest::collection::vec((0..2000_u64, 0..3_u32, change()), 0..80),
+        region in proptest::collection::vec((0..2000_u64, 0..2000_u64), 0..4),
+    ) {
+        let mut log = log(0..0, &events);
+        log.events.sort_by_key(|event| event.cycle);
+        log.region = region.iter().map(|(start, end)| *start..*end).collect();
+        let whole = Region::new(&log.region).cycles(0, u64::MAX);
+        let Some(waits) = log.waits(|_| ProcessId(0)) else {
+            return Ok(());
+        };
+        for thread in &waits.threads {
+            let waiting: u64 = thread.waits.iter().map(|own| own.all.cycles).sum();
+            let life = thread.running.cycles + thread.ready.cycles + thread.unknown + waiting;
+            prop_assert!(life <= whole, "{thread:?} of {whole}");
+            for own in &thread.waits {
+                let mut sum = Stretches::default();
+                own.wakers.iter().for_each(|(_, part)| sum.merge(*part));
+                prop_assert_eq!(sum, own.all);
+            }
+        }
+        for futex in &waits.futexes {
+            let mut sum = Stretches::default();
+            futex.pairs.iter().for_each(|(.., part)| sum.merge(*part));
+            prop_assert_eq!(sum, futex.all);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The Oracle over time, by what the page shows: functions, nodes of the flame graph, and the instructions of its tables.
+
+use commit_trace::InstId;
+use profile::Evaluation;
+use rustc_hash::{FxHashMap, FxHashSet};
+use symbols::FunctionId;
+
+use super::flame::Placed;
+use super::gather::Gathered;
+use super::rows::Function;
+use super::tables::{InstructionRow, Listing};
+
+/// The Oracle in bins of time. Only the page has it.
+#[derive(Clone, Debug, Default)]
+pub struct OverTime {
+    /// First cycle of each bin, and the first after it.
+    pub bins: Vec<(u64, u64)>,
+    /// What is told apart in a bin.
+    pub items: Vec<TimedItem>,
+    /// Of each bin the items with any time, ascending, and their cycles.
+    pub cycles: Vec<Vec<(u32, u64)>>,
+    /// By process (an index into [`super::Report::processes`]) the items of single instructions.
+    instructions: FxHashMap<(usize, InstId), u32>,
+}
+
+/// What is told apart in a bin: an instruction that some table has, or all others of a function in a node of the flame graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimedItem {
+    /// Index into [`super::Report::processes`].
+    pub process: usize,
+    /// Index into [`super::Flame::lines`] plus one; 0: its process has no node.
+    pub node: u32,
+    /// Index into [`super::Report::functions`]; `None`: none that is listed.
+    pub function: Option<usize>,
+}
+
+impl OverTime {
+    /// The item of an instruction of a process.
+    pub(super) fn item(&self, row: &InstructionRow) -> Option<u32> {
+        self.instructions.get(&(row.process, row.inst)).copied()
+    }
+
+    /// Of everything that `gathered` names; `placed` has the nodes of each process.
+    pub(super) fn new(
+        evaluation: &Evaluation,
+        gathered: &Gathered<'_>,
+        placed: &[Placed],
+        functions: &[Function],
+        shown: &FxHashSet<(usize, InstId)>,
+    ) -> Self {
+        let bins = &evaluation.over_time;
+        let mut out = Self {
+            bins: bins.iter().map(|bin| (bin.start, bin.end)).collect(),
+            cycles: vec![Vec::new(); bins.len()],
+            ..Self::default()
+        };
+        if bins.is_empty() {
+            return out;
+        }
+        let number = { functions.iter().enumerate() }
+            .map(|(index, function)| ((function.process, function.id), index));
+        let number: FxHashMap<(usize, FunctionId), usize> = number.collect();
+        let units = evaluation.oracle.units_per_cycle().max(1);
+        let mut groups = FxHashMap::default();
+        for (at, (summary, placed)) in gathered.processes.iter().zip(placed).enumerate() {
+            let process = at + 1;
+            let (insts, places) = gathered.places(at);
+            let others = TimedItem {
+                process,
+                node: placed.process,
+                function: None,
+            };
+            let items: Vec<u32> = { insts.iter().zip(places).zip(&placed.leaves) }
+                .map(|((inst, place), node)| {
+                    let function = gathered.symbols.locations[*place as usize].function;
+                    let item = TimedItem {
+                        process,
+                        node: *node,
+                        function: number.get(&(at, function)).copied(),
+                    };
+                    if shown.contains(&(process, *inst)) {
+                        out.instructions
+                            .insert((process, *inst), out.items.len() as u32);
+                        return add(&mut out.items, item);
+                    }
+                    *{ groups.entry(item) }.or_insert_with(|| add(&mut out.items, item))
+                })
+                .collect();
+            // Bins round so that any range of them is right to a cycle.
+            let mut sums: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+            for (bin, cycles) in bins.iter().zip(&mut out.cycles) {
+                let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
+                let Some(time) = time else { continue };
+                let mut own: FxHashMap<u32, u64> = FxHashMap::default();
+                for (inst, units) in time.weights() {
+                    if let Ok(row) = insts.binary_search(&inst) {
+                        *own.entry(items[row]).or_default() += units;
+                    }
+                }
+                if time.others > 0 {
+                    let item =
+                        { groups.entry(others) }.or_insert_with(|| add(&mut out.items, others));
+                    *own.entry(*item).or_default() += time.others;
+                }
+                for (item, more) in own {
+                    let (sum, told) = sums.entry(item).or_default();
+                    *sum += more;
+                    let whole = (*sum + units / 2) / units;
+                    let now = whole - std::mem::replace(told, whole);
+                    if now > 0 {
+                        cycles.push((item, now));
+                    }
+                }
+            }
+        }
+        { out.cycles.iter_mut() }.for_each(|cycles| cycles.sort_unstable());
+        out
+    }
+}
+
+fn add(items: &mut Vec<TimedItem>, item: TimedItem) -> u32 {
+    items.push(item);
+    items.len() as u32 - 1
+}
+
+/// The instructions of the report's tables, with their processes.
+pub(super) fn shown(
+    instructions: &[InstructionRow],
+    listings: &[Listing],
+) -> FxHashSet<(usize, InstId)> {
+    let listed = listings.iter().flat_map(|listing| &listing.rows);
+    let listed = listed.map(|row| &row.instruction);
+    { instructions.iter().chain(listed) }
+        .map(|row| (row.process, row.inst))
+        .collect()
+}

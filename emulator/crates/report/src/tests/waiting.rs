@@ -1,0 +1,138 @@
+use profile::waits::{Change, Entry, Left, SchedulerEvent, SchedulerLog};
+
+use super::*;
+
+/// Two threads: one holds a lock that the other waits for, twice; then that one sleeps to the end.
+fn waiting() -> Report {
+    let mut evaluation = evaluation();
+    let of = |id, tid, name: &str| Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
+    evaluation.threads = vec![of(0, 42, "quickstart"), of(1, 50, "worker")];
+    let call = |number, address, argument| {
+        Left::Waits(Entry::Syscall {
+            number,
+            address,
+            argument,
+            pc: 0x1015e,
+        })
+    };
+    let changes = [
+        (0, Change::Runs(42, ThreadId(0))),
+        (0, Change::Runs(50, ThreadId(1))),
+        (2_000, Change::Leaves(50, call(98, 0x11008, 128))),
+        (5_000, Change::Wakes(50, Some(42))),
+        (5_500, Change::Runs(50, ThreadId(1))),
+        (7_000, Change::Leaves(50, call(98, 0x11008, 128))),
+        (12_000, Change::Wakes(50, Some(42))),
+        (12_100, Change::Runs(50, ThreadId(1))),
+        (13_000, Change::Leaves(50, call(115, 1, 0))),
+    ];
+    evaluation.scheduler = SchedulerLog {
+        events: { changes.into_iter() }
+            .map(|(cycle, change)| SchedulerEvent {
+                cycle,
+                hart: change_hart(change),
+                change,
+            })
+            .collect(),
+        region: std::iter::once(0..20_000).collect(),
+    };
+    let root = guest_root();
+    let files = SymbolFiles {
+        roots: vec![root.path().to_owned()],
+        ..SymbolFiles::default()
+    };
+    report_of(&evaluation, None).with_waiting(&evaluation, &Symbolizer::new(files))
+}
+
+/// The worker has the second hart.
+fn change_hart(change: Change) -> u32 {
+    match change {
+        Change::Runs(42, _) | Change::Wakes(..) => 0,
+        _ => 1,
+    }
+}
+
+#[test]
+fn locks_sleep_and_wakers_are_told() {
+    let report = waiting();
+    let waiting = report.waiting.as_ref().unwrap();
+    let worker = &waiting.threads[1];
+    assert_eq!(
+        (&*worker.name, worker.tid, worker.cycles),
+        ("worker", 50, 20_000)
+    );
+    let reasons: Vec<_> = { worker.waits.iter() }
+        .map(|wait| {
+            (
+                &*wait.reason,
+                wait.time.count,
+                wait.time.cycles,
+                &*wait.wakers[0].waker,
+            )
+        })
+        .collect();
+    let expected = [
+        ("futex", 2, 8_000, "quickstart 42"),
+        ("clock_nanosleep", 1, 7_000, "nobody"),
+    ];
+    assert_eq!(reasons, expected);
+    let program = &waiting.programs[0];
+    assert_eq!((program.threads, program.cycles), (2, 40_000));
+    let shares = [program.running, program.ready, program.locks, program.other];
+    assert!(
+        (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+        "{shares:?}"
+    );
+    assert_eq!(program.locks, 0.2);
+    let futex = &waiting.futexes[0];
+    assert_eq!(
+        (&*futex.address, &*futex.operations),
+        ("0x11008", &["FUTEX_WAIT".to_owned()][..])
+    );
+    assert!(
+        futex.places[0].label.starts_with("length"),
+        "{:?}",
+        futex.places
+    );
+    let mut verdict = String::new();
+    report
+        .write_verdict(&mut verdict, &Options::default())
+        .unwrap();
+    let words = "of its threads' time 20.0 % is waiting for locks and conditions, most of it (20.0 %) for 0x11008, woken by quickstart 42";
+    assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
+    assert!(report.html("").contains("id=\"waiting\""));
+}
+
+#[test]
+fn the_section_is_as_blessed_and_fits() {
+    let mut text = String::new();
+    waiting()
+        .write_waiting(&mut text, &Options::default())
+        .unwrap();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+    golden("waiting.txt", &text);
+}
+
+#[test]
+fn every_number_of_it_is_explained() {
+    let json = waiting().json();
+    for path in [
+        "waiting.programs.0.locks",
+        "waiting.threads.worker.ready.longest",
+        "waiting.threads.worker.waits.0.count",
+        "waiting.futexes.0.pairs.0.share",
+    ] {
+        let answer = explain(&json, path).unwrap().text();
+        assert!(answer.contains("waits/follow.rs"), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_tell_has_no_section() {
+    let report = report_of(&evaluation(), None)
+        .with_waiting(&evaluation(), &Symbolizer::new(SymbolFiles::default()));
+    assert!(report.waiting.is_none());
+    assert!(!report.text(&Options::default()).contains("Waiting"));
+}

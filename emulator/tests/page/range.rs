@@ -1,0 +1,281 @@
+//! A range of time that is chosen on the timeline: everything that is kept over time follows.
+
+use std::path::Path;
+
+use commit_trace::{
+    Class, Commit, CommitSink, CycleClass, HartId, InstId, Redirect, StaticInfo, TeaEvents,
+    recording,
+};
+use profile::{Evaluation, Evaluator, Profiler, Region, Sampler, Schedule};
+use report::Report;
+use serde_json::json;
+use symbols::{SymbolFiles, Symbolizer};
+
+use super::common::browser::Browser;
+use super::pictures::SAME;
+
+/// Two functions of the program that `symbols` tests with, eight instructions each: so many lie evenly in any window.
+const LENGTH: u64 = 0x10150;
+const START: u64 = 0x10168;
+const EACH: u32 = 8;
+
+/// A hart that executes `length` for so many cycles, and then `_start`.
+fn phases(cycles: [u64; 2], call_stacks: bool) -> Evaluation {
+    let instructions = (cycles[0] + cycles[1]) as usize;
+    let (mut recorder, stream) = recording(HartId(0), 0, instructions / 1000 + 2);
+    for id in 0..2 * EACH {
+        let start = if id < EACH { LENGTH } else { START };
+        recorder.define(&StaticInfo {
+            id: InstId(id),
+            space: 0,
+            pc: start + 2 * u64::from(id % EACH),
+            raw: 0x13,
+            len: 2,
+            privilege: 3,
+            class: Class::Int,
+            target: None,
+        });
+    }
+    for cycle in 0..cycles[0] + cycles[1] {
+        let phase = u32::from(cycle >= cycles[0]);
+        recorder.commit(&Commit {
+            inst: InstId(phase * EACH + cycle as u32 % EACH),
+            decode: cycle + 4,
+            dispatch: cycle + 6,
+            commit: cycle + 10,
+            redirect: Redirect::None,
+            first_of_row: true,
+            class: CycleClass::Alu,
+            tea: TeaEvents::default(),
+        });
+    }
+    recorder.finish().expect("a valid stream");
+    let samplers = [Sampler::new(Profiler::Tip, Schedule::every(997))];
+    let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(1);
+    if call_stacks {
+        evaluator = evaluator.with_call_stacks();
+    }
+    for batch in stream {
+        evaluator.batch(&batch).expect("a valid stream");
+    }
+    evaluator.finish()
+}
+
+/// The page of an evaluation, or of those of several harts.
+fn page(harts: &[Evaluation]) -> String {
+    let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/symbols/src/tests");
+    // Where the compiler had it: /src/inlined.c.
+    let sources = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(sources.path().join("src")).expect("a folder");
+    let source = sources.path().join("src/inlined.c");
+    std::fs::copy(symbols.join("inlined.c"), source).expect("a file");
+    let files = SymbolFiles {
+        firmware: Some(symbols.join("inlined.elf")),
+        sources: vec![sources.path().to_owned()],
+        ..SymbolFiles::default()
+    };
+    let disassemble = |raw: u32, pc: u64| format!("op{raw:x}\t{pc:x}");
+    let evaluation = Evaluation::merged(harts).expect("a hart");
+    let meta = json!({ "name": "phases", "harts": vec![0; harts.len()] });
+    let symbolizer = Symbolizer::new(files);
+    let report = Report::build(&evaluation, &symbolizer, &[], &disassemble, meta);
+    report.with_harts(harts).html("")
+}
+
+/// What the views show, by their text; and the brush, from one share of the timeline to another.
+const VIEWS: &str = "
+    const texts = (selector) => [...document.querySelectorAll(selector)].map((element) => element.textContent);
+    const brushed = async (from, to) => {
+      const brush = document.querySelector('.brush');
+      const edges = brush.getBoundingClientRect();
+      const pointer = (type, at) => brush.dispatchEvent(new PointerEvent(type,
+        { pointerId: 1, isPrimary: true, bubbles: true, clientX: edges.left + at * edges.width, clientY: edges.top + 5 }));
+      brush.setPointerCapture = () => {};
+      pointer('pointerdown', from); pointer('pointermove', to); pointer('pointerup', to);
+      await later(300);
+    };
+    const shares = () => [...byId('listing-table').querySelectorAll('.oracle')].map((cell) => Number(cell.textContent) || 0);
+    const views = () => ({
+      functions: texts('#function-table tbody td:first-child').filter(Boolean),
+      share: byId('function-table').querySelector('.oracle').textContent,
+      frames: texts('.frame.function'),
+      tree: flameRoot().below.length,
+      listed: texts('#listed option').map((name) => name.split(' ')[0]),
+      heat: sum(shares()),
+      hot: shares().filter((share) => share > 1).length,
+      instructions: texts('#instruction-table tbody td:nth-child(2)').filter(Boolean),
+      source: sum([...byId('source-pane').querySelectorAll('.oracle')].map((cell) => Number(cell.textContent) || 0)),
+      scopes: Object.fromEntries([...document.querySelectorAll('main > section')].filter((section) => section.querySelector('.scope'))
+        .map((section) => [section.id, section.querySelector('.scope').textContent])),
+      note: byId('flame-note').textContent,
+    });
+    chosen.process = 1; await refresh();
+";
+
+#[test]
+fn everything_follows_the_range() {
+    let steps = format!(
+        "{VIEWS}
+        say('whole', views());
+        await brushed(0.05, 0.4);
+        say('first', views());
+        byId('profilers').click();
+        await later(300);
+        say('profilers', texts('#function-table th').length);
+        await brushed(0.6, 0.9);
+        say('second', views());
+        press('Escape', document.querySelector('.brush'));
+        await later(300);
+        say('columns', texts('#function-table th').length);
+        byId('profilers').click();
+        byId('listed').value = 0; byId('listed').dispatchEvent(new Event('change'));
+        await later(300);
+        say('again', views());"
+    );
+    let seen = Browser {
+        steps: &steps,
+        ..Browser::default()
+    }
+    .open("page-range", &page(&[phases([400_000, 400_000], false)]));
+    for (phase, function, pcs) in [("first", "length", LENGTH), ("second", "_start", START)] {
+        let view = seen.get(phase);
+        assert_eq!(view["functions"], json!([function]), "{view}");
+        assert_eq!(view["share"], json!("100.0"), "{view}");
+        assert_eq!(view["frames"], json!([function]), "{view}");
+        assert_eq!(view["listed"], json!([function]), "{view}");
+        assert_eq!(
+            (view["heat"].as_f64(), &view["hot"]),
+            (Some(100.0), &json!(8)),
+            "{view}"
+        );
+        let instructions: Vec<String> =
+            serde_json::from_value(view["instructions"].clone()).unwrap();
+        assert_eq!(instructions.len(), EACH as usize, "{view}");
+        for text in &instructions {
+            let pc = text.rsplit(' ').next().unwrap();
+            let pc = u64::from_str_radix(pc, 16).unwrap();
+            assert!((pcs..pcs + 16).contains(&pc), "{text}");
+        }
+        assert!(view["source"].as_f64().unwrap() > 99.0, "{view}");
+        for follows in [
+            "flame",
+            "functions",
+            "code",
+            "instructions",
+            "stacks",
+            "top-down",
+        ] {
+            assert_eq!(
+                view["scopes"][follows],
+                json!("of the chosen range"),
+                "{view}"
+            );
+        }
+        for whole in ["verdict", "errors", "run"] {
+            assert_eq!(view["scopes"][whole], json!("whole run"), "{view}");
+        }
+    }
+    let whole = seen.get("whole");
+    assert_eq!(whole["functions"].as_array().unwrap().len(), 2, "{whole}");
+    assert_eq!(whole["scopes"], json!({}));
+    assert_eq!(seen.get("again"), whole, "clearing the brush restores");
+    // Profilers are not kept over time: their columns are there without a range only.
+    assert_eq!(
+        (seen.get("profilers"), seen.get("columns")),
+        (&json!(5), &json!(6))
+    );
+}
+
+/// The flame graph alone.
+const ONLY_FLAME: &str = "
+    const graph = byId('flame-graph');
+    document.body.replaceChildren(graph);
+    graph.style.width = '1000px';
+    await later(300);
+    flameView.draw();
+    graph.querySelectorAll('.frame').forEach((frame) => frame.blur());
+    await later(100);
+";
+
+#[test]
+fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
+    let open = |name: &str, cycles, brush: &str| {
+        let steps = format!("{VIEWS} {brush} {ONLY_FLAME}");
+        let browser = Browser {
+            window: (1100, 300),
+            steps: &steps,
+            ..Browser::default()
+        };
+        browser.open(name, &page(&[phases(cycles, false)])).picture
+    };
+    let brush = "await brushed(0.05, 0.4);";
+    let whole = "";
+    let ranged = open("page-range-brushed", [400_000, 400_000], brush);
+    let all = open("page-range-whole", [400_000, 400_000], whole);
+    let alone = open("page-range-alone", [400_000, 0], whole);
+    let difference = ranged.difference(&all);
+    assert!(
+        difference > 0.02,
+        "{difference} differ from the whole run's"
+    );
+    let difference = ranged.difference(&alone);
+    assert!(
+        difference < SAME,
+        "{difference} differ from a run of the range alone"
+    );
+}
+
+#[test]
+fn callers_make_way_while_a_range_is_chosen() {
+    let steps = format!(
+        "{VIEWS}
+        say('before', flame.by);
+        await brushed(0.05, 0.4);
+        say('during', [flame.by, byId('flame-by').value, texts('.frame.function')]);
+        byId('flame-by').value = 'callers'; byId('flame-by').dispatchEvent(new Event('change'));
+        await later(100);
+        say('callers', [byId('flame').querySelector('.scope').textContent, byId('flame-note').textContent.startsWith('Of the whole run')]);
+        byId('range').click();
+        await later(300);
+        say('after', flame.by);"
+    );
+    let seen = Browser {
+        steps: &steps,
+        ..Browser::default()
+    }
+    .open(
+        "page-range-callers",
+        &page(&[phases([400_000, 400_000], true)]),
+    );
+    assert_eq!(
+        (seen.get("before"), seen.get("after")),
+        (&json!("callers"), &json!("callers"))
+    );
+    assert_eq!(*seen.get("during"), json!(["lines", "lines", ["length"]]));
+    assert_eq!(*seen.get("callers"), json!(["whole run", true]));
+}
+
+#[test]
+fn a_range_of_several_harts_is_of_all_of_them() {
+    // One executes `length` in the first half, the other nothing else.
+    let harts = [
+        phases([400_000, 400_000], false),
+        phases([800_000, 0], false),
+    ];
+    let steps = format!(
+        "{VIEWS}
+        await brushed(0.6, 0.9);
+        say('second', [views().functions.sort(), views().share]);
+        say('note', byId('notes').textContent);
+        await brushed(0.05, 0.4);
+        say('first', views().functions);"
+    );
+    let seen = Browser {
+        steps: &steps,
+        ..Browser::default()
+    }
+    .open("page-range-harts", &page(&harts));
+    assert_eq!(*seen.get("second"), json!([["_start", "length"], "50.0"]));
+    assert_eq!(*seen.get("first"), json!(["length"]));
+    assert!(seen.get("note").as_str().unwrap().contains("Harts begin"));
+}
