@@ -41,7 +41,7 @@ trap 'rm -rf "$work"' EXIT
 # Nothing of the workspace is built anew: its tests have built it with these features, in the tests' profile. Cargo takes that name for
 # tests alone, so the wheel's profile is dev with all that Cargo.toml says of it.
 awk '/^\[/ { on = /^\[profile\.test/ } on' Cargo.toml | sed 's/^\[profile\.test/[profile.dev/' > "$work/profile.toml"
-"$venv/bin/maturin" build --quiet --locked --profile dev --config "$work/profile.toml" --features as-in-tests \
+"$venv/bin/maturin" build --locked --profile dev --config "$work/profile.toml" --features as-in-tests \
     --manifest-path python/Cargo.toml --interpreter "$venv/bin/python" --out "$work"
 wheel=$(echo "$work"/tipsim-*-abi3-*.whl)
 "$venv/bin/pip" install --quiet --target "$work/site" --no-deps "$wheel"
