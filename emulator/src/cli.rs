@@ -159,7 +159,8 @@ pub struct RunArgs {
     /// Output directory; made if missing.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last. Not of a spec with
+    /// `guest.image = "debian"`, which has its own.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// debuginfod server to ask, after the run, for debug information of stripped programs, and sources, by build ID. Several with

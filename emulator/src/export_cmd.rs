@@ -13,6 +13,7 @@ use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::names::{disassemble, symbol_paths};
 use crate::percent::Percent;
+use crate::spec::MAX_HARTS;
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
 const ORACLE: &str = "oracle";
@@ -42,6 +43,13 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
     let symbols = symbol_paths(args)?;
 
     let recorded: BTreeSet<u32> = reader.chunks().iter().map(|chunk| chunk.hart.0).collect();
+    if recorded.len() > MAX_HARTS as usize {
+        let error = format!(
+            "expected at most {MAX_HARTS} harts, found {}",
+            recorded.len()
+        );
+        return Err(bad_input(&path, error).into());
+    }
     let harts = match args.one_hart {
         // Time is one hart's.
         None if format.is_timed() => vec![0],
@@ -73,7 +81,9 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         }
         let mut chunks = { reader.chunks().iter() }.filter(|chunk| chunk.hart.0 == hart);
         let start = chunks.next().map_or(0, |first| first.start_cycle);
-        let cycles = chunks.next_back().map_or(0, |last| last.end_cycle - start);
+        let cycles = chunks
+            .next_back()
+            .map_or(0, |last| last.end_cycle.saturating_sub(start));
         let windows = match format.holds() {
             Holds::CycleStacks => STACK_WINDOWS,
             _ if format.is_timed() && choice.oracle => ORACLE_WINDOWS,

@@ -12,14 +12,16 @@ use symbols::{BuildId, FileServer};
 use crate::guest;
 
 const CLIENT: &str = "debuginfod-find";
-/// Longest wait for a file, if `DEBUGINFOD_MAXTIME` says nothing else: as long as elfutils waits for a server that is silent.
-const MAX_WAIT: Duration = Duration::from_secs(90);
+/// Longest wait for a file, if `DEBUGINFOD_MAXTIME` says nothing else. A server that is silent elfutils gives up by itself, after
+/// `DEBUGINFOD_TIMEOUT` (90 s).
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// What [`CLIENT`] says of a file that no server has (`ENOENT`); all else is a server that does not answer.
 const NO_SUCH_FILE: &str = "No such file or directory";
 
 const ARCHIVE_SCRIPT: &str = "debian-debug";
 /// Its exit statuses.
-const NOT_IN_ARCHIVE: i32 = 1;
+const NO_ARCHIVE: i32 = 3;
+const NOT_IN_ARCHIVE: i32 = 4;
 
 /// debuginfod servers.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Debuginfod {
                 }
             },
             Ok(None) => format!(
-                "debuginfod ({}): no answer in {} s",
+                "debuginfod ({}): no file in {} s (DEBUGINFOD_MAXTIME)",
                 self.urls,
                 longest.as_secs()
             ),
@@ -110,18 +112,23 @@ impl FileServer for DebugArchive {
         let mut command = Command::new(&script);
         command.arg(build_id.to_string());
         command.stdin(Stdio::null()).stderr(Stdio::inherit());
-        match command.output() {
+        let why = match command.output() {
             Ok(output) => match (path(&output), output.status.code()) {
                 (Some(path), _) => return Ok(path),
                 (None, Some(NOT_IN_ARCHIVE)) => {
                     return Err("Debian's debug archive does not have it".into());
                 }
-                (None, _) => {}
+                (None, Some(NO_ARCHIVE)) => "there is no debug archive of Debian's".to_owned(),
+                (None, _) => {
+                    format!(
+                        "Debian's debug archive: {} failed (its messages are above)",
+                        script.display()
+                    )
+                }
             },
-            Err(error) => tracing::warn!("{}: {error}", script.display()),
-        }
-        let why = || "there is no debug archive of Debian's".to_owned();
-        Err(GIVEN_UP.get_or_init(why).clone())
+            Err(error) => format!("Debian's debug archive: {}: {error}", script.display()),
+        };
+        Err(GIVEN_UP.get_or_init(|| why).clone())
     }
 
     fn program(&self, _: &BuildId) -> Result<PathBuf, String> {

@@ -33,9 +33,10 @@ impl Packages {
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let shell = std::iter::once(SHELL.to_owned());
         let names: Vec<String> = names.iter().cloned().chain(shell).collect();
-        let link = link("packages", &names)?;
+        let key = "guest.packages";
+        let link = link(key, "packages", &names)?;
         if !link.exists() {
-            make(UNPACK_SCRIPT, &names)?;
+            make(key, UNPACK_SCRIPT, &names)?;
         }
         // The link may lead to newer versions before the run is over.
         let folder = link.canonicalize().map_err(|e| bad_input(&link, e))?;
@@ -62,18 +63,18 @@ pub struct DebianImage {
 impl DebianImage {
     /// That with the packages of these names, from the cache, where scripts put it if it is not there yet.
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
+        let key = "guest.image";
         let (image, guest) = (
-            link("images", names)?,
-            cache()?.join("guest").join(LATEST_SYSTEMD),
+            link(key, "images", names)?,
+            cache(key)?.join("guest").join(LATEST_SYSTEMD),
         );
         if !guest.exists() {
-            make(BUILD_SCRIPT, &["--systemd".to_owned()])?;
+            make(key, BUILD_SCRIPT, &["--systemd".to_owned()])?;
         }
         if !image.exists() {
-            let this =
-                std::env::current_exe().map_err(|e| BadInput(format!("guest.image: {e}")))?;
+            let this = std::env::current_exe().map_err(|e| BadInput(format!("{key}: {e}")))?;
             let this = ["--tipsim".to_owned(), this.display().to_string()];
-            make(IMAGE_SCRIPT, &[&this, names].concat())?;
+            make(key, IMAGE_SCRIPT, &[&this, names].concat())?;
         }
         let real = |link: PathBuf| link.canonicalize().map_err(|e| bad_input(&link, e));
         let (image, guest) = (real(image)?, real(guest)?);
@@ -93,15 +94,18 @@ fn list(folder: &Path) -> Result<Vec<String>, BadInput> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-fn cache() -> Result<PathBuf, BadInput> {
+fn cache(key: &str) -> Result<PathBuf, BadInput> {
     guest::cache().ok_or_else(|| {
-        BadInput("guest.packages: no cache: neither TIPSIM_CACHE nor HOME is set".into())
+        BadInput(format!(
+            "{key}: no cache: neither TIPSIM_CACHE nor HOME is set"
+        ))
     })
 }
 
 /// Where a script notes what it made of packages, in that folder of the cache: a link named by a hash of their sorted names.
-fn link(folder: &str, names: &[String]) -> Result<PathBuf, BadInput> {
-    Ok(cache()?.join("guest").join(folder).join(link_name(names)?))
+fn link(key: &str, folder: &str, names: &[String]) -> Result<PathBuf, BadInput> {
+    let folder = cache(key)?.join("guest").join(folder);
+    Ok(folder.join(link_name(names)?))
 }
 
 fn link_name(names: &[String]) -> Result<String, BadInput> {
@@ -114,15 +118,15 @@ fn link_name(names: &[String]) -> Result<String, BadInput> {
     Ok(name)
 }
 
-/// Runs a script; it shows its progress on standard error.
-fn make(script: &str, arguments: &[String]) -> Result<(), BadInput> {
+/// Runs a script for a key of the run spec; it shows its progress on standard error.
+fn make(key: &str, script: &str, arguments: &[String]) -> Result<(), BadInput> {
     let script = guest::script(script).ok_or_else(|| {
         BadInput(format!(
-            "guest.packages: not in the cache yet: run guest-sw/{script} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
+            "{key}: not in the cache yet: run guest-sw/{script} {}, or set TIPSIM_GUEST_SW to the folder guest-sw",
             arguments.join(" ")
         ))
     })?;
-    let failed = |why: String| BadInput(format!("guest.packages: {}: {why}", script.display()));
+    let failed = |why: String| BadInput(format!("{key}: {}: {why}", script.display()));
     let status = Command::new(&script)
         .args(arguments)
         .stdin(Stdio::null())

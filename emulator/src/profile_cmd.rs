@@ -47,7 +47,13 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     let set: String = { args.set.iter() }
         .map(|set| format!(" --set {}", quote(set)))
         .collect();
-    println!("again: tipsim run {}{set} --out DIR", spec.display());
+    let servers = { args.debuginfod.iter().filter(|urls| !urls.is_empty()) }
+        .map(|urls| format!(" --debuginfod {}", quote(urls)));
+    let servers: String = servers.collect();
+    println!(
+        "again: tipsim run {}{set}{servers} --out DIR",
+        spec.display()
+    );
     if args.what_if {
         what_if::what_if(&WhatIfArgs::suggested(out, args.guest_dir.clone()))?;
     }

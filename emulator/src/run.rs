@@ -131,6 +131,32 @@ impl Plan {
         let samplers = samplers(&spec.sampler, clock_hz);
         let samplers = samplers.map_err(BadInput).map_err(at)?;
         let guest = &spec.guest;
+        let readable = |file: &PathBuf| {
+            let opened = std::fs::File::open(file).map_err(|e| bad_input(file, e));
+            opened.map(drop)
+        };
+        let named = guest.drive.iter().chain(&spec.run.files);
+        { named }.try_for_each(readable)?;
+        let memory = spec::parse_size(&guest.memory)
+            .map_err(BadInput)
+            .map_err(at)?;
+        host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
+        let system = match guest.image {
+            GuestImage::Minimal => "",
+            GuestImage::Debian => SYSTEMD_ARGS,
+        };
+        let bootargs = format!(
+            "console=ttyS0 earlycon=sbi {system}{}{}",
+            net::boot_argument(guest.net),
+            guest.append
+        );
+        if bootargs.len() > MAX_BOOTARGS {
+            return Err(at(BadInput(format!(
+                "guest.append: expected a kernel command line of at most {MAX_BOOTARGS} bytes, found {}",
+                bootargs.len()
+            )))
+            .into());
+        }
         // It may take minutes.
         let image = (guest.image == GuestImage::Debian).then(|| DebianImage::find(&guest.packages));
         let image = image.transpose().map_err(at)?;
@@ -147,29 +173,9 @@ impl Plan {
             files.kernel.as_ref(),
             files.initrd.as_ref(),
         ];
+        parts.into_iter().flatten().try_for_each(readable)?;
         let disk = image.iter().map(|image| image.disk.clone());
         let drives: Vec<PathBuf> = disk.chain(guest.drive.iter().cloned()).collect();
-        let named = drives.iter().chain(&spec.run.files);
-        for file in parts.into_iter().flatten().chain(named) {
-            std::fs::File::open(file).map_err(|e| bad_input(file, e))?;
-        }
-        let system = image.as_ref().map_or("", |_| SYSTEMD_ARGS);
-        let bootargs = format!(
-            "console=ttyS0 earlycon=sbi {system}{}{}",
-            net::boot_argument(guest.net),
-            guest.append
-        );
-        if bootargs.len() > MAX_BOOTARGS {
-            return Err(at(BadInput(format!(
-                "guest.append: expected a kernel command line of at most {MAX_BOOTARGS} bytes, found {}",
-                bootargs.len()
-            )))
-            .into());
-        }
-        let memory = spec::parse_size(&guest.memory)
-            .map_err(BadInput)
-            .map_err(at)?;
-        host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let epoch = spec.guest.clock.seconds();
         // Last: it may take minutes.
         let unpacked = image.is_none() && !spec.guest.packages.is_empty();

@@ -72,16 +72,21 @@ mirror() {
 }
 debug_mirror() {
     local mirror
+    [ "${TIPSIM_DEBUG_MIRROR:-}" != none ] || fail "TIPSIM_DEBUG_MIRROR: expected the archive of -dbgsym packages, found none"
     [ -n "${TIPSIM_DEBUG_MIRROR:-}" ] || mirror=$(mirror) || return
     echo "${TIPSIM_DEBUG_MIRROR:-$mirror-debug}"
 }
 
-# How the private apt reads an archive. A folder of this machine needs no signature.
+# How the private apt reads an archive. A folder of this machine that was named for debugging information needs no signature.
 apt_options() {
     case $1 in
-        file:*) echo "[arch=riscv64 trusted=yes]" ;;
-        *) echo "[arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" ;;
+        file:*)
+            if [ "$1" = "${TIPSIM_DEBUG_MIRROR:-}" ]; then
+                echo "[arch=riscv64 trusted=yes]"
+                return
+            fi ;;
     esac
+    echo "[arch=riscv64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
 }
 
 apt=$guest/apt

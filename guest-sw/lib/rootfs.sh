@@ -6,7 +6,7 @@ build_rootfs() {
     perf=$(stage_dir perf "$perf_key")
     programs=$(stage_dir programs "$programs_key")
     busybox=$(stage_dir busybox "$busybox_key")
-    local name file target
+    local name file target mode
 
     rm -rf files debug
     mkdir -p files debug/usr/{bin,lib/riscv64-linux-gnu}
@@ -74,7 +74,10 @@ build_rootfs() {
     add_file root/.perfconfig "$here/rootfs/perfconfig" 0644
     add_file usr/bin/tipsim-help "$here/rootfs/tipsim-help" 0755
     add_file init "$here/rootfs/init" 0755
-    for name in "${systemd_files[@]}"; do add_file "$(basename "$name")" "$name" 0755; done
+    for name in "${systemd_files[@]}"; do
+        case $name in *-init) mode=0755 ;; *) mode=0644 ;; esac
+        add_file "$(basename "$name")" "$name" "$mode"
+    done
 
     sed -i "s| files/| $PWD/files/|; s| debug/| $PWD/debug/|" spec
     "$(stage_dir kernel "$kernel_key")/gen_init_cpio" -t 1767225600 spec > initramfs.cpio

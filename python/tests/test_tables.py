@@ -105,6 +105,11 @@ def test_what_is_wrong_is_said(run, tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(tipsim.Error, match="run.json: .*line 1 column 2"):
         tipsim.Run(tmp_path)
+    (tmp_path / "run.json").write_text("[]")
+    with pytest.raises(tipsim.Error, match="run.json: expected an object, found list"):
+        tipsim.Run(tmp_path)
+    with pytest.raises(ValueError, match="command: expected a program or a script, found ''"):
+        tipsim.profile("")
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "report.json").write_text('{"processes": [{"name": "a"}]}')
     with pytest.raises(tipsim.Error, match="report.json: .*table processes: class: expected dictionary of strings in every row"):

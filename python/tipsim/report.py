@@ -12,6 +12,15 @@ from . import _tipsim
 from .trace import Trace
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _tipsim.Error(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _tipsim.Error(f"{path}: {error}") from error
+
+
 class Run:
     """The folder of a finished run. With `hart`, what is reported of that one of several harts."""
 
@@ -20,7 +29,9 @@ class Run:
         self.hart = hart
         self.info: dict[str, Any] = self._json(self.folder / "run.json")
         """How it ran: `run.json`."""
-        harts = len(self.info.get("harts") or [None])
+        each = self.info.get("harts")
+        # That of a single hart has no list of them.
+        harts = len(each) if isinstance(each, list) and each else 1
         if hart is not None and not 0 <= hart < harts:
             raise ValueError(f"{self.folder}: hart: expected {'0, the only hart' if harts == 1 else f'0 to {harts - 1}'}, found {hart}")
         # One of several has a folder of its own.
@@ -29,11 +40,12 @@ class Run:
     @staticmethod
     def _json(path: Path) -> dict[str, Any]:
         try:
-            return json.loads(path.read_bytes())
-        except OSError as error:
-            raise _tipsim.Error(f"{path}: {error.strerror}") from error
+            found = json.loads(_text(path))
         except ValueError as error:
             raise _tipsim.Error(f"{path}: {error}") from error
+        if not isinstance(found, dict):
+            raise _tipsim.Error(f"{path}: expected an object, found {type(found).__name__}")
+        return found
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -43,7 +55,7 @@ class Run:
     @property
     def text(self) -> str:
         """The report for people: `report.txt`."""
-        return (self._report_folder / "report.txt").read_text()
+        return _text(self._report_folder / "report.txt")
 
     @cached_property
     def trace(self) -> Trace:

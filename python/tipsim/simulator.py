@@ -43,6 +43,8 @@ def profile(
     `out` is `out/profile-NAME` by default; `options` are those of `tipsim profile`, such as `["--package", "xz-utils"]`.
     """
     words = [command] if isinstance(command, str) else [os.fspath(word) for word in command]
+    if not words or not words[0].split():
+        raise ValueError(f"command: expected a program or a script, found {command!r}")
     if out is None:
         out = Path("out") / f"profile-{Path(words[0].split()[0]).name}"
     return _results(_simulator("profile") + list(options), Path(out), ["--", *words])
@@ -99,7 +101,9 @@ def _execute(command: list[str]) -> tuple[int, list[str]]:
             sys.stderr.write(text)
             sys.stderr.flush()
             *lines, rest = (rest + text).replace("\r\n", "\n").split("\n")
-            last.extend(lines)
+            # Progress goes back to the line's start.
+            last.extend(line.rpartition("\r")[2] for line in lines)
+            rest = rest[rest.rfind("\r", 0, -1) + 1 :]
     except BaseException:
         child.terminate()
         raise

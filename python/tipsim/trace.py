@@ -34,7 +34,10 @@ class Trace:
     @cached_property
     def metadata(self) -> dict[str, Any]:
         """What the trace says of its run."""
-        return json.loads(self._file.metadata)
+        try:
+            return json.loads(self._file.metadata)
+        except ValueError as error:
+            raise _tipsim.Error(f"{self.path}: metadata: {error}") from error
 
     @property
     def end(self) -> str:

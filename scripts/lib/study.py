@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -83,7 +84,9 @@ def run(args, specs, out, only=None):
             command += [f"--{option.replace('_', '-')}", str(value)]
     for assignment in args.set:
         command += ["--set", assignment]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    # Figures need no names from elsewhere.
+    environment = {"TIPSIM_DEBUG_MIRROR": "none", **os.environ}
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)
     if done.returncode in [2, 130]:
         sys.exit(done.returncode)
     return done.returncode == 0

@@ -5,7 +5,7 @@ use arrow_schema::ArrowError;
 use commit_trace::Event;
 use profile::GuestContext;
 
-use crate::builders::{NamesById, Rows};
+use crate::builders::{Names, Rows};
 
 /// What the guest's kernel said of the thread that runs, and the columns `pid`, `tid` and `process` of it.
 #[derive(Default)]
@@ -15,7 +15,9 @@ pub(crate) struct Context {
     tid: u32,
     pids: Vec<Option<u32>>,
     tids: Vec<u32>,
-    processes: NamesById,
+    processes: Names,
+    /// Key of the name of the process that runs, once a row has had it.
+    name: Option<usize>,
 }
 
 impl Context {
@@ -27,19 +29,25 @@ impl Context {
         self.pid = self.guest.processes()[self.guest.current().0 as usize].pid;
         let threads = self.guest.threads();
         self.tid = { threads.get(self.guest.thread().0 as usize) }.map_or(0, |thread| thread.tid);
+        // It may be another process, or have another name now.
+        self.name = None;
     }
 
     /// The next row is of the thread that runs.
     pub fn push(&mut self) {
         self.pids.push(self.pid);
         self.tids.push(self.tid);
-        let current = self.guest.current();
-        let process = &self.guest.processes()[current.0 as usize];
-        self.processes.push(current.0, || process.name.clone());
+        let name = self.name.unwrap_or_else(|| {
+            let process = &self.guest.processes()[self.guest.current().0 as usize];
+            self.processes.define(process.name.clone())
+        });
+        self.name = Some(name);
+        self.processes.push(name);
     }
 
     /// The three columns.
     pub fn columns(&mut self) -> Result<[ArrayRef; 3], ArrowError> {
+        self.name = None;
         Ok([self.pids.rows(), self.tids.rows(), self.processes.finish()?])
     }
 }

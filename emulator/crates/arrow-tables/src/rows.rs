@@ -33,7 +33,8 @@ pub fn batch_of_rows(
             .iter()
             .map(|row| row.get(field.name()).unwrap_or(&Value::Null))
             .collect();
-        let array = column(kind, &values);
+        let unit = field.metadata().get("unit").map_or("", String::as_str);
+        let array = column(kind, unit, &values);
         // As an error that names it: what Arrow says of nulls has no table.
         match array.null_count() {
             0 => Ok(array),
@@ -71,8 +72,8 @@ pub fn one_batch(batch: RecordBatch) -> impl RecordBatchReader + Send {
     RecordBatchIterator::new([Ok(batch)], schema)
 }
 
-fn column(kind: Kind, values: &[&Value]) -> ArrayRef {
-    let numbers = || values.iter().map(|value| number(value));
+fn column(kind: Kind, unit: &str, values: &[&Value]) -> ArrayRef {
+    let numbers = || values.iter().map(|value| number(value, unit));
     let texts = || values.iter().map(|value| value.as_str());
     match kind {
         Kind::U64 => Arc::new(UInt64Array::from_iter(numbers())),
@@ -111,10 +112,10 @@ fn column(kind: Kind, values: &[&Value]) -> ArrayRef {
     }
 }
 
-/// A number, or an address in hexadecimal.
-fn number(value: &Value) -> Option<u64> {
+/// A number; an address may be one in hexadecimal.
+fn number(value: &Value, unit: &str) -> Option<u64> {
     match value {
-        Value::String(text) => {
+        Value::String(text) if unit == "address" => {
             u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
         }
         other => other.as_u64(),

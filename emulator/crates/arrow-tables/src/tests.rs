@@ -1,5 +1,6 @@
 use std::io::Cursor;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use commit_trace::expand::{Csv, expand};
@@ -336,6 +337,50 @@ fn a_report_gives_its_tables() {
     bare["top_down"] = Value::Null;
     let rows = REPORT_TABLES.map(|table| table_of(table, &bare, &Value::Null).num_rows());
     assert_eq!(rows, [1, 3, 1, 1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn samples_have_what_their_event_has() {
+    let rows = [
+        json!({"time": 5.000000123, "comm": "work", "pid": 42, "tid": 43, "cpu": 1, "event": "loads", "period": 100,
+            "ip": 0x10010, "exact": true, "symbol": "work+0x10", "addr": 0xffff_ffff_8000_0000u64, "op": "load",
+            "weight": 66}),
+        json!({"exact": false, "ip": "0x20"}),
+    ];
+    let rows = rows.map(|row| row.as_object().unwrap().clone());
+    let found = batches(batches_of_rows(&SAMPLES, rows.into_iter()));
+    let of = |name: &str| column(&found, name);
+    assert_eq!(of("ip"), ["65552", "32"]);
+    assert_eq!(
+        of("addr"),
+        [0xffff_ffff_8000_0000u64.to_string(), String::new()]
+    );
+    assert_eq!(
+        (of("pid"), of("tid")),
+        (
+            vec!["42".into(), String::new()],
+            vec!["43".into(), String::new()]
+        )
+    );
+    assert_eq!(
+        (of("comm"), of("op")),
+        (
+            vec!["work".into(), String::new()],
+            vec!["load".into(), String::new()]
+        )
+    );
+    assert_eq!(of("exact"), ["true", "false"]);
+    assert_eq!(of("weight"), ["66", ""]);
+    let time = found[0].column_by_name("time").unwrap();
+    let time = time.as_primitive::<arrow_array::types::Float64Type>();
+    assert_eq!((time.value(0), time.null_count()), (5.000000123, 1));
+    // Only addresses are read as hexadecimal.
+    let odd = json!({"exact": false, "pid": "42"})
+        .as_object()
+        .unwrap()
+        .clone();
+    let odd = batch_of_rows(&SAMPLES, &[], &[odd]).unwrap();
+    assert!(odd.column_by_name("pid").unwrap().is_null(0));
 }
 
 #[test]

@@ -125,7 +125,6 @@ pub struct BatchProgress {
 struct Position {
     hart: HartId,
     seq: Seq,
-    /// Last cycle that is in a span.
     cycle: u64,
 }
 

@@ -112,6 +112,7 @@ impl Evaluator {
     pub fn in_detail(mut self, width: u32) -> Self {
         self.run.details = Some(Box::new(Details::new(width)));
         self.run.oracle.count_commits();
+        self.run.context.keep_scheduled();
         for view in &mut self.run.views {
             view.in_detail();
         }

@@ -24,7 +24,8 @@ pub struct GuestContext {
     thread: ThreadId,
     forked: Option<Forked>,
     kernel_text: Option<Range<u64>>,
-    scheduled: Vec<SchedulerEvent>,
+    /// If it is asked for.
+    scheduled: Option<Vec<SchedulerEvent>>,
     malformed: u64,
 }
 
@@ -72,7 +73,7 @@ impl GuestContext {
             thread: ThreadId(0),
             forked: None,
             kernel_text: None,
-            scheduled: Vec::new(),
+            scheduled: None,
             malformed: 0,
         }
     }
@@ -114,9 +115,17 @@ impl GuestContext {
         &self.processes
     }
 
-    /// What the scheduler did so far, in order.
+    /// Also keeps what the scheduler does.
+    pub(crate) fn keep_scheduled(&mut self) {
+        self.scheduled.get_or_insert_default();
+    }
+
+    /// What the scheduler did so far, in order, if it is kept.
     pub(crate) fn take_scheduled(&mut self) -> Vec<SchedulerEvent> {
-        std::mem::take(&mut self.scheduled)
+        self.scheduled
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// All entities and their threads, by number.
@@ -229,11 +238,13 @@ impl GuestContext {
     }
 
     fn schedule(&mut self, cycle: u64, change: Change) {
-        self.scheduled.push(SchedulerEvent {
-            cycle,
-            hart: 0,
-            change,
-        });
+        if let Some(scheduled) = &mut self.scheduled {
+            scheduled.push(SchedulerEvent {
+                cycle,
+                hart: 0,
+                change,
+            });
+        }
     }
 
     /// The living entity of a thread, which has this name from now on.

@@ -1,6 +1,6 @@
 //! The text of source lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -23,6 +23,8 @@ const EXTENSIONS: [&str; 20] = [
 pub struct Sources<'a> {
     files: &'a SymbolFiles,
     read: HashMap<Arc<str>, Option<Vec<String>>>,
+    /// What servers were asked for.
+    asked: HashSet<(Arc<str>, BuildId)>,
 }
 
 impl<'a> Sources<'a> {
@@ -30,19 +32,21 @@ impl<'a> Sources<'a> {
         Self {
             files,
             read: HashMap::new(),
+            asked: HashSet::new(),
         }
     }
 
     /// The text of a line, if its file is on the host, or a server has it for the program of a build ID.
     pub fn line(&mut self, source: &Source, build_id: Option<&BuildId>) -> Option<&str> {
-        let read = || {
-            let file = find(self.files, &source.file);
-            let file = file.or_else(|| ask(self.files, &source.file, build_id?));
-            lines(&file?)
-        };
-        let lines = self.read.entry(source.file.clone()).or_insert_with(read);
+        let read = || lines(&find(self.files, &source.file)?);
+        let found = self.read.entry(source.file.clone()).or_insert_with(read);
+        if let (None, Some(id)) = (&found, build_id)
+            && self.asked.insert((source.file.clone(), id.clone()))
+        {
+            *found = ask(self.files, &source.file, id).and_then(|file| lines(&file));
+        }
         let index = (source.line as usize).checked_sub(1)?;
-        lines.as_ref()?.get(index).map(String::as_str)
+        found.as_ref()?.get(index).map(String::as_str)
     }
 }
 

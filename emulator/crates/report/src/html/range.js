@@ -53,7 +53,8 @@ function rangeNodes(nodes) {
   return nodes.map((node, at) => {
     const own = sum(node[N.stack]);
     const copy = [...node];
-    copy[N.stack] = node[N.stack].map((cycles) => cycles * sums.nodes[at] / own);
+    // One of less than a cycle in each part is not split.
+    copy[N.stack] = node[N.stack].map((cycles, part) => (own ? cycles * sums.nodes[at] / own : part ? 0 : sums.nodes[at]));
     copy[N.columns] = [];
     return copy;
   });

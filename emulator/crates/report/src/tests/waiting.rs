@@ -98,7 +98,7 @@ fn locks_sleep_and_wakers_are_told() {
     report
         .write_verdict(&mut verdict, &Options::default())
         .unwrap();
-    let words = "of its threads' time 20.0 % is waiting for locks and conditions, most of it (20.0 %) for 0x11008, woken by quickstart 42";
+    let words = "of its threads' time 20.0 % is waiting for locks and conditions, the most (20.0 %) for 0x11008, woken by quickstart 42";
     assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
     assert!(report.html("").contains("id=\"waiting\""));
 }

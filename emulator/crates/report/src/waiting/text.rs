@@ -76,7 +76,7 @@ impl WaitingReport {
                     None => futex.address.clone(),
                 };
                 format!(
-                    ", most of it ({} %) for {address}{waker}",
+                    ", the most ({} %) for {address}{waker}",
                     fixed(futex.time.share)
                 )
             });
