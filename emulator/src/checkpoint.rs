@@ -17,7 +17,7 @@ use snapshot::{Archive, Snapshot, SnapshotError};
 use timing::Preset;
 use zstd::{Decoder, Encoder};
 
-use crate::failure::{BadInput, bad_input, cannot_write};
+use crate::failure::{BadInput, bad_input, cannot_write, is_replaceable};
 use crate::spec::Mode;
 use crate::system::{Engine, System};
 
@@ -77,6 +77,9 @@ pub fn save(
     };
     let header = serde_json::to_vec(&header)?;
     let state = archive.into_bytes();
+    if !is_replaceable(path) {
+        return Err(cannot_write(path, "expected a file, found something else"));
+    }
     let partial = beside(path);
     let write = || -> io::Result<()> {
         let mut file = File::create_new(&partial)?;

@@ -1,7 +1,7 @@
 //! Exit statuses: 2 for bad input, 1 for a failed run.
 
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,21 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
     whole(path, |file| file.write_all(content.as_ref())).map_err(|e| cannot_write(path, e))
 }
 
-/// The same of what `write` writes.
+/// Whether another file can take its place: not that of a device or a pipe, such as `/dev/null`.
+pub fn is_replaceable(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |found| found.is_file())
+}
+
+/// The same of what `write` writes. What is no file takes it as it comes.
 pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    if !is_replaceable(path) {
+        return OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut file| write(&mut file));
+    }
+    // What a link leads to is what is written, not the link.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     let partial = PathBuf::from(name);
@@ -47,5 +60,26 @@ pub fn report(error: &anyhow::Error) -> u8 {
         2
     } else {
         1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_stays_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let [device, link, file] = ["device", "link", "file"].map(|name| dir.path().join(name));
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_whole(&device, "lost").unwrap();
+        assert!(device.is_symlink() && !is_replaceable(&device) && !is_replaceable(dir.path()));
+        assert!(write_whole(dir.path(), "").is_err());
+        std::fs::write(&file, "old").unwrap();
+        write_whole(&link, "new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
     }
 }
