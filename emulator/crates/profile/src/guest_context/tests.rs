@@ -177,6 +177,7 @@ fn switch(to: &[u8], left: u32, why: [u8; 2], number: u16, rest: &[u8]) -> Vec<u
 #[test]
 fn what_the_scheduler_does_is_kept_in_order() {
     let mut context = GuestContext::new();
+    context.keep_scheduled();
     let (one, other) = (task(5, 5, "a"), task(5, 6, "a"));
     context.record(1, 1, &one);
     context.record(2, 5, &words(&[5, 6, 5, 5]));
