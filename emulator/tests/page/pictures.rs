@@ -2,8 +2,8 @@
 
 use super::common::browser::{Browser, Picture};
 
-/// Pixels by which two pictures of the same may differ.
-pub const SAME: f64 = 0.001;
+/// Part of the pixels by which two pictures of the same may differ: the edge of a layer, a line two pixels high, is drawn or not.
+pub const SAME: f64 = 0.003;
 
 /// Pictures of a page, light and dark, narrow and wide, in the order (light, narrow), (light, wide), (dark, narrow), (dark, wide): each
 /// is again the same, and each shows something; those of one width differ where dark is dark.
