@@ -1,5 +1,5 @@
 #!/bin/bash
-# The Python package: its wheel, built and installed, and python/tests on a run of its own.
+# The Python package: its wheel, built and installed, and emulator/python/tests on a run of its own.
 set -euo pipefail
 
 case ${1:-} in
@@ -7,7 +7,7 @@ case ${1:-} in
         cat <<'HELP'
 Usage: scripts/lib/python_test.sh TIPSIM [pytest option]...
 
-Installs maturin and the libraries that read tables into the cache, builds the wheel as the workspace's tests are built, and runs python/tests
+Installs maturin and the libraries that read tables into the cache, builds the wheel as the workspace's tests are built, and runs emulator/python/tests
 with the binary TIPSIM and the guest in TIPSIM_GUEST.
 
 Example:
@@ -42,9 +42,9 @@ trap 'rm -rf "$work"' EXIT
 # tests alone, so the wheel's profile is dev with all that Cargo.toml says of it.
 awk '/^\[/ { on = /^\[profile\.test/ } on' Cargo.toml | sed 's/^\[profile\.test/[profile.dev/' > "$work/profile.toml"
 "$venv/bin/maturin" build --locked --profile dev --config "$work/profile.toml" --features as-in-tests \
-    --manifest-path python/Cargo.toml --interpreter "$venv/bin/python" --out "$work"
+    --manifest-path emulator/python/Cargo.toml --interpreter "$venv/bin/python" --out "$work"
 wheel=$(echo "$work"/tipsim-*-abi3-*.whl)
 "$venv/bin/pip" install --quiet --target "$work/site" --no-deps "$wheel"
 # Not the sources, but what was installed.
 cd "$work"
-PYTHONPATH=$work/site PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest --quiet -p no:cacheprovider --basetemp "$work/runs" --durations 5 "$repo/python/tests" "$@"
+PYTHONPATH=$work/site PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest --quiet -p no:cacheprovider --basetemp "$work/runs" --durations 5 "$repo/emulator/python/tests" "$@"
