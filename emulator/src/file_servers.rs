@@ -11,11 +11,11 @@ use symbols::{BuildId, FileServer};
 
 use crate::guest;
 
-const CLIENT: &str = "debuginfod-find";
+const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
 /// Longest wait for a file, if `DEBUGINFOD_MAXTIME` says nothing else. A server that is silent elfutils gives up by itself, after
 /// `DEBUGINFOD_TIMEOUT` (90 s).
 const MAX_WAIT: Duration = Duration::from_secs(600);
-/// What [`CLIENT`] says of a file that no server has (`ENOENT`); all else is a server that does not answer.
+/// What [`DEBUGINFOD_CLIENT`] says of a file that no server has (`ENOENT`); all else is a server that does not answer.
 const NO_SUCH_FILE: &str = "No such file or directory";
 
 const ARCHIVE_SCRIPT: &str = "debian-debug";
@@ -44,7 +44,7 @@ impl Debuginfod {
         if let Some(why) = GIVEN_UP.get() {
             return Err(why.clone());
         }
-        let mut command = Command::new(CLIENT);
+        let mut command = Command::new(DEBUGINFOD_CLIENT);
         command.args(what).env("DEBUGINFOD_URLS", &self.urls);
         command
             .env_remove("DEBUGINFOD_PROGRESS")
@@ -70,7 +70,9 @@ impl Debuginfod {
                 self.urls,
                 longest.as_secs()
             ),
-            Err(error) => format!("debuginfod: {CLIENT}: {error} (Debian: apt install debuginfod)"),
+            Err(error) => {
+                format!("debuginfod: {DEBUGINFOD_CLIENT}: {error} (Debian: apt install debuginfod)")
+            }
         };
         tracing::warn!(
             "{why}; it is not asked any more: names, lines and sources that it may have are missing"
@@ -149,7 +151,7 @@ fn path(output: &Output) -> Option<PathBuf> {
 
 /// Runs a command that says little, in English. `None`: it took too long.
 fn output(command: &mut Command, longest: Duration) -> std::io::Result<Option<Output>> {
-    const STEP: Duration = Duration::from_millis(5);
+    const POLL_INTERVAL: Duration = Duration::from_millis(5);
     command.env("LC_ALL", "C").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child: Child = command.spawn()?;
@@ -160,7 +162,7 @@ fn output(command: &mut Command, longest: Duration) -> std::io::Result<Option<Ou
             child.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(STEP);
+        std::thread::sleep(POLL_INTERVAL);
     }
     child.wait_with_output().map(Some)
 }

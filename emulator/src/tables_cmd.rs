@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use arrow_tables::{
-    ArrowError, FileFormat, More, REPORT_TABLES, RecordBatchReader, Table, one_batch, report_table,
-    tables, write_table,
+    ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, RunColumns, Table, one_batch,
+    report_table, tables, write_table,
 };
 use serde_json::{Value, json};
 
@@ -15,29 +15,31 @@ use crate::cli::{TablesArgs, TablesFormat};
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
 
 /// A column of a table as documentation has it.
-struct Described<'a> {
+struct ColumnDoc<'a> {
     name: String,
     kind: String,
     unit: &'a str,
     about: &'a str,
 }
 
-fn described(table: &'static Table) -> impl Iterator<Item = Described<'static>> {
-    let own = table.columns.iter().map(|column| Described {
+fn column_docs(table: &'static Table) -> impl Iterator<Item = ColumnDoc<'static>> {
+    let own = table.fixed_columns().map(|column| ColumnDoc {
         name: column.name.to_owned(),
         kind: match column.optional {
-            true => format!("{} or null", column.kind.name()),
-            false => column.kind.name().to_owned(),
+            true => format!("{} or null", column.column_type.name()),
+            false => column.column_type.name().to_owned(),
         },
         unit: column.unit,
         about: column.about,
     });
-    let more = table.more.map(|More { names, unit, about }| Described {
-        name: format!("({names})"),
-        kind: "double or null".to_owned(),
-        unit,
-        about,
-    });
+    let more = table
+        .run_columns
+        .map(|RunColumns { names, unit, about }| ColumnDoc {
+            name: format!("({names})"),
+            kind: "double or null".to_owned(),
+            unit,
+            about,
+        });
     own.chain(more)
 }
 
@@ -59,8 +61,8 @@ fn text(chosen: impl Iterator<Item = &'static Table>) -> String {
     let mut out = String::new();
     for table in chosen {
         let _ = writeln!(out, "{}: {}", table.name, table.about);
-        for column in described(table) {
-            let Described {
+        for column in column_docs(table) {
+            let ColumnDoc {
                 name,
                 kind,
                 unit,
@@ -74,7 +76,7 @@ fn text(chosen: impl Iterator<Item = &'static Table>) -> String {
 }
 
 fn json(table: &'static Table) -> Value {
-    let columns: Vec<_> = described(table)
+    let columns: Vec<_> = column_docs(table)
         .map(|column| {
             json!({
                 "name": column.name,
@@ -121,7 +123,7 @@ before that. Tables without files: [the Python package](python.md).
             "\n## {}\n\nA row is {}.\n\n| column | type | unit | what |\n|---|---|---|---|\n",
             table.name, table.about
         );
-        for column in described(table) {
+        for column in column_docs(table) {
             let name = match column.name.starts_with('(') {
                 true => column.name,
                 false => format!("`{}`", column.name),

@@ -29,7 +29,7 @@ int main(void)
 }
 ";
 /// Where the compiler thinks that it is: nowhere on this machine.
-const COMPILED: &str = "/build/hot-1.0/hot.c";
+const COMPILED_SOURCE: &str = "/build/hot-1.0/hot.c";
 
 /// Ends with the test.
 struct Server(Child);
@@ -44,7 +44,7 @@ impl Drop for Server {
 /// The program, stripped, as `dir/hot`, what it was stripped of as `dir/hot.debug`, and its source below `dir/tree`. Gives its build ID.
 fn stripped(dir: &Path) -> String {
     let tree = dir.join("tree");
-    let source = tree.join(&COMPILED[1..]);
+    let source = tree.join(&COMPILED_SOURCE[1..]);
     std::fs::create_dir_all(source.parent().unwrap()).unwrap();
     std::fs::write(&source, SOURCE).unwrap();
     let run = |tool: &str, arguments: &[&str]| {
@@ -183,7 +183,7 @@ fn a_stripped_program_has_names_lines_and_sources_from_servers() {
     let text = succeed(&mut command);
     let out: PathBuf = dir.join("out");
     assert!(text.contains("hot.c:3"), "{text}");
-    let found = (format!("{COMPILED}:3"), "step".to_owned());
+    let found = (format!("{COMPILED_SOURCE}:3"), "step".to_owned());
     assert_eq!(division(&out).as_ref(), Some(&found));
     assert!(has_source(&out));
 

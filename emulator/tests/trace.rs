@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
-use commit_trace::synthetic::{SyntheticCore, batches_of};
-use commit_trace::{Stages, TraceReader, TraceWriter};
+use commit_trace::synthetic::{SyntheticCore, batches_of, staged};
+use commit_trace::{TraceReader, TraceWriter};
 use common::{assert_error, scratch, stderr, stdout, tipsim};
 
 const METADATA: &str = r#"{"name": "synthetic", "clock_hz": 1000000000, "stages": true,
@@ -24,14 +24,8 @@ fn trace() -> &'static Path {
             .map(|n| n.wrapping_mul(2_654_435_761) >> 3)
             .collect();
         let mut writer = TraceWriter::create(&path, METADATA).unwrap();
-        for mut batch in batches_of(SyntheticCore::by_rows(4), &words) {
-            let stages = batch.records.iter().map(|record| Stages {
-                fetch: record.residence() + record.decode_lead() + 5,
-                issue: record.residence(),
-                complete: 0,
-            });
-            batch.stages = stages.collect();
-            writer.batch(&batch).unwrap();
+        for batch in batches_of(SyntheticCore::by_rows(4), &words) {
+            writer.batch(&staged(batch)).unwrap();
         }
         writer.finish().unwrap();
         path

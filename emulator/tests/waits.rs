@@ -9,9 +9,9 @@ use common::{json, repo, run_spec, scratch, succeed};
 use serde_json::Value;
 
 /// Cycles of the core in a nanosecond.
-const CLOCK: f64 = 3.2;
+const CYCLES_PER_NS: f64 = 3.2;
 /// Of a thread, what its own times do not have: the start before and the end after it takes them.
-const BESIDE: f64 = 250_000.0;
+const MAX_START_AND_END: f64 = 250_000.0;
 
 /// What a thread of `waits.c` says of itself.
 struct Said {
@@ -112,7 +112,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     let (count, cycles, wakers) = waits(thread("sleeper"), "clock_nanosleep");
     assert_eq!((count, &*wakers), (7, &[("interrupt".to_owned(), 7)][..]));
     // Less what the call takes before it leaves the hart.
-    let slept = cycles as f64 / CLOCK / 7.0;
+    let slept = cycles as f64 / CYCLES_PER_NS / 7.0;
     assert!((80_000.0..180_000.0).contains(&slept), "{slept} ns each");
     let (count, _, wakers) = waits(thread("reader"), "read");
     assert_eq!((count, &*wakers), (4, &[(title("main"), 4)][..]));
@@ -179,10 +179,10 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
         );
         assert!(said.preempted <= number(&own["ready"], "count"), "{name}");
         let running = number(&own["running"], "cycles") as f64;
-        let cpu = said.cpu_ns * CLOCK;
+        let cpu = said.cpu_ns * CYCLES_PER_NS;
         if name != "main" {
             assert!(
-                (0.0..BESIDE).contains(&(running - cpu)),
+                (0.0..MAX_START_AND_END).contains(&(running - cpu)),
                 "{name}: {running}, {cpu}"
             );
         }

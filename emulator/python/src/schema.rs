@@ -10,10 +10,10 @@ pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let found = PyList::empty(py);
     for table in arrow_tables::tables() {
         let columns = PyList::empty(py);
-        let more =
-            { table.more.iter() }.map(|more| (more.names, "double", true, more.unit, more.about));
-        let own = table.columns.iter().map(|column| {
-            let (kind, optional) = (column.kind.name(), column.optional);
+        let more = { table.run_columns.iter() }
+            .map(|more| (more.names, "double", true, more.unit, more.about));
+        let own = table.fixed_columns().map(|column| {
+            let (kind, optional) = (column.column_type.name(), column.optional);
             (column.name, kind, optional, column.unit, column.about)
         });
         for (name, kind, nullable, unit, about) in own.chain(more) {

@@ -88,7 +88,7 @@ fn table(
             other => bad_input(&args.trace, other),
         },
     )?;
-    tables_cmd::write(table.readable(), format, args.output.as_deref())?;
+    tables_cmd::write(table.rows_before_error(), format, args.output.as_deref())?;
     let (reader, read) = table.end();
     ended(&args.trace, &reader, read)
 }

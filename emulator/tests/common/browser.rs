@@ -134,6 +134,8 @@ impl Browser<'_> {
         let mut chromium = Command::new("chromium");
         chromium.args(["--headless", "--no-sandbox", "--disable-gpu"]);
         chromium.args(["--hide-scrollbars", "--enable-logging=stderr"]);
+        // A screenshot is of a page that is drawn as a whole.
+        chromium.arg("--run-all-compositor-stages-before-draw");
         if self.virtual_time {
             chromium.arg("--virtual-time-budget=8000");
         }

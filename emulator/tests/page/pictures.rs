@@ -2,8 +2,8 @@
 
 use super::common::browser::{Browser, Picture};
 
-/// Part of the pixels by which two pictures of the same may differ: the edge of a layer, a line two pixels high, is drawn or not.
-pub const SAME: f64 = 0.003;
+/// Part of the pixels by which two pictures of the same may differ.
+pub const MAX_DIFFERENCE: f64 = 0.001;
 
 /// Pictures of a page, light and dark, narrow and wide, in the order (light, narrow), (light, wide), (dark, narrow), (dark, wide): each
 /// is again the same, and each shows something; those of one width differ where dark is dark.
@@ -18,7 +18,7 @@ pub fn check(page: &str, pictures: &[(String, Browser<'_>, Picture)]) {
         let again = browser.open(&format!("page-again-{}", name.replace(' ', "-")), page);
         let difference = picture.difference(&again.picture);
         assert!(
-            difference < SAME,
+            difference < MAX_DIFFERENCE,
             "{name}: {difference} of its pixels differ the second time"
         );
     }

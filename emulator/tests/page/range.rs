@@ -12,23 +12,27 @@ use serde_json::json;
 use symbols::{SymbolFiles, Symbolizer};
 
 use super::common::browser::Browser;
-use super::pictures::SAME;
+use super::pictures::MAX_DIFFERENCE;
 
 /// Two functions of the program that `symbols` tests with, eight instructions each: so many lie evenly in any window.
-const LENGTH: u64 = 0x10150;
-const START: u64 = 0x10168;
-const EACH: u32 = 8;
+const LENGTH_PC: u64 = 0x10150;
+const START_PC: u64 = 0x10168;
+const INSTRUCTIONS_EACH: u32 = 8;
 
 /// A hart that executes `length` for so many cycles, and then `_start`.
 fn phases(cycles: [u64; 2], call_stacks: bool) -> Evaluation {
     let instructions = (cycles[0] + cycles[1]) as usize;
     let (mut recorder, stream) = recording(HartId(0), 0, instructions / 1000 + 2);
-    for id in 0..2 * EACH {
-        let start = if id < EACH { LENGTH } else { START };
+    for id in 0..2 * INSTRUCTIONS_EACH {
+        let start = if id < INSTRUCTIONS_EACH {
+            LENGTH_PC
+        } else {
+            START_PC
+        };
         recorder.define(&StaticInfo {
             id: InstId(id),
             space: 0,
-            pc: start + 2 * u64::from(id % EACH),
+            pc: start + 2 * u64::from(id % INSTRUCTIONS_EACH),
             raw: 0x13,
             len: 2,
             privilege: 3,
@@ -39,7 +43,7 @@ fn phases(cycles: [u64; 2], call_stacks: bool) -> Evaluation {
     for cycle in 0..cycles[0] + cycles[1] {
         let phase = u32::from(cycle >= cycles[0]);
         recorder.commit(&Commit {
-            inst: InstId(phase * EACH + cycle as u32 % EACH),
+            inst: InstId(phase * INSTRUCTIONS_EACH + cycle as u32 % INSTRUCTIONS_EACH),
             decode: cycle + 4,
             dispatch: cycle + 6,
             commit: cycle + 10,
@@ -137,7 +141,10 @@ fn everything_follows_the_range() {
         ..Browser::default()
     }
     .open("page-range", &page(&[phases([400_000, 400_000], false)]));
-    for (phase, function, pcs) in [("first", "length", LENGTH), ("second", "_start", START)] {
+    for (phase, function, pcs) in [
+        ("first", "length", LENGTH_PC),
+        ("second", "_start", START_PC),
+    ] {
         let view = seen.get(phase);
         assert_eq!(view["functions"], json!([function]), "{view}");
         assert_eq!(view["share"], json!("100.0"), "{view}");
@@ -150,7 +157,7 @@ fn everything_follows_the_range() {
         );
         let instructions: Vec<String> =
             serde_json::from_value(view["instructions"].clone()).unwrap();
-        assert_eq!(instructions.len(), EACH as usize, "{view}");
+        assert_eq!(instructions.len(), INSTRUCTIONS_EACH as usize, "{view}");
         for text in &instructions {
             let pc = text.rsplit(' ').next().unwrap();
             let pc = u64::from_str_radix(pc, 16).unwrap();
@@ -187,7 +194,7 @@ fn everything_follows_the_range() {
 }
 
 /// The flame graph alone.
-const ONLY_FLAME: &str = "
+const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
     const graph = byId('flame-graph');
     document.body.replaceChildren(graph);
     graph.style.width = '1000px';
@@ -200,7 +207,7 @@ const ONLY_FLAME: &str = "
 #[test]
 fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
     let open = |name: &str, cycles, brush: &str| {
-        let steps = format!("{VIEWS} {brush} {ONLY_FLAME}");
+        let steps = format!("{VIEWS} {brush} {HIDE_ALL_BUT_FLAME_GRAPH}");
         let browser = Browser {
             window: (1100, 300),
             steps: &steps,
@@ -220,7 +227,7 @@ fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
     );
     let difference = ranged.difference(&alone);
     assert!(
-        difference < SAME,
+        difference < MAX_DIFFERENCE,
         "{difference} differ from a run of the range alone"
     );
 }

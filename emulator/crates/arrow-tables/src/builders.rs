@@ -1,4 +1,4 @@
-//! Columns while they grow.
+//! Columns while they builder.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use rustc_hash::FxHashMap;
 
-/// Texts of which there are few different ones.
+/// A column of texts of which there are few different ones, while it grows.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct DictionaryBuilder {
     keys: Vec<i32>,
     texts: Vec<String>,
     /// Of those that were defined.
     known: FxHashMap<String, usize>,
 }
 
-impl Names {
+impl DictionaryBuilder {
     /// A column whose texts are known beforehand; keys are pushed by [`Self::push`].
     pub fn of(texts: impl IntoIterator<Item = String>) -> Self {
         Self {
@@ -64,14 +64,14 @@ impl Names {
     }
 }
 
-/// [`Names`] by numbers whose texts are made when they are first met.
+/// [`DictionaryBuilder`] by numbers whose texts are made when they are first met.
 #[derive(Default)]
-pub(crate) struct NamesById {
-    names: Names,
+pub(crate) struct NumberedDictionary {
+    names: DictionaryBuilder,
     keys: FxHashMap<u32, usize>,
 }
 
-impl NamesById {
+impl NumberedDictionary {
     /// The next row has the text of this number.
     pub fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
         let key = *{ self.keys.entry(id) }.or_insert_with(|| self.names.define(text()));
@@ -85,13 +85,13 @@ impl NamesById {
     }
 }
 
-/// Lists of numbers.
-pub(crate) struct Lists {
+/// Lists of numbers, while they grow.
+pub(crate) struct ListBuilder {
     offsets: Vec<i32>,
     values: Vec<u32>,
 }
 
-impl Default for Lists {
+impl Default for ListBuilder {
     fn default() -> Self {
         Self {
             offsets: vec![0],
@@ -100,7 +100,7 @@ impl Default for Lists {
     }
 }
 
-impl Lists {
+impl ListBuilder {
     /// The next row.
     pub fn push(&mut self, row: impl IntoIterator<Item = u32>) {
         self.values.extend(row);
@@ -118,14 +118,14 @@ impl Lists {
 }
 
 /// The rows of a column, which is empty from then on.
-pub(crate) trait Rows {
+pub(crate) trait TakeArray {
     /// As Arrow has them.
     fn rows(&mut self) -> ArrayRef;
 }
 
 macro_rules! rows {
     ($($values:ty => $array:ty;)*) => {
-        $(impl Rows for $values {
+        $(impl TakeArray for $values {
             fn rows(&mut self) -> ArrayRef {
                 Arc::new(<$array>::from(take(self)))
             }

@@ -1,12 +1,12 @@
 //! The tables that there are.
 
-use crate::schema::{Column, Kind, More, Table};
+use crate::schema::{Column, ColumnType, RunColumns, Table};
 
 macro_rules! columns {
     ($($name:literal: $kind:ident $(? $optional:tt)?, $unit:literal, $about:literal;)*) => {
         &[$(Column {
             name: $name,
-            kind: Kind::$kind,
+            column_type: ColumnType::$kind,
             optional: columns!(@optional $($optional)?),
             unit: $unit,
             about: $about,
@@ -17,7 +17,7 @@ macro_rules! columns {
 }
 
 /// A run's samplers.
-const SAMPLERS: More = More {
+const SAMPLERS: RunColumns = RunColumns {
     names: "one per sampler, by its name (`tip`, `nci@800000`, …)",
     unit: "share",
     about: "share of the process by this sampler",
@@ -71,7 +71,8 @@ pub const RECORDS: Table = Table {
         "tea": Name, "", "TEA's events (ISCA'23), joined by |; empty for none";
         "instruction": Name, "", "disassembly";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of a trace: its spans.
@@ -89,7 +90,8 @@ pub const SPANS: Table = Table {
         "commit": U64? null, "cycle", "when its instructions commit or trap; null if idle";
         "insts": U32s, "", "their rows in static_instructions, oldest first; none if idle";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of a trace: its instructions.
@@ -108,7 +110,8 @@ pub const STATIC_INSTRUCTIONS: Table = Table {
         "target": U64? null, "address", "target of a direct branch or jump";
         "instruction": Name, "", "disassembly";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of perf.data: its samples.
@@ -137,39 +140,47 @@ pub const SAMPLES: Table = Table {
         "ins_lat": U64? null, "cycles", "latency of the instruction";
         "retire_lat": U64? null, "cycles", "from completion to retirement";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
-/// The published categories of a cycle stack, as columns are called.
-pub const CATEGORIES: [&str; 7] = [
-    "execution",
-    "alu_stall",
-    "load_stall",
-    "store_stall",
-    "front_end",
-    "mispredict",
-    "misc_flush",
+/// The categories of a published cycle stack.
+pub const CYCLE_STACK: [Column; 7] = [
+    category("execution", "of it, cycles in which instructions commit"),
+    category(
+        "alu_stall",
+        "of it, stalled on execution units and their operands",
+    ),
+    category("load_stall", "of it, stalled on loads"),
+    category("store_stall", "of it, stalled on stores"),
+    category("front_end", "of it, drained"),
+    category("mispredict", "of it, flushed by mispredicted branches"),
+    category("misc_flush", "of it, flushed by anything else"),
 ];
+
+const fn category(name: &'static str, about: &'static str) -> Column {
+    Column {
+        name,
+        column_type: ColumnType::F64,
+        optional: false,
+        unit: "share",
+        about,
+    }
+}
 
 /// Of a report: its processes.
 pub const PROCESSES: Table = Table {
     name: "processes",
-    about: "a process; the first, `all`, is all of them",
+    about: "a process; the first, `all`, is all of them. Its cycle stack is of its own cycles",
     columns: columns! {
         "process": Name, "", "unique name: the command, with the process id where several have it";
         "pid": U32? null, "", "process id; null for all and boot";
         "class": Name, "", "compute, flush or stall";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "share": F64, "share", "share of all processes' cycles";
-        "execution": F64, "share", "of its cycles, those in which instructions commit";
-        "alu_stall": F64, "share", "of its cycles, stalled on execution units and their operands";
-        "load_stall": F64, "share", "of its cycles, stalled on loads";
-        "store_stall": F64, "share", "of its cycles, stalled on stores";
-        "front_end": F64, "share", "of its cycles, drained";
-        "mispredict": F64, "share", "of its cycles, flushed by mispredicted branches";
-        "misc_flush": F64, "share", "of its cycles, flushed by anything else";
     },
-    more: None,
+    has_cycle_stack: true,
+    run_columns: None,
 };
 
 /// Of a report: its errors.
@@ -186,7 +197,8 @@ pub const ERRORS: Table = Table {
         "error": F64, "share", "share of time that is charged to the wrong symbol";
         "sampling_error": F64, "share", "what so few samples would give with a perfect rule";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of a report: its functions.
@@ -200,16 +212,10 @@ pub const FUNCTIONS: Table = Table {
         "module": Name, "", "guest path of its file";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";
-        "execution": F64, "share", "of it, committing";
-        "alu_stall": F64, "share", "of it, stalled on execution units";
-        "load_stall": F64, "share", "of it, stalled on loads";
-        "store_stall": F64, "share", "of it, stalled on stores";
-        "front_end": F64, "share", "of it, drained";
-        "mispredict": F64, "share", "of it, flushed by mispredicted branches";
-        "misc_flush": F64, "share", "of it, flushed by anything else";
-        "store_queue": F64, "share", "part of these in which a full store queue held dispatch back";
+        "store_queue": F64, "share", "of it, cycles in which a full store queue held dispatch back: part of the cycle stack, too";
     },
-    more: Some(SAMPLERS),
+    has_cycle_stack: true,
+    run_columns: Some(SAMPLERS),
 };
 
 /// Of a report: its instructions.
@@ -227,16 +233,10 @@ pub const INSTRUCTIONS: Table = Table {
         "instruction": Text, "", "disassembly";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";
-        "execution": F64, "share", "of it, committing";
-        "alu_stall": F64, "share", "of it, stalled on execution units";
-        "load_stall": F64, "share", "of it, stalled on loads";
-        "store_stall": F64, "share", "of it, stalled on stores";
-        "front_end": F64, "share", "of it, drained";
-        "mispredict": F64, "share", "of it, flushed by mispredicted branches";
-        "misc_flush": F64, "share", "of it, flushed by anything else";
-        "store_queue": F64, "share", "part of these in which a full store queue held dispatch back";
+        "store_queue": F64, "share", "of it, cycles in which a full store queue held dispatch back: part of the cycle stack, too";
     },
-    more: Some(SAMPLERS),
+    has_cycle_stack: true,
+    run_columns: Some(SAMPLERS),
 };
 
 /// Of a report: its loops.
@@ -263,7 +263,8 @@ pub const LOOPS: Table = Table {
         "fp_bound": F64, "cycles", "by the floating-point units";
         "binds": Name? null, "", "first cause on its critical path";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of a report: its top-down analysis.
@@ -276,7 +277,8 @@ pub const TOP_DOWN: Table = Table {
         "node": Name, "", "path in the tree, joined by dots";
         "share": F64, "share", "share of the slots";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };
 
 /// Of a report: its stacks over time.
@@ -288,15 +290,9 @@ pub const WINDOWS: Table = Table {
         "start": U64, "cycle", "first cycle";
         "end": U64, "cycle", "first cycle after it";
         "cycles": U64, "cycles", "cycles in which the hart did not sleep";
-        "execution": F64, "share", "committing";
-        "alu_stall": F64, "share", "stalled on execution units";
-        "load_stall": F64, "share", "stalled on loads";
-        "store_stall": F64, "share", "stalled on stores";
-        "front_end": F64, "share", "drained";
-        "mispredict": F64, "share", "flushed by mispredicted branches";
-        "misc_flush": F64, "share", "flushed by anything else";
     },
-    more: None,
+    has_cycle_stack: true,
+    run_columns: None,
 };
 
 /// Of a report: the cores' counters.
@@ -308,5 +304,6 @@ pub const COUNTERS: Table = Table {
         "event": Name, "", "event";
         "count": U64, "events", "how often";
     },
-    more: None,
+    has_cycle_stack: false,
+    run_columns: None,
 };

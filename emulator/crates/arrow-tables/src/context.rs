@@ -5,7 +5,7 @@ use arrow_schema::ArrowError;
 use commit_trace::Event;
 use profile::GuestContext;
 
-use crate::builders::{Names, Rows};
+use crate::builders::{DictionaryBuilder, TakeArray};
 
 /// What the guest's kernel said of the thread that runs, and the columns `pid`, `tid` and `process` of it.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Context {
     tid: u32,
     pids: Vec<Option<u32>>,
     tids: Vec<u32>,
-    processes: Names,
+    processes: DictionaryBuilder,
     /// Key of the name of the process that runs, once a row has had it.
     name: Option<usize>,
 }

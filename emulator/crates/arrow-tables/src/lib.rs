@@ -36,8 +36,8 @@ pub use catalog::*;
 pub use files::{FileFormat, write_table};
 pub use report::{ReportError, report_table};
 pub use rows::{Row, batch_of_rows, batches_of_rows, one_batch};
-pub use schema::{Column, Kind, More, Table};
-pub use trace::{Disassemble, Readable, TraceTable, TraceTableError};
+pub use schema::{Column, ColumnType, RunColumns, Table};
+pub use trace::{Disassembler, RowsBeforeError, TraceTable, TraceTableError};
 
 #[cfg(test)]
 mod tests;

@@ -8,17 +8,9 @@ use commit_trace::{
     Batch, Class, CycleClass, HartId, Item, Position, Range, Redirect, Retired, Walk, WalkError,
 };
 
-use crate::builders::{Names, NamesById, Rows};
+use crate::builders::{DictionaryBuilder, NumberedDictionary, TakeArray};
 use crate::context::Context;
-use crate::trace::{Disassemble, Grow};
-
-const REDIRECTS: [Redirect; 5] = [
-    Redirect::None,
-    Redirect::Mispredict,
-    Redirect::Flush,
-    Redirect::Exception,
-    Redirect::Interrupt,
-];
+use crate::trace::{Disassembler, TableBuilder};
 
 pub(crate) struct Records {
     walk: Walk,
@@ -41,12 +33,12 @@ struct Columns {
     space: Vec<u32>,
     privilege: Vec<u8>,
     pc: Vec<u64>,
-    class: Names,
-    wait: Names,
-    redirect: Names,
+    class: DictionaryBuilder,
+    wait: DictionaryBuilder,
+    redirect: DictionaryBuilder,
     first_of_row: Vec<bool>,
-    tea: NamesById,
-    instruction: NamesById,
+    tea: NumberedDictionary,
+    instruction: NumberedDictionary,
 }
 
 impl Records {
@@ -76,16 +68,16 @@ impl Columns {
             space: Vec::new(),
             privilege: Vec::new(),
             pc: Vec::new(),
-            class: Names::of(Class::ALL.map(|class| format!("{class:?}"))),
-            wait: Names::of(CycleClass::ALL.map(|class| format!("{class:?}"))),
-            redirect: Names::of(REDIRECTS.map(|redirect| format!("{redirect:?}"))),
+            class: DictionaryBuilder::of(Class::ALL.map(|class| format!("{class:?}"))),
+            wait: DictionaryBuilder::of(CycleClass::ALL.map(|class| format!("{class:?}"))),
+            redirect: DictionaryBuilder::of(Redirect::ALL.map(|redirect| format!("{redirect:?}"))),
             first_of_row: Vec::new(),
-            tea: NamesById::default(),
-            instruction: NamesById::default(),
+            tea: NumberedDictionary::default(),
+            instruction: NumberedDictionary::default(),
         }
     }
 
-    fn push(&mut self, retired: &Retired<'_>, disassemble: &Disassemble) {
+    fn push(&mut self, retired: &Retired<'_>, disassemble: &Disassembler) {
         let Retired {
             hart,
             seq,
@@ -119,11 +111,11 @@ impl Columns {
     }
 }
 
-impl Grow for Records {
+impl TableBuilder for Records {
     fn batch(
         &mut self,
         batch: &Batch,
-        disassemble: &Disassemble,
+        disassemble: &Disassembler,
     ) -> Result<ControlFlow<()>, WalkError> {
         let columns = &mut self.columns;
         self.walk.batch(batch, |item| {

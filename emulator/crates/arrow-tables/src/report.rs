@@ -5,7 +5,7 @@ use arrow_schema::ArrowError;
 use serde_json::{Value, json};
 
 use crate::catalog::{
-    CATEGORIES, COUNTERS, ERRORS, FUNCTIONS, INSTRUCTIONS, LOOPS, PROCESSES, TOP_DOWN, WINDOWS,
+    COUNTERS, CYCLE_STACK, ERRORS, FUNCTIONS, INSTRUCTIONS, LOOPS, PROCESSES, TOP_DOWN, WINDOWS,
 };
 use crate::rows::{Row, batch_of_rows, row};
 use crate::schema::Table;
@@ -54,8 +54,8 @@ fn array(value: &Value) -> &[Value] {
 
 /// Adds the categories of a stack.
 fn categories(row: &mut Row, stack: &Value) {
-    for (name, share) in CATEGORIES.iter().zip(array(stack)) {
-        row.insert((*name).to_owned(), share.clone());
+    for (column, share) in CYCLE_STACK.iter().zip(array(stack)) {
+        row.insert(column.name.to_owned(), share.clone());
     }
 }
 

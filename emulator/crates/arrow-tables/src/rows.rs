@@ -11,7 +11,8 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use serde_json::{Map, Value};
 
-use crate::schema::{Kind, Table};
+use crate::schema::{ColumnType, Table};
+use crate::trace::ROWS_PER_BATCH;
 
 /// A row: values by the names of columns. What it lacks is null.
 pub type Row = Map<String, Value>;
@@ -26,27 +27,31 @@ pub fn batch_of_rows(
     rows: &[Row],
 ) -> Result<RecordBatch, ArrowError> {
     let schema = table.schema(more);
-    let kinds = table.columns.iter().map(|column| column.kind);
-    let kinds = kinds.chain(more.iter().map(|_| Kind::F64));
-    let columns = schema.fields().iter().zip(kinds).map(|(field, kind)| {
-        let values: Vec<&Value> = rows
-            .iter()
-            .map(|row| row.get(field.name()).unwrap_or(&Value::Null))
-            .collect();
-        let unit = field.metadata().get("unit").map_or("", String::as_str);
-        let array = column(kind, unit, &values);
-        // As an error that names it: what Arrow says of nulls has no table.
-        match array.null_count() {
-            0 => Ok(array),
-            _ if field.is_nullable() => Ok(array),
-            nulls => Err(ArrowError::InvalidArgumentError(format!(
-                "table {}: {}: expected {} in every row, found {nulls} without",
-                table.name,
-                field.name(),
-                kind.name()
-            ))),
-        }
-    });
+    let types = table.fixed_columns().map(|column| column.column_type);
+    let types = types.chain(more.iter().map(|_| ColumnType::F64));
+    let columns = schema
+        .fields()
+        .iter()
+        .zip(types)
+        .map(|(field, column_type)| {
+            let values: Vec<&Value> = rows
+                .iter()
+                .map(|row| row.get(field.name()).unwrap_or(&Value::Null))
+                .collect();
+            let unit = field.metadata().get("unit").map_or("", String::as_str);
+            let array = column(column_type, unit, &values);
+            // As an error that names it: what Arrow says of nulls has no table.
+            match array.null_count() {
+                0 => Ok(array),
+                _ if field.is_nullable() => Ok(array),
+                nulls => Err(ArrowError::InvalidArgumentError(format!(
+                    "table {}: {}: expected {} in every row, found {nulls} without",
+                    table.name,
+                    field.name(),
+                    column_type.name()
+                ))),
+            }
+        });
     let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
     RecordBatch::try_new(schema, columns)
 }
@@ -56,11 +61,10 @@ pub fn batches_of_rows(
     table: &'static Table,
     rows: impl Iterator<Item = Row>,
 ) -> impl RecordBatchReader {
-    const ROWS: usize = 1 << 16;
     let mut rows = rows.peekable();
     let batches = std::iter::from_fn(move || {
         rows.peek()?;
-        let piece: Vec<Row> = rows.by_ref().take(ROWS).collect();
+        let piece: Vec<Row> = rows.by_ref().take(ROWS_PER_BATCH).collect();
         Some(batch_of_rows(table, &[], &piece))
     });
     RecordBatchIterator::new(batches, table.schema(&[]))
@@ -72,30 +76,30 @@ pub fn one_batch(batch: RecordBatch) -> impl RecordBatchReader + Send {
     RecordBatchIterator::new([Ok(batch)], schema)
 }
 
-fn column(kind: Kind, unit: &str, values: &[&Value]) -> ArrayRef {
+fn column(column_type: ColumnType, unit: &str, values: &[&Value]) -> ArrayRef {
     let numbers = || values.iter().map(|value| number(value, unit));
     let texts = || values.iter().map(|value| value.as_str());
-    match kind {
-        Kind::U64 => Arc::new(UInt64Array::from_iter(numbers())),
-        Kind::U32 => {
+    match column_type {
+        ColumnType::U64 => Arc::new(UInt64Array::from_iter(numbers())),
+        ColumnType::U32 => {
             let narrow = numbers().map(|number| u32::try_from(number?).ok());
             Arc::new(UInt32Array::from_iter(narrow))
         }
-        Kind::U8 => {
+        ColumnType::U8 => {
             let narrow = numbers().map(|number| u8::try_from(number?).ok());
             Arc::new(UInt8Array::from_iter(narrow))
         }
-        Kind::F64 => {
+        ColumnType::F64 => {
             let doubles = values.iter().map(|value| value.as_f64());
             Arc::new(Float64Array::from_iter(doubles))
         }
-        Kind::Bool => {
+        ColumnType::Bool => {
             let flags = values.iter().map(|value| value.as_bool());
             Arc::new(BooleanArray::from_iter(flags))
         }
-        Kind::Text => Arc::new(StringArray::from_iter(texts())),
-        Kind::Name => Arc::new(texts().collect::<DictionaryArray<Int32Type>>()),
-        Kind::U32s => {
+        ColumnType::Text => Arc::new(StringArray::from_iter(texts())),
+        ColumnType::Name => Arc::new(texts().collect::<DictionaryArray<Int32Type>>()),
+        ColumnType::U32s => {
             let items = |value: &&Value| items(value, |item| u32::try_from(item.as_u64()?).ok());
             let (offsets, items) = lists(values.iter().map(items));
             list(
@@ -104,7 +108,7 @@ fn column(kind: Kind, unit: &str, values: &[&Value]) -> ArrayRef {
                 Arc::new(UInt32Array::from(items)),
             )
         }
-        Kind::Texts => {
+        ColumnType::Texts => {
             let items = |value: &&Value| items(value, |item| Some(item.as_str()?.to_owned()));
             let (offsets, items) = lists(values.iter().map(items));
             list(DataType::Utf8, offsets, Arc::new(StringArray::from(items)))

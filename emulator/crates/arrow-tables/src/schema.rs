@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
+use crate::catalog::CYCLE_STACK;
+
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Unsigned, 64 bits.
     U64,
     /// Unsigned, 32 bits.
@@ -28,7 +30,7 @@ pub enum Kind {
     Texts,
 }
 
-impl Kind {
+impl ColumnType {
     /// Arrow's type.
     pub fn data_type(self) -> DataType {
         let list = |item| DataType::List(Arc::new(Field::new("item", item, false)));
@@ -68,7 +70,7 @@ pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub kind: Kind,
+    pub column_type: ColumnType,
     /// Null where it is not known or there is none.
     pub optional: bool,
     /// Unit; empty for numbers and names of things.
@@ -86,13 +88,15 @@ pub struct Table {
     pub about: &'static str,
     /// Its columns, in order.
     pub columns: &'static [Column],
+    /// Behind them is a column for each category of the cycle stack ([`CYCLE_STACK`]).
+    pub has_cycle_stack: bool,
     /// Columns that depend on the run, behind the others.
-    pub more: Option<More>,
+    pub run_columns: Option<RunColumns>,
 }
 
 /// Columns of which each run has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct More {
+pub struct RunColumns {
     /// What stands for their names in documentation.
     pub names: &'static str,
     /// Unit.
@@ -102,11 +106,20 @@ pub struct More {
 }
 
 impl Table {
+    /// The columns that it has of every run, in order.
+    pub fn fixed_columns(&self) -> impl Iterator<Item = &'static Column> {
+        let stack: &[Column] = match self.has_cycle_stack {
+            true => &CYCLE_STACK,
+            false => &[],
+        };
+        self.columns.iter().chain(stack)
+    }
+
     /// Arrow's schema; `more` are the names of the columns that depend on the run, whose values are doubles, null where
     /// there is none. Metadata: `about` of the table, `unit` and `about` of each column.
     pub fn schema(&self, more: &[String]) -> SchemaRef {
-        let own = self.columns.iter().map(|column| {
-            let data_type = column.kind.data_type();
+        let own = self.fixed_columns().map(|column| {
+            let data_type = column.column_type.data_type();
             field(
                 Field::new(column.name, data_type, column.optional),
                 column.unit,
@@ -114,7 +127,9 @@ impl Table {
             )
         });
         let more = more.iter().map(|name| {
-            let (unit, about) = self.more.map_or(("", ""), |more| (more.unit, more.about));
+            let (unit, about) = self
+                .run_columns
+                .map_or(("", ""), |more| (more.unit, more.about));
             field(Field::new(name, DataType::Float64, true), unit, about)
         });
         let fields: Vec<Field> = own.chain(more).collect();

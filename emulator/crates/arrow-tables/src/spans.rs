@@ -8,9 +8,9 @@ use commit_trace::{
     Batch, Event, HartId, Position, Range, Span, SpanBuilder, SpanSink, State, WalkError,
 };
 
-use crate::builders::{Lists, Names, Rows};
+use crate::builders::{DictionaryBuilder, ListBuilder, TakeArray};
 use crate::context::Context;
-use crate::trace::{Disassemble, Grow};
+use crate::trace::{Disassembler, TableBuilder};
 
 const STATES: [&str; 5] = ["computing", "stalled", "flushed", "drained", "idle"];
 
@@ -25,11 +25,11 @@ struct Columns {
     at: u32,
     context: Context,
     hart: Vec<u32>,
-    state: Names,
+    state: DictionaryBuilder,
     start: Vec<u64>,
     cycles: Vec<u64>,
     commit: Vec<Option<u64>>,
-    insts: Lists,
+    insts: ListBuilder,
 }
 
 impl Spans {
@@ -47,11 +47,11 @@ impl Spans {
                 at: hart.0,
                 context: Context::default(),
                 hart: Vec::new(),
-                state: Names::of(STATES.map(str::to_owned)),
+                state: DictionaryBuilder::of(STATES.map(str::to_owned)),
                 start: Vec::new(),
                 cycles: Vec::new(),
                 commit: Vec::new(),
-                insts: Lists::default(),
+                insts: ListBuilder::default(),
             },
         })
     }
@@ -85,8 +85,8 @@ impl SpanSink for Columns {
     }
 }
 
-impl Grow for Spans {
-    fn batch(&mut self, batch: &Batch, _: &Disassemble) -> Result<ControlFlow<()>, WalkError> {
+impl TableBuilder for Spans {
+    fn batch(&mut self, batch: &Batch, _: &Disassembler) -> Result<ControlFlow<()>, WalkError> {
         self.builder.batch(batch, &mut self.columns)?;
         Ok(match self.builder.cycle() >= self.columns.range.1 {
             true => ControlFlow::Break(()),

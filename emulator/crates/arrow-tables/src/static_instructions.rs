@@ -6,8 +6,8 @@ use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use commit_trace::{Batch, Class, HartId, WalkError};
 
-use crate::builders::{Names, NamesById, Rows};
-use crate::trace::{Disassemble, Grow};
+use crate::builders::{DictionaryBuilder, NumberedDictionary, TakeArray};
+use crate::trace::{Disassembler, TableBuilder};
 
 pub(crate) struct StaticInstructions {
     at: u32,
@@ -18,9 +18,9 @@ pub(crate) struct StaticInstructions {
     raw: Vec<u32>,
     length: Vec<u8>,
     privilege: Vec<u8>,
-    class: Names,
+    class: DictionaryBuilder,
     target: Vec<Option<u64>>,
-    instruction: NamesById,
+    instruction: NumberedDictionary,
 }
 
 impl StaticInstructions {
@@ -34,18 +34,18 @@ impl StaticInstructions {
             raw: Vec::new(),
             length: Vec::new(),
             privilege: Vec::new(),
-            class: Names::of(Class::ALL.map(|class| format!("{class:?}"))),
+            class: DictionaryBuilder::of(Class::ALL.map(|class| format!("{class:?}"))),
             target: Vec::new(),
-            instruction: NamesById::default(),
+            instruction: NumberedDictionary::default(),
         }
     }
 }
 
-impl Grow for StaticInstructions {
+impl TableBuilder for StaticInstructions {
     fn batch(
         &mut self,
         batch: &Batch,
-        disassemble: &Disassemble,
+        disassemble: &Disassembler,
     ) -> Result<ControlFlow<()>, WalkError> {
         for info in &batch.static_info {
             self.hart.push(self.at);

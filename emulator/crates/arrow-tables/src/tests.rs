@@ -4,8 +4,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use commit_trace::expand::{Csv, expand};
-use commit_trace::synthetic::{SyntheticCore, batches_of};
-use commit_trace::{HartId, Position, Range, Seq, Stages, TraceReader, TraceWriter};
+use commit_trace::synthetic::{SyntheticCore, batches_of, staged};
+use commit_trace::{HartId, Position, Range, Seq, TraceReader, TraceWriter};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use profile::{Evaluator, Region, UNITS_PER_CYCLE};
 use serde_json::{Value, json};
@@ -17,14 +17,8 @@ fn trace(words: u32) -> Vec<u8> {
     let words: Vec<u32> = (0..words).map(|n| n.wrapping_mul(2_654_435_761)).collect();
     let mut bytes = Vec::new();
     let mut writer = TraceWriter::new(&mut bytes, "test".into(), "{}").unwrap();
-    for mut batch in batches_of(SyntheticCore::by_rows(4), &words) {
-        let stages = batch.records.iter().map(|record| Stages {
-            fetch: record.residence() + record.decode_lead() + 5,
-            issue: record.residence(),
-            complete: 0,
-        });
-        batch.stages = stages.collect();
-        writer.batch(&batch).unwrap();
+    for batch in batches_of(SyntheticCore::by_rows(4), &words) {
+        writer.batch(&staged(batch)).unwrap();
     }
     writer.finish().unwrap();
     bytes
@@ -224,7 +218,7 @@ fn what_comes_before_damage_is_there_and_then_the_error() {
 
     let mut broken = table(&RECORDS, &bytes, Range::ALL);
     let mut file = Vec::new();
-    let written = write_table(broken.readable(), FileFormat::Parquet, &mut file).unwrap();
+    let written = write_table(broken.rows_before_error(), FileFormat::Parquet, &mut file).unwrap();
     assert_eq!(written, before as u64);
     assert!(broken.end().1.is_err());
     let file = parquet_file(file);

@@ -14,10 +14,10 @@ use crate::spans::Spans;
 use crate::static_instructions::StaticInstructions;
 
 /// How an instruction reads, by its encoding and address.
-pub type Disassemble = dyn Fn(u32, u64) -> String + Send;
+pub type Disassembler = dyn Fn(u32, u64) -> String + Send;
 
 /// Rows of a record batch, about.
-const ROWS: usize = 1 << 16;
+pub(crate) const ROWS_PER_BATCH: usize = 1 << 16;
 
 /// Why a table has no more rows.
 #[derive(Debug, thiserror::Error)]
@@ -40,12 +40,12 @@ impl From<TraceTableError> for ArrowError {
 }
 
 /// A table that grows by batches of a trace.
-pub(crate) trait Grow: Send {
+pub(crate) trait TableBuilder: Send {
     /// Takes what the batch adds; break: nothing will come any more.
     fn batch(
         &mut self,
         batch: &Batch,
-        disassemble: &Disassemble,
+        disassemble: &Disassembler,
     ) -> Result<ControlFlow<()>, WalkError>;
     /// Rows that wait.
     fn rows(&self) -> usize;
@@ -58,8 +58,8 @@ pub struct TraceTable<R: Read + Seek> {
     schema: SchemaRef,
     reader: TraceReader<R>,
     hart: HartId,
-    disassemble: Box<Disassemble>,
-    grow: Box<dyn Grow>,
+    disassemble: Box<Disassembler>,
+    builder: Box<dyn TableBuilder>,
     batch: Batch,
     /// Why no more is read, if that is so.
     ended: Option<Result<ControlFlow<()>, WalkError>>,
@@ -75,9 +75,9 @@ impl<R: Read + Seek> TraceTable<R> {
         mut reader: TraceReader<R>,
         hart: HartId,
         range: Range,
-        disassemble: Box<Disassemble>,
+        disassemble: Box<Disassembler>,
     ) -> Result<Self, TraceTableError> {
-        let grow: Box<dyn Grow> = match table.name {
+        let builder: Box<dyn TableBuilder> = match table.name {
             name if name == RECORDS.name => Box::new(Records::new(hart, range)),
             name if name == SPANS.name => {
                 let spans = Spans::new(hart, range);
@@ -97,15 +97,15 @@ impl<R: Read + Seek> TraceTable<R> {
             reader,
             hart,
             disassemble,
-            grow,
+            builder,
             batch: Batch::default(),
             ended: None,
         })
     }
 
     /// The same batches without the error that may come after them, which [`Self::end`] has.
-    pub fn readable(&mut self) -> Readable<'_, R> {
-        Readable(self)
+    pub fn rows_before_error(&mut self) -> RowsBeforeError<'_, R> {
+        RowsBeforeError(self)
     }
 
     /// The trace, and why no more of it was read: break if the range ended.
@@ -116,11 +116,11 @@ impl<R: Read + Seek> TraceTable<R> {
 
     /// Reads on until there are rows for a record batch, or the end.
     fn fill(&mut self) {
-        while self.ended.is_none() && self.grow.rows() < ROWS {
+        while self.ended.is_none() && self.builder.rows() < ROWS_PER_BATCH {
             self.ended = match self.reader.next_batch(&mut self.batch) {
                 Ok(false) => Some(Ok(ControlFlow::Continue(()))),
                 Ok(true) if self.batch.hart != self.hart => None,
-                Ok(true) => match self.grow.batch(&self.batch, &self.disassemble) {
+                Ok(true) => match self.builder.batch(&self.batch, &self.disassemble) {
                     Ok(ControlFlow::Continue(())) => None,
                     ended => Some(ended),
                 },
@@ -131,8 +131,8 @@ impl<R: Read + Seek> TraceTable<R> {
 
     fn rows(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
         self.fill();
-        (self.grow.rows() > 0).then(|| {
-            let columns = self.grow.take()?;
+        (self.builder.rows() > 0).then(|| {
+            let columns = self.builder.take()?;
             RecordBatch::try_new(self.schema.clone(), columns)
         })
     }
@@ -159,10 +159,10 @@ impl<R: Read + Seek> RecordBatchReader for TraceTable<R> {
     }
 }
 
-/// See [`TraceTable::readable`].
-pub struct Readable<'a, R: Read + Seek>(&'a mut TraceTable<R>);
+/// See [`TraceTable::rows_before_error`].
+pub struct RowsBeforeError<'a, R: Read + Seek>(&'a mut TraceTable<R>);
 
-impl<R: Read + Seek> Iterator for Readable<'_, R> {
+impl<R: Read + Seek> Iterator for RowsBeforeError<'_, R> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -170,7 +170,7 @@ impl<R: Read + Seek> Iterator for Readable<'_, R> {
     }
 }
 
-impl<R: Read + Seek> RecordBatchReader for Readable<'_, R> {
+impl<R: Read + Seek> RecordBatchReader for RowsBeforeError<'_, R> {
     fn schema(&self) -> SchemaRef {
         self.0.schema.clone()
     }

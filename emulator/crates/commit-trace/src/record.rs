@@ -51,6 +51,15 @@ snapshot::snapshot_enum!(
 );
 
 impl Redirect {
+    /// All of them, in numeric order.
+    pub const ALL: [Self; 5] = [
+        Self::None,
+        Self::Mispredict,
+        Self::Flush,
+        Self::Exception,
+        Self::Interrupt,
+    ];
+
     /// Decodes the three-bit field; unknown values read as `None`.
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {

@@ -3,7 +3,7 @@
 
 use crate::{
     Batch, Class, Commit, CommitSink, CycleClass, Event, HartId, InstId, Recorder, Redirect,
-    StaticInfo, TeaEvents, recording,
+    Stages, StaticInfo, TeaEvents, recording,
 };
 
 /// A core in caricature: each word of input decides about one instruction. Words near 0 make
@@ -280,4 +280,15 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
     }
     recorder.finish().expect("a synthetic stream is valid");
     stream.collect()
+}
+
+/// The same batch as a core tells it that records all stages: fetched five cycles before decode, issued at dispatch, done at commit.
+pub fn staged(mut batch: Batch) -> Batch {
+    let stages = batch.records.iter().map(|record| Stages {
+        fetch: record.residence() + record.decode_lead() + 5,
+        issue: record.residence(),
+        complete: 0,
+    });
+    batch.stages = stages.collect();
+    batch
 }

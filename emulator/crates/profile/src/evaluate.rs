@@ -30,7 +30,7 @@ use crate::{
 };
 use anew::RequestedDetail;
 use details::{CallStacks, Details};
-use marked::MarkedStretches;
+use marked::MarkedIntervals;
 use owners::owners;
 use parts::Parts;
 
@@ -76,7 +76,7 @@ impl Evaluator {
             requested: RequestedDetail::default(),
             marked_before: None,
             region_restarts: 0,
-            stretches: MarkedStretches::default(),
+            stretches: MarkedIntervals::default(),
             samplers: samplers.to_vec(),
             next_due: 0,
             next_look: 0,
@@ -333,7 +333,7 @@ struct Run {
     marked_before: Option<Profile>,
     /// How often the region has begun anew.
     region_restarts: u32,
-    stretches: MarkedStretches,
+    stretches: MarkedIntervals,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
     /// The same, except that 0 does not stand for samples that wait for records alone.

@@ -5,7 +5,7 @@ mod wire;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::waits::{Change, SchedulerEvent};
+use crate::waits::{SchedulerEvent, Transition};
 use crate::{Mapping, Process, ProcessId, Thread, ThreadId};
 
 use wire::{SideBand, parse};
@@ -153,7 +153,7 @@ impl GuestContext {
                 left,
             }) => {
                 if let Some((tid, left)) = left {
-                    self.schedule(cycle, Change::Leaves(tid, left));
+                    self.schedule(cycle, Transition::Leaves(tid, left));
                 }
                 let id = self.entity(cycle, pid, &comm);
                 let process = &mut self.processes[id.0 as usize];
@@ -166,7 +166,7 @@ impl GuestContext {
                 self.run(cycle, tid, id, comm);
             }
             Some(SideBand::Wake { tid, waker }) => {
-                self.schedule(cycle, Change::Wakes(tid, waker));
+                self.schedule(cycle, Transition::Wakes(tid, waker));
             }
             Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
             Some(SideBand::Mmap { pid, mapping }) => {
@@ -197,7 +197,7 @@ impl GuestContext {
                 self.living_threads.remove(&tid);
                 // The others' streams have the record, too, with a time of their own.
                 if self.threads[self.thread.0 as usize].tid == parent_tid {
-                    self.schedule(cycle, Change::Begins(tid));
+                    self.schedule(cycle, Transition::Begins(tid));
                 }
                 self.forked = Some(Forked {
                     parent: parent_tid,
@@ -234,10 +234,10 @@ impl GuestContext {
     /// A thread runs from now on.
     fn run(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) {
         self.thread = self.thread_of(cycle, tid, process, name);
-        self.schedule(cycle, Change::Runs(tid, self.thread));
+        self.schedule(cycle, Transition::Runs(tid, self.thread));
     }
 
-    fn schedule(&mut self, cycle: u64, change: Change) {
+    fn schedule(&mut self, cycle: u64, change: Transition) {
         if let Some(scheduled) = &mut self.scheduled {
             scheduled.push(SchedulerEvent {
                 cycle,

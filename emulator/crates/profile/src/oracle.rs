@@ -6,7 +6,7 @@ use commit_trace::{
 
 use crate::block::{BLOCK, Block, ForEachSpan, bits};
 use crate::dense::{DenseTally, Sum};
-use crate::over_time::Spent;
+use crate::over_time::ProcessUnits;
 use crate::packed::{Packed, put, summed};
 use crate::paged::Paged;
 use crate::stacks::{COMPONENT_BITS, number};
@@ -232,7 +232,7 @@ impl Oracle {
         &mut self,
         later: Self,
         is_cold: impl Fn(ProcessId) -> bool,
-    ) -> Vec<Spent> {
+    ) -> Vec<ProcessUnits> {
         let Self {
             mut execution,
             counts_commits,
@@ -242,7 +242,7 @@ impl Oracle {
         self.counts_commits = counts_commits;
         let (mut stalls, mut waits) = (stalls.owners(), waits.owners());
         let tables = { execution.len() }.max(stalls.count()).max(waits.count());
-        let mut all: Vec<Spent> = Vec::new();
+        let mut all: Vec<ProcessUnits> = Vec::new();
         let (mut stalled, mut waited) = (Vec::new(), Vec::new());
         for index in 0..tables {
             let executed = execution.take(index);

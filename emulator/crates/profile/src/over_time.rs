@@ -9,11 +9,11 @@ use crate::packed::{Packed, merged};
 use crate::topdown::{SlotWindow, WINDOWS};
 
 /// A bin is as long as so many windows of the top-down method, and ends where they do.
-pub(crate) const BIN_WINDOWS: usize = 4;
+pub(crate) const WINDOWS_PER_BIN: usize = 4;
 /// At so many bins each two are merged into one, when the windows are.
-const MOST_BINS: usize = 2 * WINDOWS / BIN_WINDOWS;
+const MAX_BINS: usize = 2 * WINDOWS / WINDOWS_PER_BIN;
 /// Instructions that a bin keeps apart: those with the most time. It bounds what a run of much code takes.
-const MOST_INSTRUCTIONS: usize = if cfg!(test) { 1 << 8 } else { 1 << 13 };
+const MAX_INSTRUCTIONS: usize = if cfg!(test) { 1 << 8 } else { 1 << 13 };
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl ProcessTime {
 }
 
 /// Units of a process by instruction, ascending, before they are packed; and those of instructions that are not kept apart.
-pub(crate) type Spent = (ProcessId, Vec<(u64, u64)>, u64);
+pub(crate) type ProcessUnits = (ProcessId, Vec<(u64, u64)>, u64);
 
 /// Cuts the Oracle's counts into bins.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl OracleOverTime {
     /// A window is over; true if the bin is, too.
     pub(crate) fn end_window(&mut self) -> bool {
         self.windows += 1;
-        self.windows == BIN_WINDOWS
+        self.windows == WINDOWS_PER_BIN
     }
 
     /// Ends the open bin, in which the Oracle counted `now`.
@@ -69,7 +69,7 @@ impl OracleOverTime {
         self.windows = 0;
         let spent = self.before.absorb(now, is_cold);
         self.bins.push(kept(spent));
-        if self.bins.len() == MOST_BINS {
+        if self.bins.len() == MAX_BINS {
             let pairs = self.bins.chunks(2);
             self.bins = pairs.map(|pair| both(&pair[0], &pair[1])).collect();
         }
@@ -98,7 +98,7 @@ impl OracleOverTime {
 
 /// Bins with the times of their windows.
 pub(crate) fn timed(bins: Vec<Vec<ProcessTime>>, windows: &[SlotWindow]) -> Vec<TimeBin> {
-    let windows = windows.chunks(BIN_WINDOWS);
+    let windows = windows.chunks(WINDOWS_PER_BIN);
     { windows.zip(bins) }
         .map(|(windows, processes)| TimeBin {
             start: windows[0].start,
@@ -109,15 +109,15 @@ pub(crate) fn timed(bins: Vec<Vec<ProcessTime>>, windows: &[SlotWindow]) -> Vec<
 }
 
 /// The instructions with the most time, packed, and what is left.
-pub(crate) fn kept(spent: Vec<Spent>) -> Vec<ProcessTime> {
+pub(crate) fn kept(spent: Vec<ProcessUnits>) -> Vec<ProcessTime> {
     let amounts = || spent.iter().flat_map(|(_, weights, _)| weights);
     let mut least = 0;
-    if amounts().count() > MOST_INSTRUCTIONS {
+    if amounts().count() > MAX_INSTRUCTIONS {
         let mut units: Vec<u64> = amounts().map(|(_, units)| *units).collect();
-        let (_, most, _) = units.select_nth_unstable_by(MOST_INSTRUCTIONS, |a, b| b.cmp(a));
+        let (_, most, _) = units.select_nth_unstable_by(MAX_INSTRUCTIONS, |a, b| b.cmp(a));
         least = *most + 1;
     }
-    let packed = |(process, weights, others): Spent| {
+    let packed = |(process, weights, others): ProcessUnits| {
         let rest = { weights.iter() }.filter(|(_, units)| *units < least);
         let others = others + rest.map(|(_, units)| units).sum::<u64>();
         let weights = weights.into_iter().filter(|(_, units)| *units >= least);

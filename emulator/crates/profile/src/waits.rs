@@ -27,36 +27,36 @@ pub struct SchedulerEvent {
     /// The hart that told it.
     pub hart: u32,
     /// What.
-    pub change: Change,
+    pub change: Transition,
 }
 
 /// What happens to a thread, which is told by the kernel's number of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum Transition {
     /// It is new, and could run.
     Begins(u32),
     /// The hart runs it from here on, as this thread.
     Runs(u32, ThreadId),
     /// It does not run any longer.
-    Leaves(u32, Left),
+    Leaves(u32, SwitchOut),
     /// It need not wait any longer; by whom, or `None`: by an interrupt.
     Wakes(u32, Option<u32>),
 }
 
 /// Why a thread does not run any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Left {
+pub enum SwitchOut {
     /// It could: another one has its turn.
     Runnable,
     /// It waits in the kernel, which it entered so.
-    Waits(Entry),
+    Waits(KernelEntry),
     /// It is over.
     Ended,
 }
 
 /// How a thread entered the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
+pub enum KernelEntry {
     /// It is the kernel's own.
     Kernel,
     /// By a system call.
@@ -83,7 +83,7 @@ pub enum Entry {
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Reason {
+pub enum WaitReason {
     /// A futex of its own program (`FUTEX_PRIVATE_FLAG`): a lock, a condition, a barrier.
     Futex,
     /// A futex that other programs may use, too. glibc's `pthread_join` waits for one.
@@ -113,7 +113,7 @@ pub enum Waker {
 
 /// Cycles of some stretches of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stretches {
+pub struct Intervals {
     /// How many there were.
     pub count: u64,
     /// Their cycles in the region.
@@ -122,7 +122,7 @@ pub struct Stretches {
     pub longest: u64,
 }
 
-impl Stretches {
+impl Intervals {
     fn add(&mut self, cycles: u64) {
         self.merge(Self {
             count: 1,
@@ -139,7 +139,7 @@ impl Stretches {
     }
 }
 
-/// The waits of threads in the region. Stretches that reach out of it count as far as they are in it.
+/// The waits of threads in the region. Intervals that reach out of it count as far as they are in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Threads that were told of in the region, by number.
@@ -154,9 +154,9 @@ pub struct ThreadWaits {
     /// Which.
     pub thread: ThreadId,
     /// On a hart.
-    pub running: Stretches,
+    pub running: Intervals,
     /// It could run, and no hart ran it.
-    pub ready: Stretches,
+    pub ready: Intervals,
     /// Waiting, by reason, those with most waiting first.
     pub waits: Vec<ReasonWaits>,
     /// It did not run, and nobody told why.
@@ -167,11 +167,11 @@ pub struct ThreadWaits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonWaits {
     /// Which.
-    pub reason: Reason,
+    pub reason: WaitReason,
     /// All of them.
-    pub all: Stretches,
+    pub all: Intervals,
     /// The same by who ended them, those with most waiting first.
-    pub wakers: Vec<(Waker, Stretches)>,
+    pub wakers: Vec<(Waker, Intervals)>,
 }
 
 /// A futex that was waited for.
@@ -182,40 +182,50 @@ pub struct FutexWaits {
     /// Where in it.
     pub address: u64,
     /// All waits.
-    pub all: Stretches,
+    pub all: Intervals,
     /// The same by who waited and who woke it, those with most waiting first.
-    pub pairs: Vec<(ThreadId, Waker, Stretches)>,
+    pub pairs: Vec<(ThreadId, Waker, Intervals)>,
     /// The same by where the program goes on.
-    pub places: Vec<(u64, Stretches)>,
+    pub places: Vec<(u64, Intervals)>,
     /// The operations of the calls, and their counts.
     pub operations: Vec<(u32, u64)>,
 }
 
 /// Numbers of `futex` in the kernel's table for RISC-V.
-const FUTEX: u16 = 98;
-/// Operations that wait: FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2.
-const FUTEX_WAITS: [u32; 5] = [0, 6, 9, 11, 13];
-/// What may be set beside.
-const FUTEX_PRIVATE: u32 = 128;
+const FUTEX_SYSCALL: u16 = 98;
+/// Operations that wait, as the kernel's constants are called.
+const FUTEX_WAITS: [(u32, &str); 5] = [
+    (0, "FUTEX_WAIT"),
+    (6, "FUTEX_LOCK_PI"),
+    (9, "FUTEX_WAIT_BITSET"),
+    (11, "FUTEX_WAIT_REQUEUE_PI"),
+    (13, "FUTEX_LOCK_PI2"),
+];
+/// Flags beside an operation: no other program uses the futex; times are those of the real-time clock.
+pub const FUTEX_PRIVATE: u32 = 128;
 const FUTEX_CLOCK_REALTIME: u32 = 256;
 
-impl Entry {
-    fn reason(self) -> Reason {
+/// The operation that an argument of `futex` asks for, without its flags, if it is one that waits.
+pub fn futex_wait(argument: u32) -> Option<&'static str> {
+    let operation = argument & !(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
+    let found = FUTEX_WAITS.iter().find(|(number, _)| *number == operation);
+    found.map(|(_, name)| *name)
+}
+
+impl KernelEntry {
+    fn reason(self) -> WaitReason {
         match self {
-            Self::Kernel => Reason::Kernel,
+            Self::Kernel => WaitReason::Kernel,
             Self::Syscall {
                 number, argument, ..
-            } => {
-                let operation = argument & !(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
-                match number {
-                    FUTEX if !FUTEX_WAITS.contains(&operation) => Reason::Syscall(number),
-                    FUTEX if argument & FUTEX_PRIVATE == 0 => Reason::SharedFutex,
-                    FUTEX => Reason::Futex,
-                    _ => Reason::Syscall(number),
-                }
-            }
-            Self::Fault { .. } => Reason::Fault,
-            Self::Other => Reason::Other,
+            } => match number {
+                FUTEX_SYSCALL if futex_wait(argument).is_none() => WaitReason::Syscall(number),
+                FUTEX_SYSCALL if argument & FUTEX_PRIVATE == 0 => WaitReason::SharedFutex,
+                FUTEX_SYSCALL => WaitReason::Futex,
+                _ => WaitReason::Syscall(number),
+            },
+            Self::Fault { .. } => WaitReason::Fault,
+            Self::Other => WaitReason::Other,
         }
     }
 }
@@ -233,7 +243,7 @@ impl SchedulerLog {
             }
             merged.events.extend(log.events.iter().map(|event| {
                 let change = match event.change {
-                    Change::Runs(tid, thread) => Change::Runs(tid, number(thread)),
+                    Transition::Runs(tid, thread) => Transition::Runs(tid, number(thread)),
                     change => change,
                 };
                 SchedulerEvent {
@@ -249,7 +259,7 @@ impl SchedulerLog {
 
     /// What threads waited for; `None` if the kernel does not tell. `process` is that of a thread.
     pub fn waits(&self, process: impl Fn(ThreadId) -> ProcessId) -> Option<Waits> {
-        let tells = |event: &SchedulerEvent| matches!(event.change, Change::Leaves(..));
+        let tells = |event: &SchedulerEvent| matches!(event.change, Transition::Leaves(..));
         { self.events.iter() }
             .any(tells)
             .then(|| follow::waits(self, &process))

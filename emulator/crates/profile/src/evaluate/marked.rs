@@ -4,9 +4,9 @@ use std::ops::Range;
 
 /// Its stretches so far; the last one may be open.
 #[derive(Default)]
-pub(super) struct MarkedStretches(Vec<Range<u64>>);
+pub(super) struct MarkedIntervals(Vec<Range<u64>>);
 
-impl MarkedStretches {
+impl MarkedIntervals {
     /// A mark.
     pub fn mark(&mut self, cycle: u64, begins: bool) {
         match self.0.last_mut().filter(|last| last.end == u64::MAX) {

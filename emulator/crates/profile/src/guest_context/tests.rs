@@ -1,5 +1,5 @@
 use super::*;
-use crate::waits::{Change, Entry, Left};
+use crate::waits::{KernelEntry, SwitchOut, Transition};
 
 fn words(values: &[u32]) -> Vec<u8> {
     values
@@ -195,31 +195,34 @@ fn what_the_scheduler_does_is_kept_in_order() {
     context.record(9, 1, &switch(&other, 5, [3, 0], 0, &[]));
     assert_eq!(context.malformed(), 0);
     let threads = [ThreadId(1), ThreadId(2)];
-    let of_call = Entry::Syscall {
+    let of_call = KernelEntry::Syscall {
         number: 98,
         address: 0x5000,
         argument: 128,
         pc: 0x104,
     };
-    let of_fault = Entry::Fault {
+    let of_fault = KernelEntry::Fault {
         address: 0x5000,
         pc: 0x104,
     };
     let expected = [
-        (1, Change::Runs(5, threads[0])),
-        (2, Change::Begins(6)),
-        (3, Change::Leaves(5, Left::Waits(of_call))),
-        (3, Change::Runs(6, threads[1])),
-        (4, Change::Wakes(5, Some(6))),
-        (5, Change::Wakes(5, None)),
-        (6, Change::Leaves(6, Left::Waits(of_fault))),
-        (6, Change::Runs(5, threads[0])),
-        (7, Change::Leaves(5, Left::Runnable)),
-        (7, Change::Runs(6, threads[1])),
-        (8, Change::Leaves(6, Left::Waits(Entry::Kernel))),
-        (8, Change::Runs(5, threads[0])),
-        (9, Change::Leaves(5, Left::Ended)),
-        (9, Change::Runs(6, threads[1])),
+        (1, Transition::Runs(5, threads[0])),
+        (2, Transition::Begins(6)),
+        (3, Transition::Leaves(5, SwitchOut::Waits(of_call))),
+        (3, Transition::Runs(6, threads[1])),
+        (4, Transition::Wakes(5, Some(6))),
+        (5, Transition::Wakes(5, None)),
+        (6, Transition::Leaves(6, SwitchOut::Waits(of_fault))),
+        (6, Transition::Runs(5, threads[0])),
+        (7, Transition::Leaves(5, SwitchOut::Runnable)),
+        (7, Transition::Runs(6, threads[1])),
+        (
+            8,
+            Transition::Leaves(6, SwitchOut::Waits(KernelEntry::Kernel)),
+        ),
+        (8, Transition::Runs(5, threads[0])),
+        (9, Transition::Leaves(5, SwitchOut::Ended)),
+        (9, Transition::Runs(6, threads[1])),
     ];
     let kept: Vec<_> = { context.take_scheduled().into_iter() }
         .map(|event| (event.cycle, event.change))

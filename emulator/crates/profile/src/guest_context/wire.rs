@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::Mapping;
-use crate::waits::{Entry, Left};
+use crate::waits::{KernelEntry, SwitchOut};
 
 pub(super) enum SideBand {
     Switch {
@@ -12,7 +12,7 @@ pub(super) enum SideBand {
         tid: u32,
         comm: String,
         /// The thread that ran before, and why it does not go on, if the driver tells.
-        left: Option<(u32, Left)>,
+        left: Option<(u32, SwitchOut)>,
     },
     Exec {
         pid: u32,
@@ -122,28 +122,28 @@ impl<'a> Fields<'a> {
     }
 
     /// The thread that ran before a switch, and why it does not go on.
-    fn left(&mut self) -> Option<(u32, Left)> {
+    fn left(&mut self) -> Option<(u32, SwitchOut)> {
         let tid = self.u32()?;
         let [why, entry] = *self.take(2)?.first_chunk()?;
         let number = self.take(2)?.try_into().ok().map(u16::from_le_bytes)?;
         let left = match (why, entry) {
-            (1, _) => Left::Runnable,
-            (2, 0) => Left::Waits(Entry::Kernel),
+            (1, _) => SwitchOut::Runnable,
+            (2, 0) => SwitchOut::Waits(KernelEntry::Kernel),
             (2, entry) => {
                 let (address, pc, argument) = (self.u64()?, self.u64()?, self.u32()?);
-                Left::Waits(match entry {
-                    1 => Entry::Syscall {
+                SwitchOut::Waits(match entry {
+                    1 => KernelEntry::Syscall {
                         number,
                         address,
                         argument,
                         pc,
                     },
-                    2 => Entry::Fault { address, pc },
-                    3 => Entry::Other,
+                    2 => KernelEntry::Fault { address, pc },
+                    3 => KernelEntry::Other,
                     _ => return None,
                 })
             }
-            (3, _) => Left::Ended,
+            (3, _) => SwitchOut::Ended,
             _ => return None,
         };
         Some((tid, left))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::MergedNumbers;
-use crate::over_time::{Spent, kept};
+use crate::over_time::{ProcessUnits, kept};
 use crate::packed::summed;
 use crate::{Evaluation, ProcessId, TimeBin};
 
@@ -47,7 +47,7 @@ pub(super) fn merged(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<TimeBin> {
         TimeBin {
             start: sum.start,
             end: sum.end,
-            processes: kept(spent.collect::<Vec<Spent>>()),
+            processes: kept(spent.collect::<Vec<ProcessUnits>>()),
         }
     };
     sums.into_values().map(bin).collect()

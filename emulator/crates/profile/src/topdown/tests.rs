@@ -5,7 +5,7 @@ use commit_trace::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::over_time::BIN_WINDOWS;
+use crate::over_time::WINDOWS_PER_BIN;
 use crate::{Evaluation, Evaluator, Profile, Region, UNITS_PER_CYCLE};
 
 fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
@@ -73,7 +73,7 @@ fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
 /// Bins have the time of their windows by process, and add up to the Oracle where they keep all instructions apart.
 fn check_bins(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     let windows = &evaluation.top_down.as_ref().unwrap().windows;
-    let groups: Vec<&[SlotWindow]> = windows.chunks(BIN_WINDOWS).collect();
+    let groups: Vec<&[SlotWindow]> = windows.chunks(WINDOWS_PER_BIN).collect();
     prop_assert_eq!(groups.len(), evaluation.over_time.len());
     let mut sum = Profile::new(UNITS_PER_CYCLE);
     let mut others = 0;

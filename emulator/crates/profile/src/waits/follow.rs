@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    Change, Entry, FutexWaits, Left, Reason, ReasonWaits, Region, SchedulerLog, Stretches,
-    ThreadWaits, Waits, Waker,
+    FutexWaits, Intervals, KernelEntry, ReasonWaits, Region, SchedulerLog, SwitchOut, ThreadWaits,
+    Transition, WaitReason, Waits, Waker,
 };
 use crate::{ProcessId, ThreadId};
 
 /// A thread that lives.
-struct Life {
+struct LiveThread {
     /// `None` until it runs.
     thread: Option<ThreadId>,
     state: State,
@@ -25,47 +25,47 @@ enum State {
     Unknown,
     Running,
     Ready,
-    Waiting(Entry),
+    Waiting(KernelEntry),
 }
 
 /// A wait that a thread began to run after, without having been woken as far as was told by then.
 struct Unwoken {
     thread: ThreadId,
-    entry: Entry,
+    entry: KernelEntry,
     cycles: u64,
 }
 
 #[derive(Default)]
-struct Times {
-    running: Stretches,
-    ready: Stretches,
-    waits: BTreeMap<(Reason, Waker), Stretches>,
+struct ThreadTimes {
+    running: Intervals,
+    ready: Intervals,
+    waits: BTreeMap<(WaitReason, Waker), Intervals>,
     unknown: u64,
 }
 
 #[derive(Default)]
-struct Futex {
-    all: Stretches,
-    pairs: BTreeMap<(ThreadId, Waker), Stretches>,
-    places: BTreeMap<u64, Stretches>,
+struct FutexTimes {
+    all: Intervals,
+    pairs: BTreeMap<(ThreadId, Waker), Intervals>,
+    places: BTreeMap<u64, Intervals>,
     operations: BTreeMap<u32, u64>,
 }
 
-struct Follower<'a> {
+struct ThreadTracker<'a> {
     region: Region,
     process: &'a dyn Fn(ThreadId) -> ProcessId,
     /// The living by the kernel's number.
-    lives: HashMap<u32, Life>,
+    lives: HashMap<u32, LiveThread>,
     /// Who runs on each hart.
     on_hart: HashMap<u32, u32>,
     /// By the kernel's number, in order.
     unwoken: HashMap<u32, Vec<Unwoken>>,
-    times: BTreeMap<ThreadId, Times>,
-    futexes: HashMap<(ProcessId, u64), Futex>,
+    times: BTreeMap<ThreadId, ThreadTimes>,
+    futexes: HashMap<(ProcessId, u64), FutexTimes>,
 }
 
 pub(super) fn waits(log: &SchedulerLog, process: &dyn Fn(ThreadId) -> ProcessId) -> Waits {
-    let mut follower = Follower {
+    let mut follower = ThreadTracker {
         region: Region::new(&log.region),
         process,
         lives: HashMap::new(),
@@ -81,11 +81,11 @@ pub(super) fn waits(log: &SchedulerLog, process: &dyn Fn(ThreadId) -> ProcessId)
     follower.finish(end)
 }
 
-impl Follower<'_> {
-    fn change(&mut self, cycle: u64, hart: u32, change: Change) {
+impl ThreadTracker<'_> {
+    fn change(&mut self, cycle: u64, hart: u32, change: Transition) {
         match change {
-            Change::Begins(tid) => {
-                let life = Life {
+            Transition::Begins(tid) => {
+                let life = LiveThread {
                     thread: None,
                     state: State::Ready,
                     since: cycle,
@@ -93,7 +93,7 @@ impl Follower<'_> {
                 };
                 self.lives.insert(tid, life);
             }
-            Change::Runs(tid, thread) => {
+            Transition::Runs(tid, thread) => {
                 // One that was not told to leave: what it does from here on is not known.
                 if let Some(before) = self.on_hart.insert(hart, tid)
                     && before != tid
@@ -109,21 +109,23 @@ impl Follower<'_> {
                     self.life(tid, cycle).thread = Some(thread);
                 }
             }
-            Change::Leaves(tid, left) => {
+            Transition::Leaves(tid, left) => {
                 let state = match left {
-                    Left::Runnable => State::Ready,
-                    Left::Waits(entry) => State::Waiting(entry),
-                    Left::Ended => State::Unknown,
+                    SwitchOut::Runnable => State::Ready,
+                    SwitchOut::Waits(entry) => State::Waiting(entry),
+                    SwitchOut::Ended => State::Unknown,
                 };
                 self.enter(tid, cycle, state, Waker::Unknown);
                 let woken = self.life(tid, cycle).woken.take();
                 match (left, woken) {
-                    (Left::Ended, _) => drop(self.lives.remove(&tid)),
-                    (Left::Waits(_), Some(waker)) => self.enter(tid, cycle, State::Ready, waker),
+                    (SwitchOut::Ended, _) => drop(self.lives.remove(&tid)),
+                    (SwitchOut::Waits(_), Some(waker)) => {
+                        self.enter(tid, cycle, State::Ready, waker)
+                    }
                     _ => {}
                 }
             }
-            Change::Wakes(tid, waker) => {
+            Transition::Wakes(tid, waker) => {
                 let waker = match waker {
                     None => Waker::Interrupt,
                     Some(tid) => { self.lives.get(&tid) }
@@ -154,8 +156,8 @@ impl Follower<'_> {
         self.lives.get(&tid).map(|life| life.state)
     }
 
-    fn life(&mut self, tid: u32, cycle: u64) -> &mut Life {
-        self.lives.entry(tid).or_insert(Life {
+    fn life(&mut self, tid: u32, cycle: u64) -> &mut LiveThread {
+        self.lives.entry(tid).or_insert(LiveThread {
             thread: None,
             state: State::Unknown,
             since: cycle,
@@ -200,13 +202,13 @@ impl Follower<'_> {
         }
     }
 
-    fn waited(&mut self, thread: ThreadId, entry: Entry, cycles: u64, waker: Waker) {
+    fn waited(&mut self, thread: ThreadId, entry: KernelEntry, cycles: u64, waker: Waker) {
         let reason = entry.reason();
         let times = self.times.entry(thread).or_default();
         times.waits.entry((reason, waker)).or_default().add(cycles);
         if let (
-            Reason::Futex | Reason::SharedFutex,
-            Entry::Syscall {
+            WaitReason::Futex | WaitReason::SharedFutex,
+            KernelEntry::Syscall {
                 address,
                 argument,
                 pc,
@@ -266,13 +268,13 @@ impl Follower<'_> {
     }
 }
 
-fn by_reason(waits: BTreeMap<(Reason, Waker), Stretches>) -> Vec<ReasonWaits> {
+fn by_reason(waits: BTreeMap<(WaitReason, Waker), Intervals>) -> Vec<ReasonWaits> {
     let mut all: Vec<ReasonWaits> = Vec::new();
     for ((reason, waker), stretches) in waits {
         if all.last().is_none_or(|last| last.reason != reason) {
             all.push(ReasonWaits {
                 reason,
-                all: Stretches::default(),
+                all: Intervals::default(),
                 wakers: Vec::new(),
             });
         }
@@ -288,7 +290,7 @@ fn by_reason(waits: BTreeMap<(Reason, Waker), Stretches>) -> Vec<ReasonWaits> {
     longest_first(all.into_iter(), |waits| waits.all)
 }
 
-fn longest_first<T>(all: impl Iterator<Item = T>, stretches: fn(&T) -> Stretches) -> Vec<T> {
+fn longest_first<T>(all: impl Iterator<Item = T>, stretches: fn(&T) -> Intervals) -> Vec<T> {
     let mut all: Vec<T> = all.collect();
     all.sort_by_key(|one| Reverse((stretches(one).cycles, stretches(one).count)));
     all

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Stretches of cycles, ascending and apart, with the cycles before each.
+/// Intervals of cycles, ascending and apart, with the cycles before each.
 pub(super) struct Region {
     stretches: Vec<(Range<u64>, u64)>,
 }

@@ -3,27 +3,27 @@ use proptest::prelude::*;
 use super::*;
 
 /// Threads of the tests: the kernel's number, and the evaluation's.
-const A: (u32, ThreadId) = (10, ThreadId(1));
-const B: (u32, ThreadId) = (11, ThreadId(2));
+const THREAD_A: (u32, ThreadId) = (10, ThreadId(1));
+const THREAD_B: (u32, ThreadId) = (11, ThreadId(2));
 const FUTEX_AT: u64 = 0x5000;
-const LOCK: Left = Left::Waits(Entry::Syscall {
-    number: FUTEX,
+const LOCK: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
+    number: FUTEX_SYSCALL,
     address: FUTEX_AT,
     argument: FUTEX_PRIVATE,
     pc: 0x104,
 });
-const READ: Left = Left::Waits(Entry::Syscall {
+const READ: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
     number: 63,
     address: 3,
     argument: 0,
     pc: 0x204,
 });
 
-fn runs((tid, thread): (u32, ThreadId)) -> Change {
-    Change::Runs(tid, thread)
+fn runs((tid, thread): (u32, ThreadId)) -> Transition {
+    Transition::Runs(tid, thread)
 }
 
-fn log(region: Range<u64>, events: &[(u64, u32, Change)]) -> SchedulerLog {
+fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
     let event = |&(cycle, hart, change)| SchedulerEvent {
         cycle,
         hart,
@@ -45,8 +45,8 @@ fn of(waits: &Waits, thread: ThreadId) -> &ThreadWaits {
         .unwrap()
 }
 
-fn stretches(count: u64, cycles: u64, longest: u64) -> Stretches {
-    Stretches {
+fn stretches(count: u64, cycles: u64, longest: u64) -> Intervals {
+    Intervals {
         count,
         cycles,
         longest,
@@ -58,26 +58,26 @@ fn a_thread_runs_waits_is_ready_and_runs() {
     let waits = waits(&log(
         0..1000,
         &[
-            (100, 0, runs(A)),
-            (150, 1, runs(B)),
-            (300, 0, Change::Leaves(A.0, LOCK)),
-            (300, 0, Change::Runs(0, ThreadId(9))),
-            (600, 1, Change::Wakes(A.0, Some(B.0))),
-            (650, 0, runs(A)),
-            (900, 0, Change::Leaves(A.0, Left::Ended)),
-            (900, 0, Change::Runs(0, ThreadId(9))),
+            (100, 0, runs(THREAD_A)),
+            (150, 1, runs(THREAD_B)),
+            (300, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+            (300, 0, Transition::Runs(0, ThreadId(9))),
+            (600, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+            (650, 0, runs(THREAD_A)),
+            (900, 0, Transition::Leaves(THREAD_A.0, SwitchOut::Ended)),
+            (900, 0, Transition::Runs(0, ThreadId(9))),
         ],
     ));
-    let a = of(&waits, A.1);
+    let a = of(&waits, THREAD_A.1);
     assert_eq!(a.running, stretches(2, 450, 250));
     assert_eq!(a.ready, stretches(1, 50, 50));
     let expected = ReasonWaits {
-        reason: Reason::Futex,
+        reason: WaitReason::Futex,
         all: stretches(1, 300, 300),
-        wakers: vec![(Waker::Thread(B.1), stretches(1, 300, 300))],
+        wakers: vec![(Waker::Thread(THREAD_B.1), stretches(1, 300, 300))],
     };
     assert_eq!((&a.waits, a.unknown), (&vec![expected], 0));
-    assert_eq!(of(&waits, B.1).running, stretches(1, 850, 850));
+    assert_eq!(of(&waits, THREAD_B.1).running, stretches(1, 850, 850));
     assert_eq!(waits.threads.len(), 2, "the idle thread is none");
     let [futex] = &waits.futexes[..] else {
         panic!("{:?}", waits.futexes);
@@ -85,7 +85,11 @@ fn a_thread_runs_waits_is_ready_and_runs() {
     assert_eq!((futex.process, futex.address), (ProcessId(7), FUTEX_AT));
     assert_eq!(
         futex.pairs,
-        [(A.1, Waker::Thread(B.1), stretches(1, 300, 300))]
+        [(
+            THREAD_A.1,
+            Waker::Thread(THREAD_B.1),
+            stretches(1, 300, 300)
+        )]
     );
     assert_eq!(futex.places, [(0x104, stretches(1, 300, 300))]);
     assert_eq!(futex.operations, [(FUTEX_PRIVATE, 1)]);
@@ -96,26 +100,26 @@ fn stretches_count_as_far_as_they_are_in_the_region() {
     let mut log = log(
         200..400,
         &[
-            (100, 0, runs(A)),
-            (150, 0, Change::Leaves(A.0, READ)),
-            (160, 1, Change::Wakes(A.0, None)),
-            (170, 0, runs(A)),
-            (300, 0, Change::Leaves(A.0, READ)),
-            (900, 0, Change::Wakes(A.0, None)),
+            (100, 0, runs(THREAD_A)),
+            (150, 0, Transition::Leaves(THREAD_A.0, READ)),
+            (160, 1, Transition::Wakes(THREAD_A.0, None)),
+            (170, 0, runs(THREAD_A)),
+            (300, 0, Transition::Leaves(THREAD_A.0, READ)),
+            (900, 0, Transition::Wakes(THREAD_A.0, None)),
         ],
     );
     let whole = waits(&log);
-    let a = of(&whole, A.1);
+    let a = of(&whole, THREAD_A.1);
     assert_eq!(
         (a.running, a.ready),
-        (stretches(1, 100, 100), Stretches::default())
+        (stretches(1, 100, 100), Intervals::default())
     );
     assert_eq!(a.waits[0].all, stretches(1, 100, 100));
     assert_eq!(a.waits[0].wakers, [(Waker::Nobody, stretches(1, 100, 100))]);
-    assert_eq!(a.waits[0].reason, Reason::Syscall(63));
+    assert_eq!(a.waits[0].reason, WaitReason::Syscall(63));
     // A hole in it.
     log.region = vec![200..220, 290..400];
-    assert_eq!(of(&waits(&log), A.1).running, stretches(1, 30, 30));
+    assert_eq!(of(&waits(&log), THREAD_A.1).running, stretches(1, 30, 30));
 }
 
 #[test]
@@ -124,38 +128,38 @@ fn records_of_two_harts_may_come_in_either_order() {
     let early = waits(&log(
         0..1000,
         &[
-            (100, 0, runs(A)),
-            (100, 1, runs(B)),
-            (290, 1, Change::Wakes(A.0, Some(B.0))),
-            (300, 0, Change::Leaves(A.0, LOCK)),
-            (350, 0, runs(A)),
+            (100, 0, runs(THREAD_A)),
+            (100, 1, runs(THREAD_B)),
+            (290, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+            (300, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+            (350, 0, runs(THREAD_A)),
         ],
     ));
-    let a = of(&early, A.1);
+    let a = of(&early, THREAD_A.1);
     assert_eq!(a.ready, stretches(1, 50, 50));
     assert_eq!(
         a.waits[0].wakers,
-        [(Waker::Thread(B.1), stretches(1, 0, 0))]
+        [(Waker::Thread(THREAD_B.1), stretches(1, 0, 0))]
     );
     // Running again before the other hart has told that it woke it.
     let late = waits(&log(
         0..1000,
         &[
-            (100, 0, runs(A)),
-            (100, 1, runs(B)),
-            (300, 0, Change::Leaves(A.0, LOCK)),
-            (350, 0, runs(A)),
-            (360, 1, Change::Wakes(A.0, Some(B.0))),
-            (500, 0, Change::Leaves(A.0, READ)),
+            (100, 0, runs(THREAD_A)),
+            (100, 1, runs(THREAD_B)),
+            (300, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+            (350, 0, runs(THREAD_A)),
+            (360, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+            (500, 0, Transition::Leaves(THREAD_A.0, READ)),
         ],
     ));
-    let a = of(&late, A.1);
-    let lock = (a.waits.iter()).find(|own| own.reason == Reason::Futex);
+    let a = of(&late, THREAD_A.1);
+    let lock = (a.waits.iter()).find(|own| own.reason == WaitReason::Futex);
     assert_eq!(
         lock.unwrap().wakers,
-        [(Waker::Thread(B.1), stretches(1, 50, 50))]
+        [(Waker::Thread(THREAD_B.1), stretches(1, 50, 50))]
     );
-    let read = (a.waits.iter()).find(|own| own.reason == Reason::Syscall(63));
+    let read = (a.waits.iter()).find(|own| own.reason == WaitReason::Syscall(63));
     assert_eq!(
         read.unwrap().wakers,
         [(Waker::Nobody, stretches(1, 500, 500))]
@@ -167,14 +171,14 @@ fn a_new_thread_is_ready_and_one_that_loses_its_turn_is_too() {
     let waits = waits(&log(
         0..1000,
         &[
-            (100, 0, Change::Begins(A.0)),
-            (130, 1, runs(A)),
-            (200, 1, Change::Leaves(A.0, Left::Runnable)),
-            (200, 1, runs(B)),
-            (260, 0, runs(A)),
+            (100, 0, Transition::Begins(THREAD_A.0)),
+            (130, 1, runs(THREAD_A)),
+            (200, 1, Transition::Leaves(THREAD_A.0, SwitchOut::Runnable)),
+            (200, 1, runs(THREAD_B)),
+            (260, 0, runs(THREAD_A)),
         ],
     ));
-    let a = of(&waits, A.1);
+    let a = of(&waits, THREAD_A.1);
     assert_eq!(a.ready, stretches(2, 90, 60));
     assert_eq!(a.running, stretches(2, 810, 740));
 }
@@ -182,13 +186,13 @@ fn a_new_thread_is_ready_and_one_that_loses_its_turn_is_too() {
 #[test]
 fn a_switch_that_says_nothing_leaves_the_thread_unknown() {
     let events = [
-        (100, 0, runs(A)),
-        (300, 0, runs(B)),
-        (400, 0, runs(A)),
-        (900, 0, Change::Leaves(B.0, Left::Runnable)),
+        (100, 0, runs(THREAD_A)),
+        (300, 0, runs(THREAD_B)),
+        (400, 0, runs(THREAD_A)),
+        (900, 0, Transition::Leaves(THREAD_B.0, SwitchOut::Runnable)),
     ];
     let waits = waits(&log(0..1000, &events));
-    assert_eq!(of(&waits, A.1).unknown, 100);
+    assert_eq!(of(&waits, THREAD_A.1).unknown, 100);
     // A kernel that never says: no section.
     assert_eq!(log(0..1000, &events[..3]).waits(|_| ProcessId(0)), None);
 }
@@ -196,8 +200,8 @@ fn a_switch_that_says_nothing_leaves_the_thread_unknown() {
 #[test]
 fn futex_operations() {
     let of = |argument| {
-        Entry::Syscall {
-            number: FUTEX,
+        KernelEntry::Syscall {
+            number: FUTEX_SYSCALL,
             address: 0,
             argument,
             pc: 0,
@@ -207,29 +211,29 @@ fn futex_operations() {
     // FUTEX_WAIT_BITSET of a condition, of `pthread_join`, FUTEX_WAKE.
     let reasons = [128 | 9, 256 | 128 | 9, 256 | 9, 128 | 1].map(of);
     let expected = [
-        Reason::Futex,
-        Reason::Futex,
-        Reason::SharedFutex,
-        Reason::Syscall(FUTEX),
+        WaitReason::Futex,
+        WaitReason::Futex,
+        WaitReason::SharedFutex,
+        WaitReason::Syscall(FUTEX_SYSCALL),
     ];
     assert_eq!(reasons, expected);
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Transition> {
     let left = prop_oneof![
-        Just(Left::Runnable),
+        Just(SwitchOut::Runnable),
         Just(LOCK),
         Just(READ),
-        Just(Left::Waits(Entry::Kernel)),
-        Just(Left::Ended),
+        Just(SwitchOut::Waits(KernelEntry::Kernel)),
+        Just(SwitchOut::Ended),
     ];
     let tid = 0..5_u32;
     prop_oneof![
-        tid.clone().prop_map(Change::Begins),
+        tid.clone().prop_map(Transition::Begins),
         tid.clone()
-            .prop_map(|tid| Change::Runs(tid, ThreadId(tid + 20))),
-        (tid.clone(), left).prop_map(|(tid, left)| Change::Leaves(tid, left)),
-        (tid.clone(), proptest::option::of(tid)).prop_map(|(tid, by)| Change::Wakes(tid, by)),
+            .prop_map(|tid| Transition::Runs(tid, ThreadId(tid + 20))),
+        (tid.clone(), left).prop_map(|(tid, left)| Transition::Leaves(tid, left)),
+        (tid.clone(), proptest::option::of(tid)).prop_map(|(tid, by)| Transition::Wakes(tid, by)),
     ]
 }
 
@@ -252,13 +256,13 @@ proptest! {
             let life = thread.running.cycles + thread.ready.cycles + thread.unknown + waiting;
             prop_assert!(life <= whole, "{thread:?} of {whole}");
             for own in &thread.waits {
-                let mut sum = Stretches::default();
+                let mut sum = Intervals::default();
                 own.wakers.iter().for_each(|(_, part)| sum.merge(*part));
                 prop_assert_eq!(sum, own.all);
             }
         }
         for futex in &waits.futexes {
-            let mut sum = Stretches::default();
+            let mut sum = Intervals::default();
             futex.pairs.iter().for_each(|(.., part)| sum.merge(*part));
             prop_assert_eq!(sum, futex.all);
         }

@@ -78,14 +78,14 @@ function followRange() {
 }
 
 // Beside each section's heading what of the time it shows, while a range is chosen.
-const FOLLOW = ["functions", "code", "instructions", "stacks", "top-down"];
+const FOLLOWING_SECTIONS = ["functions", "code", "instructions", "stacks", "top-down"];
 function scopes() {
   for (const section of document.querySelectorAll("main > section")) {
     const heading = section.querySelector("h2");
     if (!heading || section.id === "timeline") continue;
     heading.querySelector(".scope")?.remove();
     if (!chosen.range) continue;
-    const own = FOLLOW.indexOf(section.id);
+    const own = FOLLOWING_SECTIONS.indexOf(section.id);
     const follows = section.id === "flame" ? flameFollows() : own >= 3 ? windows().length > 0 : own >= 0 && bins.length > 0;
     heading.append(make("span", { class: follows ? "scope follows" : "scope" }, follows ? "of the chosen range" : "whole run"));
   }

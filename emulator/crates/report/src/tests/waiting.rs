@@ -1,4 +1,4 @@
-use profile::waits::{Change, Entry, Left, SchedulerEvent, SchedulerLog};
+use profile::waits::{KernelEntry, SchedulerEvent, SchedulerLog, SwitchOut, Transition};
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn waiting() -> Report {
     let of = |id, tid, name: &str| Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
     evaluation.threads = vec![of(0, 42, "quickstart"), of(1, 50, "worker")];
     let call = |number, address, argument| {
-        Left::Waits(Entry::Syscall {
+        SwitchOut::Waits(KernelEntry::Syscall {
             number,
             address,
             argument,
@@ -16,15 +16,15 @@ fn waiting() -> Report {
         })
     };
     let changes = [
-        (0, Change::Runs(42, ThreadId(0))),
-        (0, Change::Runs(50, ThreadId(1))),
-        (2_000, Change::Leaves(50, call(98, 0x11008, 128))),
-        (5_000, Change::Wakes(50, Some(42))),
-        (5_500, Change::Runs(50, ThreadId(1))),
-        (7_000, Change::Leaves(50, call(98, 0x11008, 128))),
-        (12_000, Change::Wakes(50, Some(42))),
-        (12_100, Change::Runs(50, ThreadId(1))),
-        (13_000, Change::Leaves(50, call(115, 1, 0))),
+        (0, Transition::Runs(42, ThreadId(0))),
+        (0, Transition::Runs(50, ThreadId(1))),
+        (2_000, Transition::Leaves(50, call(98, 0x11008, 128))),
+        (5_000, Transition::Wakes(50, Some(42))),
+        (5_500, Transition::Runs(50, ThreadId(1))),
+        (7_000, Transition::Leaves(50, call(98, 0x11008, 128))),
+        (12_000, Transition::Wakes(50, Some(42))),
+        (12_100, Transition::Runs(50, ThreadId(1))),
+        (13_000, Transition::Leaves(50, call(115, 1, 0))),
     ];
     evaluation.scheduler = SchedulerLog {
         events: { changes.into_iter() }
@@ -45,9 +45,9 @@ fn waiting() -> Report {
 }
 
 /// The worker has the second hart.
-fn change_hart(change: Change) -> u32 {
+fn change_hart(change: Transition) -> u32 {
     match change {
-        Change::Runs(42, _) | Change::Wakes(..) => 0,
+        Transition::Runs(42, _) | Transition::Wakes(..) => 0,
         _ => 1,
     }
 }

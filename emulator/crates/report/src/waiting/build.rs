@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use profile::waits::{FutexWaits, Reason, Stretches, ThreadWaits, Waker};
+use profile::waits::{
+    FUTEX_PRIVATE, FutexWaits, Intervals, ThreadWaits, WaitReason, Waker, futex_wait,
+};
 use profile::{Evaluation, ProcessId, ThreadId};
 use symbols::{BuildId, Place, ProgramData, Symbolizer};
 use syscalls::riscv64::Sysno;
@@ -22,10 +24,6 @@ const MAX_PLACES: usize = 6;
 /// Wakers of a thread's reason.
 const MAX_WAKERS: usize = 6;
 
-/// `FUTEX_PRIVATE_FLAG`, and what may be beside.
-const PRIVATE: u32 = 128;
-const COMMAND: u32 = 0x7f;
-
 /// The waits of the report's processes; `None` if the guest's kernel does not tell.
 pub(super) fn waiting(
     report: &Report,
@@ -33,7 +31,7 @@ pub(super) fn waiting(
     symbolizer: &Symbolizer,
 ) -> Option<WaitingReport> {
     let waits = evaluation.waits()?;
-    let builder = Builder {
+    let builder = RowBuilder {
         report,
         evaluation,
         symbolizer,
@@ -57,7 +55,7 @@ pub(super) fn waiting(
     })
 }
 
-fn time(stretches: Stretches, whole: u64) -> Time {
+fn time(stretches: Intervals, whole: u64) -> Time {
     Time {
         count: stretches.count,
         cycles: stretches.cycles,
@@ -83,7 +81,7 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
         program.running += thread.running.cycles as f64;
         program.ready += thread.ready.cycles as f64;
         for wait in &thread.waits {
-            let sum = match wait.reason == reason(Reason::Futex) {
+            let sum = match wait.reason == reason(WaitReason::Futex) {
                 true => &mut program.locks,
                 false => &mut program.other,
             };
@@ -103,43 +101,37 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
     programs
 }
 
-fn reason(reason: Reason) -> String {
+fn reason(reason: WaitReason) -> String {
     match reason {
-        Reason::Futex => "futex".to_owned(),
-        Reason::SharedFutex => format!("futex{SHARED}"),
-        Reason::Syscall(number) => match Sysno::new(number.into()) {
+        WaitReason::Futex => "futex".to_owned(),
+        WaitReason::SharedFutex => format!("futex{SHARED}"),
+        WaitReason::Syscall(number) => match Sysno::new(number.into()) {
             Some(syscall) => syscall.name().to_owned(),
             None => format!("system call {number}"),
         },
-        Reason::Fault => "page fault".to_owned(),
-        Reason::Kernel => "kernel thread".to_owned(),
-        Reason::Other => "other".to_owned(),
+        WaitReason::Fault => "page fault".to_owned(),
+        WaitReason::Kernel => "kernel thread".to_owned(),
+        WaitReason::Other => "other".to_owned(),
     }
 }
 
 /// An operation of `futex`, as its constant is called.
 fn operation(argument: u32) -> String {
-    let name = match argument & COMMAND {
-        0 => "FUTEX_WAIT",
-        6 => "FUTEX_LOCK_PI",
-        9 => "FUTEX_WAIT_BITSET",
-        11 => "FUTEX_WAIT_REQUEUE_PI",
-        13 => "FUTEX_LOCK_PI2",
-        other => return format!("operation {other}"),
-    };
-    match argument & PRIVATE {
+    // Whoever asked for another operation did not wait for the futex.
+    let name = futex_wait(argument).unwrap_or("?");
+    match argument & FUTEX_PRIVATE {
         0 => format!("{name}{SHARED}"),
         _ => name.to_owned(),
     }
 }
 
-struct Builder<'a> {
+struct RowBuilder<'a> {
     report: &'a Report,
     evaluation: &'a Evaluation,
     symbolizer: &'a Symbolizer,
 }
 
-impl Builder<'_> {
+impl RowBuilder<'_> {
     fn title(&self, thread: ThreadId) -> String {
         match self.evaluation.threads.get(thread.0 as usize) {
             Some(thread) => format!("{} {}", thread.name(), thread.tid),

@@ -8,10 +8,10 @@ use crate::text::Options;
 use crate::text::fit::{count, fit, fixed, percent, wrap};
 
 /// Rows that the text shows.
-const THREADS: usize = 16;
-const FUTEXES: usize = 8;
+const SHOWN_THREADS: usize = 16;
+const SHOWN_FUTEXES: usize = 8;
 /// Pairs of a futex.
-const PAIRS: usize = 3;
+const SHOWN_PAIRS: usize = 3;
 /// Threads that run but for less than this share of their time are not listed.
 const WORTH_A_ROW: f64 = 0.001;
 
@@ -118,7 +118,7 @@ impl Report {
             "\n{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   longest ready",
             "Waiting of", "thread", "tid", "cycles", "run %", "ready %", "wait %", "? %"
         )?;
-        for thread in listed.iter().take(THREADS) {
+        for thread in listed.iter().take(SHOWN_THREADS) {
             writeln!(
                 out,
                 "{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   {}",
@@ -138,8 +138,8 @@ impl Report {
                 }
             }
         }
-        if listed.len() > THREADS {
-            writeln!(out, "and {} more", listed.len() - THREADS)?;
+        if listed.len() > SHOWN_THREADS {
+            writeln!(out, "and {} more", listed.len() - SHOWN_THREADS)?;
         }
         let own = |futex: &&FutexRow| shown.contains(&futex.process);
         let futexes: Vec<&FutexRow> = waiting.futexes.iter().filter(own).collect();
@@ -151,7 +151,7 @@ impl Report {
             "\n{:<36}{:>8}{:>15}{:>8}{:>15}   operation",
             "Futex", "waits", "cycles", "%", "longest"
         )?;
-        for futex in futexes.iter().take(FUTEXES) {
+        for futex in futexes.iter().take(SHOWN_FUTEXES) {
             writeln!(
                 out,
                 "{:<36}{:>8}{:>15}{:>8}{:>15}   {}",
@@ -162,15 +162,15 @@ impl Report {
                 count(futex.time.longest as f64),
                 fit(&futex.operations.join(", "), 35),
             )?;
-            for line in wrap(&pairs(futex, PAIRS).join("; "), 112) {
+            for line in wrap(&pairs(futex, SHOWN_PAIRS).join("; "), 112) {
                 writeln!(out, "      {line}")?;
             }
             if let Some(place) = futex.places.first() {
                 writeln!(out, "      in {}", fit(&place.label, 108))?;
             }
         }
-        if futexes.len() > FUTEXES {
-            writeln!(out, "and {} more", futexes.len() - FUTEXES)?;
+        if futexes.len() > SHOWN_FUTEXES {
+            writeln!(out, "and {} more", futexes.len() - SHOWN_FUTEXES)?;
         }
         Ok(())
     }
