@@ -347,7 +347,8 @@ fn both_themes_and_narrow_windows() {
         press('d', document.body); press('d', document.body);
         say('chosen', [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
         press('d', document.body);
-        scrollTo(0, 0);";
+        scrollTo(0, 0);
+        say('bar', document.querySelector('nav').getBoundingClientRect().bottom);";
     let (mut colours, mut pictures) = (Vec::new(), Vec::new());
     for scheme in ["light", "dark"] {
         for width in [800, 1100] {
@@ -370,6 +371,8 @@ fn both_themes_and_narrow_windows() {
                 seen.said
             );
             assert_eq!(seen.get("chosen")[0], json!("dark"));
+            let edge = seen.get("bar").as_f64().unwrap();
+            assert!(edge.fract() == 0.0, "{scheme} {width}: {edge}");
             colours.push((seen.get("colour").clone(), seen.get("chosen")[1].clone()));
             pictures.push((format!("{scheme} {width}"), browser, seen.picture));
         }
