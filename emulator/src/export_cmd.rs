@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use commit_trace::TraceEnd;
 use export::{Export, Format, Holds, Options};
-use profile::{Evaluation, Evaluator, Sampler, Timeline};
+use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
 
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
@@ -50,18 +50,10 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         );
         return Err(bad_input(&path, error).into());
     }
-    let harts = match args.one_hart {
-        // Time is one hart's.
-        None if format.is_timed() => vec![0],
-        None => recorded.iter().copied().collect(),
+    let harts: Vec<u32> = match args.one_hart {
+        None => recorded.into_iter().collect(),
         Some(hart) => vec![hart],
     };
-    if let ([hart], Some(_)) = (
-        &harts[..],
-        recorded.iter().find(|other| !harts.contains(other)),
-    ) {
-        eprintln!("tipsim: of hart {hart}; the trace has others (--hart N)");
-    }
     let records = { reader.chunks().iter() }
         .filter(|chunk| harts.contains(&chunk.hart.0))
         .map(|chunk| u64::from(chunk.records));
@@ -100,7 +92,7 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         .iter()
         .map(|hart| evaluate(*hart))
         .collect::<Result<Vec<_>, _>>()?;
-    let (evaluations, mut windows): (Vec<_>, Vec<_>) = evaluated.into_iter().unzip();
+    let (evaluations, windows): (Vec<_>, Vec<_>) = evaluated.into_iter().unzip();
     if reader.end() != TraceEnd::Complete {
         eprintln!(
             "tipsim: warning: {}: the trace is not whole",
@@ -110,9 +102,19 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
 
     progress.then("naming and writing");
     let evaluation = Evaluation::merged(&evaluations).unwrap_or_default();
-    let windows = match format.is_timed() {
-        true => windows.pop().unwrap_or_default(),
-        false => Vec::new(),
+    let windows: Vec<Window> = match &windows[..] {
+        _ if !format.is_timed() => Vec::new(),
+        [_] => windows.into_iter().flatten().collect(),
+        _ => {
+            windows
+                .into_iter()
+                .zip(Evaluation::merged_numbers(&evaluations))
+        }
+        .flat_map(|(windows, numbers)| {
+            let of_hart = windows.into_iter();
+            of_hart.map(move |window| window.renumbered(&numbers))
+        })
+        .collect(),
     };
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {

@@ -222,6 +222,16 @@ fn each_of_several_harts_is_timed_and_profiled() {
     };
     let (all, each) = (cycles(&folded(&[])), cycles(&first) + cycles(&second));
     assert!((all / each - 1.0).abs() < 1e-3, "{all} {each}");
+    let over_time = |hart: &[&str]| -> u64 {
+        let of = ["--format", "firefox", "--profiler", "oracle"];
+        let profile: Value = serde_json::from_slice(&report(&[&of, hart].concat()).stdout).unwrap();
+        let threads = profile["threads"].as_array().unwrap().iter();
+        let weights = threads.flat_map(|thread| thread["samples"]["weight"].as_array().unwrap());
+        weights.map(|cycles| cycles.as_u64().unwrap()).sum()
+    };
+    let [all, first, second] = [&[][..], &["--hart", "0"], &["--hart", "1"]].map(over_time);
+    // Each sum is of whole cycles.
+    assert!(all.abs_diff(first + second) <= 2, "{all} {first} {second}");
     let none = report(&["--hart", "2"]);
     assert_error(&none, 2, &["--hart", "0 to 1", "found 2"]);
     let none = report(&["--format", "folded", "--hart", "2"]);

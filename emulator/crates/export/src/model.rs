@@ -66,7 +66,7 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Export<'a> {
     /// Names everything in `evaluation`. `windows` are those of [`profile::Timeline`] over the same
-    /// stream; formats without time need none.
+    /// streams, hart after hart; formats without time need none.
     pub fn new(
         evaluation: &'a Evaluation,
         windows: &'a [Window],
@@ -182,47 +182,41 @@ impl<'a> Export<'a> {
             .collect()
     }
 
-    /// The samples of a profiler in order of time, as they were taken. The Oracle has one per window and row, at the
-    /// window's end.
-    pub(super) fn each_sample(&self, series: &Series<'_>) -> Vec<CycleSample> {
+    /// Gives the samples of a profiler to `take`, in order of time, as they were taken. The Oracle has one per window and row,
+    /// at the window's end.
+    pub(super) fn each_sample(&self, series: &Series<'_>, mut take: impl FnMut(CycleSample)) {
         let mut rounding = Rounding::new(series);
-        let flat = self.evaluation.contexts.is_none();
-        let mut weighted = |cycle, context: ContextId, inst, units| {
-            let row = self
-                .rows_by_key
-                .of(*self.shown.get(context.0 as usize)?, inst)?;
-            Some(CycleSample {
-                cycle: self.clamp_to_lifetime(&self.rows()[row], cycle),
-                row,
-                cycles: rounding.next(units)?,
-            })
-        };
-        match series.log {
-            Some(log) => log
-                .iter()
-                .filter_map(|sample| {
-                    let context = if flat {
-                        ContextId(sample.process.0)
-                    } else {
-                        sample.context
-                    };
-                    weighted(sample.cycle, context, sample.inst, sample.units)
-                })
-                .collect(),
-            None => {
-                let windows = self.windows.iter();
-                let weights = windows.flat_map(|window| {
-                    let by_process = if flat { &window.weights[..] } else { &[] };
-                    let flat = by_process
-                        .iter()
-                        .map(|(process, inst, units)| (ContextId(process.0), *inst, *units));
-                    let all = flat.chain(window.by_context.iter().copied());
-                    all.map(|weight| (window.end, weight))
-                });
-                weights
-                    .filter_map(|(end, (context, inst, units))| weighted(end, context, inst, units))
-                    .collect()
+        let mut weight = |cycle, context: ContextId, inst, units| {
+            let shown = self.shown.get(context.0 as usize);
+            let row = shown.and_then(|shown| self.rows_by_key.of(*shown, inst));
+            let Some(row) = row else { return };
+            if let Some(cycles) = rounding.next(units) {
+                let cycle = self.clamp_to_lifetime(&self.rows()[row], cycle);
+                take(CycleSample { cycle, row, cycles });
             }
+        };
+        let flat = self.evaluation.contexts.is_none();
+        let Some(log) = series.log else {
+            // Each hart has its own.
+            let mut windows: Vec<&Window> = self.windows.iter().collect();
+            windows.sort_by_key(|window| window.end);
+            for window in windows {
+                let by_process = if flat { &window.weights[..] } else { &[] };
+                for (process, inst, units) in by_process {
+                    weight(window.end, ContextId(process.0), *inst, *units);
+                }
+                for (context, inst, units) in &window.by_context {
+                    weight(window.end, *context, *inst, *units);
+                }
+            }
+            return;
+        };
+        for sample in log {
+            let context = match flat {
+                true => ContextId(sample.process.0),
+                false => sample.context,
+            };
+            weight(sample.cycle, context, sample.inst, sample.units);
         }
     }
 

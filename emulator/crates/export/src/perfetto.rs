@@ -1,5 +1,5 @@
 //! Perfetto's trace (<https://perfetto.dev/docs/reference/trace-packet-proto>): the Oracle's cycle
-//! stacks over time, a counter per category for the whole machine and for each process.
+//! stacks over time, a counter per category for each hart and for each process on it.
 //!
 //! A counter holds the share of a window's cycles, in percent, from the window's start to its end.
 
@@ -8,6 +8,7 @@ pub(super) mod proto;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use commit_trace::HartId;
 use profile::{CATEGORIES, ProcessId, Window};
 use prost::Message;
 
@@ -24,14 +25,32 @@ const EXPLICIT: i32 = 3;
 const COUNTERS: usize = CATEGORIES.len() + 1;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let harts: Vec<&[Window]> = { export.windows }
+        .chunk_by(|one, next| one.hart == next.hart)
+        .collect();
+    for windows in &harts {
+        let hart = (harts.len() > 1).then(|| windows[0].hart);
+        write_hart(export, hart, windows, out)?;
+    }
+    Ok(())
+}
+
+/// The counters of a hart, which has a number if there are several.
+fn write_hart(
+    export: &Export<'_>,
+    hart: Option<HartId>,
+    windows: &[Window],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut writer = Writer {
         export,
+        hart,
         out,
         shown: BTreeMap::new(),
     };
     writer.describe(None)?;
     let mut before: Option<&Window> = None;
-    for window in export.windows {
+    for window in windows {
         if let Some(before) = before.filter(|before| before.end != window.start) {
             writer.values(before.end, &BTreeMap::new())?;
         }
@@ -75,6 +94,7 @@ fn shares(export: &Export<'_>, window: &Window) -> BTreeMap<Option<ProcessId>, S
 
 struct Writer<'a> {
     export: &'a Export<'a>,
+    hart: Option<HartId>,
     out: &'a mut dyn Write,
     /// The present value of each process's counters.
     shown: BTreeMap<Option<ProcessId>, Shares>,
@@ -102,7 +122,7 @@ impl Writer<'_> {
                         timestamp: self.export.nanos(cycle),
                         event: Some(TrackEvent {
                             r#type: COUNTER,
-                            track: track(process) + 1 + counter as u64,
+                            track: self.track_of(process) + 1 + counter as u64,
                             value,
                         }),
                         ..Packet::default()
@@ -113,18 +133,21 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The tracks of a process, or of the whole machine.
+    /// The tracks of a process, or of the whole hart.
     fn describe(&mut self, process: Option<ProcessId>) -> io::Result<()> {
-        let parent = track(process);
-        let name = match process {
+        let parent = self.track_of(process);
+        let mut name = match process {
             Some(process) => self.export.process_name(process).to_owned(),
             None => format!("cycle stack of {}", self.export.options.name),
         };
+        if let Some(hart) = self.hart {
+            name.push_str(&format!(", hart {}", hart.0));
+        }
         self.track(Track {
             id: parent,
             name: name.clone(),
             ordering: EXPLICIT,
-            rank: process.map_or(-1, |process| process.0 as i32),
+            rank: self.place(process) as i32 - 1,
             ..Track::default()
         })?;
         let names = CATEGORIES.into_iter().chain(["idle"]);
@@ -149,6 +172,18 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// The place of a process, or of the whole hart, among all tracks with counters.
+    fn place(&self, process: Option<ProcessId>) -> u64 {
+        let hart = self.hart.map_or(0, |hart| u64::from(hart.0));
+        let of_hart = self.export.evaluation.processes.len() as u64 + 1;
+        hart * of_hart + process.map_or(0, |process| u64::from(process.0) + 1)
+    }
+
+    /// Number of a track; its counters' follow. 0 would be the default track.
+    fn track_of(&self, process: Option<ProcessId>) -> u64 {
+        100 * (1 + self.place(process))
+    }
+
     fn track(&mut self, track: Track) -> io::Result<()> {
         self.packet(Packet {
             track: Some(track),
@@ -166,9 +201,4 @@ impl Writer<'_> {
         };
         self.out.write_all(&trace.encode_to_vec())
     }
-}
-
-/// Number of a process's track; its counters' follow. 0 would be the default track.
-fn track(process: Option<ProcessId>) -> u64 {
-    100 * (1 + process.map_or(0, |process| u64::from(process.0) + 1))
 }

@@ -1,3 +1,4 @@
+use commit_trace::HartId;
 use profile::synthetic::evaluation;
 use profile::{Context, ContextId, Contexts, Evaluation, Sample, UNITS_PER_CYCLE, Window};
 use serde_json::Value;
@@ -37,6 +38,7 @@ fn example() -> (Evaluation, Vec<Window>) {
             }
         }
         Window {
+            hart: HartId(0),
             start: half * 10_500,
             end: (half + 1) * 10_500,
             idle: 500,
@@ -54,7 +56,17 @@ fn example() -> (Evaluation, Vec<Window>) {
 
 /// Writes the example with the Oracle and the samplers that are wanted.
 fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8>> {
-    let (mut evaluation, windows) = example();
+    let (evaluation, windows) = example();
+    written_of(evaluation, &windows, format, oracle, samplers)
+}
+
+fn written_of(
+    mut evaluation: Evaluation,
+    windows: &[Window],
+    format: Format,
+    oracle: bool,
+    samplers: &[&str],
+) -> io::Result<Vec<u8>> {
     evaluation
         .samplers
         .retain(|result| samplers.contains(&&*result.sampler.name));
@@ -73,7 +85,7 @@ fn written(format: Format, oracle: bool, samplers: &[&str]) -> io::Result<Vec<u8
         jit_folder: None,
     };
     let mut bytes = Vec::new();
-    Export::new(&evaluation, &windows, &symbolizer, options).write(format, &mut bytes)?;
+    Export::new(&evaluation, windows, &symbolizer, options).write(format, &mut bytes)?;
     Ok(bytes)
 }
 

@@ -21,14 +21,16 @@ pub(super) struct Timed {
 impl Timed {
     fn of(export: &Export<'_>) -> Self {
         let series = export.series();
-        let most = MOST_SAMPLES / series.len().max(1);
+        let most = match export.options.exact {
+            true => usize::MAX,
+            false => MOST_SAMPLES / series.len().max(1),
+        };
         let mut window = None;
         let samples = series.iter().map(|series| {
-            let mut samples = export.each_sample(series);
-            if !export.options.exact && samples.len() > most {
-                let merged = merge(&mut samples, export.evaluation.stream_cycles, most);
-                window = window.max(Some(merged));
-            }
+            let mut merging = Merging::new(export.evaluation.stream_cycles, most);
+            export.each_sample(series, |sample| merging.add(sample));
+            let (samples, merged) = merging.finish();
+            window = window.max(merged);
             samples
         });
         let samples = samples.collect();
@@ -51,31 +53,87 @@ impl Export<'_> {
     }
 }
 
-/// Merges samples of a row in the same window, which is as long as `most` samples ask for; returns its cycles. A merged sample
-/// is where its last one was.
-fn merge(samples: &mut Vec<CycleSample>, cycles: u64, most: usize) -> u64 {
-    let mut window = (cycles / MOST_WINDOWS).max(1);
-    loop {
-        samples.sort_by_key(|sample| (sample.cycle / window, sample.row, sample.cycle));
-        samples.dedup_by(|sample, first| {
-            let same = (sample.cycle / window, sample.row) == (first.cycle / window, first.row);
-            if same {
-                first.cycle = sample.cycle;
-                first.cycles += sample.cycles;
-            }
-            same
-        });
-        if samples.len() <= most || window > cycles / FEWEST_WINDOWS {
-            samples.sort_by_key(|sample| (sample.cycle, sample.row));
-            return window;
+/// Merges samples of a row in the same window, which is as long as `most` samples ask for. A merged sample is where its last one
+/// was.
+struct Merging {
+    samples: Vec<CycleSample>,
+    /// Cycles of the run.
+    cycles: u64,
+    most: usize,
+    /// How many samples are merged before more are taken.
+    full: usize,
+    window: Option<u64>,
+}
+
+impl Merging {
+    fn new(cycles: u64, most: usize) -> Self {
+        Self {
+            samples: Vec::new(),
+            cycles,
+            most,
+            full: most.saturating_mul(8),
+            window: None,
         }
-        window *= 2;
+    }
+
+    /// Takes the next sample, in order of time.
+    fn add(&mut self, sample: CycleSample) {
+        // Not all are kept until the end: the Oracle has millions.
+        if self.samples.len() >= self.full {
+            self.merge();
+            self.full = self.full.max(self.samples.len().saturating_mul(2));
+        }
+        self.samples.push(sample);
+    }
+
+    /// The samples in order of time and, if they were merged, the cycles of a window.
+    fn finish(mut self) -> (Vec<CycleSample>, Option<u64>) {
+        if self.window.is_some() || self.samples.len() > self.most {
+            self.merge();
+        }
+        (self.samples, self.window)
+    }
+
+    fn merge(&mut self) {
+        let first = (self.cycles / MOST_WINDOWS).max(1);
+        let mut window = self.window.unwrap_or(first);
+        let samples = &mut self.samples;
+        loop {
+            samples.sort_by_key(|sample| (sample.cycle / window, sample.row, sample.cycle));
+            samples.dedup_by(|sample, first| {
+                let same = (sample.cycle / window, sample.row) == (first.cycle / window, first.row);
+                if same {
+                    first.cycle = sample.cycle;
+                    first.cycles += sample.cycles;
+                }
+                same
+            });
+            if samples.len() <= self.most || window > self.cycles / FEWEST_WINDOWS {
+                break;
+            }
+            window *= 2;
+        }
+        samples.sort_by_key(|sample| (sample.cycle, sample.row));
+        self.window = Some(window);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_samples_stay_as_they_are() {
+        let mut merging = Merging::new(1_000, 2);
+        let sample = |cycle| CycleSample {
+            cycle,
+            row: 0,
+            cycles: 1,
+        };
+        merging.add(sample(3));
+        merging.add(sample(3));
+        assert_eq!(merging.finish(), (vec![sample(3), sample(3)], None));
+    }
 
     #[test]
     fn merged_samples_keep_their_cycles() {
@@ -86,8 +144,11 @@ mod tests {
         };
         let all: Vec<_> = (0..100_000).map(sample).collect();
         let sum = |samples: &[CycleSample]| samples.iter().map(|at| at.cycles).sum::<u64>();
-        let mut merged = all.clone();
-        let window = merge(&mut merged, 10_000_000, 5_000);
+        let mut merging = Merging::new(10_000_000, 5_000);
+        all.iter().for_each(|sample| merging.add(*sample));
+        assert!(merging.samples.len() <= 40_000);
+        let (merged, window) = merging.finish();
+        let window = window.expect("merged");
         assert!(
             merged.len() <= 5_000 && merged.len() > 2_000,
             "{}",

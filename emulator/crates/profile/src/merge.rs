@@ -44,7 +44,7 @@ impl MergedNumbers {
         self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
     }
 
-    fn context(&self, context: ContextId) -> ContextId {
+    pub(crate) fn context(&self, context: ContextId) -> ContextId {
         let known = self.contexts.get(context.0 as usize);
         known.copied().unwrap_or_default()
     }

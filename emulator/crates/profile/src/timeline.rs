@@ -1,8 +1,8 @@
 //! The Oracle's cycles over time.
 
-use commit_trace::{Batch, InstId, StreamError};
+use commit_trace::{Batch, HartId, InstId, StreamError};
 
-use crate::{ContextId, ContextWeights, Evaluation, Evaluator, ProcessId, fold};
+use crate::{ContextId, ContextWeights, Evaluation, Evaluator, MergedNumbers, ProcessId, fold};
 
 /// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
 const LEAST_PART: u64 = 2_000;
@@ -10,6 +10,8 @@ const LEAST_PART: u64 = 2_000;
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
+    /// Hart.
+    pub hart: HartId,
     /// The last cycle before the window.
     pub start: u64,
     /// Its last cycle.
@@ -24,10 +26,28 @@ pub struct Window {
     pub stacks: Vec<(ProcessId, [u64; 7])>,
 }
 
+impl Window {
+    /// The same as a part of [`Evaluation::merged`].
+    #[must_use]
+    pub fn renumbered(mut self, numbers: &MergedNumbers) -> Self {
+        for (process, inst, _) in &mut self.weights {
+            (*process, *inst) = (numbers.process(*process), numbers.inst(*inst));
+        }
+        for (context, inst, _) in &mut self.by_context {
+            (*context, *inst) = (numbers.context(*context), numbers.inst(*inst));
+        }
+        for (process, _) in &mut self.stacks {
+            *process = numbers.process(*process);
+        }
+        self
+    }
+}
+
 /// Cuts a stream into [`Window`]s of the Oracle, while an [`Evaluator`] takes it. They end where batches do, so that one is longer than asked for
 /// by up to a batch (16,384 instructions).
 pub struct Timeline {
     evaluator: Evaluator,
+    hart: HartId,
     width: u64,
     idle: u64,
     start: Option<u64>,
@@ -41,6 +61,7 @@ impl Timeline {
     pub fn new(evaluator: Evaluator, width: u64) -> Self {
         Self {
             evaluator,
+            hart: HartId::default(),
             width,
             idle: 0,
             start: None,
@@ -55,6 +76,7 @@ impl Timeline {
     /// If it does not continue the stream.
     pub fn batch(&mut self, batch: &Batch) -> Result<(), StreamError> {
         self.evaluator.batch(batch)?;
+        self.hart = batch.hart;
         let start = *self.start.get_or_insert(batch.start_cycle);
         if self.region_restarts != self.evaluator.region_restarts() {
             self.region_restarts = self.evaluator.region_restarts();
@@ -119,6 +141,7 @@ impl Timeline {
         };
         if idle > 0 || !stacks.is_empty() {
             self.windows.push(Window {
+                hart: self.hart,
                 start,
                 end,
                 idle,

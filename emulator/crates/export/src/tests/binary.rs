@@ -104,43 +104,75 @@ fn perf_data_has_an_event_per_profiler() {
     }
 }
 
-#[test]
-fn perfetto_counts_every_category() {
-    let bytes = written(Format::Perfetto, false, &[]).unwrap();
-    let trace = perfetto::proto::Trace::decode(&*bytes).unwrap();
-    let tracks: Vec<_> = trace
-        .packet
-        .iter()
-        .filter_map(|packet| packet.track.as_ref())
-        .collect();
-    let named = |name: &str, parent: u64| {
-        let found = tracks
-            .iter()
-            .find(|track| track.name == name && track.parent == parent);
-        found.map_or(0, |track| track.id)
-    };
-    // Values of a counter with their times.
-    let values = |track: u64| -> Vec<(u64, f64)> {
-        let events = trace
+/// Counters of a file of [`Format::Perfetto`].
+struct Counters(perfetto::proto::Trace);
+
+impl Counters {
+    /// A track's number; 0, if there is none.
+    fn named(&self, name: &str, parent: u64) -> u64 {
+        let mut tracks = self
+            .0
             .packet
             .iter()
-            .filter_map(|packet| Some((packet.timestamp, packet.event.as_ref()?)));
-        events
+            .filter_map(|packet| packet.track.as_ref());
+        let found = tracks.find(|track| track.name == name && track.parent == parent);
+        found.map_or(0, |track| track.id)
+    }
+
+    /// Values of a counter with their times.
+    fn values(&self, track: u64) -> Vec<(u64, f64)> {
+        let packets = self.0.packet.iter();
+        packets
+            .filter_map(|packet| Some((packet.timestamp, packet.event.as_ref()?)))
             .filter(|(_, event)| event.track == track)
             .map(|(time, event)| (time, event.value))
             .collect()
-    };
-    let all = named("cycle stack of example", 0);
+    }
+}
+
+#[test]
+fn perfetto_counts_every_category() {
+    let bytes = written(Format::Perfetto, false, &[]).unwrap();
+    let trace = Counters(perfetto::proto::Trace::decode(&*bytes).unwrap());
+    let all = trace.named("cycle stack of example", 0);
     let close = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+    let first = |name: &str| trace.values(trace.named(name, all)).first().copied();
     let busy: f64 = profile::CATEGORIES
         .iter()
-        .filter_map(|name| values(named(name, all)).first().map(|(_, value)| *value))
+        .filter_map(|name| first(name).map(|(_, value)| value))
         .sum();
     assert!(close(busy, 100.0 * 20_000.0 / 21_000.0), "{busy}");
-    let idle = values(named("idle", all));
+    let idle = trace.values(trace.named("idle", all));
     assert!(close(idle[0].1, 100.0 * 1_000.0 / 21_000.0), "{idle:?}");
     // Both halves are alike: the value changes at the end only.
     assert_eq!(idle[1..], [(21_000, 0.0)]);
-    let sh = values(named("Load stall", named("sh", 0)));
+    let sh = trace.values(trace.named("Load stall", trace.named("sh", 0)));
     assert!(close(sh[0].1, 100.0 * 375.0 / 21_000.0), "{sh:?}");
+}
+
+#[test]
+fn perfetto_has_tracks_for_each_hart() {
+    let (evaluation, mut windows) = example();
+    // The second half is of another hart.
+    windows[1].hart = HartId(3);
+    let bytes = written_of(evaluation, &windows, Format::Perfetto, false, &[]).unwrap();
+    let trace = Counters(perfetto::proto::Trace::decode(&*bytes).unwrap());
+    let idle = |hart: u32| {
+        let all = trace.named(&format!("cycle stack of example, hart {hart}"), 0);
+        trace.values(trace.named("idle", all))
+    };
+    let times = |hart| idle(hart).iter().map(|(time, _)| *time).collect::<Vec<_>>();
+    assert_eq!(times(0), [0, 10_500]);
+    assert_eq!(times(3), [10_500, 21_000]);
+    let tracks = trace
+        .0
+        .packet
+        .iter()
+        .filter_map(|packet| Some(packet.track.as_ref()?.id));
+    let mut tracks: Vec<u64> = tracks.collect();
+    let count = tracks.len();
+    tracks.sort_unstable();
+    tracks.dedup();
+    assert_eq!(tracks.len(), count);
+    assert!(trace.named("sh, hart 0", 0) != 0 && trace.named("sh, hart 3", 0) != 0);
 }
