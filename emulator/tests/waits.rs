@@ -21,6 +21,8 @@ struct Said {
     /// how often not.
     preempted: u64,
     cpu_ns: f64,
+    /// Time since it was made, if it knows that.
+    since_ns: f64,
 }
 
 fn said(console: &str) -> HashMap<String, Said> {
@@ -34,6 +36,7 @@ fn said(console: &str) -> HashMap<String, Said> {
                 waited: number(3),
                 preempted: number(4),
                 cpu_ns: number(5) as f64,
+                since_ns: number(6) as f64,
             };
             (words[1].to_owned(), said)
         })
@@ -84,7 +87,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     succeed(&mut run_spec(&dir, spec));
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
     let said = said(&console);
-    assert_eq!(said.len(), 7, "{console}");
+    assert_eq!(said.len(), 9, "{console}");
     let report = json(&dir.join("out/report.json"));
     let waiting = &report["waiting"];
     let named = |tid: u64| {
@@ -118,9 +121,11 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     assert_eq!((count, &*wakers), (4, &[(title("main"), 4)][..]));
     // The ends of the threads that main joined, of those that it had to wait for.
     let (count, _, wakers) = waits(thread("main"), "futex (shared)");
-    assert!((4..=6).contains(&count), "{count}");
+    assert!((5..=8).contains(&count), "{count}");
     for (waker, _) in &wakers {
-        let threads = ["holder", "waiter", "ping", "pong", "sleeper", "reader"];
+        let threads = [
+            "holder", "waiter", "ping", "pong", "left", "right", "sleeper", "reader",
+        ];
         assert!(threads.iter().any(|name| title(name) == *waker), "{waker}");
     }
 
@@ -160,6 +165,17 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
             let (ping, pong) = (title("ping"), title("pong"));
             assert!(both == [&ping, &pong] || both == [&pong, &ping], "{pair}");
         }
+    }
+
+    // Ready to run, but on no hart: what is left of the time by the guest's clock.
+    for name in ["left", "right"] {
+        let ready = number(&thread(name)["ready"], "cycles") as f64;
+        let expected = (said[name].since_ns - said[name].cpu_ns) * CYCLES_PER_NS;
+        assert!(
+            (ready - expected).abs() < MAX_START_AND_END && expected > 4.0 * MAX_START_AND_END,
+            "{name}: {ready}, {expected}"
+        );
+        assert!(said[name].preempted >= 5, "{}", said[name].preempted);
     }
 
     // The kernel's own counts of each thread: what it does after it has read them is little.

@@ -2,17 +2,16 @@
 
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdint.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { HOLDS = 5, TURNS = 20, SLEEPS = 7, BYTES = 4, SLEEP_NS = 100000, SPIN = 100000, THREADS = 8 };
+enum { HOLDS = 5, TURNS = 20, SLEEPS = 7, BYTES = 4, SLEEP_NS = 100000, YIELDS = 6, SPIN = 100000, THREADS = 10 };
 
 pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -21,6 +20,7 @@ static volatile int holding, released;
 static int turn, cond_waits, ends[2];
 static char said[THREADS][256];
 static int sayings;
+static long long created[2];
 
 static void spin(int times)
 {
@@ -40,23 +40,24 @@ static void named(const char *name)
 	prctl(PR_SET_NAME, name);
 }
 
-// How often this thread left its hart by itself, how often not, its time on a hart, and its delay (if the kernel tells).
-static void done(const char *name)
+static long long now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+// How often this thread left its hart by itself, how often not, its time on a hart, and the time since.
+static void done(const char *name, long long since)
 {
 	struct rusage usage;
-	struct timespec time;
-	char path[64], delay[128] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", syscall(SYS_gettid));
-	file = fopen(path, "r");
-	if (file && fgets(delay, sizeof(delay), file))
-		strtok(delay, "\n");
 	int at = __atomic_fetch_add(&sayings, 1, __ATOMIC_RELAXED);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	long long time = now(CLOCK_MONOTONIC), cpu_time = now(CLOCK_THREAD_CPUTIME_ID);
+
 	getrusage(RUSAGE_THREAD, &usage);
-	snprintf(said[at], sizeof(said[at]), "thread %s %ld %ld %ld %lld %s", name, syscall(SYS_gettid), usage.ru_nvcsw,
-		 usage.ru_nivcsw, time.tv_sec * 1000000000LL + time.tv_nsec, delay);
+	snprintf(said[at], sizeof(said[at]), "thread %s %ld %ld %ld %lld %lld", name, syscall(SYS_gettid), usage.ru_nvcsw,
+		 usage.ru_nivcsw, cpu_time, time - since);
 }
 
 static void *holder(void *unused)
@@ -70,7 +71,7 @@ static void *holder(void *unused)
 		while (released < n)
 			;
 	}
-	done("holder");
+	done("holder", 0);
 	return unused;
 }
 
@@ -85,7 +86,7 @@ static void *waiter(void *unused)
 		pthread_mutex_unlock(&held);
 		released = n;
 	}
-	done("waiter");
+	done("waiter", 0);
 	return unused;
 }
 
@@ -105,7 +106,7 @@ static void *player(void *side)
 		pthread_cond_signal(&turned);
 		pthread_mutex_unlock(&table);
 	}
-	done(own ? "pong" : "ping");
+	done(own ? "pong" : "ping", 0);
 	return side;
 }
 
@@ -114,7 +115,7 @@ static void *sleeper(void *unused)
 	named("sleeper");
 	for (int n = 0; n < SLEEPS; n++)
 		sleep_ns(SLEEP_NS);
-	done("sleeper");
+	done("sleeper", 0);
 	return unused;
 }
 
@@ -126,15 +127,31 @@ static void *reader(void *unused)
 	for (int n = 0; n < BYTES; n++)
 		if (read(ends[0], &byte, 1) != 1)
 			exit(1);
-	done("reader");
+	done("reader", 0);
 	return unused;
+}
+
+// Two of them share a hart, and wait for nothing else.
+static void *sharer(void *side)
+{
+	int own = *(int *)side;
+
+	named(own ? "right" : "left");
+	for (int n = 0; n < YIELDS; n++) {
+		spin(SPIN);
+		sched_yield();
+	}
+	done(own ? "right" : "left", created[own]);
+	return side;
 }
 
 static void both(void *(*one)(void *), void *(*other)(void *), int *sides)
 {
 	pthread_t threads[2];
 
+	created[0] = now(CLOCK_MONOTONIC);
 	pthread_create(&threads[0], NULL, one, sides);
+	created[1] = now(CLOCK_MONOTONIC);
 	pthread_create(&threads[1], NULL, other, sides + 1);
 	for (int n = 0; n < 2; n++)
 		pthread_join(threads[n], NULL);
@@ -143,10 +160,17 @@ static void both(void *(*one)(void *), void *(*other)(void *), int *sides)
 int main(void)
 {
 	int sides[] = { 0, 1 };
+	cpu_set_t all, first = { 0 };
 	pthread_t thread;
 
 	both(holder, waiter, sides);
 	both(player, player, sides);
+	CPU_SET(0, &first);
+	if (sched_getaffinity(0, sizeof(all), &all) || sched_setaffinity(0, sizeof(first), &first))
+		return 1;
+	both(sharer, sharer, sides);
+	if (sched_setaffinity(0, sizeof(all), &all))
+		return 1;
 	pthread_create(&thread, NULL, sleeper, NULL);
 	pthread_join(thread, NULL);
 	if (pipe(ends))
@@ -158,7 +182,7 @@ int main(void)
 			return 1;
 	}
 	pthread_join(thread, NULL);
-	done("main");
+	done("main", 0);
 	for (int n = 0; n < sayings; n++)
 		puts(said[n]);
 	printf("held %d conditions %d sleeps %d of %d ns bytes %d\n", HOLDS, cond_waits, SLEEPS, SLEEP_NS, BYTES);
