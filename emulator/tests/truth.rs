@@ -241,6 +241,26 @@ fn false_and_true_sharing_are_told_apart() {
         "{names:?}"
     );
     assert!(!names.contains(&"private_words"), "{names:?}");
+
+    // Time by event: the waits are of whoever shares, falsely or truly, and of nobody else.
+    let instructions = report["tea"]["instructions"].as_array().unwrap();
+    let waits = |function: &str| {
+        let own = instructions.iter().filter(|row| {
+            let label = row["label"].as_str().unwrap();
+            label.split('+').next() == Some(function)
+        });
+        let stacks = own.flat_map(|row| row["stack"].as_object().unwrap());
+        let share = |(events, share): (&String, &Value)| {
+            let waited = events.split('|').any(|event| event == "ST-PEER");
+            if waited { share.as_f64().unwrap() } else { 0.0 }
+        };
+        stacks.map(share).sum::<f64>()
+    };
+    let [falsely, truly, not] = ["add_false", "add_true", "add_private"].map(waits);
+    assert!(
+        falsely > 0.02 && truly > 0.1 && not < 0.001,
+        "{falsely}, {truly}, {not}"
+    );
 }
 
 #[test]

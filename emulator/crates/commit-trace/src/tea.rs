@@ -57,7 +57,9 @@ impl TeaEvents {
 impl std::fmt::Display for TeaEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut between = "";
-        let met = (0..).zip(Self::TABLE).filter(|(bit, _)| self.0 >> bit & 1 != 0);
+        let met = (0..)
+            .zip(Self::TABLE)
+            .filter(|(bit, _)| self.0 >> bit & 1 != 0);
         for (_, (name, _)) in met {
             write!(f, "{between}{name}")?;
             between = "|";

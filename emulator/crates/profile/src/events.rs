@@ -1,7 +1,7 @@
 //! Time by event: TEA (Gottschall, Eeckhout, Jahre, "TEA: Time-Proportional Event Analysis", ISCA 2023).
 //!
-//! Each instruction's cycles are split by its *signature*: which of the events it met (the nine, and our own: [`TeaEvents`]). The reference has every
-//! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of the instruction that
+//! Each instruction's cycles are split by its *signature*: which of the events it met ([`TeaEvents`]). The reference has
+//! every cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of the instruction that
 //! it names. The other profilers that see the events of the instruction they name (NCI as PEBS, Dispatch as IBS and SPE) are
 //! given the same bits, so that they differ from TEA only in the instruction that they name.
 

@@ -365,7 +365,10 @@ fn signatures<'a>(
         { signatures.as_ref() }.map_or(&[][..], |s| &s.by_process)
     };
     Signatures {
-        by_process: packed(parts.map(|(signatures, n)| (of(signatures), n)), TeaEvents::BITS),
+        by_process: packed(
+            parts.map(|(signatures, n)| (of(signatures), n)),
+            TeaEvents::BITS,
+        ),
     }
 }
 
