@@ -5,6 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::truth::instructions;
 use common::{assert_error, json, repo, run_spec, scratch, succeed};
 use serde_json::Value;
 
@@ -20,28 +21,6 @@ fn program(dir: &Path, name: &str) -> PathBuf {
             .args([&elf, &source]),
     );
     elf
-}
-
-/// Its instructions, with names for their entries.
-fn instructions(truth: &Value) -> Vec<Value> {
-    let named = |kind: &str, row: &Value| {
-        let names = truth["columns"][kind].as_array().unwrap();
-        let entries = row.as_array().into_iter().flatten();
-        let pairs = names.iter().zip(entries);
-        Value::Object(
-            pairs
-                .map(|(name, value)| (name.as_str().unwrap().to_owned(), value.clone()))
-                .collect(),
-        )
-    };
-    let all = truth["instructions"].as_array().unwrap();
-    let instruction = |row: &Value| {
-        let mut own = named("instruction", row);
-        own["counts"] = named("counts", &own["counts"]);
-        own["memory"] = named("memory", &own["memory"]);
-        own
-    };
-    all.iter().map(instruction).collect()
 }
 
 /// Sum of a count over instructions.
