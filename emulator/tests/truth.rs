@@ -5,6 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::truth::instructions;
 use common::{assert_error, json, repo, run_spec, scratch, succeed};
 use serde_json::Value;
 
@@ -20,28 +21,6 @@ fn program(dir: &Path, name: &str) -> PathBuf {
             .args([&elf, &source]),
     );
     elf
-}
-
-/// Its instructions, with names for their entries.
-fn instructions(truth: &Value) -> Vec<Value> {
-    let named = |kind: &str, row: &Value| {
-        let names = truth["columns"][kind].as_array().unwrap();
-        let entries = row.as_array().into_iter().flatten();
-        let pairs = names.iter().zip(entries);
-        Value::Object(
-            pairs
-                .map(|(name, value)| (name.as_str().unwrap().to_owned(), value.clone()))
-                .collect(),
-        )
-    };
-    let all = truth["instructions"].as_array().unwrap();
-    let instruction = |row: &Value| {
-        let mut own = named("instruction", row);
-        own["counts"] = named("counts", &own["counts"]);
-        own["memory"] = named("memory", &own["memory"]);
-        own
-    };
-    all.iter().map(instruction).collect()
 }
 
 /// Sum of a count over instructions.
@@ -241,6 +220,26 @@ fn false_and_true_sharing_are_told_apart() {
         "{names:?}"
     );
     assert!(!names.contains(&"private_words"), "{names:?}");
+
+    // Time by event: atomics wait for the line themselves; plain stores have left the ROB, and fill the store queue.
+    let instructions = report["tea"]["instructions"].as_array().unwrap();
+    let share = |function: &str, event: &str| {
+        let own = instructions.iter().filter(|row| {
+            let label = row["label"].as_str().unwrap();
+            label.split('+').next() == Some(function)
+        });
+        let stacks = own.flat_map(|row| row["stack"].as_object().unwrap());
+        let met = stacks.filter(|(events, _)| events.split('|').any(|name| name == event));
+        met.map(|(_, share)| share.as_f64().unwrap()).sum::<f64>()
+    };
+    let of_all = |event| ["add_false", "add_true", "add_private"].map(|f| share(f, event));
+    let [falsely, truly, not] = of_all("ST-PEER");
+    assert!(
+        truly > 0.1 && falsely.max(not) < 0.001,
+        "{falsely}, {truly}, {not}"
+    );
+    let [falsely, _, not] = of_all("DR-SQ");
+    assert!(falsely > 0.001 && not < 0.0005, "{falsely}, {not}");
 }
 
 #[test]

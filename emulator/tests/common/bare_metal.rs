@@ -48,13 +48,15 @@ pub fn run_program<const WORDS: usize>(
         let words: Vec<u64> = line.split_whitespace().map(word).collect();
         <[u64; WORDS]>::try_from(words).unwrap()
     };
-    (console.lines().map(words).collect(), trace(&dir))
+    (console.lines().map(words).collect(), trace(&dir, 0))
 }
 
-fn trace(dir: &Path) -> Vec<Row> {
+/// What a hart left in the trace of the run in `dir/out`.
+pub fn trace(dir: &Path, hart: usize) -> Vec<Row> {
     let csv = dir.join("trace.csv");
     let mut expand = tipsim();
     expand.args(["trace", "expand", "--format", "csv"]);
+    expand.args(["--hart", &hart.to_string()]);
     succeed(expand.arg(dir.join("out/trace.tip")).arg("-o").arg(&csv));
     let text = std::fs::read_to_string(csv).unwrap();
     let mut lines = text.lines();

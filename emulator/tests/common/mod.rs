@@ -6,6 +6,7 @@ pub mod bare_metal;
 pub mod browser;
 pub mod debugger;
 pub mod precise;
+pub mod truth;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

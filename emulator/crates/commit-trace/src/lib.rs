@@ -48,6 +48,7 @@ mod span;
 mod stages;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
+mod tea;
 mod trace;
 mod walk;
 
@@ -58,7 +59,7 @@ pub use detail::{
 pub use error::StreamError;
 pub use inst::{Class, StaticInfo};
 pub use place::{CLOCK_HZ, Place};
-pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq, TeaEvents};
+pub use record::{CommitRecord, CycleClass, HartId, InstId, Redirect, Seq};
 pub use recorder::{
     BATCH_RECORDS, Backlog, BatchStream, RECENT, RecordError, Recorder, StreamEnded, recording,
     recordings,
@@ -69,6 +70,7 @@ pub use span::{
     gap_spans, group_spans,
 };
 pub use stages::{StageCycles, Stages};
+pub use tea::TeaEvents;
 pub use trace::{
     ChunkInfo, Compression, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter,
     Written,

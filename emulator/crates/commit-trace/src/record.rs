@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Commit;
+use crate::{Commit, TeaEvents};
 
 /// Dense number of a static instruction (address space, virtual PC, encoding), in order of first use.
 #[derive(
@@ -38,7 +38,6 @@ pub enum Redirect {
 }
 
 snapshot::snapshot!(InstId(0));
-snapshot::snapshot!(TeaEvents(0));
 snapshot::snapshot!(CommitRecord {
     inst,
     commit_delta,
@@ -132,67 +131,6 @@ impl CycleClass {
     }
 }
 
-/// TEA's nine event bits (ISCA'23, table 1), bit numbers as below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct TeaEvents(pub u16);
-
-impl TeaEvents {
-    /// Drained by an L1 instruction cache miss.
-    pub const DR_L1: Self = Self(1 << 0);
-    /// Drained by an instruction TLB miss.
-    pub const DR_TLB: Self = Self(1 << 1);
-    /// Dispatch stalled on a full store queue.
-    pub const DR_SQ: Self = Self(1 << 2);
-    /// Flushed by a mispredicted branch.
-    pub const FL_MB: Self = Self(1 << 3);
-    /// Flushed by an exception (or a flush on commit).
-    pub const FL_EX: Self = Self(1 << 4);
-    /// Flushed by a memory-ordering failure.
-    pub const FL_MO: Self = Self(1 << 5);
-    /// Stalled by an L1 data cache miss.
-    pub const ST_L1: Self = Self(1 << 6);
-    /// Stalled by a data TLB miss.
-    pub const ST_TLB: Self = Self(1 << 7);
-    /// Stalled by a last-level cache miss.
-    pub const ST_LLC: Self = Self(1 << 8);
-}
-
-impl TeaEvents {
-    /// True if all bits of `events` are set.
-    #[inline]
-    pub const fn contains(self, events: Self) -> bool {
-        self.0 & events.0 == events.0
-    }
-}
-
-/// The paper's names, joined by `|`; nothing for none.
-impl std::fmt::Display for TeaEvents {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const NAMES: [&str; 9] = [
-            "DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC",
-        ];
-        let mut between = "";
-        for (_, name) in (0..).zip(NAMES).filter(|(bit, _)| self.0 >> bit & 1 != 0) {
-            write!(f, "{between}{name}")?;
-            between = "|";
-        }
-        Ok(())
-    }
-}
-
-impl std::ops::BitOr for TeaEvents {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl std::ops::BitOrAssign for TeaEvents {
-    fn bitor_assign(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-}
-
 /// One dynamic instruction, 16 bytes. Cycles are relative, so that a record is small; the absolute
 /// view is [`crate::SpanBuilder`]'s or a walk from [`crate::Batch::start_cycle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -206,7 +144,7 @@ pub struct CommitRecord {
     /// Bits 19..0: cycles from entering the ROB to `commit`, saturating.
     /// Bits 31..20: cycles from decode to entering the ROB, saturating.
     lead: u32,
-    /// Bits 2..0 redirect, 3 first of its ROB row, 7..4 cycle class, 16..8 TEA events.
+    /// Bits 2..0 redirect, 3 first of its ROB row, 7..4 cycle class, from 8 on TEA's events.
     flags: u32,
 }
 
@@ -345,6 +283,6 @@ impl CommitRecord {
     /// TEA's event bits.
     #[inline]
     pub const fn tea(&self) -> TeaEvents {
-        TeaEvents((self.flags >> 8 & 0x1ff) as u16)
+        TeaEvents((self.flags >> 8) as u16 & TeaEvents::ALL.0)
     }
 }

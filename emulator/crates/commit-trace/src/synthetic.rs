@@ -114,7 +114,7 @@ impl SyntheticCore {
             first_of_row: row,
             class: CycleClass::from_bits(bits(19, 4) as u32),
             tea: TeaEvents(if rare > 200 {
-                (word >> 10 & 0x1ff) as u16
+                (word >> 10) as u16 & TeaEvents::ALL.0
             } else {
                 0
             }),

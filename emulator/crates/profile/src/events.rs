@@ -1,9 +1,9 @@
 //! Time by event: TEA (Gottschall, Eeckhout, Jahre, "TEA: Time-Proportional Event Analysis", ISCA 2023).
 //!
-//! Each instruction's cycles are split by its *signature*: which of the nine events it met. The reference has every
-//! cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of the instruction that
+//! Each instruction's cycles are split by its *signature*: which of the events it met ([`TeaEvents`]). The reference has
+//! every cycle, charged as the Oracle charges it; TEA has TIP's samples, each with the signature of the instruction that
 //! it names. The other profilers that see the events of the instruction they name (NCI as PEBS, Dispatch as IBS and SPE) are
-//! given the same nine bits, so that they differ from TEA only in the instruction that they name.
+//! given the same bits, so that they differ from TEA only in the instruction that they name.
 
 use commit_trace::{CommitRecord, InstId, MAX_COMMIT_WIDTH, Span, State, TeaEvents};
 use rustc_hash::FxHashMap;
@@ -24,20 +24,17 @@ use crate::{Component, ProcessId, Profile};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signatures {
-    /// By process number. Each number is an instruction's, with its events in the low [`EVENT_BITS`].
+    /// By process number. Each number is an instruction's, with its events in the low [`TeaEvents::BITS`].
     pub(crate) by_process: Vec<Packed>,
 }
-
-/// Bits of a signature.
-pub(crate) const EVENT_BITS: u32 = 9;
 
 impl Signatures {
     /// Every weight of a process, ascending by instruction and events.
     pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, TeaEvents, u64)> {
         let packed = self.by_process.get(process.0 as usize).into_iter();
         packed.flat_map(Packed::iter).map(|(number, units)| {
-            let events = number as u16 & ((1 << EVENT_BITS) - 1);
-            let inst = InstId((number >> EVENT_BITS) as u32);
+            let events = number as u16 & TeaEvents::ALL.0;
+            let inst = InstId((number >> TeaEvents::BITS) as u32);
             (inst, TeaEvents(events), units)
         })
     }
@@ -65,7 +62,7 @@ impl Signatures {
 
 /// Counts the [`Signatures`] of all cycles.
 #[derive(Debug)]
-pub(crate) struct CycleSignatures(DenseTally<EVENT_BITS>);
+pub(crate) struct CycleSignatures(DenseTally<{ TeaEvents::BITS }>);
 
 impl CycleSignatures {
     pub(crate) fn new() -> Self {
@@ -136,7 +133,7 @@ impl CycleSignatures {
         let by_process = packed(owners, |process, all| {
             others.next_into(all);
             let stalls = { stalls.get(process) }.into_iter().flat_map(Packed::iter);
-            all.extend(counted_as(stalls, EVENT_BITS, events));
+            all.extend(counted_as(stalls, TeaEvents::BITS, events));
         });
         Signatures { by_process }
     }
@@ -144,7 +141,7 @@ impl CycleSignatures {
 
 /// Counts the [`Signatures`] of samples, which are few.
 #[derive(Debug, Default)]
-pub(crate) struct SampleSignatures(OwnedTally<EVENT_BITS>);
+pub(crate) struct SampleSignatures(OwnedTally<{ TeaEvents::BITS }>);
 
 impl SampleSignatures {
     /// Gives `units` to a record's instruction and events.

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-use commit_trace::{InstId, StaticInfo};
+use commit_trace::{InstId, StaticInfo, TeaEvents};
 use rustc_hash::FxHashMap;
 
-use crate::events::{EVENT_BITS, heaviest};
+use crate::events::heaviest;
 use crate::packed::{Packed, summed};
 use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
@@ -365,7 +365,10 @@ fn signatures<'a>(
         { signatures.as_ref() }.map_or(&[][..], |s| &s.by_process)
     };
     Signatures {
-        by_process: packed(parts.map(|(signatures, n)| (of(signatures), n)), EVENT_BITS),
+        by_process: packed(
+            parts.map(|(signatures, n)| (of(signatures), n)),
+            TeaEvents::BITS,
+        ),
     }
 }
 

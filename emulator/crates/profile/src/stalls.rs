@@ -1,6 +1,6 @@
 //! Cycles in which the oldest instruction was not done: counted once for all that is made of them.
 
-use commit_trace::{CommitRecord, InstId};
+use commit_trace::{CommitRecord, InstId, TeaEvents};
 
 use crate::dense::DenseTally;
 
@@ -11,8 +11,8 @@ pub(crate) type Stalls = DenseTally<STALL_BITS>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StallKind(u32);
 
-/// Bits of a [`StallKind`]: four for the class, nine for the events.
-pub(crate) const STALL_BITS: u32 = 13;
+/// Bits of a [`StallKind`]: four for the class, then the events.
+pub(crate) const STALL_BITS: u32 = 4 + TeaEvents::BITS;
 /// Where they are in a record's flags.
 const IN_FLAGS: u32 = 4;
 
@@ -50,7 +50,7 @@ pub(crate) fn counted_as(
 
 #[cfg(test)]
 mod tests {
-    use commit_trace::{CycleClass, Redirect, TeaEvents};
+    use commit_trace::{CycleClass, Redirect};
 
     use super::*;
     use crate::packed::summed;
@@ -64,7 +64,7 @@ mod tests {
             (record(7, CycleClass::LoadL2, TeaEvents::ST_L1), 3),
             (record(7, CycleClass::LoadL2, TeaEvents::ST_TLB), 4),
             (record(7, CycleClass::Store, TeaEvents::default()), 5),
-            (record(9, CycleClass::Device, TeaEvents(0x1ff)), 6),
+            (record(9, CycleClass::Device, TeaEvents::ALL), 6),
         ];
         let mut stalls = Stalls::default();
         stalls.select(0);
@@ -84,10 +84,13 @@ mod tests {
         );
         let events =
             |record: &CommitRecord| (record.tea().0 != 0).then_some((record.tea().0.into(), 1));
-        let by_events = counted(9, &events);
-        assert_eq!(
-            by_events,
-            [(7 << 9 | 0x40, 3), (7 << 9 | 0x80, 4), (9 << 9 | 0x1ff, 6)]
-        );
+        let by_events = counted(TeaEvents::BITS, &events);
+        let number = |inst: u64, tea: TeaEvents| inst << TeaEvents::BITS | u64::from(tea.0);
+        let expected = [
+            (number(7, TeaEvents::ST_L1), 3),
+            (number(7, TeaEvents::ST_TLB), 4),
+            (number(9, TeaEvents::ALL), 6),
+        ];
+        assert_eq!(by_events, expected);
     }
 }

@@ -45,7 +45,7 @@ fn a_line_of_another_hart_is_a_wait_for_that() {
     );
     let waits = after("sd a2,0(a1); fence", "amoadd.d a2,a3,(a1)");
     assert_eq!(waits.class, CycleClass::LoadPeer);
-    assert!(waits.tea.contains(TeaEvents::ST_L1));
+    assert!(waits.tea.contains(TeaEvents::ST_L1 | TeaEvents::ST_PEER));
     let atomic = "addi a4,a4,1; ld a2,0(a1); fence";
     assert_eq!(
         class(atomic, "amoadd.d a2,a3,(a1)"),

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_kind_is_all_that_tells() {
-        for flags in 0..1 << 17 {
+        for flags in 0..1 << (8 + TeaEvents::BITS) {
             let record = CommitRecord::from_packed(InstId(0), 0, 0, flags);
             let same = of_kind(kind(&record));
             for rule in [backend, flush, refusal] {

@@ -26,7 +26,7 @@ const TOP_DOWN: &str =
     "profile/src/topdown.rs (its table of rules), from every record of the commit stream";
 const SAMPLERS: &str =
     "profile/src/evaluate.rs and sampling-rules/src/, from the spans in which its clock triggered";
-const EVENTS: &str = "profile/src/events.rs, from the records' nine event bits; report/src/tea.rs";
+const EVENTS: &str = "profile/src/events.rs, from the records' event bits; report/src/tea.rs";
 const RUN: &str = "emulator/src/run/outcome.rs (run.json)";
 
 /// A rule's part of an explanation.

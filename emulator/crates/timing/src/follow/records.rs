@@ -9,7 +9,7 @@ use super::watch::Watch;
 use crate::micro_op::{Kind, MicroOp};
 
 /// TEA's events.
-const TEA: usize = 9;
+const TEA: usize = TeaEvents::BITS as usize;
 
 /// TEA's event that an event counts.
 fn tea_of(event: PerfEvent) -> Option<TeaEvents> {

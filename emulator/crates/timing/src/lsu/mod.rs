@@ -297,7 +297,10 @@ fn class_of(level: Level) -> (CycleClass, TeaEvents) {
             CycleClass::LoadDram,
             TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_LLC.0),
         ),
-        (CycleClass::LoadPeer, TeaEvents::ST_L1),
+        (
+            CycleClass::LoadPeer,
+            TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_PEER.0),
+        ),
     ];
     OF_LEVEL[level as usize]
 }

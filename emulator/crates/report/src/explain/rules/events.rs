@@ -1,5 +1,7 @@
 //! Events of instructions (TEA).
 
+use commit_trace::TeaEvents;
+
 use super::{EVENTS, ORACLE, ReportPath, Rule, TEA, TIP, rule};
 
 impl ReportPath<'_> {
@@ -10,7 +12,7 @@ impl ReportPath<'_> {
                 let stack = &self.report["tea"]["processes"][self.keys[2].parse::<usize>().unwrap_or(0)]["stack"];
                 let with = stack.as_object().into_iter().flatten().filter(|(signature, _)| signature.split('|').any(|e| e == event));
                 let with: Vec<(String, f64)> = with.filter_map(|(s, share)| Some((s.clone(), share.as_f64()?))).collect();
-                let mut made = rule(format!("Share of the process's cycles, by the Oracle, in instructions that met {event}, alone or with other events."), "sum over the signatures that hold the event", EVENTS, TEA);
+                let mut made = rule(format!("Share of the process's cycles, by the Oracle, in instructions that met {event}, alone or with other events{}.", about(event)), "sum over the signatures that hold the event", EVENTS, TEA);
                 for (signature, share) in &with {
                     made = made.from(format!("stack.{signature}"), Some(*share));
                 }
@@ -25,4 +27,10 @@ impl ReportPath<'_> {
             _ => self.index(),
         }
     }
+}
+
+/// What an event says of an execution.
+fn about(event: &str) -> String {
+    let row = TeaEvents::TABLE.iter().find(|(name, _)| *name == event);
+    row.map_or(String::new(), |(_, about)| format!(": each {about}"))
 }
