@@ -1,5 +1,7 @@
 //! The report's page in a browser: keyboard, filters, themes, narrow windows, and a page of 100 MB.
 
+#[path = "page/callers.rs"]
+mod callers;
 mod common;
 #[path = "page/pictures.rs"]
 mod pictures;

@@ -2,7 +2,8 @@
 
 use commit_trace::{Batch, InstId, StreamError};
 
-use crate::{ContextId, ContextWeights, Evaluation, Evaluator, ProcessId, fold};
+use crate::calls::sum_up;
+use crate::{ContextWeights, Evaluation, Evaluator, ProcessId, fold};
 
 /// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
 const LEAST_PART: u64 = 2_000;
@@ -78,12 +79,7 @@ impl Timeline {
             }
             evaluation.by_context.extend(&window.by_context);
         }
-        let contexts = evaluation
-            .contexts
-            .as_ref()
-            .map_or(0, |contexts| contexts.len());
-        let as_they_are: Vec<_> = (0..contexts as u32).map(ContextId).collect();
-        fold(&mut evaluation.by_context, &as_they_are);
+        sum_up(&mut evaluation.by_context);
         (evaluation, self.windows)
     }
 

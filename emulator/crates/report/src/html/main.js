@@ -102,33 +102,50 @@ function run() {
 
 const pause = () => new Promise((resolve) => { setTimeout(resolve); });
 let drawing = 0;
-// Draws what a reader sees first, and then the rest.
-async function refresh() {
-  const own = ++drawing;
-  followRange();
-  filters();
+// What is to be drawn after what a reader sees first.
+let owed = [];
+function refresh() {
   timeline();
-  drawFlame();
-  functionTable();
+  return refreshRange([events, errors, sentences, sectionLinks]);
+}
+// Draws what follows a range of time: what a reader sees first, and then the rest, a part at a time. A later call takes over.
+async function refreshRange(others = []) {
+  const own = ++drawing;
+  owed = [...new Set([drawCode, instructionTable, threads, stacks, topDown, ...others, ...owed])];
+  // What is kept over time comes behind the script.
+  if (chosen.range) await whole;
+  if (own !== drawing) return;
+  drawFirst();
   await pause();
   await whole;
-  for (const draw of [drawCode, instructionTable, stacks, topDown, events, errors, sentences, sectionLinks]) {
-    if (own !== drawing) return;
-    draw();
+  while (own === drawing && owed.length) {
+    owed.shift()();
     await pause();
   }
   // Those who test the page can tell that it was built.
-  document.documentElement.dataset.ready = "yes";
+  if (own === drawing) document.documentElement.dataset.ready = "yes";
+}
+function drawFirst() {
+  followRange();
+  filters();
+  drawFlame();
+  functionTable();
+}
+// While a range is drawn: what a reader sees first follows at the next frame, unless that took too long before.
+const following = { asked: false, milliseconds: 0 };
+function followSoon() {
+  if (following.asked || following.milliseconds > 60 || document.readyState === "loading") return;
+  following.asked = true;
+  requestAnimationFrame(() => {
+    following.asked = false;
+    const begun = performance.now();
+    drawFirst();
+    following.milliseconds = performance.now() - begun;
+  });
 }
 function drawCode() {
   codeOptions();
   showCode(code.pc);
-}
-async function refreshRange() {
-  // What is kept over time comes behind the script.
-  await whole;
-  followRange();
-  for (const draw of [filters, drawFlame, functionTable, drawCode, instructionTable, stacks, topDown]) draw();
 }
 
 function listen() {
