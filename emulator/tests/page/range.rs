@@ -255,7 +255,7 @@ fn a_range_of_several_harts_is_of_all_of_them() {
         "{VIEWS}
         await brushed(0.6, 0.9);
         say('second', [views().functions.sort(), views().share]);
-        say('note', byId('notes').textContent);
+        say('note', byId('range-limits').textContent);
         await brushed(0.05, 0.4);
         say('first', views().functions);"
     );

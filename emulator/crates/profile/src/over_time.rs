@@ -19,7 +19,8 @@ const MAX_BINS: usize = 2 * WINDOWS / WINDOWS_PER_BIN;
 const MAX_INSTRUCTIONS: usize = if cfg!(test) { 1 << 8 } else { 1 << 13 };
 /// Sums by calling context and instruction that a bin keeps apart.
 const MAX_CONTEXT_SUMS: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
-/// If there are more, contexts with less than 1 / `CONTEXT_PART` of the bin's time are folded into their callers first.
+/// If there are more, contexts with less than 1 / `CONTEXT_PART` of the bin's time are folded into their callers first, and then instructions of a context
+/// count as its hottest.
 const CONTEXT_PART: u64 = 4_000;
 
 /// A stretch of the stream.
@@ -172,9 +173,9 @@ pub(crate) fn kept(spent: Spent, contexts: &Contexts) -> Vec<ProcessTime> {
     if by_context.len() > MAX_CONTEXT_SUMS {
         let shown = contexts.shown([&by_context], CONTEXT_PART);
         fold(&mut by_context, &shown);
+        by_context = with_fewer_instructions(by_context);
     }
-    let amounts = || by_context.iter().map(|(_, _, units)| *units);
-    let least_of_context = least_kept(MAX_CONTEXT_SUMS, amounts);
+    let least_of_context = least_of_contexts(MAX_CONTEXT_SUMS, &by_context);
     let mut kept_contexts: BTreeMap<ProcessId, Vec<(u64, u64)>> = BTreeMap::new();
     for (context, inst, units) in by_context {
         let process = contexts.get(context).process;
@@ -199,6 +200,33 @@ pub(crate) fn kept(spent: Spent, contexts: &Contexts) -> Vec<ProcessTime> {
         }
     };
     processes.into_iter().map(packed).collect()
+}
+
+fn least_of_contexts(most: usize, by_context: &ContextWeights) -> u64 {
+    least_kept(most, || by_context.iter().map(|(_, _, units)| *units))
+}
+
+/// Gives what is not kept apart to the instruction of the same context with the most: mostly it is of the same function.
+fn with_fewer_instructions(by_context: ContextWeights) -> ContextWeights {
+    let of_one = || by_context.chunk_by(|one, next| one.0 == next.0);
+    // Besides one of each context.
+    let most = MAX_CONTEXT_SUMS.saturating_sub(of_one().count());
+    let least = least_of_contexts(most, &by_context);
+    let mut fewer = ContextWeights::new();
+    for weights in of_one() {
+        let most = (0..weights.len()).max_by_key(|at| weights[*at].2);
+        let small = weights.iter().filter(|(.., units)| *units < least);
+        let rest: u64 = small.map(|(.., units)| units).sum();
+        for (at, (context, inst, units)) in weights.iter().enumerate() {
+            if Some(at) == most {
+                let own = if *units < least { 0 } else { *units };
+                fewer.push((*context, *inst, own + rest));
+            } else if *units >= least {
+                fewer.push((*context, *inst, *units));
+            }
+        }
+    }
+    fewer
 }
 
 /// The least amount that is kept apart if `most` of them can be.

@@ -53,6 +53,7 @@ function filters() {
     notes.push("By module and words: flame graph and call tree (what matches is bright), functions, code, instructions. Of all: the rest.");
   }
   byId("notes").replaceChildren(...notes.map((words) => make("p", {}, words)));
+  byId("range-limits").textContent = rangeLimits().join(" ");
 }
 
 // Each of several harts has a page of its own, below that of all.
@@ -101,6 +102,11 @@ function run() {
 /* What is drawn when */
 
 const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+// When what was drawn is on the screen; a page that nobody sees has no frames.
+const seen = () => new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, 100);
+});
 let drawing = 0;
 // What is to be drawn after what a reader sees first.
 let owed = [];
@@ -116,7 +122,7 @@ async function refreshRange(others = []) {
   if (chosen.range) await whole;
   if (own !== drawing) return;
   drawFirst();
-  await pause();
+  await seen();
   await whole;
   while (own === drawing && owed.length) {
     owed.shift()();
@@ -134,7 +140,7 @@ function drawFirst() {
 // While a range is drawn: what a reader sees first follows at the next frame, unless that took too long before.
 const following = { asked: false, milliseconds: 0 };
 function followSoon() {
-  if (following.asked || following.milliseconds > 60 || document.readyState === "loading") return;
+  if (following.asked || following.milliseconds > 100 || document.readyState === "loading") return;
   following.asked = true;
   requestAnimationFrame(() => {
     following.asked = false;

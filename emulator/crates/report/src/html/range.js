@@ -105,18 +105,23 @@ function scopes() {
 
 function rangeNotes() {
   if (!chosen.range) return [];
+  return rangeSums()
+    ? ["Of this range of time: what says so. Of the whole run: everything else, and how a function, line or instruction splits its time."]
+    : ["Of this range of time: processes, cycle stacks, top-down. Of the whole run: everything else."];
+}
+
+// Below the timeline, what a range leaves out.
+function rangeLimits() {
   const sums = rangeSums();
-  if (!sums) return ["Of this range of time: processes, cycle stacks, top-down. Of the whole run: everything else."];
+  if (!sums) return [];
+  const share = (cycles) => Math.max(0, cycles) / (sums.processes[chosen.process] || 1);
   const listed = chosen.process
     ? sum(data.functions.map((row, at) => (row[F.process] === chosen.process ? sums.functions[at] : 0))) : sum(sums.functions);
-  const rest = Math.max(0, 1 - listed / (sums.processes[chosen.process] || 1));
-  const notes = ["Of this range of time, by the Oracle: processes, flame graph and call tree, functions, source and disassembly, " +
-    `instructions, ${byId("threads") && callers() ? "threads, " : ""}cycle stacks, top-down. How a function, line or instruction splits its time is that of the whole run. ` +
-    "Of the whole run: profilers, and sections that say so."];
-  if (rest >= 0.0005) notes.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
-  const others = chosen.process ? sums.otherCallers[chosen.process] : sum(sums.otherCallers);
-  const uncalled = others / (sums.processes[chosen.process] || 1);
-  if (uncalled >= 0.0005) notes.push(`By callers ${percent(uncalled)} % of it is of calls with too little to be kept apart: the flame graph has it at the process.`);
-  if (harts.count > 1 && harts.own === "all") notes.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
-  return notes;
+  const rest = 1 - share(listed);
+  const limits = [];
+  if (rest >= 0.0005) limits.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
+  const others = share(chosen.process ? sums.otherCallers[chosen.process] : sum(sums.otherCallers));
+  if (others >= 0.0005) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process.`);
+  if (harts.count > 1 && harts.own === "all") limits.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
+  return limits;
 }
