@@ -1,12 +1,14 @@
 //! Call stacks follow the chosen range of time.
 
 use profile::Evaluation;
+use report::{FlameNode, FrameKind, ThreadRow};
 use serde_json::{Value, json};
 
 use super::common::browser::Browser;
 use super::pictures::MAX_DIFFERENCE;
 use super::range::{
-    HIDE_ALL_BUT_FLAME_GRAPH, INSTRUCTIONS_EACH, START_PC, VIEWS, executed, page, straight_code,
+    HIDE_ALL_BUT_FLAME_GRAPH, INSTRUCTIONS_EACH, START_PC, VIEWS, executed, page, report,
+    straight_code,
 };
 
 /// A hart that executes `length` for so many rounds, and then `_start`, which calls `length` in each round.
@@ -123,4 +125,69 @@ fn a_range_is_the_same_after_another() {
     assert_eq!(seen.get("once"), seen.get("again"));
     assert_eq!(*seen.get("profiler"), json!("whole run"));
     assert_ne!(seen.get("all"), seen.get("again"));
+}
+
+#[test]
+fn threads_have_their_time_in_a_range() {
+    let mut report = report(&[rounds(50_000, 21_000)]);
+    let process = report.processes[1].name.clone();
+    // Another thread of the process has a thousand cycles in the first bin, and as many more in each further one.
+    let name = report.flame.names.len() as u32;
+    report.flame.names.push("worker".to_owned());
+    let callers = &mut report.flame.callers;
+    callers.push(FlameNode(
+        1,
+        FrameKind::Thread,
+        name,
+        0,
+        vec![1000],
+        Vec::new(),
+    ));
+    let node = callers.len() as u32;
+    for (bin, nodes) in (1..).zip(&mut report.over_time.callers) {
+        nodes.push((node, 1000 * bin));
+    }
+    let row = |name: &str| ThreadRow {
+        process: 1,
+        name: name.to_owned(),
+        tids: vec![1],
+        count: 1,
+        cycles: 123.0,
+        share: 0.5,
+    };
+    report.threads = vec![row(&process), row("worker")];
+    let steps = format!(
+        "{VIEWS}
+        const cells = () => texts('#threads tbody td').map((cell) => cell.replaceAll(',', ''));
+        say('whole', cells());
+        await brushed(0.05, 0.4);
+        say('range', chosen.range);
+        say('cells', cells());
+        say('scope', byId('threads').querySelector('.scope').textContent);
+        byId('range').click();
+        await later(300);
+        say('again', cells());"
+    );
+    let browser = Browser {
+        steps: &steps,
+        ..Browser::default()
+    };
+    let seen = browser.open("page-range-threads", &report.html(""));
+    let [start, end]: [u64; 2] = serde_json::from_value(seen.get("range").clone()).unwrap();
+    let over_time = &report.over_time;
+    let inside = { over_time.bins.iter().zip(&over_time.callers) }
+        .filter(|(bin, _)| bin.0 >= start && bin.1 <= end);
+    let [mut own, mut worker] = [0, 0];
+    for (at, cycles) in inside.flat_map(|(_, nodes)| nodes) {
+        *(if *at == node { &mut worker } else { &mut own }) += cycles;
+    }
+    assert!(worker > 1000 && own > worker, "{own} and {worker}");
+    let cells = seen.get("cells");
+    assert_eq!(
+        (&cells[2], &cells[7]),
+        (&json!(own.to_string()), &json!(worker.to_string()))
+    );
+    assert_eq!(*seen.get("scope"), json!("of the chosen range"));
+    assert_eq!(seen.get("again"), seen.get("whole"));
+    assert_eq!(seen.get("whole")[2], json!("123"));
 }

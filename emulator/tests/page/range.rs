@@ -79,6 +79,11 @@ fn phases(cycles: [u32; 2], call_stacks: bool) -> Evaluation {
 
 /// The page of an evaluation, or of those of several harts.
 pub fn page(harts: &[Evaluation]) -> String {
+    report(harts).html("")
+}
+
+/// The report of them.
+pub fn report(harts: &[Evaluation]) -> Report {
     let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/symbols/src/tests");
     // Where the compiler had it: /src/inlined.c.
     let sources = tempfile::tempdir().expect("a temporary folder");
@@ -95,7 +100,7 @@ pub fn page(harts: &[Evaluation]) -> String {
     let meta = json!({ "name": "phases", "harts": vec![0; harts.len()] });
     let symbolizer = Symbolizer::new(files);
     let report = Report::build(&evaluation, &symbolizer, &[], &disassemble, meta);
-    report.with_harts(harts).html("")
+    report.with_harts(harts)
 }
 
 /// What the views show, by their text; and the brush, from one share of the timeline to another.

@@ -89,6 +89,11 @@ function flameDetail(node) {
     ...(canOpen ? [button("Code", () => openNode(node), { class: "plain", title: "Source and disassembly (c)" })] : []));
 }
 
+function largestPart(stack) {
+  const most = Math.max(...stack);
+  return stack.map((cycles) => (cycles === most ? cycles : 0));
+}
+
 let flameView = null;
 let callTree = null;
 const opened = new Set();
@@ -165,7 +170,8 @@ function drawFlame() {
 function setUpFlame() {
   flameView = flameGraph(byId("flame-graph"), {
     root: flameRoot, value: measure, matches: nodeMatches, title: flameTitle, chosen: flameDetail, open: openNode,
-    paint: (node) => (flame.column < 0 ? gradient(node.stack, node.total) : "linear-gradient(var(--bar),var(--bar))"),
+    // Where parts are narrower than a pixel, the largest stands for all.
+    paint: (node, size) => (flame.column >= 0 ? "linear-gradient(var(--bar),var(--bar))" : gradient(size < 4 ? largestPart(node.stack) : node.stack)),
   });
   const select = (id, options, act) => {
     byId(id).replaceChildren(...options.map(([value, name]) => make("option", { value }, name)));

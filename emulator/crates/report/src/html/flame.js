@@ -7,11 +7,13 @@ const KINDS = ["process", "thread", "module", "function", "inlined", "line"];
 
 // A tree of nodes with their children and the sums of what is below them: `stack` by part, and `values` of the other measures.
 function flameTree(nodes, names, measures) {
-  const all = { name: "all", kind: -1, above: null, below: [], stack: new Float64Array(8), values: new Float64Array(measures), own: 0 };
+  // Plain arrays: of typed ones so many are slow to make and to free.
+  const zeros = (length) => new Array(length).fill(0);
+  const all = { name: "all", kind: -1, above: null, below: [], stack: zeros(8), values: zeros(measures), own: 0 };
   const list = nodes.map((node) => {
-    const [stack, values] = [new Float64Array(8), new Float64Array(measures)];
-    stack.set(node[N.stack]);
-    values.set(node[N.columns]);
+    const [stack, values] = [zeros(8), zeros(measures)];
+    for (let part = 0; part < node[N.stack].length; part += 1) stack[part] = node[N.stack][part];
+    for (let at = 0; at < node[N.columns].length; at += 1) values[at] = node[N.columns][at];
     return { name: names[node[N.name]], kind: node[N.kind], module: node[N.module], below: [], stack, values, own: sum(stack), ownValues: node[N.columns] };
   });
   list.forEach((node, at) => {
@@ -38,7 +40,7 @@ function counterpart(node, before, root) {
   return above?.below.find((child) => child.kind === node.kind && child.name === node.name && child.module === node.module);
 }
 
-// A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node) its background, matches(node) whether
+// A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node, size) its background at so many pixels, matches(node) whether
 // it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
 function flameGraph(host, view) {
   let shownRoot = null;
@@ -63,7 +65,7 @@ function flameGraph(host, view) {
       const element = make("div", {
         role: "treeitem", tabindex: -1, "aria-level": level + 1, "aria-label": title.replaceAll("\n", ", "),
         class: `frame ${KINDS[node.kind] ?? "all"}${isPath ? " path" : ""}${bright ? "" : " dim"}`, title,
-        style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:var(--veil),${view.paint(node)}`,
+        style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:var(--veil),${view.paint(node, size)}`,
       }, size > 28 ? make("span", {}, shortName(node)) : null);
       element.node = node;
       frames.set(node, element);
@@ -80,7 +82,8 @@ function flameGraph(host, view) {
       let at = left;
       for (const child of children(node)) {
         const part = view.value(child) * per;
-        if (part < 1.5) break;
+        // Narrower ones can be told neither apart nor from their edge.
+        if (part < 2.5) break;
         walk(child, level + 1, at, part);
         at += part;
       }

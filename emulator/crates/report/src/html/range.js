@@ -66,15 +66,11 @@ function rangeNodes(nodes, cyclesOfNodes) {
   }
   return nodes.map((node, at) => {
     const cycles = cyclesOfNodes[at + 1];
-    const copy = [...node];
-    copy[N.columns] = [];
-    copy[N.stack] = [];
-    if (!cycles) return copy;
     const split = sum(node[N.stack]) ? node[N.stack] : below.subarray(8 * at, 8 * at + 8);
     const whole = sum(split);
     // One of less than a cycle in each part is not split.
-    copy[N.stack] = whole ? Array.from(split, (part) => part * cycles / whole) : [cycles];
-    return copy;
+    const stack = cycles === 0 ? [] : whole ? Array.from(split, (part) => part * cycles / whole) : [cycles];
+    return [node[N.above], node[N.kind], node[N.name], node[N.module], stack, []];
   });
 }
 

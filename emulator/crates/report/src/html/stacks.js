@@ -24,7 +24,7 @@ function stacks() {
     : others.map((at) => [at, rangeStack(at)]).filter(([, stack]) => sum(stack) > 0).sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, 14)
       .map(([at, stack]) => row(data.processes[at].name, sum(stack) / whole, stack));
   byId("stack-bars").replaceChildren(
-    row(`${process.name} (class: ${process.class})`, ranged ? sum(ranged) / whole : process.share, ranged ?? process.stack), ...lines);
+    row(ranged ? process.name : `${process.name} (class: ${process.class})`, ranged ? sum(ranged) / whole : process.share, ranged ?? process.stack), ...lines);
   byId("stack-lead").textContent = "What the commit stage did or waited for, by the Oracle, in the categories of the TIP paper: " +
     `${ranged ? "the chosen range of time" : "the program"}, then its ${byFunction ? "functions" : "processes"}` +
     (ranged && byFunction ? ", whose time is split as in the whole run" : "") + ". Cycles that a full store queue takes count as Front-end here, as published.";
