@@ -1,6 +1,10 @@
 //! The report's page in a browser: keyboard, filters, themes, narrow windows, and a page of 100 MB.
 
+#[path = "page/callers.rs"]
+mod callers;
 mod common;
+#[path = "page/large.rs"]
+mod large;
 #[path = "page/pictures.rs"]
 mod pictures;
 #[path = "page/range.rs"]
@@ -9,7 +13,7 @@ mod range;
 use commit_trace::synthetic;
 use common::browser::Browser;
 use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
-use report::{Comparison, FlameNode, FrameKind, Report, SourceLine};
+use report::{Comparison, FlameNode, Report};
 use serde_json::json;
 use symbols::{SymbolFiles, Symbolizer};
 
@@ -28,127 +32,6 @@ fn report(call_stacks: bool, count: u32) -> Report {
     let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0,a1");
     let meta = json!({ "name": "synthetic" });
     Report::build(&evaluator.finish(), &symbolizer, &[], &disassemble, meta)
-}
-
-/// A report with so many functions, each with a listing and source lines, that its page has 100 MB.
-fn large() -> Report {
-    const FUNCTIONS: usize = 10_000;
-    let mut report = report(false, 60_000);
-    let function = report.functions[0].clone();
-    let mut listing = report.listings[0].clone();
-    listing.rows = listing.rows.iter().cycle().take(60).cloned().collect();
-    let line = |line| SourceLine {
-        file: "/home/user/program/source/file.cc".to_owned(),
-        line,
-        text: format!("    value[{line}] = combine(value[{line} - 1], table[index & mask]);"),
-    };
-    listing.source = (1..=30).map(line).collect();
-    report.functions.clear();
-    report.listings.clear();
-    let (module, names) = (
-        report.flame.lines.len() as u32,
-        report.flame.names.len() as u32,
-    );
-    report.flame.names.push("module".to_owned());
-    report.flame.lines.push(FlameNode(
-        1,
-        FrameKind::Module,
-        names,
-        0,
-        Vec::new(),
-        Vec::new(),
-    ));
-    for n in 0..FUNCTIONS {
-        let mut function = function.clone();
-        function.name = format!("namespace::type::function_{n}<int, long>(int, char const*)");
-        function.cycles = 1e7 / (n + 1) as f64;
-        let cycles = function.cycles as u64;
-        report.flame.names.push(function.name.clone());
-        let name = names + 1 + n as u32;
-        let node = FlameNode(
-            module + 1,
-            FrameKind::Function,
-            name,
-            0,
-            vec![cycles],
-            Vec::new(),
-        );
-        report.flame.lines.push(node);
-        report.functions.push(function);
-        listing.function = n;
-        for row in &mut listing.rows {
-            row.instruction.label = format!("function_{n}+0x10");
-        }
-        report.listings.push(listing.clone());
-    }
-    report
-}
-
-#[test]
-fn a_page_of_100_mb_opens_at_once() {
-    let page = large().html("");
-    assert!(page.len() > 100_000_000, "{} bytes", page.len());
-    // What is there when the script has come to its end, before the rest is read.
-    let marked = page.replacen(
-        "sectionLinks();\nrefresh();",
-        "sectionLinks();\nrefresh();\nsay(\"rows\", byId('function-table').querySelectorAll('tr').length);\n\
-         say(\"frames\", byId('flame-graph').children.length);\nsay(\"script\", performance.now());",
-        1,
-    );
-    let browser = Browser {
-        virtual_time: false,
-        ..Browser::default()
-    };
-    let seen = browser.open("page-large", &marked);
-    let ms = |name: &str| seen.get(name).as_f64().unwrap();
-    println!(
-        "{} MB: first paint after {:.0} ms, usable after {:.0} ms, all of it read after {:.0} ms",
-        page.len() / 1_000_000,
-        ms("first-paint"),
-        ms("script"),
-        ms("loaded"),
-    );
-    // Far more than it takes: the machine may have other work.
-    assert!(ms("first-paint") < 10_000.0 && ms("script") < 10_000.0);
-    assert!(ms("frames") > 20.0, "{:?}", seen.said);
-    // Only rows in sight are elements.
-    assert!((20.0..200.0).contains(&ms("rows")), "{:?}", seen.said);
-}
-
-#[test]
-fn a_listing_of_a_large_page_is_read_when_it_is_asked_for() {
-    let seen = Browser {
-        steps: "say('before', blocks.size);
-            openCode(9876, null);
-            await later(200);
-            say('listed', byId('listed').selectedOptions[0].text);
-            say('after', blocks.size);
-            say('code', byId('listing-table').textContent.includes('op'));
-            byId('function-table').scrollTop = 1e9;
-            byId('function-table').dispatchEvent(new Event('scroll'));
-            await later(200);
-            say('last', byId('function-table').textContent.includes('function_9999<'));
-            say('rows', byId('function-table').querySelectorAll('tr').length);",
-        ..Browser::default()
-    }
-    .open("page-large-listing", &large().html(""));
-    assert_eq!(
-        *seen.get("before"),
-        json!(2),
-        "instructions, and the first function"
-    );
-    assert_eq!(*seen.get("after"), json!(3));
-    assert!(
-        seen.get("listed")
-            .as_str()
-            .unwrap()
-            .contains("function_9876<")
-    );
-    assert_eq!(
-        (seen.get("code"), seen.get("last")),
-        (&json!(true), &json!(true))
-    );
-    assert!(seen.get("rows").as_u64().unwrap() < 200);
 }
 
 #[test]

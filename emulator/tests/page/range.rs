@@ -15,35 +15,38 @@ use super::common::browser::Browser;
 use super::pictures::MAX_DIFFERENCE;
 
 /// Two functions of the program that `symbols` tests with, eight instructions each: so many lie evenly in any window.
-const LENGTH_PC: u64 = 0x10150;
-const START_PC: u64 = 0x10168;
-const INSTRUCTIONS_EACH: u32 = 8;
+pub const LENGTH_PC: u64 = 0x10150;
+pub const START_PC: u64 = 0x10168;
+pub const INSTRUCTIONS_EACH: u32 = 8;
 
-/// A hart that executes `length` for so many cycles, and then `_start`.
-fn phases(cycles: [u64; 2], call_stacks: bool) -> Evaluation {
-    let instructions = (cycles[0] + cycles[1]) as usize;
-    let (mut recorder, stream) = recording(HartId(0), 0, instructions / 1000 + 2);
-    for id in 0..2 * INSTRUCTIONS_EACH {
-        let start = if id < INSTRUCTIONS_EACH {
-            LENGTH_PC
-        } else {
-            START_PC
-        };
+/// Addresses, encodings and lengths of instructions, by their numbers: those of `length`, and of `_start`.
+pub fn straight_code() -> Vec<(u64, u32, u8)> {
+    let of = |start| (0..u64::from(INSTRUCTIONS_EACH)).map(move |at| (start + 2 * at, 0x13, 2));
+    of(LENGTH_PC).chain(of(START_PC)).collect()
+}
+
+/// A hart that commits an instruction of `code` in each cycle, in this order.
+pub fn executed(
+    code: &[(u64, u32, u8)],
+    order: impl ExactSizeIterator<Item = u32>,
+    call_stacks: bool,
+) -> Evaluation {
+    let (mut recorder, stream) = recording(HartId(0), 0, order.len() / 1000 + 2);
+    for (id, (pc, raw, len)) in (0..).zip(code) {
         recorder.define(&StaticInfo {
             id: InstId(id),
             space: 0,
-            pc: start + 2 * u64::from(id % INSTRUCTIONS_EACH),
-            raw: 0x13,
-            len: 2,
+            pc: *pc,
+            raw: *raw,
+            len: *len,
             privilege: 3,
             class: Class::Int,
             target: None,
         });
     }
-    for cycle in 0..cycles[0] + cycles[1] {
-        let phase = u32::from(cycle >= cycles[0]);
+    for (cycle, inst) in (0..).zip(order) {
         recorder.commit(&Commit {
-            inst: InstId(phase * INSTRUCTIONS_EACH + cycle as u32 % INSTRUCTIONS_EACH),
+            inst: InstId(inst),
             decode: cycle + 4,
             dispatch: cycle + 6,
             commit: cycle + 10,
@@ -65,8 +68,22 @@ fn phases(cycles: [u64; 2], call_stacks: bool) -> Evaluation {
     evaluator.finish()
 }
 
+/// A hart that executes `length` for so many cycles, and then `_start`.
+fn phases(cycles: [u32; 2], call_stacks: bool) -> Evaluation {
+    let order = (0..cycles[0] + cycles[1]).map(|cycle| {
+        let phase = u32::from(cycle >= cycles[0]);
+        phase * INSTRUCTIONS_EACH + cycle % INSTRUCTIONS_EACH
+    });
+    executed(&straight_code(), order, call_stacks)
+}
+
 /// The page of an evaluation, or of those of several harts.
-fn page(harts: &[Evaluation]) -> String {
+pub fn page(harts: &[Evaluation]) -> String {
+    report(harts).html("")
+}
+
+/// The report of them.
+pub fn report(harts: &[Evaluation]) -> Report {
     let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/symbols/src/tests");
     // Where the compiler had it: /src/inlined.c.
     let sources = tempfile::tempdir().expect("a temporary folder");
@@ -83,11 +100,11 @@ fn page(harts: &[Evaluation]) -> String {
     let meta = json!({ "name": "phases", "harts": vec![0; harts.len()] });
     let symbolizer = Symbolizer::new(files);
     let report = Report::build(&evaluation, &symbolizer, &[], &disassemble, meta);
-    report.with_harts(harts).html("")
+    report.with_harts(harts)
 }
 
 /// What the views show, by their text; and the brush, from one share of the timeline to another.
-const VIEWS: &str = "
+pub const VIEWS: &str = "
     const texts = (selector) => [...document.querySelectorAll(selector)].map((element) => element.textContent);
     const brushed = async (from, to) => {
       const brush = document.querySelector('.brush');
@@ -194,7 +211,7 @@ fn everything_follows_the_range() {
 }
 
 /// The flame graph alone.
-const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
+pub const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
     const graph = byId('flame-graph');
     document.body.replaceChildren(graph);
     graph.style.width = '1000px';
@@ -233,36 +250,6 @@ fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
 }
 
 #[test]
-fn callers_make_way_while_a_range_is_chosen() {
-    let steps = format!(
-        "{VIEWS}
-        say('before', flame.by);
-        await brushed(0.05, 0.4);
-        say('during', [flame.by, byId('flame-by').value, texts('.frame.function')]);
-        byId('flame-by').value = 'callers'; byId('flame-by').dispatchEvent(new Event('change'));
-        await later(100);
-        say('callers', [byId('flame').querySelector('.scope').textContent, byId('flame-note').textContent.startsWith('Of the whole run')]);
-        byId('range').click();
-        await later(300);
-        say('after', flame.by);"
-    );
-    let seen = Browser {
-        steps: &steps,
-        ..Browser::default()
-    }
-    .open(
-        "page-range-callers",
-        &page(&[phases([400_000, 400_000], true)]),
-    );
-    assert_eq!(
-        (seen.get("before"), seen.get("after")),
-        (&json!("callers"), &json!("callers"))
-    );
-    assert_eq!(*seen.get("during"), json!(["lines", "lines", ["length"]]));
-    assert_eq!(*seen.get("callers"), json!(["whole run", true]));
-}
-
-#[test]
 fn a_range_of_several_harts_is_of_all_of_them() {
     // One executes `length` in the first half, the other nothing else.
     let harts = [
@@ -273,7 +260,7 @@ fn a_range_of_several_harts_is_of_all_of_them() {
         "{VIEWS}
         await brushed(0.6, 0.9);
         say('second', [views().functions.sort(), views().share]);
-        say('note', byId('notes').textContent);
+        say('note', byId('range-limits').textContent);
         await brushed(0.05, 0.4);
         say('first', views().functions);"
     );

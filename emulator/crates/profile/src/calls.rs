@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::paged::Paged;
 use crate::{ProcessId, ThreadId};
 pub use fold::fold;
+pub(crate) use fold::sum_up;
 
 use effect::{Pointer, StackEffect, Trapped};
 use unwind::{Code, EnteredBy, Frame, Stack};

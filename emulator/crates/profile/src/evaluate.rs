@@ -218,12 +218,14 @@ impl Evaluator {
             (processes, threads, kernel_text, malformed)
         };
         let (views, profiled) = (run.views, run.profiled);
-        let (contexts, by_context) = match run.stacks {
+        let (contexts, by_context, of_last_bin) = match run.stacks {
             Some(mut stacks) => {
+                let has_bins = run.details.is_some();
+                let of_last_bin = { has_bins.then(|| stacks.end_bin()) }.unwrap_or_default();
                 let oracle = stacks.take_oracle();
-                (Some(stacks.calls.finish()), oracle)
+                (Some(stacks.calls.finish()), oracle, of_last_bin)
             }
-            None => (None, Vec::new()),
+            None => (None, Vec::new(), Vec::new()),
         };
         let (slots, signatures, over_time) = match run.details {
             Some(details) => {
@@ -234,9 +236,11 @@ impl Evaluator {
             None => (None, None, None),
         };
         let oracle = run.oracle;
+        let none = Contexts::default();
+        let known_contexts = contexts.as_ref().unwrap_or(&none);
         let reference = || {
             let (charged, bins) = match over_time {
-                Some(over_time) => over_time.finish(oracle),
+                Some(over_time) => over_time.finish(oracle, of_last_bin, known_contexts),
                 None => (oracle.finish(), Vec::new()),
             };
             let (commits, stalls) = (&charged.commits, &charged.stalls);

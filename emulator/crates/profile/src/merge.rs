@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 use commit_trace::{InstId, StaticInfo, TeaEvents};
 use rustc_hash::FxHashMap;
 
+use crate::calls::sum_up;
 use crate::events::heaviest;
 use crate::packed::{Packed, summed};
 use crate::stacks::COMPONENT_BITS;
@@ -44,15 +45,16 @@ impl MergedNumbers {
         self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
     }
 
-    pub(crate) fn context(&self, context: ContextId) -> ContextId {
+    fn context(&self, context: ContextId) -> ContextId {
         let known = self.contexts.get(context.0 as usize);
         known.copied().unwrap_or_default()
     }
 
-    fn weights(&self, weights: &ContextWeights) -> ContextWeights {
-        let renumbered = { weights.iter() }
-            .map(|&(context, inst, units)| (self.context(context), self.inst(inst), units));
-        renumbered.collect()
+    pub(crate) fn weights(
+        &self,
+        weights: impl Iterator<Item = (ContextId, InstId, u64)>,
+    ) -> impl Iterator<Item = (ContextId, InstId, u64)> {
+        weights.map(|(context, inst, units)| (self.context(context), self.inst(inst), units))
     }
 }
 
@@ -142,7 +144,7 @@ impl Evaluation {
         let top_downs: Vec<(&TopDown, &MergedNumbers)> = { parts.iter() }
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
-        merged.over_time = over_time::merged(&parts);
+        merged.over_time = over_time::merged(&parts, merged.contexts.as_ref());
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
         merged.samplers = (0..first.samplers.len())
             .map(|at| {
@@ -416,14 +418,10 @@ fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
 fn contexts<'a>(
     parts: impl Iterator<Item = (&'a ContextWeights, &'a MergedNumbers)>,
 ) -> ContextWeights {
-    let all = parts.flat_map(|(weights, numbers)| numbers.weights(weights));
-    let all = summed(
-        all.map(|(context, inst, units)| ((context, inst), units))
-            .collect(),
-    );
-    all.into_iter()
-        .map(|((context, inst), units)| (context, inst, units))
-        .collect()
+    let all = parts.flat_map(|(weights, numbers)| numbers.weights(weights.iter().copied()));
+    let mut all: ContextWeights = all.collect();
+    sum_up(&mut all);
+    all
 }
 
 /// One sampler of all harts: as if each hart's clock were its own, which it is.

@@ -1,12 +1,15 @@
-//! The Oracle's time by instruction over time.
+//! The Oracle's time by instruction, and by calling context, over time.
+
+use std::collections::BTreeMap;
 
 use commit_trace::InstId;
 use serde::{Deserialize, Serialize};
 
-use crate::ProcessId;
+use crate::calls::{fold, sum_up};
 use crate::oracle::{Charged, Oracle};
 use crate::packed::{Packed, merged};
 use crate::topdown::{SlotWindow, WINDOWS};
+use crate::{ContextId, ContextWeights, Contexts, ProcessId};
 
 /// A bin is as long as so many windows of the top-down method, and ends where they do.
 pub(crate) const WINDOWS_PER_BIN: usize = 4;
@@ -14,6 +17,11 @@ pub(crate) const WINDOWS_PER_BIN: usize = 4;
 const MAX_BINS: usize = 2 * WINDOWS / WINDOWS_PER_BIN;
 /// Instructions that a bin keeps apart: those with the most time. It bounds what a run of much code takes.
 const MAX_INSTRUCTIONS: usize = if cfg!(test) { 1 << 8 } else { 1 << 13 };
+/// Sums by calling context and instruction that a bin keeps apart.
+const MAX_CONTEXT_SUMS: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
+/// If there are more, contexts with less than 1 / `CONTEXT_PART` of the bin's time are folded into their callers first, and then instructions of a context
+/// count as its hottest.
+const CONTEXT_PART: u64 = 4_000;
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,9 +42,21 @@ pub struct ProcessTime {
     pub(crate) weights: Packed,
     /// Units of instructions that are not kept apart.
     pub others: u64,
+    /// By [`context_key`].
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
+    by_context: Packed,
+    /// Units that are not kept apart by calling context, if there are any.
+    #[serde(default)]
+    pub other_contexts: u64,
 }
 
 impl ProcessTime {
+    /// Units of the calling contexts and instructions with the most time, ascending; nothing, if contexts were not asked for.
+    pub fn by_context(&self) -> impl Iterator<Item = (ContextId, InstId, u64)> {
+        let weights = self.by_context.iter();
+        weights.map(|(key, units)| (ContextId((key >> 32) as u32), InstId(key as u32), units))
+    }
+
     /// Units of the instructions with the most time, ascending by instruction.
     pub fn weights(&self) -> impl Iterator<Item = (InstId, u64)> {
         let weights = self.weights.iter();
@@ -46,6 +66,21 @@ impl ProcessTime {
 
 /// Units of a process by instruction, ascending, before they are packed; and those of instructions that are not kept apart.
 pub(crate) type ProcessUnits = (ProcessId, Vec<(u64, u64)>, u64);
+
+/// What was spent in a bin, before it is packed.
+#[derive(Default)]
+pub(crate) struct Spent {
+    /// Ascending.
+    pub processes: Vec<ProcessUnits>,
+    /// The same by calling context, in any order; empty if contexts were not asked for.
+    pub by_context: ContextWeights,
+    /// What is not kept apart by calling context.
+    pub other_contexts: BTreeMap<ProcessId, u64>,
+}
+
+fn context_key(context: ContextId, inst: InstId) -> u64 {
+    u64::from(context.0) << 32 | u64::from(inst.0)
+}
 
 /// Cuts the Oracle's counts into bins.
 #[derive(Debug, Default)]
@@ -64,14 +99,26 @@ impl OracleOverTime {
         self.windows == WINDOWS_PER_BIN
     }
 
-    /// Ends the open bin, in which the Oracle counted `now`.
-    pub(crate) fn end_bin(&mut self, now: Oracle, is_cold: impl Fn(ProcessId) -> bool) {
+    /// Ends the open bin, in which the Oracle counted `now`, and `by_context` of it by calling context.
+    pub(crate) fn end_bin(
+        &mut self,
+        now: Oracle,
+        by_context: ContextWeights,
+        contexts: &Contexts,
+        is_cold: impl Fn(ProcessId) -> bool,
+    ) {
         self.windows = 0;
-        let spent = self.before.absorb(now, is_cold);
-        self.bins.push(kept(spent));
+        let spent = Spent {
+            processes: self.before.absorb(now, is_cold),
+            by_context,
+            ..Spent::default()
+        };
+        self.bins.push(kept(spent, contexts));
         if self.bins.len() == MAX_BINS {
             let pairs = self.bins.chunks(2);
-            self.bins = pairs.map(|pair| both(&pair[0], &pair[1])).collect();
+            self.bins = pairs
+                .map(|pair| both(&pair[0], &pair[1], contexts))
+                .collect();
         }
     }
 
@@ -87,10 +134,15 @@ impl OracleOverTime {
         self.before.cool(newly, is_cold);
     }
 
-    /// The result: everything, and by bin; `now` is what the Oracle counted in the last one, which is left out if it is empty.
-    pub(crate) fn finish(mut self, now: Oracle) -> (Charged, Vec<Vec<ProcessTime>>) {
+    /// The result: everything, and by bin; the last one, of which [`Self::end_bin`] has the rest, is left out if it is empty.
+    pub(crate) fn finish(
+        mut self,
+        now: Oracle,
+        by_context: ContextWeights,
+        contexts: &Contexts,
+    ) -> (Charged, Vec<Vec<ProcessTime>>) {
         if !now.is_empty() {
-            self.end_bin(now, |_| true);
+            self.end_bin(now, by_context, contexts, |_| true);
         }
         (self.before.finish(), self.bins)
     }
@@ -108,36 +160,94 @@ pub(crate) fn timed(bins: Vec<Vec<ProcessTime>>, windows: &[SlotWindow]) -> Vec<
         .collect()
 }
 
-/// The instructions with the most time, packed, and what is left.
-pub(crate) fn kept(spent: Vec<ProcessUnits>) -> Vec<ProcessTime> {
-    let amounts = || spent.iter().flat_map(|(_, weights, _)| weights);
-    let mut least = 0;
-    if amounts().count() > MAX_INSTRUCTIONS {
-        let mut units: Vec<u64> = amounts().map(|(_, units)| *units).collect();
-        let (_, most, _) = units.select_nth_unstable_by(MAX_INSTRUCTIONS, |a, b| b.cmp(a));
-        least = *most + 1;
+/// The instructions and calling contexts with the most time, packed, and what is left.
+pub(crate) fn kept(spent: Spent, contexts: &Contexts) -> Vec<ProcessTime> {
+    let Spent {
+        processes,
+        mut by_context,
+        mut other_contexts,
+    } = spent;
+    let amounts = || processes.iter().flat_map(|(_, weights, _)| weights);
+    let least = least_kept(MAX_INSTRUCTIONS, || amounts().map(|(_, units)| *units));
+    sum_up(&mut by_context);
+    if by_context.len() > MAX_CONTEXT_SUMS {
+        let shown = contexts.shown([&by_context], CONTEXT_PART);
+        fold(&mut by_context, &shown);
+        by_context = with_fewer_instructions(by_context);
+    }
+    let least_of_context = least_of_contexts(MAX_CONTEXT_SUMS, &by_context);
+    let mut kept_contexts: BTreeMap<ProcessId, Vec<(u64, u64)>> = BTreeMap::new();
+    for (context, inst, units) in by_context {
+        let process = contexts.get(context).process;
+        if units < least_of_context {
+            *other_contexts.entry(process).or_default() += units;
+        } else {
+            let of_process = kept_contexts.entry(process).or_default();
+            of_process.push((context_key(context, inst), units));
+        }
     }
     let packed = |(process, weights, others): ProcessUnits| {
         let rest = { weights.iter() }.filter(|(_, units)| *units < least);
         let others = others + rest.map(|(_, units)| units).sum::<u64>();
         let weights = weights.into_iter().filter(|(_, units)| *units >= least);
+        let by_context = kept_contexts.remove(&process).unwrap_or_default();
         ProcessTime {
             process,
             weights: weights.collect(),
             others,
+            by_context: by_context.into_iter().collect(),
+            other_contexts: other_contexts.remove(&process).unwrap_or_default(),
         }
     };
-    spent.into_iter().map(packed).collect()
+    processes.into_iter().map(packed).collect()
+}
+
+fn least_of_contexts(most: usize, by_context: &ContextWeights) -> u64 {
+    least_kept(most, || by_context.iter().map(|(_, _, units)| *units))
+}
+
+/// Gives what is not kept apart to the instruction of the same context with the most: mostly it is of the same function.
+fn with_fewer_instructions(by_context: ContextWeights) -> ContextWeights {
+    let of_one = || by_context.chunk_by(|one, next| one.0 == next.0);
+    // Besides one of each context.
+    let most = MAX_CONTEXT_SUMS.saturating_sub(of_one().count());
+    let least = least_of_contexts(most, &by_context);
+    let mut fewer = ContextWeights::new();
+    for weights in of_one() {
+        let most = (0..weights.len()).max_by_key(|at| weights[*at].2);
+        let small = weights.iter().filter(|(.., units)| *units < least);
+        let rest: u64 = small.map(|(.., units)| units).sum();
+        for (at, (context, inst, units)) in weights.iter().enumerate() {
+            if Some(at) == most {
+                let own = if *units < least { 0 } else { *units };
+                fewer.push((*context, *inst, own + rest));
+            } else if *units >= least {
+                fewer.push((*context, *inst, *units));
+            }
+        }
+    }
+    fewer
+}
+
+/// The least amount that is kept apart if `most` of them can be.
+fn least_kept<I: Iterator<Item = u64>>(most: usize, amounts: impl Fn() -> I) -> u64 {
+    if amounts().count() <= most {
+        return 0;
+    }
+    let mut amounts: Vec<u64> = amounts().collect();
+    let (_, first_left, _) = amounts.select_nth_unstable_by(most, |a, b| b.cmp(a));
+    *first_left + 1
 }
 
 /// Two bins as one.
-fn both(one: &[ProcessTime], other: &[ProcessTime]) -> Vec<ProcessTime> {
+fn both(one: &[ProcessTime], other: &[ProcessTime], contexts: &Contexts) -> Vec<ProcessTime> {
     let mut processes: Vec<ProcessId> = { one.iter().chain(other) }
         .map(|time| time.process)
         .collect();
     processes.sort_unstable();
     processes.dedup();
-    let spent = processes.into_iter().map(|process| {
+    let mut spent = Spent::default();
+    for process in processes {
         let parts = [one, other].map(|list| {
             let found = list.binary_search_by_key(&process, |time| time.process);
             found.ok().map(|at| &list[at])
@@ -145,7 +255,15 @@ fn both(one: &[ProcessTime], other: &[ProcessTime]) -> Vec<ProcessTime> {
         let [first, second] =
             parts.map(|part| part.into_iter().flat_map(|time| time.weights.iter()));
         let others = parts.iter().flatten().map(|time| time.others).sum();
-        (process, merged(first, second).collect(), others)
-    });
-    kept(spent.collect())
+        let weights = merged(first, second).collect();
+        spent.processes.push((process, weights, others));
+        for time in parts.into_iter().flatten() {
+            spent.by_context.extend(time.by_context());
+            *spent.other_contexts.entry(process).or_default() += time.other_contexts;
+        }
+    }
+    kept(spent, contexts)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 
 use commit_trace::{Batch, HartId, InstId, StreamError};
 
-use crate::{ContextId, ContextWeights, Evaluation, Evaluator, MergedNumbers, ProcessId, fold};
+use crate::calls::sum_up;
+use crate::{ContextWeights, Evaluation, Evaluator, MergedNumbers, ProcessId, fold};
 
 /// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
 const LEAST_PART: u64 = 2_000;
@@ -33,9 +34,7 @@ impl Window {
         for (process, inst, _) in &mut self.weights {
             (*process, *inst) = (numbers.process(*process), numbers.inst(*inst));
         }
-        for (context, inst, _) in &mut self.by_context {
-            (*context, *inst) = (numbers.context(*context), numbers.inst(*inst));
-        }
+        self.by_context = numbers.weights(self.by_context.into_iter()).collect();
         for (process, _) in &mut self.stacks {
             *process = numbers.process(*process);
         }
@@ -100,12 +99,7 @@ impl Timeline {
             }
             evaluation.by_context.extend(&window.by_context);
         }
-        let contexts = evaluation
-            .contexts
-            .as_ref()
-            .map_or(0, |contexts| contexts.len());
-        let as_they_are: Vec<_> = (0..contexts as u32).map(ContextId).collect();
-        fold(&mut evaluation.by_context, &as_they_are);
+        sum_up(&mut evaluation.by_context);
         (evaluation, self.windows)
     }
 

@@ -1,15 +1,18 @@
 //! Where the time went as trees, for flame graphs and call trees: by module, function, inlined function and source line; and by
 //! callers, if the evaluation has calling contexts.
 
+mod callers;
+
 use std::collections::HashMap;
 
-use profile::{Context, ContextId, Contexts, Evaluation, ProcessId, Thread, ThreadId};
+use profile::Evaluation;
 use serde::{Deserialize, Serialize};
 use symbols::{Location, Symbols};
 
 use super::columns::Column;
 use super::gather::Rows;
 use super::parts::Parts;
+use callers::Folded;
 
 /// Parts of the time below this are left out: 1 / 4,000 is less than half a pixel, and what an evaluation keeps apart is less. What is below a node that is left out
 /// counts as the node's above it.
@@ -250,12 +253,16 @@ impl Tree {
     }
 }
 
-/// Where in [`Flame::lines`] a process and its instructions are: indices plus one, or 0.
+/// Where in [`Flame::lines`] a process and its instructions are: indices plus one, or 0; and its time by callers over time.
 #[derive(Default)]
 pub(super) struct Placed {
     pub process: u32,
     /// By row of the process.
     pub leaves: Vec<u32>,
+    /// The process in [`Flame::callers`], as an index plus one.
+    pub caller_process: u32,
+    /// By bin of time the nodes there (ascending, before those that are too small are left out) and their units.
+    pub callers: Vec<Vec<(u32, u64)>>,
 }
 
 /// Fills the trees process by process.
@@ -271,33 +278,9 @@ pub(super) struct FlameBuilder<'a> {
     placed: Vec<Placed>,
 }
 
-/// The contexts, and what each is shown as.
-struct Folded<'a> {
-    contexts: &'a Contexts,
-    shown: Vec<ContextId>,
-    /// Contexts by process.
-    of: HashMap<ProcessId, Vec<ContextId>>,
-    /// Node of each context, once it has one.
-    nodes: Vec<u32>,
-}
-
 impl<'a> FlameBuilder<'a> {
     pub fn new(evaluation: &'a Evaluation, symbols: &'a Symbols, columns: &[Column]) -> Self {
         let primary = |(index, column): (usize, &Column)| column.primary.then_some(index);
-        let contexts = evaluation.contexts.as_ref().map(|contexts| {
-            let weights = { evaluation.samplers.iter() }.map(|result| &result.by_context);
-            let weights = std::iter::once(&evaluation.by_context).chain(weights);
-            let mut of: HashMap<ProcessId, Vec<ContextId>> = HashMap::new();
-            for id in (0..contexts.len() as u32).map(ContextId) {
-                of.entry(contexts.get(id).process).or_default().push(id);
-            }
-            Folded {
-                contexts,
-                shown: contexts.shown(weights, LEAST_PART),
-                of,
-                nodes: vec![0; contexts.len()],
-            }
-        });
         Self {
             evaluation,
             symbols,
@@ -305,7 +288,7 @@ impl<'a> FlameBuilder<'a> {
             columns: { columns.iter() }.enumerate().filter_map(primary).collect(),
             lines: Tree::default(),
             callers: Tree::default(),
-            contexts,
+            contexts: Folded::of(evaluation),
             placed: Vec::new(),
         }
     }
@@ -335,11 +318,16 @@ impl<'a> FlameBuilder<'a> {
                 self.lines.add_column(leaves[row], at, units as f64 * scale);
             }
         }
-        self.placed.push(Placed { process, leaves });
+        let mut placed = Placed {
+            process,
+            leaves,
+            ..Placed::default()
+        };
         if let Some(mut folded) = self.contexts.take() {
-            self.add_contexts(name, rows, &mut folded, &scales);
+            self.add_contexts(name, rows, &mut folded, &scales, &mut placed);
             self.contexts = Some(folded);
         }
+        self.placed.push(placed);
     }
 
     /// The node of a place in the code, below its process's.
@@ -371,93 +359,6 @@ impl<'a> FlameBuilder<'a> {
         node
     }
 
-    fn add_contexts(&mut self, name: u32, rows: &Rows, folded: &mut Folded<'a>, scales: &[f64]) {
-        let mut tree = std::mem::take(&mut self.callers);
-        let process = tree.child(0, FrameKind::Process, name, 0);
-        let own = folded.of.get(&rows.process).cloned().unwrap_or_default();
-        for id in own {
-            let Context { thread, caller, .. } = folded.contexts.get(id);
-            folded.nodes[id.0 as usize] = match caller {
-                Some((caller, call)) => {
-                    let own = folded.contexts.get(caller).process == rows.process;
-                    let above = match folded.nodes[folded.shown[caller.0 as usize].0 as usize] {
-                        above @ 1.. if own => above,
-                        _ => process,
-                    };
-                    match rows.insts.binary_search(&call) {
-                        Ok(row) if folded.shown[id.0 as usize] == id => {
-                            let at = &self.symbols.locations[rows.places[row] as usize];
-                            self.frames(&mut tree, above, at)
-                        }
-                        _ => above,
-                    }
-                }
-                None => self.thread(&mut tree, process, rows.process, thread),
-            };
-        }
-        let whole = |row: usize| (rows.oracle[row] as f64).max(1.0);
-        let evaluation = self.evaluation;
-        let oracle = self.charged(&mut tree, rows, folded, &evaluation.by_context);
-        for (node, row, units) in oracle {
-            tree.add(node, &rows.parts(row).scaled(units as f64 / whole(row)));
-        }
-        for (at, scale) in scales.iter().enumerate() {
-            // Profiles of the guest have no contexts.
-            let Some(result) = evaluation.samplers.get(self.columns[at]) else {
-                continue;
-            };
-            for (node, _, units) in self.charged(&mut tree, rows, folded, &result.by_context) {
-                tree.add_column(node, at, units as f64 * scale);
-            }
-        }
-        self.callers = tree;
-    }
-
-    /// Weights by context that are of the process: node, row, units.
-    fn charged(
-        &mut self,
-        tree: &mut Tree,
-        rows: &Rows,
-        folded: &Folded<'_>,
-        weights: &[(ContextId, commit_trace::InstId, u64)],
-    ) -> Vec<(u32, usize, u64)> {
-        let mut out = Vec::new();
-        for (context, inst, units) in weights {
-            let Some(shown) = folded.shown.get(context.0 as usize) else {
-                continue;
-            };
-            if folded.contexts.get(*context).process != rows.process {
-                continue;
-            }
-            let (above, row) = (
-                folded.nodes[shown.0 as usize],
-                rows.insts.binary_search(inst),
-            );
-            if let (1.., Ok(row)) = (above, row) {
-                let at = &self.symbols.locations[rows.places[row] as usize];
-                out.push((self.frames(tree, above, at), row, *units));
-            }
-        }
-        out
-    }
-
-    /// The node of a thread that has another name than its process.
-    fn thread(&mut self, tree: &mut Tree, node: u32, process: ProcessId, thread: ThreadId) -> u32 {
-        let thread = self.evaluation.threads.get(thread.0 as usize);
-        let process = self.evaluation.processes.get(process.0 as usize);
-        let (thread, process) = (
-            thread.map(Thread::name),
-            process.map(|process| &*process.name),
-        );
-        match thread.filter(|name| !name.is_empty() && Some(*name) != process) {
-            Some(name) => {
-                let name = self.name(name);
-                tree.child(node, FrameKind::Thread, name, 0)
-            }
-            None => node,
-        }
-    }
-
     /// The trees, and where the processes are in them.
     pub fn finish(mut self) -> (Flame, Vec<Placed>) {
         let units = self.evaluation.oracle.units_per_cycle().max(1) as f64;
@@ -468,11 +369,18 @@ impl<'a> FlameBuilder<'a> {
                 *node = number[*node as usize];
             }
         }
+        let (callers, number) = self.callers.finish(least, units);
+        for placed in &mut self.placed {
+            placed.caller_process = number[placed.caller_process as usize];
+            for (node, _) in placed.callers.iter_mut().flatten() {
+                *node = number[*node as usize];
+            }
+        }
         let flame = Flame {
             names: self.names.list,
             columns: self.columns,
             lines,
-            callers: self.callers.finish(least, units).0,
+            callers,
         };
         (flame, self.placed)
     }

@@ -20,7 +20,7 @@ const STYLE: [&str; 4] = [
     include_str!("html/pipeline.css"),
 ];
 /// The page's script, in the order of its parts.
-const SCRIPT: [&str; 11] = [
+const SCRIPT: [&str; 12] = [
     include_str!("html/base.js"),
     include_str!("html/table.js"),
     include_str!("html/flame.js"),
@@ -29,6 +29,7 @@ const SCRIPT: [&str; 11] = [
     include_str!("html/range.js"),
     include_str!("html/functions.js"),
     include_str!("html/code.js"),
+    include_str!("html/threads.js"),
     include_str!("html/stacks.js"),
     include_str!("html/errors.js"),
     include_str!("html/main.js"),

@@ -19,6 +19,11 @@ pub struct OverTime {
     pub items: Vec<TimedItem>,
     /// Of each bin the items with any time, ascending, and their cycles.
     pub cycles: Vec<Vec<(u32, u64)>>,
+    /// Of each bin the nodes of [`super::Flame::callers`] (indices plus one) with time of their own, and their cycles; what is not
+    /// kept apart is the process's own. Empty without calling contexts.
+    pub callers: Vec<Vec<(u32, u64)>>,
+    /// Of it the cycles that are not kept apart, by index into [`super::Report::processes`].
+    pub other_callers: Vec<Vec<(u32, u64)>>,
     /// By process (an index into [`super::Report::processes`]) the items of single instructions.
     instructions: FxHashMap<(usize, InstId), u32>,
 }
@@ -86,8 +91,7 @@ impl OverTime {
                     *{ groups.entry(item) }.or_insert_with(|| add(&mut out.items, item))
                 })
                 .collect();
-            // Bins round so that any range of them is right to a cycle.
-            let mut sums: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+            let mut rounding = Rounding::new(units);
             for (bin, cycles) in bins.iter().zip(&mut out.cycles) {
                 let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
                 let Some(time) = time else { continue };
@@ -102,19 +106,76 @@ impl OverTime {
                         { groups.entry(others) }.or_insert_with(|| add(&mut out.items, others));
                     *own.entry(*item).or_default() += time.others;
                 }
-                for (item, more) in own {
-                    let (sum, told) = sums.entry(item).or_default();
-                    *sum += more;
-                    let whole = (*sum + units / 2) / units;
-                    let now = whole - std::mem::replace(told, whole);
-                    if now > 0 {
-                        cycles.push((item, now));
-                    }
-                }
+                cycles.extend(rounding.cycles(own));
             }
         }
         { out.cycles.iter_mut() }.for_each(|cycles| cycles.sort_unstable());
+        if evaluation.contexts.is_some() {
+            out.add_callers(evaluation, gathered, placed, units);
+        }
         out
+    }
+
+    fn add_callers(
+        &mut self,
+        evaluation: &Evaluation,
+        gathered: &Gathered<'_>,
+        placed: &[Placed],
+        units: u64,
+    ) {
+        let bins = &evaluation.over_time;
+        self.callers = vec![Vec::new(); bins.len()];
+        self.other_callers = vec![Vec::new(); bins.len()];
+        for (at, (summary, placed)) in gathered.processes.iter().zip(placed).enumerate() {
+            let (mut rounding, mut rounding_others) = (Rounding::new(units), Rounding::new(units));
+            for (number, (bin, nodes)) in bins.iter().zip(&placed.callers).enumerate() {
+                let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
+                let others = time.map_or(0, |time| time.other_contexts);
+                let mut own: FxHashMap<u32, u64> = FxHashMap::default();
+                for (node, units) in nodes
+                    .iter()
+                    .copied()
+                    .chain([(placed.caller_process, others)])
+                {
+                    *own.entry(node).or_default() += units;
+                }
+                self.callers[number].extend(rounding.cycles(own));
+                let others = [(at as u32 + 1, others)];
+                self.other_callers[number].extend(rounding_others.cycles(others));
+            }
+        }
+        { self.callers.iter_mut() }.for_each(|nodes| nodes.sort_unstable());
+    }
+}
+
+/// Makes cycles of the units in bins so that any range of bins is right to a cycle.
+struct Rounding {
+    units_per_cycle: u64,
+    /// By item its units so far, and the cycles that were made of them.
+    sums: FxHashMap<u32, (u64, u64)>,
+}
+
+impl Rounding {
+    fn new(units_per_cycle: u64) -> Self {
+        let sums = FxHashMap::default();
+        Self {
+            units_per_cycle,
+            sums,
+        }
+    }
+
+    /// The cycles of the next bin, in which each item has so many units more; those without any are left out.
+    fn cycles(
+        &mut self,
+        units: impl IntoIterator<Item = (u32, u64)>,
+    ) -> impl Iterator<Item = (u32, u64)> {
+        units.into_iter().filter_map(|(item, more)| {
+            let (sum, told) = self.sums.entry(item).or_default();
+            *sum += more;
+            let whole = (*sum + self.units_per_cycle / 2) / self.units_per_cycle;
+            let now = whole - std::mem::replace(told, whole);
+            (now > 0).then_some((item, now))
+        })
     }
 }
 

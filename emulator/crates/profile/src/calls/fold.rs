@@ -37,7 +37,13 @@ pub fn fold(weights: &mut ContextWeights, shown: &[ContextId]) {
     for (context, _, _) in weights.iter_mut() {
         *context = shown[context.0 as usize];
     }
-    weights.sort_unstable_by_key(|(context, inst, _)| (*context, *inst));
+    sum_up(weights);
+}
+
+/// Makes the weights of one context and instruction one; ascending.
+pub(crate) fn sum_up(weights: &mut ContextWeights) {
+    // Mostly they are a few lists that ascend, which a stable sort makes use of.
+    weights.sort_by_key(|(context, inst, _)| (*context, *inst));
     weights.dedup_by(|(context, inst, units), first| {
         let same = (*context, *inst) == (first.0, first.1);
         first.2 += if same { *units } else { 0 };

@@ -4,7 +4,7 @@ use commit_trace::{Seq, Span, State, StaticInfo, group_spans};
 
 use super::Evaluator;
 use crate::block::{Block, ForEachSpan};
-use crate::calls::{Calls, ContextTally, fold};
+use crate::calls::{Calls, ContextTally, fold, sum_up};
 use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
 use crate::over_time::OracleOverTime;
@@ -22,6 +22,8 @@ pub(super) struct CallStacks {
     pub calls: Calls,
     /// `None` if it is not asked for.
     oracle: Option<ContextTally>,
+    /// What it was charged in the bins of time that are over.
+    before: ContextWeights,
     /// Sums of the Oracle at which contexts are folded next.
     most_sums: usize,
 }
@@ -31,6 +33,7 @@ impl CallStacks {
         Self {
             calls,
             oracle: Some(ContextTally::default()),
+            before: Vec::new(),
             most_sums: MORE_SUMS,
         }
     }
@@ -42,6 +45,26 @@ impl CallStacks {
 
     /// Takes what the Oracle was charged since the last time.
     pub fn take_oracle(&mut self) -> ContextWeights {
+        let mut all = std::mem::take(&mut self.before);
+        all.extend(self.take_open());
+        sum_up(&mut all);
+        all
+    }
+
+    /// A bin of time is over: gives what the Oracle was charged in it, which [`Self::take_oracle`] has, too.
+    pub fn end_bin(&mut self) -> ContextWeights {
+        let weights = self.take_open();
+        self.before.extend(&weights);
+        sum_up(&mut self.before);
+        if self.before.len() > MORE_SUMS {
+            let shown = self.calls.contexts().shown([&self.before], KEPT_PART);
+            fold(&mut self.before, &shown);
+        }
+        weights
+    }
+
+    /// Takes what the Oracle was charged in the open bin.
+    fn take_open(&mut self) -> ContextWeights {
         self.most_sums = MORE_SUMS;
         let oracle = self.oracle.as_mut().map(std::mem::take);
         oracle.map(ContextTally::finish).unwrap_or_default()
@@ -56,7 +79,7 @@ impl CallStacks {
         {
             return;
         }
-        let mut weights = self.take_oracle();
+        let mut weights = self.take_open();
         let shown = self.calls.contexts().shown([&weights], KEPT_PART);
         fold(&mut weights, &shown);
         self.most_sums = MORE_SUMS + weights.len();

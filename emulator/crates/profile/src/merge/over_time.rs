@@ -3,20 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::MergedNumbers;
-use crate::over_time::{ProcessUnits, kept};
+use crate::over_time::{ProcessUnits, Spent, kept};
 use crate::packed::summed;
-use crate::{Evaluation, ProcessId, TimeBin};
+use crate::{ContextWeights, Contexts, Evaluation, ProcessId, TimeBin};
 
-/// What is spent in a bin: its first and last cycle; by process, weights and the rest.
+/// What is spent in a bin: its first and last cycle; by process, weights and the rest; the same by calling context.
 #[derive(Default)]
 struct Sums {
     start: u64,
     end: u64,
     processes: BTreeMap<ProcessId, (Vec<(u64, u64)>, u64)>,
+    by_context: ContextWeights,
+    other_contexts: BTreeMap<ProcessId, u64>,
 }
 
 /// The bins of all harts, as long as the longest, as windows are: those of two harts that begin within the same length are one.
-pub(super) fn merged(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<TimeBin> {
+pub(super) fn merged(
+    parts: &[(&Evaluation, &MergedNumbers)],
+    contexts: Option<&Contexts>,
+) -> Vec<TimeBin> {
     let all = || {
         let bins = { parts.iter() }.map(|(of, numbers)| (&of.over_time, *numbers));
         bins.flat_map(|(bins, numbers)| bins.iter().map(move |bin| (bin, numbers)))
@@ -39,15 +44,24 @@ pub(super) fn merged(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<TimeBin> {
             let more = time.weights();
             weights.extend(more.map(|(inst, units)| (numbers.inst(inst).0.into(), units)));
             *others += time.others;
+            sum.by_context.extend(numbers.weights(time.by_context()));
+            *sum.other_contexts.entry(process).or_default() += time.other_contexts;
         }
     }
+    let none = Contexts::default();
+    let contexts = contexts.unwrap_or(&none);
     let bin = |sum: Sums| {
         let spent = sum.processes.into_iter();
         let spent = spent.map(|(process, (weights, others))| (process, summed(weights), others));
+        let spent = Spent {
+            processes: spent.collect::<Vec<ProcessUnits>>(),
+            by_context: sum.by_context,
+            other_contexts: sum.other_contexts,
+        };
         TimeBin {
             start: sum.start,
             end: sum.end,
-            processes: kept(spent.collect::<Vec<ProcessUnits>>()),
+            processes: kept(spent, contexts),
         }
     };
     sums.into_values().map(bin).collect()

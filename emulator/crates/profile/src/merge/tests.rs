@@ -68,20 +68,26 @@ fn a_hart_beside_itself_has_everything_twice() {
             .sum()
     };
     assert_eq!(cycles(&two), 2 * cycles(&one));
-    let bins = |evaluation: &Evaluation| -> Vec<_> {
-        let spent = |time: &ProcessTime| {
-            let weights = time.weights().map(|(_, units)| units).sum::<u64>();
-            weights + time.others
-        };
+    let bins = |evaluation: &Evaluation, spent: fn(&ProcessTime) -> u64| -> Vec<_> {
         { evaluation.over_time.iter() }
             .map(|bin| (bin.start, bin.processes.iter().map(spent).sum::<u64>()))
             .collect()
     };
-    let twice: Vec<_> = { bins(&one).into_iter() }
-        .map(|(start, units)| (start, 2 * units))
-        .collect();
-    assert!(!twice.is_empty());
-    assert_eq!(bins(&two), twice);
+    let by_inst = |time: &ProcessTime| {
+        let weights = time.weights().map(|(_, units)| units).sum::<u64>();
+        weights + time.others
+    };
+    let by_context = |time: &ProcessTime| {
+        let weights = time.by_context().map(|(_, _, units)| units).sum::<u64>();
+        weights + time.other_contexts
+    };
+    for spent in [by_inst, by_context] {
+        let twice: Vec<_> = { bins(&one, spent).into_iter() }
+            .map(|(start, units)| (start, 2 * units))
+            .collect();
+        assert!(twice.iter().any(|(_, units)| *units > 0));
+        assert_eq!(bins(&two, spent), twice);
+    }
     assert_eq!(
         one.contexts.as_ref().map(|c| c.len()),
         two.contexts.as_ref().map(|c| c.len())

@@ -33,7 +33,9 @@ const button = (name, act, attributes = {}) => {
   element.addEventListener("click", act);
   return element;
 };
-const number = (value) => Math.round(value).toLocaleString("en-US");
+// One for all: `toLocaleString` makes one each time.
+const inGroups = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const number = (value) => inGroups.format(Math.round(value));
 const percent = (share) => (share === 0 ? "·" : (100 * share).toFixed(1));
 function compact(value) {
   for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
@@ -41,7 +43,11 @@ function compact(value) {
   }
   return number(value);
 }
-const sum = (values) => values.reduce((total, value) => total + value, 0);
+function sum(values) {
+  let total = 0;
+  for (let at = 0; at < values.length; at += 1) total += values[at];
+  return total;
+}
 const file = (path) => path.slice(path.lastIndexOf("/") + 1);
 const lower = (value) => value.toLowerCase();
 const hasWords = (value, words) => words.every((word) => value.includes(word));

@@ -2,8 +2,8 @@
 
 const flame = { by: "lines", column: -1, shape: "graph", trees: {}, detail: null };
 const callers = () => data.flame.callers.length > 0;
-// By callers nothing is kept over time, nor of profilers.
-const flameFollows = () => flame.by === "lines" && flame.column < 0 && rangeSums() !== null;
+// Of profilers nothing is kept over time.
+const flameFollows = () => flame.column < 0 && rangeSums() !== null;
 const measure = (node) => (flame.column < 0 ? node.total : node.values[flame.column]);
 const ownMeasure = (node) => (flame.column < 0 ? node.own : node.ownValues?.[flame.column] ?? 0);
 
@@ -11,7 +11,7 @@ function flameRoot() {
   const key = [flame.by, chosen.process, chosen.thread].join("/");
   return flame.trees[key] ??= (() => {
     const nodes = data.flame[flame.by];
-    const all = flame.trees[flame.by] ??= flameTree(flameFollows() ? rangeNodes(nodes) : nodes, data.flame.names, data.flame.columns.length);
+    const all = flame.trees[flame.by] ??= flameTree(flameFollows() ? rangeNodes(nodes, rangeSums()[flame.by]) : nodes, data.flame.names, data.flame.columns.length);
     const process = chosen.process ? all.below.find((node) => node.name === data.processes[chosen.process].name) : all;
     if (!chosen.thread || flame.by !== "callers") return process ?? { ...all, below: [], stack: new Float64Array(8), total: 0 };
     // The thread's nodes, of one process or of all.
@@ -87,6 +87,11 @@ function flameDetail(node) {
     ...(flame.column < 0 ? [make("span", { class: "mini wide", style: `background-image:${gradient(node.stack)}` }),
       make("span", { class: "muted parts" }, stackTitle(node.stack).replaceAll("\n", ", "))] : []),
     ...(canOpen ? [button("Code", () => openNode(node), { class: "plain", title: "Source and disassembly (c)" })] : []));
+}
+
+function largestPart(stack) {
+  const most = Math.max(...stack);
+  return stack.map((cycles) => (cycles === most ? cycles : 0));
 }
 
 let flameView = null;
@@ -165,7 +170,8 @@ function drawFlame() {
 function setUpFlame() {
   flameView = flameGraph(byId("flame-graph"), {
     root: flameRoot, value: measure, matches: nodeMatches, title: flameTitle, chosen: flameDetail, open: openNode,
-    paint: (node) => (flame.column < 0 ? gradient(node.stack, node.total) : "linear-gradient(var(--bar),var(--bar))"),
+    // Where parts are narrower than a pixel, the largest stands for all.
+    paint: (node, size) => (flame.column >= 0 ? "linear-gradient(var(--bar),var(--bar))" : gradient(size < 4 ? largestPart(node.stack) : node.stack)),
   });
   const select = (id, options, act) => {
     byId(id).replaceChildren(...options.map(([value, name]) => make("option", { value }, name)));

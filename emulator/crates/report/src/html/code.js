@@ -101,8 +101,10 @@ function showCode(pc = null, at = null, focus = false) {
 
 function disassembly(host, start, focus) {
   const largest = code.items.reduce((most, item) => Math.max(most, item.row ? shareOf(item.row, I) : 0), 0);
+  // Beside the source itself, or where none is known, it says nothing.
+  const hasSource = !code.sourceRows.length && code.items.some(({ row }) => row?.[I.source]);
   const columns = [
-    { name: "Address", width: "8.4rem" }, { name: "Disassembly" }, ...(code.sourceRows.length ? [] : [{ name: "Source", width: "9rem" }]),
+    { name: "Address", width: "8.4rem" }, { name: "Disassembly" }, ...(hasSource ? [{ name: "Source", width: "9rem" }] : []),
     { name: "Cycles", number: true, width: "7rem" }, { name: "Oracle, %", number: true, width: "5.6rem" },
     { name: "Cycle stack", width: "6.8rem" }, ...profilerColumns(I),
   ];
@@ -121,7 +123,7 @@ function disassembly(host, start, focus) {
     const line = make("tr", { class: state.join(" ") },
       make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.pc]),
       make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
-      code.sourceRows.length ? null : sourceCell(row),
+      hasSource ? sourceCell(row) : null,
       make("td", { class: "number" }, number(cyclesOf(row, I))),
       oracleCell(shareOf(row, I), largest),
       make("td", {}, cyclesOf(row, I) > 0 ? miniStack(row[I.stack]) : null),

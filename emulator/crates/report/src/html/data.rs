@@ -194,7 +194,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Process, node and function (or -1) of each item; of each bin its items, as the distance to the one before, and their cycles in turn.
+/// Process, node and function (or -1) of each item; of each bin its items, as the distance to the one before, and their cycles in turn;
+/// the same of the nodes by callers, and of the processes what these do not keep apart.
 fn over_time(over_time: &OverTime) -> Value {
     let items = &over_time.items;
     let function = |item: &TimedItem| item.function.map_or(-1, |function| function as i64);
@@ -211,6 +212,8 @@ fn over_time(over_time: &OverTime) -> Value {
         "node": items.iter().map(|item| item.node).collect::<Vec<_>>(),
         "function": items.iter().map(function).collect::<Vec<_>>(),
         "cycles": over_time.cycles.iter().map(flat).collect::<Vec<_>>(),
+        "callers": over_time.callers.iter().map(flat).collect::<Vec<_>>(),
+        "other_callers": over_time.other_callers.iter().map(flat).collect::<Vec<_>>(),
     })
 }
 

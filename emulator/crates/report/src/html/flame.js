@@ -7,20 +7,23 @@ const KINDS = ["process", "thread", "module", "function", "inlined", "line"];
 
 // A tree of nodes with their children and the sums of what is below them: `stack` by part, and `values` of the other measures.
 function flameTree(nodes, names, measures) {
-  const all = { name: "all", kind: -1, above: null, below: [], stack: new Float64Array(8), values: new Float64Array(measures), own: 0 };
-  const list = nodes.map((node) => ({
-    name: names[node[N.name]], kind: node[N.kind], module: node[N.module], below: [], stack: Float64Array.from({ length: 8 }, (_, part) => node[N.stack][part] ?? 0),
-    values: Float64Array.from({ length: measures }, (_, at) => node[N.columns][at] ?? 0), own: sum(node[N.stack]),
-    ownValues: node[N.columns],
-  }));
+  // Plain arrays: of typed ones so many are slow to make and to free.
+  const zeros = (length) => new Array(length).fill(0);
+  const all = { name: "all", kind: -1, above: null, below: [], stack: zeros(8), values: zeros(measures), own: 0 };
+  const list = nodes.map((node) => {
+    const [stack, values] = [zeros(8), zeros(measures)];
+    for (let part = 0; part < node[N.stack].length; part += 1) stack[part] = node[N.stack][part];
+    for (let at = 0; at < node[N.columns].length; at += 1) values[at] = node[N.columns][at];
+    return { name: names[node[N.name]], kind: node[N.kind], module: node[N.module], below: [], stack, values, own: sum(stack), ownValues: node[N.columns] };
+  });
   list.forEach((node, at) => {
     node.above = nodes[at][N.above] ? list[nodes[at][N.above] - 1] : all;
     node.above.below.push(node);
     if (node.kind !== KIND.module && node.kind !== KIND.function) node.module = node.above.module ?? -1;
   });
-  for (const node of list.toReversed()) {
-    node.stack.forEach((cycles, part) => { node.above.stack[part] += cycles; });
-    node.values.forEach((cycles, at) => { node.above.values[at] += cycles; });
+  for (const { above, stack, values } of list.toReversed()) {
+    for (let part = 0; part < 8; part += 1) above.stack[part] += stack[part];
+    for (let at = 0; at < measures; at += 1) above.values[at] += values[at];
   }
   for (const node of [all, ...list]) node.total = sum(node.stack);
   return all;
@@ -37,7 +40,7 @@ function counterpart(node, before, root) {
   return above?.below.find((child) => child.kind === node.kind && child.name === node.name && child.module === node.module);
 }
 
-// A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node) its background, matches(node) whether
+// A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node, size) its background at so many pixels, matches(node) whether
 // it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
 function flameGraph(host, view) {
   let shownRoot = null;
@@ -58,11 +61,12 @@ function flameGraph(host, view) {
     let depth = 0;
     const frame = (node, level, left, size, isPath) => {
       const bright = view.matches(node);
+      const title = view.title(node);
       const element = make("div", {
-        role: "treeitem", tabindex: -1, "aria-level": level + 1, "aria-label": view.title(node).replaceAll("\n", ", "),
-        class: `frame ${KINDS[node.kind] ?? "all"}${isPath ? " path" : ""}${bright ? "" : " dim"}`, title: view.title(node),
-        style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:${view.paint(node)}`,
-      }, make("span", {}, size > 28 ? shortName(node) : ""));
+        role: "treeitem", tabindex: -1, "aria-level": level + 1, "aria-label": title.replaceAll("\n", ", "),
+        class: `frame ${KINDS[node.kind] ?? "all"}${isPath ? " path" : ""}${bright ? "" : " dim"}`, title,
+        style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:var(--veil),${view.paint(node, size)}`,
+      }, size > 28 ? make("span", {}, shortName(node)) : null);
       element.node = node;
       frames.set(node, element);
       shown.push(element);
@@ -78,7 +82,8 @@ function flameGraph(host, view) {
       let at = left;
       for (const child of children(node)) {
         const part = view.value(child) * per;
-        if (part < 1.5) break;
+        // Narrower ones can be told neither apart nor from their edge.
+        if (part < 2.5) break;
         walk(child, level + 1, at, part);
         at += part;
       }

@@ -12,8 +12,9 @@ const path = (row) => data.modules[row[F.module]].path;
 
 function functionTable() {
   const rows = functionsOf().filter((row) => hasTime(row, F));
-  const largest = rows.reduce((most, row) => Math.max(most, shareOf(row, F)), 0);
-  const share = rows.reduce((total, row) => total + shareOf(row, F), 0);
+  const shares = rows.map((row) => shareOf(row, F));
+  const largest = shares.reduce((most, share) => Math.max(most, share), 0);
+  const share = sum(shares);
   byId("function-count").textContent = `${number(rows.length)} functions, ${percent(share)} % of the cycles` +
     (chosen.process ? " of the process" : "") +
     (rangeSums() ? " in the chosen range" : "");

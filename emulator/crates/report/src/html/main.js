@@ -53,6 +53,7 @@ function filters() {
     notes.push("By module and words: flame graph and call tree (what matches is bright), functions, code, instructions. Of all: the rest.");
   }
   byId("notes").replaceChildren(...notes.map((words) => make("p", {}, words)));
+  byId("range-limits").textContent = rangeLimits().join(" ");
 }
 
 // Each of several harts has a page of its own, below that of all.
@@ -101,34 +102,56 @@ function run() {
 /* What is drawn when */
 
 const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+// When what was drawn is on the screen; a page that nobody sees has no frames.
+const seen = () => new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, 100);
+});
 let drawing = 0;
-// Draws what a reader sees first, and then the rest.
-async function refresh() {
-  const own = ++drawing;
-  followRange();
-  filters();
+// What is to be drawn after what a reader sees first.
+let owed = [];
+function refresh() {
   timeline();
-  drawFlame();
-  functionTable();
-  await pause();
+  return refreshRange([events, errors, sentences, sectionLinks]);
+}
+// Draws what follows a range of time: what a reader sees first, and then the rest, a part at a time. A later call takes over.
+async function refreshRange(others = []) {
+  const own = ++drawing;
+  owed = [...new Set([drawCode, instructionTable, threads, stacks, topDown, ...others, ...owed])];
+  // What is kept over time comes behind the script.
+  if (chosen.range) await whole;
+  if (own !== drawing) return;
+  drawFirst();
+  await seen();
   await whole;
-  for (const draw of [drawCode, instructionTable, stacks, topDown, events, errors, sentences, sectionLinks]) {
-    if (own !== drawing) return;
-    draw();
+  while (own === drawing && owed.length) {
+    owed.shift()();
     await pause();
   }
   // Those who test the page can tell that it was built.
-  document.documentElement.dataset.ready = "yes";
+  if (own === drawing) document.documentElement.dataset.ready = "yes";
+}
+function drawFirst() {
+  followRange();
+  filters();
+  drawFlame();
+  functionTable();
+}
+// While a range is drawn: what a reader sees first follows at the next frame, unless that took too long before.
+const following = { asked: false, milliseconds: 0 };
+function followSoon() {
+  if (following.asked || following.milliseconds > 100 || document.readyState === "loading") return;
+  following.asked = true;
+  requestAnimationFrame(() => {
+    following.asked = false;
+    const begun = performance.now();
+    drawFirst();
+    following.milliseconds = performance.now() - begun;
+  });
 }
 function drawCode() {
   codeOptions();
   showCode(code.pc);
-}
-async function refreshRange() {
-  // What is kept over time comes behind the script.
-  await whole;
-  followRange();
-  for (const draw of [filters, drawFlame, functionTable, drawCode, instructionTable, stacks, topDown]) draw();
 }
 
 function listen() {

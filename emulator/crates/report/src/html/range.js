@@ -2,8 +2,17 @@
 
 // First cycle of each stretch of time that is kept, and the first after it; a range is made of whole ones.
 const bins = data.over_time ?? [];
-// `of`: the range that `sums` are of; `followed`: what the flame graph follows; `by`: what it was by before.
-const range = { of: null, sums: null, followed: null, by: null };
+// `of`: the range that `sums` are of; `followed`: what the flame graph follows.
+const range = { of: null, sums: null, followed: null };
+
+// Adds the amounts of a bin: numbers, each as the distance to the one before, and amounts in turn.
+function addAmounts(sums, list) {
+  let at = 0;
+  for (let pair = 0; pair < list.length; pair += 2) {
+    at += list[pair];
+    sums[at] += list[pair + 1];
+  }
+}
 
 // Cycles in the chosen range; null without one, if nothing is kept over time, or before the page is whole.
 function rangeSums() {
@@ -11,23 +20,22 @@ function rangeSums() {
   if (range.of === chosen.range) return range.sums;
   const time = block("over-time-data", (parsed) => parsed);
   if (!time) return null;
+  // Nodes by their indices plus one.
   const sums = {
     items: new Float64Array(time.process.length), processes: new Float64Array(data.processes.length),
-    functions: new Float64Array(data.functions.length), nodes: new Float64Array(data.flame.lines.length),
+    functions: new Float64Array(data.functions.length), lines: new Float64Array(data.flame.lines.length + 1),
+    callers: new Float64Array(data.flame.callers.length + 1), otherCallers: new Float64Array(data.processes.length),
   };
   bins.forEach(([start, end], at) => {
     if (start < chosen.range[0] || end > chosen.range[1]) return;
-    let item = 0;
-    const list = time.cycles[at];
-    for (let pair = 0; pair < list.length; pair += 2) {
-      item += list[pair];
-      sums.items[item] += list[pair + 1];
-    }
+    addAmounts(sums.items, time.cycles[at]);
+    addAmounts(sums.callers, time.callers[at] ?? []);
+    addAmounts(sums.otherCallers, time.other_callers[at] ?? []);
   });
   sums.items.forEach((cycles, item) => {
     sums.processes[time.process[item]] += cycles;
     sums.processes[0] += cycles;
-    if (time.node[item]) sums.nodes[time.node[item] - 1] += cycles;
+    sums.lines[time.node[item]] += cycles;
     if (time.function[item] >= 0) sums.functions[time.function[item]] += cycles;
   });
   Object.assign(range, { of: chosen.range, sums });
@@ -47,61 +55,69 @@ function shareOf(row, fields) {
 // Without a range those without time have a row, too: profilers may name them.
 const hasTime = (row, fields) => !rangeSums() || cyclesOf(row, fields) > 0;
 
-// Nodes of the flame graph by module, function and line with their cycles in the chosen range, split as in the whole run.
-function rangeNodes(nodes) {
-  const sums = rangeSums();
+// Nodes of the flame graph with their cycles in the chosen range, split as in the whole run.
+function rangeNodes(nodes, cyclesOfNodes) {
+  // What is below a node splits the time of one that has none of its own in the whole run.
+  const below = new Float64Array(8 * nodes.length);
+  for (let at = nodes.length - 1; at >= 0; at -= 1) {
+    nodes[at][N.stack].forEach((cycles, part) => { below[8 * at + part] += cycles; });
+    const above = nodes[at][N.above] - 1;
+    for (let part = 0; part < 8 && above >= 0; part += 1) below[8 * above + part] += below[8 * at + part];
+  }
   return nodes.map((node, at) => {
-    const own = sum(node[N.stack]);
-    const copy = [...node];
+    const cycles = cyclesOfNodes[at + 1];
+    const split = sum(node[N.stack]) ? node[N.stack] : below.subarray(8 * at, 8 * at + 8);
+    const whole = sum(split);
     // One of less than a cycle in each part is not split.
-    copy[N.stack] = node[N.stack].map((cycles, part) => (own ? cycles * sums.nodes[at] / own : part ? 0 : sums.nodes[at]));
-    copy[N.columns] = [];
-    return copy;
+    const stack = cycles === 0 ? [] : whole ? Array.from(split, (part) => part * cycles / whole) : [cycles];
+    return [node[N.above], node[N.kind], node[N.name], node[N.module], stack, []];
   });
 }
 
-// Where the range has changed, the flame graph follows; by callers it cannot, and so makes way.
+// Where the range has changed, the flame graph follows.
 function followRange() {
   if (range.followed === chosen.range) return;
   range.followed = chosen.range;
   if (!chosen.range) range.of = range.sums = null;
   flame.trees = {};
   opened.clear();
-  if (chosen.range && bins.length && flame.by === "callers" && !chosen.thread && !range.by) {
-    range.by = flame.by;
-    flame.by = "lines";
-  } else if (!chosen.range && range.by) {
-    flame.by = range.by;
-    range.by = null;
-  }
-  byId("flame-by").value = flame.by;
 }
 
 // Beside each section's heading what of the time it shows, while a range is chosen.
-const FOLLOWING_SECTIONS = ["functions", "code", "instructions", "stacks", "top-down"];
 function scopes() {
+  const [kept, told] = [rangeSums() !== null, windows().length > 0];
+  const follow = {
+    flame: flameFollows(), functions: kept, code: kept, instructions: kept, threads: kept && callers(), stacks: told, "top-down": told,
+  };
   for (const section of document.querySelectorAll("main > section")) {
     const heading = section.querySelector("h2");
     if (!heading || section.id === "timeline") continue;
     heading.querySelector(".scope")?.remove();
     if (!chosen.range) continue;
-    const own = FOLLOWING_SECTIONS.indexOf(section.id);
-    const follows = section.id === "flame" ? flameFollows() : own >= 3 ? windows().length > 0 : own >= 0 && bins.length > 0;
+    const follows = follow[section.id] ?? false;
     heading.append(make("span", { class: follows ? "scope follows" : "scope" }, follows ? "of the chosen range" : "whole run"));
   }
 }
 
 function rangeNotes() {
   if (!chosen.range) return [];
+  return rangeSums()
+    ? ["Of this range of time: what says so. Of the whole run: everything else, and how a function, line or instruction splits its time."]
+    : ["Of this range of time: processes, cycle stacks, top-down. Of the whole run: everything else."];
+}
+
+// Below the timeline, what a range leaves out.
+function rangeLimits() {
   const sums = rangeSums();
-  if (!sums) return ["Of this range of time: processes, cycle stacks, top-down. Of the whole run: everything else."];
+  if (!sums) return [];
+  const share = (cycles) => Math.max(0, cycles) / (sums.processes[chosen.process] || 1);
   const listed = chosen.process
     ? sum(data.functions.map((row, at) => (row[F.process] === chosen.process ? sums.functions[at] : 0))) : sum(sums.functions);
-  const rest = Math.max(0, 1 - listed / (sums.processes[chosen.process] || 1));
-  const notes = ["Of this range of time, by the Oracle: processes, flame graph and call tree by module, function and line, functions, " +
-    "source and disassembly, instructions, cycle stacks, top-down. How a function, line or instruction splits its time is that of the whole run. " +
-    "Of the whole run: flame graph by callers, profilers, and sections that say so."];
-  if (rest >= 0.0005) notes.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
-  if (harts.count > 1 && harts.own === "all") notes.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
-  return notes;
+  const rest = 1 - share(listed);
+  const limits = [];
+  if (rest >= 0.0005) limits.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
+  const others = share(chosen.process ? sums.otherCallers[chosen.process] : sum(sums.otherCallers));
+  if (others >= 0.0005) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process.`);
+  if (harts.count > 1 && harts.own === "all") limits.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
+  return limits;
 }

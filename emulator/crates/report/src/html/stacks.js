@@ -17,16 +17,17 @@ function stacks() {
     make("div", { class: "name", title: name }, name),
     make("div", { class: "number" }, percent(share) + " %"), stackBar(stack, CATEGORIES));
   const others = data.processes.map((_, at) => at).filter((at) => at > 0 && chosen.process === 0);
-  const lines = ranged
-    ? others.map((at) => [at, rangeStack(at)]).filter(([, stack]) => sum(stack) > 0).sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, 14)
-      .map(([at, stack]) => row(data.processes[at].name, sum(stack) / whole, stack))
-    : functionsOf().slice(0, 14).filter((f) => f[F.cycles] > 0)
-      .map((f) => row(owner(f[F.process]) + text(f[F.name]), scale(f) * f[F.share], published(f[F.stack])));
+  const byFunction = !ranged || chosen.process > 0;
+  const lines = byFunction
+    ? functionsOf().filter((f) => cyclesOf(f, F) > 0).sort((a, b) => cyclesOf(b, F) - cyclesOf(a, F)).slice(0, 14)
+      .map((f) => row(owner(f[F.process]) + text(f[F.name]), shareOf(f, F), published(f[F.stack])))
+    : others.map((at) => [at, rangeStack(at)]).filter(([, stack]) => sum(stack) > 0).sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, 14)
+      .map(([at, stack]) => row(data.processes[at].name, sum(stack) / whole, stack));
   byId("stack-bars").replaceChildren(
-    row(`${process.name} (class: ${process.class})`, ranged ? sum(ranged) / whole : process.share, ranged ?? process.stack), ...lines);
+    row(ranged ? process.name : `${process.name} (class: ${process.class})`, ranged ? sum(ranged) / whole : process.share, ranged ?? process.stack), ...lines);
   byId("stack-lead").textContent = "What the commit stage did or waited for, by the Oracle, in the categories of the TIP paper: " +
-    (ranged ? "the program in the chosen range of time" : "the program, then its functions") +
-    ". Cycles that a full store queue takes count as Front-end here, as published.";
+    `${ranged ? "the chosen range of time" : "the program"}, then its ${byFunction ? "functions" : "processes"}` +
+    (ranged && byFunction ? ", whose time is split as in the whole run" : "") + ". Cycles that a full store queue takes count as Front-end here, as published.";
 }
 
 const ROOT_COLORS = { retiring: "var(--c0)", bad_speculation: "var(--c5)", frontend: "var(--c4)", backend: "var(--c2)" };

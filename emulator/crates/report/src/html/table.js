@@ -1,12 +1,15 @@
 /* Tables of any length: only the rows in sight are elements */
 
+// How high a row is, by the element that has the table.
+const rowHeights = new WeakMap();
+
 // Shows `columns` ({ name, key, number, width, title, sorted }) of the list given to `show`; `rowOf` makes a row's element. All
 // rows are equally high. Columns with a `key` sort the list. Arrow keys move; `keydown` hears the others.
 function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
   let rows = [];
   let from = 0;
   let focused = 0;
-  let height = 0;
+  let height = rowHeights.get(host) ?? 0;
   let sort = { column: columns.findIndex((column) => column.sorted), down: true };
   const heads = columns.map((column, index) => {
     const inner = column.key ? make("button", { type: "button" }, column.name) : column.name;
@@ -15,17 +18,22 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
     if (column.key) inner.addEventListener("click", () => {
       sort = { column: index, down: sort.column === index ? !sort.down : Boolean(column.number) };
       order();
+      host.scrollTop = 0;
+      draw();
     });
     return head;
   });
   const body = make("tbody");
   const [above, below] = [make("tr", { class: "space" }), make("tr", { class: "space" })];
   const element = make("table", { class: "fixed", "aria-label": label }, make("thead", {}, make("tr", {}, ...heads)), body);
+  host.scrollTop = 0;
+  const hostHeight = host.clientHeight;
   host.replaceChildren(element);
   const space = (line, count) => { line.style.height = `${count * height}px`; line.hidden = count === 0; };
-  const draw = () => {
-    const seen = height ? Math.ceil(host.clientHeight / height) : 30;
-    const first = height ? Math.floor(host.scrollTop / height) : 0;
+  // To ask where the element is scrolled to costs a layout.
+  const draw = (top = host.scrollTop, tall = host.clientHeight) => {
+    const seen = height ? Math.ceil(tall / height) : 30;
+    const first = height ? Math.floor(top / height) : 0;
     from = Math.max(0, Math.min(first - 15, rows.length - seen - 30));
     const to = Math.min(rows.length, from + seen + 30);
     const had = body.contains(document.activeElement);
@@ -35,7 +43,7 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
       line.setAttribute("aria-rowindex", from + at + 2);
       return line;
     }), below);
-    if (!height && rows.length) height = body.children[1].offsetHeight;
+    if (!height && rows.length) rowHeights.set(host, height = body.children[1].offsetHeight);
     element.setAttribute("aria-rowcount", rows.length + 1);
     space(above, from);
     space(below, rows.length - to);
@@ -54,8 +62,6 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
         .sort((a, b) => sign * (numeric ? a[0] - b[0] : a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)).map(([, row]) => row);
     }
     focused = 0;
-    host.scrollTop = 0;
-    draw();
   };
   // Puts a row into the middle, and the focus on it if asked to.
   const reveal = (at, focus) => {
@@ -84,10 +90,10 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
     lineOf(focused)?.focus({ preventScroll: true });
   });
   return {
-    show(list) { rows = list; order(); },
+    show(list) { rows = list; order(); draw(0, hostHeight); },
     // The same place in another list, as when a row opens.
     replace(list, at) { rows = list; focused = at; draw(); },
-    redraw: draw,
+    redraw() { draw(); },
     reveal,
     rows: () => rows,
   };

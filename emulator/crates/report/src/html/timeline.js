@@ -77,7 +77,10 @@ function timeline() {
     const begun = cycleAt(event);
     const before = event.clientX;
     brush.setPointerCapture(event.pointerId);
-    const move = (now) => choose(Math.min(begun, cycleAt(now)), Math.max(begun, cycleAt(now)));
+    const move = (now) => {
+      choose(Math.min(begun, cycleAt(now)), Math.max(begun, cycleAt(now)));
+      followSoon();
+    };
     const end = (now) => {
       brush.removeEventListener("pointermove", move);
       if (Math.abs(now.clientX - before) < 3) chosen.range = null;
