@@ -7,6 +7,8 @@ use crate::{ContextWeights, Evaluation, Evaluator, MergedNumbers, ProcessId, fol
 
 /// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
 const LEAST_PART: u64 = 2_000;
+/// Sums of windows that are gathered before those of one context and instruction are one.
+const MORE_SUMS: usize = 1 << 20;
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,11 +95,16 @@ impl Timeline {
     pub fn finish(mut self) -> (Evaluation, Vec<Window>) {
         self.cut();
         let mut evaluation = self.evaluator.finish();
+        let mut full = MORE_SUMS;
         for window in &self.windows {
             for (process, inst, units) in &window.weights {
                 evaluation.oracle.add(*process, *inst, *units);
             }
             evaluation.by_context.extend(&window.by_context);
+            if evaluation.by_context.len() > full {
+                sum_up(&mut evaluation.by_context);
+                full = MORE_SUMS + evaluation.by_context.len();
+            }
         }
         sum_up(&mut evaluation.by_context);
         (evaluation, self.windows)
@@ -129,6 +136,8 @@ impl Timeline {
             Some(contexts) => {
                 let shown = contexts.shown([&by_context], LEAST_PART);
                 fold(&mut by_context, &shown);
+                // Most was folded, and there are many windows.
+                by_context.shrink_to_fit();
                 Vec::new()
             }
             None => profile.iter().collect(),
