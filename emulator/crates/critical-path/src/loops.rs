@@ -292,7 +292,15 @@ mod tests {
     #[test]
     fn a_loop_that_is_entered_below_its_top_is_one() {
         // As zlib's longest_match: 0: goto 4; 1: if 5; 2: 3: if 5; 4: if 1; 5: if 2 (from within); 6:
-        let program = [jump(4), branch(5), None, branch(5), branch(1), branch(2), None];
+        let program = [
+            jump(4),
+            branch(5),
+            None,
+            branch(5),
+            branch(1),
+            branch(2),
+            None,
+        ];
         assert_eq!(loops(&program), [(4, vec![1, 2, 3, 4, 5], None)]);
         // A jump back to the bottom's test: 0: goto 2; 1: 2: if 1
         assert_eq!(loops(&[jump(2), None, branch(1)]), [(2, vec![1, 2], None)]);
