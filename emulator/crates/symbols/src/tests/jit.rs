@@ -93,7 +93,7 @@ fn a_map_names_code_of_a_file_that_has_no_symbol() {
     );
     let builtin = &symbols.locations[2];
     assert_eq!(builtin.offset, 0x11044);
-    assert_eq!(symbols.module(builtin.module).path, "/bin/node");
+    assert_eq!(&*symbols.module(builtin.module).path, "/bin/node");
 }
 
 #[test]
