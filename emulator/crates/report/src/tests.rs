@@ -249,7 +249,7 @@ fn a_function_that_is_too_large_leaves_the_others_their_listings() {
     let units = evaluation.oracle.units_per_cycle();
     let first = evaluation.static_info.len() as u32;
     for id in first..first + 13_000 {
-        let mut info = evaluation.static_info[0].clone();
+        let mut info = evaluation.static_info[0];
         info.id = InstId(id);
         info.pc = 0x4000_0000 + 4 * u64::from(id);
         evaluation.static_info.push(info);
