@@ -64,6 +64,24 @@ pub fn find_loops(
     loops
 }
 
+/// What the way to each instruction of a [`Flow`] goes through.
+struct Dominators {
+    /// By instruction the number of its immediate dominator; of an entry, how many instructions there are.
+    of: Vec<usize>,
+    /// By instruction its number in postorder: what a way first comes to has the larger one.
+    rank: Vec<usize>,
+}
+
+impl Dominators {
+    /// Each way from an entry to `other` goes through `one`.
+    fn dominates(&self, one: usize, mut other: usize) -> bool {
+        while self.rank[other] < self.rank[one] {
+            other = self.of[other];
+        }
+        other == one
+    }
+}
+
 /// The control flow of a function. Instructions by number, in order of address.
 struct Flow {
     insts: Vec<InstId>,
@@ -108,9 +126,8 @@ impl Flow {
         flow
     }
 
-    /// By instruction its number in reverse postorder, and the number of its immediate dominator: the algorithm of K. Cooper,
-    /// T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm". What nothing leads to is an entry.
-    fn dominators(&self) -> Vec<usize> {
+    /// The algorithm of K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm". What nothing leads to is an entry.
+    fn dominators(&self) -> Dominators {
         let count = self.insts.len();
         let root = count;
         let mut order = Vec::with_capacity(count);
@@ -178,22 +195,17 @@ impl Flow {
                 }
             }
             if !changed {
-                return of;
+                return Dominators { of, rank };
             }
         }
     }
 
     fn loops(&self, function: u32) -> Vec<Loop> {
         let dominators = self.dominators();
-        let dominates = |one: usize, mut other: usize| {
-            while other != one && other < self.insts.len() {
-                other = dominators[other];
-            }
-            other == one
-        };
         let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (at, next) in self.next.iter().enumerate() {
-            for &header in next.iter().filter(|&&to| to <= at && dominates(to, at)) {
+            // The header need not be the lowest address: compilers put the end of a loop before its begin.
+            for &header in next.iter().filter(|&&to| dominators.dominates(to, at)) {
                 let body = bodies.entry(header).or_insert_with(|| [header].into());
                 let mut open = vec![at];
                 while let Some(at) = open.pop() {
@@ -275,6 +287,23 @@ mod tests {
         );
         // From 0 into the middle.
         assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
+    }
+
+    #[test]
+    fn a_loop_that_is_entered_below_its_top_is_one() {
+        // As zlib's longest_match: 0: goto 4; 1: if 5; 2: 3: if 5; 4: if 1; 5: if 2 (from within); 6:
+        let program = [
+            jump(4),
+            branch(5),
+            None,
+            branch(5),
+            branch(1),
+            branch(2),
+            None,
+        ];
+        assert_eq!(loops(&program), [(4, vec![1, 2, 3, 4, 5], None)]);
+        // A jump back to the bottom's test: 0: goto 2; 1: 2: if 1
+        assert_eq!(loops(&[jump(2), None, branch(1)]), [(2, vec![1, 2], None)]);
     }
 
     #[test]

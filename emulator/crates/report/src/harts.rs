@@ -136,16 +136,17 @@ impl Report {
             return String::new();
         }
         let mut out = "<section id=\"harts\" aria-labelledby=\"harts-title\"><h2 id=\"harts-title\">Harts</h2><div class=\"scroll\"><table><thead>\
-            <tr><th>hart</th><th>cycles</th><th>busy %</th><th>instructions</th><th>IPC</th>"
+            <tr><th>hart</th><th class=\"number\">cycles</th><th class=\"number\">busy %</th><th class=\"number\">instructions</th>\
+            <th class=\"number\">IPC</th>"
             .to_owned();
         for category in CATEGORIES {
-            let _ = write!(out, "<th>{} %</th>", escape(category));
+            let _ = write!(out, "<th class=\"number\">{} %</th>", escape(category));
         }
         out += "<th>most of its time</th></tr></thead><tbody>";
         for row in &self.harts {
             let _ = write!(
                 out,
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td>",
+                "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{:.2}</td>",
                 row.hart,
                 count(row.cycles as f64),
                 percent(row.busy() / row.cycles.max(1) as f64),
@@ -153,7 +154,7 @@ impl Report {
                 row.ipc()
             );
             for share in row.stack {
-                let _ = write!(out, "<td>{}</td>", percent(share));
+                let _ = write!(out, "<td class=\"number\">{}</td>", percent(share));
             }
             let _ = write!(out, "<td>{}</td></tr>", escape(&self.mostly(row)));
         }

@@ -98,6 +98,11 @@ pub(super) fn embed(value: &Value) -> String {
     out
 }
 
+/// Words of ours, as markup: a number and its `%` stay on one line.
+pub(super) fn words(text: &str) -> String {
+    escape(text).replace(" %", "\u{a0}%")
+}
+
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

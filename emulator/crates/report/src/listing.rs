@@ -25,7 +25,7 @@ pub(super) fn listings(
     mut sources: Sources<'_>,
 ) -> Vec<Listing> {
     let mut builder = RowBuilder::new(selection);
-    let mut lines = 0;
+    let mut room = MAX_LINES;
     let mut out = Vec::new();
     let in_focus = |index: &usize| focus.contains(&functions[*index].row.process);
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..functions.len()).partition(in_focus);
@@ -52,10 +52,11 @@ pub(super) fn listings(
         // A fetch that faulted has no encoding: it comes after the instruction that was then executed.
         let faulted = |row: usize| fact(row).raw == 0;
         members.sort_by_key(|&row| (fact(row).space, fact(row).pc, faulted(row), rows.insts[row]));
-        lines += members.len();
-        if lines > MAX_LINES {
-            break;
-        }
+        // All code of a large library without symbols is one function.
+        let Some(left) = room.checked_sub(members.len()) else {
+            continue;
+        };
+        room = left;
         let mut next = None;
         let mut source = SourceLines::default();
         let mut list: Vec<ListingRow> = Vec::with_capacity(members.len());

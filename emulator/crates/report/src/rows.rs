@@ -213,12 +213,13 @@ impl<'a> RowBuilder<'a> {
         let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
         let text = self
             .texts
-            .entry((raw, pc))
-            .or_insert_with(|| disassemble(raw, pc));
+            .entry((raw, at.offset))
+            .or_insert_with(|| disassemble(raw, at.offset));
         InstructionRow {
             process: process + 1,
             inst: rows.insts[row],
             pc: format!("{pc:x}"),
+            address: format!("{:x}", at.offset),
             label: symbols.label(place),
             function: symbols.function(at.function).name.to_string(),
             inlined: at

@@ -81,6 +81,8 @@ pub struct InstructionRow {
     pub inst: InstId,
     /// Address, in hexadecimal: JavaScript's numbers end at 53 bits.
     pub pc: String,
+    /// The same in its file, as disassemblers show it; where no file is known, `pc`.
+    pub address: String,
     /// Function it is in, with its distance from the start.
     pub label: String,
     /// Name of that function alone.
@@ -89,7 +91,7 @@ pub struct InstructionRow {
     pub inlined: Vec<String>,
     /// `file:line`, if known.
     pub source: Option<String>,
-    /// Disassembly.
+    /// Disassembly; targets of jumps as `address`.
     pub text: String,
     /// Cycles by the Oracle.
     pub cycles: f64,

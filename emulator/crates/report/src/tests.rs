@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 
+use commit_trace::InstId;
 use profile::synthetic::{QUICKSTART, evaluation};
 use profile::{
     CycleStacks, Evaluation, Level, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE,
@@ -239,6 +240,28 @@ fn cycle_stacks_and_listings() {
         ["square", "sum_of_squares"]
     );
     assert_eq!(report.json()["functions"][0]["name"], json!("length"));
+}
+
+/// All code of a library without symbols is one function, larger than all listings together.
+#[test]
+fn a_function_that_is_too_large_leaves_the_others_their_listings() {
+    let mut evaluation = evaluation();
+    let units = evaluation.oracle.units_per_cycle();
+    let first = evaluation.static_info.len() as u32;
+    for id in first..first + 13_000 {
+        let mut info = evaluation.static_info[0];
+        info.id = InstId(id);
+        info.pc = 0x4000_0000 + 4 * u64::from(id);
+        evaluation.static_info.push(info);
+        evaluation.oracle.add(QUICKSTART, InstId(id), 2 * units);
+    }
+    let report = report_of(&evaluation, None);
+    assert_eq!(report.functions[0].name, "[unknown]");
+    let listed: Vec<&str> = { report.listings.iter() }
+        .map(|listing| &*report.functions[listing.function].name)
+        .collect();
+    assert!(listed.contains(&"length"), "{listed:?}");
+    assert!(!listed.contains(&"[unknown]"), "{listed:?}");
 }
 
 #[test]

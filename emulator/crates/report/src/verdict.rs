@@ -7,7 +7,7 @@ use profile::{Component, CycleStack, Evaluation};
 use serde::Serialize;
 
 use super::gather::Rows;
-use super::html::escape;
+use super::html::{escape, words};
 use super::model::Report;
 use super::rows::RowBuilder;
 use super::text::Options;
@@ -94,13 +94,13 @@ pub(super) fn verdict(
         let made = builder.instruction(rows, at, *row);
         let text = made.text.replace('\t', " ");
         Some(Place {
-            function: made.function,
             share: functions[key].total() as f64 / whole,
             cause: Cause {
                 component,
                 share: functions[key][component] as f64 / whole,
             },
-            advice: advice(component, &text),
+            advice: advice(component, &made.function, &text),
+            function: made.function,
             label: made.label,
             pc: made.pc,
             text,
@@ -161,13 +161,17 @@ const fn doing(component: Component) -> &'static str {
     }
 }
 
-/// What is tried against cycles of a component, at such an instruction.
-fn advice(component: Component, text: &str) -> &'static str {
+/// What is tried against cycles of a component in a function, at such an instruction.
+fn advice(component: Component, function: &str, text: &str) -> &'static str {
     let name = text.split_whitespace().next().unwrap_or_default();
     let divides = ["div", "rem", "fdiv", "fsqrt", "c.div"]
         .iter()
         .any(|start| name.starts_with(start));
     match component {
+        // Each stub has one target, and nothing in it to improve.
+        _ if function.starts_with("[plt of ") => {
+            "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
+        }
         Component::Execution => {
             "fewer instructions: a better algorithm, -O3, -march with Zba, Zbb, Zbs"
         }
@@ -328,9 +332,9 @@ impl Report {
                 "<p><b>{}</b>: {:.1} M cycles: {}{}.</p><ol>",
                 escape(&process.name),
                 process.cycles / 1e6,
-                escape(&verdict.causes_in_words()),
+                words(&verdict.causes_in_words()),
                 { self.waiting_in_words(verdict.process) }
-                    .map_or_else(String::new, |words| format!("; {}", escape(&words))),
+                    .map_or_else(String::new, |text| format!("; {}", words(&text))),
             );
             for place in &verdict.places {
                 let at = place.source.as_deref().map_or(String::new(), |source| {
@@ -339,8 +343,8 @@ impl Report {
                 let function = escape(&place.function);
                 let _ = write!(
                     out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {} %: \
-                     {} % {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
+                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {}\u{a0}%: \
+                     {}\u{a0}% {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
                     verdict.process,
                     place.pc,
                     fixed(place.share),
@@ -349,7 +353,7 @@ impl Report {
                     escape(&place.text),
                     escape(&place.label),
                     { self.loop_in_words(verdict.process, &place.function) }
-                        .map_or_else(String::new, |words| format!("; {}", escape(&words))),
+                        .map_or_else(String::new, |text| format!("; {}", words(&text))),
                     place.advice
                 );
             }
@@ -365,12 +369,19 @@ mod tests {
 
     #[test]
     fn advice_is_of_the_instruction() {
+        let advice = |component, text| advice(component, "f", text);
         assert!(advice(Component::Flush, "fsflags zero,t1").contains("FP flags"));
         assert!(advice(Component::Flush, "fence rw,rw").contains("fences"));
         assert!(advice(Component::Mispredict, "jalr a3").contains("targets"));
         assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
         assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
         assert!(advice(Component::Alu, "add a0,a1,a2").contains("accumulators"));
+        let stub = super::advice(
+            Component::Mispredict,
+            "[plt of libnode.so.115]",
+            "jalr t1,t3",
+        );
+        assert!(stub.contains("-fno-plt"), "{stub}");
     }
 
     #[test]

@@ -39,9 +39,11 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
         len: fact.len,
     });
     let mapping = mapping(evaluation, process, fact);
+    let pid = { evaluation.processes.get(process.0 as usize) }.and_then(|process| process.pid);
     let place = match mapping {
         Some(mapping) => Place::File {
             code,
+            mapped: pid.map(|pid| (pid, pc)),
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
             offset: pc
@@ -50,7 +52,6 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
         },
         None => Place::Unknown(pc),
     };
-    let pid = { evaluation.processes.get(process.0 as usize) }.and_then(|process| process.pid);
     match pid {
         Some(pid) if mapping.is_none_or(|mapping| is_memory(&mapping.path)) => Place::Jit {
             pid,

@@ -79,10 +79,12 @@ impl Symbolizer {
             members.sort_unstable_by_key(|&(_, address)| address);
             work.module(source, places, &members, &mut located);
         }
-        work.out.locations = located
+        let mut located: Vec<Location> = located
             .into_iter()
             .map(|l| l.expect("every place has a group"))
             .collect();
+        work.named_by_the_program(places, &mut located);
+        work.out.locations = located;
         work.out
     }
 }

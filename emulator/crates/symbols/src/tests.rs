@@ -261,6 +261,7 @@ fn many_addresses_have_their_places() {
             path: path.clone(),
             build_id: None,
             code: None,
+            mapped: None,
             offset: offset + n,
         })
         .collect();

@@ -121,7 +121,7 @@ function disassembly(host, start, focus) {
     const { row } = item;
     const state = [item.leader ? "leader" : "", row[I.pc] === code.pc ? "chosen" : row[I.source] && row[I.source] === code.at ? "linked" : ""];
     const line = make("tr", { class: state.join(" ") },
-      make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.pc]),
+      make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.address]),
       make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
       hasSource ? sourceCell(row) : null,
       make("td", { class: "number" }, number(cyclesOf(row, I))),

@@ -163,7 +163,8 @@ impl<'a> Rows<'a> {
         ])
     }
 
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over time]
+    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over time,
+    /// address in its file]
     fn instruction(&mut self, row: &InstructionRow) -> Value {
         json!([
             row.process,
@@ -183,6 +184,7 @@ impl<'a> Rows<'a> {
             parts(row.stack, row.store_queue),
             self.shares(&row.shares),
             self.over_time.item(row),
+            row.address,
         ])
     }
 

@@ -53,7 +53,7 @@ const sourceCell = (row) => make("td", { class: "path", title: row[I.source] }, 
 const needles = new Map();
 function needle(row) {
   if (!needles.has(row)) {
-    needles.set(row, lower([row[I.pc], row[I.label], ...row[I.inlined], row[I.source], row[I.text], data.processes[row[I.process]].name].join(" ")));
+    needles.set(row, lower([row[I.pc], row[I.address], row[I.label], ...row[I.inlined], row[I.source], row[I.text], data.processes[row[I.process]].name].join(" ")));
   }
   return needles.get(row);
 }

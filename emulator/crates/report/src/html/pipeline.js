@@ -85,7 +85,7 @@
   const WIDEST = 60000;
 
   function draw() {
-    const { rows, path, iteration, base } = view();
+    const { rows, path, iteration, leftOut, base } = view();
     const end = Math.max(...rows.map(([, , segments]) => segments.at(-1)?.[2] ?? 0)) + 1;
     const labels = make("div", { class: "pipe-labels" });
     const room = Math.max(300, chart.clientWidth - 270);
@@ -117,6 +117,7 @@
         }, make("title", {}, `${text}\n${waits(segment)}: cycles ${from} to ${to}, ${to - from}`)));
       }
     });
+    if (leftOut) labels.append(make("div", {}, `… and ${leftOut} more`));
     // The critical path: a line under the rows that it goes through.
     let before = null;
     for (const [row, from, to, cause] of path) {

@@ -174,9 +174,12 @@ impl<'a> Builder<'a> {
     }
 
     fn text(&self, inst: InstId) -> String {
-        { self.code.info(inst) }.map_or_else(String::new, |info| {
-            (self.disassemble)(info.raw, info.pc).replace('\t', " ")
-        })
+        let Some(info) = self.code.info(inst) else {
+            return String::new();
+        };
+        let address =
+            { self.locations.get(&inst) }.map_or(info.pc, |at| self.symbols.locations[*at].offset);
+        (self.disassemble)(info.raw, address).replace('\t', " ")
     }
 
     fn source(&self, inst: InstId) -> Option<String> {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::LoopRow;
 use super::text::short;
-use crate::html::{embed, escape};
+use crate::html::{embed, escape, words};
 use crate::model::Report;
 use crate::text::fit::{count, fixed};
 
@@ -53,11 +53,11 @@ impl Report {
         for row in &loops.loops {
             let source = { row.source.as_deref() }.map_or("", short);
             out += &format!(
-                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"bound\">{}</td>",
+                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"words\">{}</td>",
                 escape(&row.label),
                 escape(source),
                 fixed(row.share),
-                escape(&row.bound()),
+                words(&row.bound()),
             );
             for cell in row.cells() {
                 out += &format!("<td class=\"number\">{}</td>", escape(&cell));

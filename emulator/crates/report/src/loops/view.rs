@@ -18,6 +18,8 @@ pub(crate) struct View {
     base: u64,
     /// The rows of the iteration, among those of the picture.
     iteration: [usize; 2],
+    /// Rows of the iteration that are too many for it.
+    left_out: usize,
     rows: Vec<ViewRow>,
     edges: Vec<Edge>,
 }
@@ -74,6 +76,7 @@ impl View {
                 iteration.rows.start - first,
                 iteration.rows.end.min(end) - first,
             ],
+            left_out: iteration.rows.end.saturating_sub(end),
             edges: edges.collect(),
             rows: shown,
         }
@@ -111,8 +114,41 @@ impl View {
             "cycles": self.cycles,
             "base": self.base,
             "iteration": self.iteration,
+            "leftOut": self.left_out,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "path": self.edges.iter().map(edge).collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use critical_path::{Code, Excerpt, Row};
+
+    use super::*;
+
+    #[test]
+    fn a_picture_says_how_many_rows_it_leaves_out() {
+        let code = Code::new(&[]);
+        let excerpt = Excerpt {
+            rows: vec![Row::default(); 200],
+            ..Excerpt::default()
+        };
+        let graph = Graph::new(&code, &excerpt);
+        let view = |rows| {
+            let iteration = Iteration {
+                excerpt: 0,
+                rows,
+                cycles: 1,
+            };
+            View::new(&graph, &iteration, &|_| Default::default()).json()
+        };
+        // Four rows before it are in the picture.
+        let long = view(50..150);
+        assert_eq!(long["iteration"], json!([4, MAX_ROWS]));
+        assert_eq!(long["leftOut"], 100 - (MAX_ROWS - 4));
+        let short = view(50..60);
+        assert_eq!(short["iteration"], json!([9, 19]));
+        assert_eq!(short["leftOut"], 0);
     }
 }

@@ -97,10 +97,10 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Lines of at most `width` characters, broken at spaces where there are any.
+/// Lines of at most `width` characters, broken at spaces where there are any, but not between a number and its `%`.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in text.replace(" %", "\u{a0}%").split(' ') {
         let mut rest: Vec<char> = word.chars().collect();
         let line = lines.last_mut().expect("begins with one");
         if !line.is_empty() && line.chars().count() + 1 + rest.len() > width {
@@ -120,6 +120,9 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
             .push_str(&fit(&rest.iter().collect::<String>(), width));
     }
     lines
+        .into_iter()
+        .map(|line| line.replace('\u{a0}', " "))
+        .collect()
 }
 
 #[cfg(test)]
@@ -149,6 +152,7 @@ mod tests {
         assert_eq!(count(1_234_567.2), "1,234,567");
         assert_eq!(count(12.0), "12");
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("aa 3 % bb", 5), ["aa", "3 %", "bb"]);
         assert_eq!(wrap("abcdefg h", 3), ["abc", "def", "g h"]);
     }
 }

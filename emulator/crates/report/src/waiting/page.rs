@@ -12,6 +12,28 @@ fn lines(words: &[String]) -> String {
     words.join("<br>")
 }
 
+/// A row: what is called so, its numbers, and words that may take several lines.
+/// The cells are `td` or, of a header, `th`.
+fn row(cell: &str, names: &[String], numbers: &[String], words: &[String]) -> String {
+    let cells = |class: &str, texts: &[String]| -> String {
+        { texts.iter() }
+            .map(|text| format!("<{cell} class=\"{class}\">{text}</{cell}>"))
+            .collect()
+    };
+    format!(
+        "<tr>{}{}{}</tr>",
+        cells("name", names),
+        cells("number", numbers),
+        cells("words", words)
+    )
+}
+
+/// The row above such rows.
+fn header(names: &[&str], numbers: &[&str], words: &[&str]) -> String {
+    let owned = |cells: &[&str]| -> Vec<String> { cells.iter().map(|cell| escape(cell)).collect() };
+    row("th", &owned(names), &owned(numbers), &owned(words))
+}
+
 fn places(futex: &FutexRow) -> Vec<String> {
     let places = futex.places.iter().map(|place| place.label.clone());
     places.collect()
@@ -24,21 +46,25 @@ impl Report {
             return String::new();
         };
         let shown = self.shown_waiting(None);
-        let row = |cells: &[String]| format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
         let threads: String = { shown.iter() }
             .flat_map(|process| waiting.listed(*process))
             .map(|thread| {
-                row(&[
-                    escape(&self.processes[thread.process].name),
-                    escape(&thread.title()),
-                    count(thread.cycles as f64),
-                    percent(thread.running.share),
-                    percent(thread.ready.share),
-                    count(thread.ready.longest as f64),
-                    percent(thread.waiting()),
-                    percent(thread.unknown),
-                    lines(&reasons(thread)),
-                ])
+                row(
+                    "td",
+                    &[
+                        escape(&self.processes[thread.process].name),
+                        escape(&thread.title()),
+                    ],
+                    &[
+                        count(thread.cycles as f64),
+                        percent(thread.running.share),
+                        percent(thread.ready.share),
+                        count(thread.ready.longest as f64),
+                        percent(thread.waiting()),
+                        percent(thread.unknown),
+                    ],
+                    &[lines(&reasons(thread))],
+                )
             })
             .collect();
         if threads.is_empty() {
@@ -46,30 +72,44 @@ impl Report {
         }
         let mut out = format!(
             "<section id=\"waiting\"><h2>Waiting</h2><p>Threads run, are ready (new, woken, or out of turn) without a hart, or wait; \
-             shares of their time in the region.</p><div class=\"scroll\"><table><thead><tr><th>process</th><th>thread</th>\
-             <th>cycles</th><th>running %</th><th>ready %</th><th>longest ready</th><th>waiting %</th><th>not told %</th>\
-             <th>for what, and woken by whom</th></tr></thead><tbody>{threads}</tbody></table></div>"
+             shares of their time in the region.</p><div class=\"scroll\"><table><thead>{}</thead><tbody>{threads}</tbody></table></div>",
+            header(
+                &["process", "thread"],
+                &[
+                    "cycles",
+                    "running %",
+                    "ready %",
+                    "longest ready",
+                    "waiting %",
+                    "not told %"
+                ],
+                &["for what, and woken by whom"],
+            )
         );
         let futexes: String = { waiting.futexes.iter() }
             .filter(|futex| shown.contains(&futex.process))
             .map(|futex| {
-                row(&[
-                    escape(&futex.title()),
-                    escape(&futex.operations.join(", ")),
-                    count(futex.time.count as f64),
-                    count(futex.time.cycles as f64),
-                    percent(futex.time.share),
-                    count(futex.time.longest as f64),
-                    lines(&pairs(futex, usize::MAX)),
-                    lines(&places(futex)),
-                ])
+                row(
+                    "td",
+                    &[escape(&futex.title()), escape(&futex.operations.join(", "))],
+                    &[
+                        count(futex.time.count as f64),
+                        count(futex.time.cycles as f64),
+                        percent(futex.time.share),
+                        count(futex.time.longest as f64),
+                    ],
+                    &[lines(&pairs(futex, usize::MAX)), lines(&places(futex))],
+                )
             })
             .collect();
         if !futexes.is_empty() {
             out += &format!(
-                "<div class=\"scroll\"><table><thead><tr><th>futex</th><th>operation</th><th>waits</th><th>cycles</th>\
-                 <th>% of the program's time</th><th>longest</th><th>who waits, woken by whom</th><th>where</th></tr></thead>\
-                 <tbody>{futexes}</tbody></table></div>"
+                "<div class=\"scroll\"><table><thead>{}</thead><tbody>{futexes}</tbody></table></div>",
+                header(
+                    &["futex", "operation"],
+                    &["waits", "cycles", "% of the program's time", "longest"],
+                    &["who waits, woken by whom", "where"],
+                )
             );
         }
         out + "</section>"

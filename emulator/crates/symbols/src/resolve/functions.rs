@@ -3,7 +3,7 @@
 use super::Resolution;
 use super::locate::ModuleTables;
 use crate::name::demangle;
-use crate::symbols::{Function, FunctionId, ModuleId};
+use crate::symbols::{Function, FunctionId, Location, ModuleId};
 use crate::table::Entry;
 
 /// Identifies a function.
@@ -15,7 +15,7 @@ pub(super) enum FunctionKey {
     Plt(ModuleId),
     /// All other code of a module that no symbol covers.
     Rest(ModuleId),
-    /// Code made at run time, by the function's number in its file.
+    /// Code that its program named, in memory or in the module, by the function's number in the program's file of names.
     Jit(ModuleId, usize),
 }
 
@@ -74,6 +74,12 @@ impl Resolution<'_> {
                 named: false,
             },
         )
+    }
+
+    /// A location in code of a module that no symbol covers, other than its PLT.
+    pub(super) fn is_rest(&self, location: &Location) -> bool {
+        let rest = self.functions.get(&FunctionKey::Rest(location.module));
+        rest == Some(&location.function)
     }
 
     pub(super) fn add(&mut self, key: FunctionKey, function: Function) -> FunctionId {

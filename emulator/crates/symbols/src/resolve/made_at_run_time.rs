@@ -57,7 +57,43 @@ impl Resolution<'_> {
                     missing: Vec::new(),
                     nameless: None,
                 });
-                located[*at] = Some(self.made_at_run_time(module, number, function, *address));
+                located[*at] = Some(self.named(module, number, function, *address, *address));
+            }
+        }
+    }
+
+    /// Code of a file that none of its symbols covers, where the program's own map has a name for it: V8's builtins, which are compiled
+    /// when node is built, and are data to the linker.
+    pub(super) fn named_by_the_program(&mut self, places: &[Place], located: &mut [Location]) {
+        let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if let Place::File {
+                mapped: Some((pid, address)),
+                code,
+                ..
+            } = place
+                && self.is_rest(&located[at])
+            {
+                { by_process.entry(*pid).or_default() }.push((at, *address, *code));
+            }
+        }
+        if by_process.is_empty() {
+            return;
+        }
+        let files = &self.symbolizer.files;
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        for (pid, members) in by_process {
+            let Some(code) = files.get(&pid).map(|own| JitCode::read(own)) else {
+                continue;
+            };
+            for warning in &code.warnings {
+                self.warn(warning.clone());
+            }
+            for (at, address, executed) in members {
+                let Location { module, offset, .. } = located[at];
+                if let Some((number, _, function)) = code.find(address, executed) {
+                    located[at] = self.named(module, number, function, address, offset);
+                }
             }
         }
     }
@@ -90,12 +126,14 @@ impl Resolution<'_> {
         Some(code)
     }
 
-    fn made_at_run_time(
+    /// The location of an address in a function of a program's file of names; `offset` is the address in the module.
+    fn named(
         &mut self,
         module: ModuleId,
         number: usize,
         function: &jit::Function,
         address: u64,
+        offset: u64,
     ) -> Location {
         let line = function.lines.partition_point(|line| line.0 <= address);
         let source = line.checked_sub(1).map(|at| &function.lines[at]);
@@ -110,7 +148,8 @@ impl Resolution<'_> {
                 "" => format!("{}+{:#x}", self.out.module(module).name(), function.start),
                 name => demangle(name),
             };
-            let (start, size) = (function.start, function.size);
+            let start = offset.wrapping_sub(address.wrapping_sub(function.start));
+            let size = function.size;
             self.add(
                 key,
                 Function {
@@ -124,7 +163,7 @@ impl Resolution<'_> {
         });
         Location {
             module,
-            offset: address,
+            offset,
             function,
             source,
             inlined: Vec::new(),

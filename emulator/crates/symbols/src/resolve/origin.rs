@@ -18,6 +18,8 @@ pub enum Place {
         offset: u64,
         /// The instruction executed there, if known: a file must agree with it.
         code: Option<Code>,
+        /// The kernel's process id, and the address in that process, if known: a program may have names of its own for its file's code.
+        mapped: Option<(u32, u64)>,
     },
     /// A kernel virtual address.
     Kernel(u64),
@@ -48,6 +50,7 @@ impl Place {
             build_id,
             offset,
             code: None,
+            mapped: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::*;
+use super::small_elf::{FUNC, SmallElf};
 use super::symbolizer;
 
 fn jit(pid: u32, address: u64, raw: u32) -> Place {
@@ -52,6 +53,47 @@ fn a_map_names_its_process_and_the_last_line_of_an_address_holds() {
         warnings[0].contains("lines that were not read: 1 (expected START SIZE NAME"),
         "{warnings:?}"
     );
+}
+
+/// V8's builtins are in node's file, and no symbol of the file covers them.
+#[test]
+fn a_map_names_code_of_a_file_that_has_no_symbol() {
+    let root = tempfile::tempdir().unwrap();
+    let elf = SmallElf::new(vec![("known", 0x11000, 0x10, FUNC)]).bytes();
+    fs::create_dir(root.path().join("bin")).unwrap();
+    fs::write(root.path().join("bin/node"), elf).unwrap();
+    let map = b"7f001000 10 other\n7f001040 10 Builtin:Add\n";
+    fs::write(root.path().join("perf-77.map"), map).unwrap();
+    let at = |pid: u32, within: u64| Place::File {
+        path: "/bin/node".into(),
+        build_id: None,
+        offset: 0x1000 + within,
+        code: None,
+        mapped: Some((pid, 0x7f00_1000 + within)),
+    };
+    let places = [
+        at(77, 4),
+        at(77, 0x40),
+        at(77, 0x44),
+        at(77, 0x60),
+        at(78, 0x44),
+    ];
+    let symbols = symbolizer(root.path()).resolve(&places);
+    let labels: Vec<_> = (0..places.len()).map(|n| symbols.label(n)).collect();
+    // A symbol comes first; another process has no map.
+    assert_eq!(
+        labels,
+        [
+            "known+0x4",
+            "Builtin:Add",
+            "Builtin:Add+0x4",
+            "node+0x11060",
+            "node+0x11044"
+        ]
+    );
+    let builtin = &symbols.locations[2];
+    assert_eq!(builtin.offset, 0x11044);
+    assert_eq!(&*symbols.module(builtin.module).path, "/bin/node");
 }
 
 #[test]
