@@ -1,6 +1,8 @@
 //! Properties of runs: equal inputs give equal results, recording is invisible, nothing is lost.
 
 mod common;
+#[path = "runs/exports.rs"]
+mod exports;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -208,30 +210,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
         assert_eq!(rebuilt, all, "from {from}");
         std::fs::remove_file(second.join("evaluation.zst")).unwrap();
     }
-    let folded = |hart: &[&str]| {
-        let of = "--format folded --profiler oracle --no-call-stacks";
-        let of: Vec<&str> = of.split(' ').collect();
-        String::from_utf8(report(&[&of, hart].concat()).stdout).unwrap()
-    };
-    let [first, second] = ["0", "1"].map(|hart| folded(&["--hart", hart]));
-    assert!(first.contains("md5sum-") && second.contains("md5sum-"));
-    assert_ne!(first, second);
-    let cycles = |folded: &str| -> f64 {
-        let stacks = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
-        stacks.map(|cycles| cycles.parse::<f64>().unwrap()).sum()
-    };
-    let (all, each) = (cycles(&folded(&[])), cycles(&first) + cycles(&second));
-    assert!((all / each - 1.0).abs() < 1e-3, "{all} {each}");
-    let over_time = |hart: &[&str]| -> u64 {
-        let of = ["--format", "firefox", "--profiler", "oracle"];
-        let profile: Value = serde_json::from_slice(&report(&[&of, hart].concat()).stdout).unwrap();
-        let threads = profile["threads"].as_array().unwrap().iter();
-        let weights = threads.flat_map(|thread| thread["samples"]["weight"].as_array().unwrap());
-        weights.map(|cycles| cycles.as_u64().unwrap()).sum()
-    };
-    let [all, first, second] = [&[][..], &["--hart", "0"], &["--hart", "1"]].map(over_time);
-    // Each sum is of whole cycles.
-    assert!(all.abs_diff(first + second) <= 2, "{all} {first} {second}");
+    exports::have_all_harts(&report);
     let none = report(&["--hart", "2"]);
     assert_error(&none, 2, &["--hart", "0 to 1", "found 2"]);
     let none = report(&["--format", "folded", "--hart", "2"]);

@@ -42,7 +42,7 @@ pub struct ReportArgs {
     /// with spaces between them; `''`: none. Needs elfutils' debuginfod-find.
     #[arg(long, value_name = "URL", env = "DEBUGINFOD_URLS")]
     pub debuginfod: Option<String>,
-    /// Of several harts, this one. Without it all together; for formats over time (firefox, perf-data, perfetto) the first.
+    /// Of several harts, this one. Without it all together (perfetto: each with tracks of its own).
     #[arg(long = "hart", value_name = "N")]
     pub one_hart: Option<u32>,
     /// Of two runs: what a process of the first is called in the second; may be repeated.

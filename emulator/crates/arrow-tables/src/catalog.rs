@@ -68,7 +68,7 @@ pub const RECORDS: Table = Table {
         "wait": Name, "", "what it waited for as the oldest in the ROB";
         "redirect": Name, "", "why the front end was redirected after it";
         "first_of_row": Bool, "", "it is the first of its ROB row";
-        "tea": Name, "", "TEA's events (ISCA'23) and ST-PEER, joined by |; empty for none";
+        "tea": Name, "", "the events that it met, TEA's (ISCA'23) first, joined by |; empty for none";
         "instruction": Name, "", "disassembly";
     },
     has_cycle_stack: false,

@@ -144,7 +144,7 @@ pub struct CommitRecord {
     /// Bits 19..0: cycles from entering the ROB to `commit`, saturating.
     /// Bits 31..20: cycles from decode to entering the ROB, saturating.
     lead: u32,
-    /// Bits 2..0 redirect, 3 first of its ROB row, 7..4 cycle class, from 8 on TEA's events.
+    /// Bits 2..0 redirect, 3 first of its ROB row, 7..4 cycle class, from 8 on [`TeaEvents`].
     flags: u32,
 }
 
@@ -280,7 +280,7 @@ impl CommitRecord {
         CycleClass::from_bits(self.flags >> 4 & 15)
     }
 
-    /// TEA's event bits.
+    /// The events that it met.
     #[inline]
     pub const fn tea(&self) -> TeaEvents {
         TeaEvents((self.flags >> 8) as u16 & TeaEvents::ALL.0)

@@ -21,7 +21,7 @@ pub struct Commit {
     pub first_of_row: bool,
     /// What it waits for at the head.
     pub class: CycleClass,
-    /// TEA's event bits.
+    /// The events that it met.
     pub tea: TeaEvents,
 }
 

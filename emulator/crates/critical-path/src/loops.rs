@@ -133,7 +133,7 @@ impl Flow {
         let mut order = Vec::with_capacity(count);
         let mut seen = vec![false; count];
         let mut is_entry = vec![false; count];
-        let leads = |&at: &usize| at == 0 || self.before[at].is_empty();
+        let leads = |at: &usize| self.before[*at].is_empty();
         // What only loops lead to comes last: where it is found first is an entry, too.
         for entry in (0..count).filter(leads).chain(0..count) {
             if std::mem::replace(&mut seen[entry], true) {
@@ -302,6 +302,9 @@ mod tests {
             None,
         ];
         assert_eq!(loops(&program), [(4, vec![1, 2, 3, 4, 5], None)]);
+        // The same where the lowest of what was executed is within: 0: 1: if 3; 2: goto 0; 3: 4: 5: goto 1
+        let program = [None, branch(3), jump(0), None, jump(6), jump(1), None];
+        assert_eq!(loops(&program), [(1, vec![0, 1, 2], None)]);
         // A jump back to the bottom's test: 0: goto 2; 1: 2: if 1
         assert_eq!(loops(&[jump(2), None, branch(1)]), [(2, vec![1, 2], None)]);
     }

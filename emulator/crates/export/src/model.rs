@@ -220,6 +220,18 @@ impl<'a> Export<'a> {
         }
     }
 
+    /// Cycles from the first to the last sample of all profilers. Harts have the same, side by side.
+    pub(super) fn sampled_cycles(&self) -> u64 {
+        let windows = { self.windows.iter() }.map(|window| (window.start, window.end));
+        let logs = { self.evaluation.samplers.iter() }
+            .filter_map(|result| Some((result.log.first()?.cycle, result.log.last()?.cycle)));
+        let ends = windows.chain(logs);
+        let (first, last) = ends.fold((u64::MAX, 0), |(first, last), (start, end)| {
+            (first.min(start), last.max(end))
+        });
+        last.saturating_sub(first)
+    }
+
     /// The cycle nearest to `cycle` in which the row's process and thread existed. They may not have existed in `cycle`: a
     /// window's cycle is its end, and a sample may name an instruction that commits after its trigger and an `execve`.
     fn clamp_to_lifetime(&self, row: &Row, cycle: u64) -> u64 {

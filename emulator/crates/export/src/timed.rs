@@ -25,9 +25,10 @@ impl Timed {
             true => usize::MAX,
             false => MOST_SAMPLES / series.len().max(1),
         };
+        let cycles = export.sampled_cycles();
         let mut window = None;
         let samples = series.iter().map(|series| {
-            let mut merging = Merging::new(export.evaluation.stream_cycles, most);
+            let mut merging = Merging::new(cycles, most);
             export.each_sample(series, |sample| merging.add(sample));
             let (samples, merged) = merging.finish();
             window = window.max(merged);
@@ -57,7 +58,7 @@ impl Export<'_> {
 /// was.
 struct Merging {
     samples: Vec<CycleSample>,
-    /// Cycles of the run.
+    /// Cycles in which they are.
     cycles: u64,
     most: usize,
     /// How many samples are merged before more are taken.

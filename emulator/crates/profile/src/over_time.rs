@@ -34,6 +34,18 @@ pub struct TimeBin {
     pub processes: Vec<ProcessTime>,
 }
 
+impl TimeBin {
+    /// What a process spent, if anything.
+    pub fn of(&self, process: ProcessId) -> Option<&ProcessTime> {
+        of(&self.processes, process)
+    }
+}
+
+fn of(processes: &[ProcessTime], process: ProcessId) -> Option<&ProcessTime> {
+    let at = processes.binary_search_by_key(&process, |time| time.process);
+    at.ok().map(|at| &processes[at])
+}
+
 /// A process in a [`TimeBin`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTime {
@@ -134,7 +146,8 @@ impl OracleOverTime {
         self.before.cool(newly, is_cold);
     }
 
-    /// The result: everything, and by bin; the last one, of which [`Self::end_bin`] has the rest, is left out if it is empty.
+    /// The result: everything, and by bin. What the Oracle counted in the last one is `now`, and `by_context` by calling context; an
+    /// empty one is left out.
     pub(crate) fn finish(
         mut self,
         now: Oracle,
@@ -210,15 +223,15 @@ fn least_of_contexts(most: usize, by_context: &ContextWeights) -> u64 {
 fn with_fewer_instructions(by_context: ContextWeights) -> ContextWeights {
     let of_one = || by_context.chunk_by(|one, next| one.0 == next.0);
     // Besides one of each context.
-    let most = MAX_CONTEXT_SUMS.saturating_sub(of_one().count());
-    let least = least_of_contexts(most, &by_context);
+    let room = MAX_CONTEXT_SUMS.saturating_sub(of_one().count());
+    let least = least_of_contexts(room, &by_context);
     let mut fewer = ContextWeights::new();
     for weights in of_one() {
-        let most = (0..weights.len()).max_by_key(|at| weights[*at].2);
+        let hottest = (0..weights.len()).max_by_key(|at| weights[*at].2);
         let small = weights.iter().filter(|(.., units)| *units < least);
         let rest: u64 = small.map(|(.., units)| units).sum();
         for (at, (context, inst, units)) in weights.iter().enumerate() {
-            if Some(at) == most {
+            if Some(at) == hottest {
                 let own = if *units < least { 0 } else { *units };
                 fewer.push((*context, *inst, own + rest));
             } else if *units >= least {
@@ -248,10 +261,7 @@ fn both(one: &[ProcessTime], other: &[ProcessTime], contexts: &Contexts) -> Vec<
     processes.dedup();
     let mut spent = Spent::default();
     for process in processes {
-        let parts = [one, other].map(|list| {
-            let found = list.binary_search_by_key(&process, |time| time.process);
-            found.ok().map(|at| &list[at])
-        });
+        let parts = [one, other].map(|list| of(list, process));
         let [first, second] =
             parts.map(|part| part.into_iter().flat_map(|time| time.weights.iter()));
         let others = parts.iter().flatten().map(|time| time.others).sum();

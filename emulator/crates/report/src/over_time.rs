@@ -93,7 +93,7 @@ impl OverTime {
                 .collect();
             let mut rounding = Rounding::new(units);
             for (bin, cycles) in bins.iter().zip(&mut out.cycles) {
-                let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
+                let time = bin.of(summary.process);
                 let Some(time) = time else { continue };
                 let mut own: FxHashMap<u32, u64> = FxHashMap::default();
                 for (inst, units) in time.weights() {
@@ -129,7 +129,7 @@ impl OverTime {
         for (at, (summary, placed)) in gathered.processes.iter().zip(placed).enumerate() {
             let (mut rounding, mut rounding_others) = (Rounding::new(units), Rounding::new(units));
             for (number, (bin, nodes)) in bins.iter().zip(&placed.callers).enumerate() {
-                let time = { bin.processes.iter() }.find(|time| time.process == summary.process);
+                let time = bin.of(summary.process);
                 let others = time.map_or(0, |time| time.other_contexts);
                 let mut own: FxHashMap<u32, u64> = FxHashMap::default();
                 for (node, units) in nodes

@@ -169,7 +169,7 @@ fn advice(component: Component, function: &str, text: &str) -> &'static str {
         .any(|start| name.starts_with(start));
     match component {
         // Each stub has one target, and nothing in it to improve.
-        _ if function.starts_with("[plt of ") => {
+        _ if symbols::is_plt(function) => {
             "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
         }
         Component::Execution => {
@@ -248,9 +248,14 @@ fn short(source: &str) -> &str {
 impl Verdict {
     /// What the cycles go to, as the end of a sentence.
     fn causes_in_words(&self) -> String {
-        let words = |cause: &Cause| format!("{} % {}", fixed(cause.share), doing(cause.component));
-        let words: Vec<String> = self.causes.iter().map(words).collect();
+        let words: Vec<String> = self.causes.iter().map(Cause::in_words).collect();
         words.join(", ")
+    }
+}
+
+impl Cause {
+    fn in_words(&self) -> String {
+        format!("{} % {}", fixed(self.share), doing(self.component))
     }
 }
 
@@ -261,11 +266,10 @@ impl Place {
             None => fit_end(&self.label, 40),
         };
         format!(
-            "{} %  {}: {} % {}, mostly at `{}` ({at})",
+            "{} %  {}: {}, mostly at `{}` ({at})",
             fixed(self.share),
             fit_name(&self.function, 60),
-            fixed(self.cause.share),
-            doing(self.cause.component),
+            self.cause.in_words(),
             fit(&self.text, 40),
         )
     }
@@ -343,13 +347,11 @@ impl Report {
                 let function = escape(&place.function);
                 let _ = write!(
                     out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {}\u{a0}%: \
-                     {}\u{a0}% {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
+                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {}: {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
                     verdict.process,
                     place.pc,
-                    fixed(place.share),
-                    fixed(place.cause.share),
-                    doing(place.cause.component),
+                    words(&format!("{} %", fixed(place.share))),
+                    words(&place.cause.in_words()),
                     escape(&place.text),
                     escape(&place.label),
                     { self.loop_in_words(verdict.process, &place.function) }

@@ -43,7 +43,7 @@ pub use data::{DataObjects, ProgramData};
 pub use elf::{CodeSegment, code_segments};
 pub use files::{BuildId, Shared, SymbolFiles};
 pub use jit::is_jit_file;
-pub use resolve::{Place, Symbolizer};
+pub use resolve::{Mapped, Place, Symbolizer, is_plt};
 pub use servers::FileServer;
 pub use sources::Sources;
 pub use symbols::{Frame, Function, FunctionId, Location, Module, ModuleId, Source, Symbols};

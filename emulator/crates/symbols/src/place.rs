@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use commit_trace::{InstId, StaticInfo};
 use profile::{Evaluation, Mapping, Process, ProcessId};
 
-use crate::{BuildId, Code, Place, is_jit_file};
+use crate::{BuildId, Code, Mapped, Place, is_jit_file};
 
 /// `StaticInfo::space` of untranslated addresses.
 pub const BARE: u32 = 0;
@@ -43,7 +43,7 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
     let place = match mapping {
         Some(mapping) => Place::File {
             code,
-            mapped: pid.map(|pid| (pid, pc)),
+            mapped: Mapped(pid.map(|pid| (pid, pc))),
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
             offset: pc

@@ -8,6 +8,7 @@ mod origin;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::check::Wanted;
@@ -16,14 +17,16 @@ use super::dwarf::{FileArena, Lines};
 use super::elf::Elf;
 use super::go::GoTable;
 use super::interner::Interner;
+use super::jit::JitCode;
 use super::search::Index;
 use super::symbols::{FunctionId, Location, Module, ModuleId, Symbols};
 use super::table::Table;
 use super::{Sources, SymbolFiles, embedded};
 use functions::FunctionKey;
+pub use functions::is_plt;
 use locate::ModuleTables;
 pub(super) use origin::Origin;
-pub use origin::Place;
+pub use origin::{Mapped, Place};
 
 /// Resolves addresses with the files of one guest.
 #[derive(Debug, Default)]
@@ -93,6 +96,8 @@ pub(super) struct Resolution<'a> {
     symbolizer: &'a Symbolizer,
     names: Interner,
     functions: HashMap<FunctionKey, FunctionId>,
+    /// By process what its files say of the code that it made at run time, as far as they were read.
+    jit_code: HashMap<u32, Rc<JitCode>>,
     out: Symbols,
 }
 
@@ -102,6 +107,7 @@ impl<'a> Resolution<'a> {
             symbolizer,
             names: Interner::default(),
             functions: HashMap::new(),
+            jit_code: HashMap::new(),
             out: Symbols::default(),
         }
     }

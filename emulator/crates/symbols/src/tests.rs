@@ -261,7 +261,7 @@ fn many_addresses_have_their_places() {
             path: path.clone(),
             build_id: None,
             code: None,
-            mapped: None,
+            mapped: Mapped::default(),
             offset: offset + n,
         })
         .collect();

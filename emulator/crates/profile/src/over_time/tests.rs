@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Evaluation, Evaluator, Region};
+use crate::{Context, Evaluation, Evaluator, Region, ThreadId};
 
 fn evaluation(seed: u32) -> Evaluation {
     let mut evaluator = Evaluator::new(&[], Region::Whole)
@@ -18,7 +18,6 @@ fn evaluation(seed: u32) -> Evaluation {
 
 #[test]
 fn a_bin_has_the_same_time_by_context_as_by_instruction() {
-    let mut most = 0;
     for seed in 0..3 {
         let evaluation = evaluation(seed);
         assert!(
@@ -41,15 +40,47 @@ fn a_bin_has_the_same_time_by_context_as_by_instruction() {
                 .map(|time| time.by_context().count())
                 .sum();
             assert!(kept <= MAX_CONTEXT_SUMS, "{kept}");
-            most = most.max(kept);
         }
         let total: u64 = evaluation.by_context.iter().map(|(.., units)| units).sum();
         assert_eq!(total, evaluation.oracle.total());
     }
-    assert!(
-        most > MAX_CONTEXT_SUMS / 2,
-        "the limit was not reached: {most}"
-    );
+}
+
+#[test]
+fn of_too_many_contexts_the_largest_are_kept() {
+    let own = |caller| Context {
+        process: ProcessId(1),
+        thread: ThreadId::NONE,
+        caller,
+    };
+    let mut contexts = Contexts::default();
+    let root = contexts.add(own(None));
+    let called = |n| own(Some((root, InstId(n))));
+    let all = 4 * MAX_CONTEXT_SUMS as u32;
+    let small: Vec<ContextId> = (0..all).map(|n| contexts.add(called(n))).collect();
+    let large = contexts.add(called(all));
+    let mut by_context: ContextWeights = small.iter().map(|id| (*id, InstId(7), 1)).collect();
+    by_context.extend((0..all).map(|inst| (large, InstId(inst), 2 + u64::from(inst))));
+    by_context.push((large, InstId(all), 100_000));
+    let total: u64 = by_context.iter().map(|(.., units)| units).sum();
+    let spent = Spent {
+        processes: vec![(ProcessId(1), vec![(7, total)], 0)],
+        by_context,
+        ..Spent::default()
+    };
+    let bin = kept(spent, &contexts);
+    let kept: Vec<_> = bin[0].by_context().collect();
+    assert!(kept.len() <= MAX_CONTEXT_SUMS && kept.len() > MAX_CONTEXT_SUMS / 2);
+    // Of each context the whole time: small ones count as their caller, small instructions as the hottest.
+    let of = |id| -> u64 {
+        let own = kept.iter().filter(|(context, ..)| *context == id);
+        own.map(|(.., units)| units).sum()
+    };
+    assert_eq!(of(root) + bin[0].other_contexts, u64::from(all));
+    assert_eq!(of(large), total - u64::from(all));
+    assert!(kept.iter().any(|(context, inst, units)| {
+        (*context, *inst) == (large, InstId(all)) && *units >= 100_000
+    }));
 }
 
 #[test]

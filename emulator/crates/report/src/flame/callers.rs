@@ -94,7 +94,7 @@ impl<'a> FlameBuilder<'a> {
         }
         placed.caller_process = process;
         for bin in &evaluation.over_time {
-            let time = { bin.processes.iter() }.find(|time| time.process == rows.process);
+            let time = bin.of(rows.process);
             let weights = time.into_iter().flat_map(|time| time.by_context());
             let mut own: BTreeMap<u32, u64> = BTreeMap::new();
             for (node, _, units) in self.charged(&mut tree, rows, folded, &mut leaves, weights) {

@@ -164,7 +164,7 @@ function drawFlame() {
     ? "Callers above, what they call below. An instruction's parts are those that it has in the whole process."
     : "Process, module, function, inlined functions, source line." +
       (callers() ? "" : " Callers are not known: the run did not follow calls (record.call_stacks)."));
-  scopes();
+  scopes(["flame"]);
 }
 
 function setUpFlame() {

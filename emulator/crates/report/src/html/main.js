@@ -117,7 +117,7 @@ function refresh() {
 // Draws what follows a range of time: what a reader sees first, and then the rest, a part at a time. A later call takes over.
 async function refreshRange(others = []) {
   const own = ++drawing;
-  owed = [...new Set([drawCode, instructionTable, threads, stacks, topDown, ...others, ...owed])];
+  owed = [...new Set([drawCode, instructionTable, threads, stacks, topDown, ...others, ...owed, scopes])];
   // What is kept over time comes behind the script.
   if (chosen.range) await whole;
   if (own !== drawing) return;
@@ -136,14 +136,21 @@ function drawFirst() {
   filters();
   drawFlame();
   functionTable();
+  scopes(["functions"]);
 }
 // While a range is drawn: what a reader sees first follows at the next frame, unless that took too long before.
 const following = { asked: false, milliseconds: 0 };
+// For the next drag.
+function followAgain() {
+  following.milliseconds = 0;
+}
 function followSoon() {
   if (following.asked || following.milliseconds > 100 || document.readyState === "loading") return;
   following.asked = true;
   requestAnimationFrame(() => {
     following.asked = false;
+    // What is kept over time is read once.
+    rangeSums();
     const begun = performance.now();
     drawFirst();
     following.milliseconds = performance.now() - begun;

@@ -84,14 +84,15 @@ function followRange() {
 }
 
 // Beside each section's heading what of the time it shows, while a range is chosen.
-function scopes() {
+// `drawn`: the sections that follow by now; without it all.
+function scopes(drawn = null) {
   const [kept, told] = [rangeSums() !== null, windows().length > 0];
   const follow = {
     flame: flameFollows(), functions: kept, code: kept, instructions: kept, threads: kept && callers(), stacks: told, "top-down": told,
   };
   for (const section of document.querySelectorAll("main > section")) {
     const heading = section.querySelector("h2");
-    if (!heading || section.id === "timeline") continue;
+    if (!heading || section.id === "timeline" || (drawn && !drawn.includes(section.id))) continue;
     heading.querySelector(".scope")?.remove();
     if (!chosen.range) continue;
     const follows = follow[section.id] ?? false;
@@ -109,15 +110,17 @@ function rangeNotes() {
 // Below the timeline, what a range leaves out.
 function rangeLimits() {
   const sums = rangeSums();
-  if (!sums) return [];
-  const share = (cycles) => Math.max(0, cycles) / (sums.processes[chosen.process] || 1);
+  const whole = sums?.processes[chosen.process];
+  if (!whole) return [];
+  const share = (cycles) => Math.max(0, cycles) / whole;
   const listed = chosen.process
     ? sum(data.functions.map((row, at) => (row[F.process] === chosen.process ? sums.functions[at] : 0))) : sum(sums.functions);
   const rest = 1 - share(listed);
   const limits = [];
   if (rest >= 0.0005) limits.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
   const others = share(chosen.process ? sums.otherCallers[chosen.process] : sum(sums.otherCallers));
-  if (others >= 0.0005) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process.`);
+  if (others >= 0.0005) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process, the threads nowhere.`);
+  if (callers()) limits.push("Calls with less than 1/4,000 of a stretch of time may count as their callers.");
   if (harts.count > 1 && harts.own === "all") limits.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
   return limits;
 }

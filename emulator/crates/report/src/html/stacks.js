@@ -17,7 +17,7 @@ function stacks() {
     make("div", { class: "name", title: name }, name),
     make("div", { class: "number" }, percent(share) + " %"), stackBar(stack, CATEGORIES));
   const others = data.processes.map((_, at) => at).filter((at) => at > 0 && chosen.process === 0);
-  const byFunction = !ranged || chosen.process > 0;
+  const byFunction = !ranged || (chosen.process > 0 && rangeSums() !== null);
   const lines = byFunction
     ? functionsOf().filter((f) => cyclesOf(f, F) > 0).sort((a, b) => cyclesOf(b, F) - cyclesOf(a, F)).slice(0, 14)
       .map((f) => row(owner(f[F.process]) + text(f[F.name]), shareOf(f, F), published(f[F.stack])))

@@ -66,8 +66,11 @@ function timeline() {
   const choose = (first, last) => {
     const starts = stretches.findLast((stretch) => stretch.start <= first) ?? stretches[0];
     const ends = stretches.find((stretch) => stretch.end >= last) ?? stretches.at(-1);
-    chosen.range = [starts.start, Math.max(ends.end, starts.end)];
+    const [start, end] = [starts.start, Math.max(ends.end, starts.end)];
+    if (chosen.range?.[0] === start && chosen.range[1] === end) return;
+    chosen.range = [start, end];
     place();
+    followSoon();
   };
   const cycleAt = (event) => {
     const edges = brush.getBoundingClientRect();
@@ -76,19 +79,18 @@ function timeline() {
   brush.addEventListener("pointerdown", (event) => {
     const begun = cycleAt(event);
     const before = event.clientX;
+    const drag = new AbortController();
+    const { signal } = drag;
     brush.setPointerCapture(event.pointerId);
-    const move = (now) => {
-      choose(Math.min(begun, cycleAt(now)), Math.max(begun, cycleAt(now)));
-      followSoon();
-    };
+    followAgain();
     const end = (now) => {
-      brush.removeEventListener("pointermove", move);
+      drag.abort();
       if (Math.abs(now.clientX - before) < 3) chosen.range = null;
       place();
       refreshRange();
     };
-    brush.addEventListener("pointermove", move);
-    brush.addEventListener("pointerup", end, { once: true });
+    brush.addEventListener("pointermove", (now) => choose(Math.min(begun, cycleAt(now)), Math.max(begun, cycleAt(now))), { signal });
+    for (const name of ["pointerup", "pointercancel"]) brush.addEventListener(name, end, { signal });
   });
   brush.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

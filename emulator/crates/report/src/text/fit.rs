@@ -100,7 +100,14 @@ pub(crate) fn percent(share: f64) -> String {
 /// Lines of at most `width` characters, broken at spaces where there are any, but not between a number and its `%`.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.replace(" %", "\u{a0}%").split(' ') {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(number) if word.starts_with('%') => *number += &format!(" {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    for word in words {
         let mut rest: Vec<char> = word.chars().collect();
         let line = lines.last_mut().expect("begins with one");
         if !line.is_empty() && line.chars().count() + 1 + rest.len() > width {
@@ -120,9 +127,6 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
             .push_str(&fit(&rest.iter().collect::<String>(), width));
     }
     lines
-        .into_iter()
-        .map(|line| line.replace('\u{a0}', " "))
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,14 @@ use crate::name::demangle;
 use crate::symbols::{Function, FunctionId, Location, ModuleId};
 use crate::table::Entry;
 
+/// What names of PLTs begin with.
+const PLT_OF: &str = "[plt of ";
+
+/// True if a function of this name stands for a module's PLT.
+pub fn is_plt(function: &str) -> bool {
+    function.starts_with(PLT_OF)
+}
+
 /// Identifies a function.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum FunctionKey {
@@ -15,8 +23,10 @@ pub(super) enum FunctionKey {
     Plt(ModuleId),
     /// All other code of a module that no symbol covers.
     Rest(ModuleId),
-    /// Code that its program named, in memory or in the module, by the function's number in the program's file of names.
+    /// Code in memory that its program named, by the function's number in the program's file of names.
     Jit(ModuleId, usize),
+    /// Code in the module that its program named, by its start address there.
+    NamedByProgram(ModuleId, u64),
 }
 
 impl Resolution<'_> {
@@ -60,7 +70,7 @@ impl Resolution<'_> {
         }
         let file = self.out.module(module).name();
         let name = match (plt, file.starts_with('[')) {
-            (true, _) => format!("[plt of {file}]"),
+            (true, _) => format!("{PLT_OF}{file}]"),
             (false, true) => file.to_owned(),
             (false, false) => format!("[{file}]"),
         };

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::rc::Rc;
 
+use super::origin::Mapped;
 use super::{FunctionKey, Location, Place, Resolution};
 use crate::check::Code;
 use crate::jit::{self, JitCode};
@@ -37,10 +39,10 @@ impl Resolution<'_> {
                 Some(own) => Some(JitCode::read(own)),
                 None => self.other_process(*pid, members, files),
             };
-            let Some(code) = code else { continue };
-            for warning in &code.warnings {
-                self.warn(warning.clone());
-            }
+            let Some(code) = code.map(Rc::new) else {
+                continue;
+            };
+            self.keep_jit(*pid, &code);
             for (at, address, executed) in members {
                 let Some((number, file, function)) = code.find(*address, *executed) else {
                     continue;
@@ -57,7 +59,8 @@ impl Resolution<'_> {
                     missing: Vec::new(),
                     nameless: None,
                 });
-                located[*at] = Some(self.named(module, number, function, *address, *address));
+                let key = FunctionKey::Jit(module, number);
+                located[*at] = Some(self.named(module, key, function, *address, *address));
             }
         }
     }
@@ -68,7 +71,7 @@ impl Resolution<'_> {
         let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
         for (at, place) in places.iter().enumerate() {
             if let Place::File {
-                mapped: Some((pid, address)),
+                mapped: Mapped(Some((pid, address))),
                 code,
                 ..
             } = place
@@ -83,19 +86,31 @@ impl Resolution<'_> {
         let files = &self.symbolizer.files;
         let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
         for (pid, members) in by_process {
-            let Some(code) = files.get(&pid).map(|own| JitCode::read(own)) else {
-                continue;
+            let code = match (self.jit_code.get(&pid), files.get(&pid)) {
+                (Some(known), _) => Rc::clone(known),
+                (None, Some(own)) => {
+                    let code = Rc::new(JitCode::read(own));
+                    self.keep_jit(pid, &code);
+                    code
+                }
+                (None, None) => continue,
             };
-            for warning in &code.warnings {
-                self.warn(warning.clone());
-            }
             for (at, address, executed) in members {
                 let Location { module, offset, .. } = located[at];
-                if let Some((number, _, function)) = code.find(address, executed) {
-                    located[at] = self.named(module, number, function, address, offset);
+                if let Some((_, _, function)) = code.find(address, executed) {
+                    let start = in_module(function.start, address, offset);
+                    let key = FunctionKey::NamedByProgram(module, start);
+                    located[at] = self.named(module, key, function, address, offset);
                 }
             }
         }
+    }
+
+    fn keep_jit(&mut self, pid: u32, code: &Rc<JitCode>) {
+        for warning in &code.warnings {
+            self.warn(warning.clone());
+        }
+        self.jit_code.insert(pid, Rc::clone(code));
     }
 
     /// The code in another process's files, if exactly one process's name most of this one's code: a program in a PID namespace
@@ -130,7 +145,7 @@ impl Resolution<'_> {
     fn named(
         &mut self,
         module: ModuleId,
-        number: usize,
+        key: FunctionKey,
         function: &jit::Function,
         address: u64,
         offset: u64,
@@ -141,14 +156,13 @@ impl Resolution<'_> {
             file: file.clone(),
             line: *line,
         });
-        let key = FunctionKey::Jit(module, number);
         let known = self.functions.get(&key).copied();
         let function = known.unwrap_or_else(|| {
             let name = match &*String::from_utf8_lossy(&function.name) {
                 "" => format!("{}+{:#x}", self.out.module(module).name(), function.start),
                 name => demangle(name),
             };
-            let start = offset.wrapping_sub(address.wrapping_sub(function.start));
+            let start = in_module(function.start, address, offset);
             let size = function.size;
             self.add(
                 key,
@@ -169,4 +183,9 @@ impl Resolution<'_> {
             inlined: Vec::new(),
         }
     }
+}
+
+/// Where in a module a function starts of which `address` is at `offset` in the module.
+const fn in_module(start: u64, address: u64, offset: u64) -> u64 {
+    offset.wrapping_sub(address.wrapping_sub(start))
 }

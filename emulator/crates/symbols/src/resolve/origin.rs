@@ -1,5 +1,6 @@
 //! Places: addresses with the file or memory that they are in.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::BuildId;
@@ -18,8 +19,8 @@ pub enum Place {
         offset: u64,
         /// The instruction executed there, if known: a file must agree with it.
         code: Option<Code>,
-        /// The kernel's process id, and the address in that process, if known: a program may have names of its own for its file's code.
-        mapped: Option<(u32, u64)>,
+        /// Where a process had it.
+        mapped: Mapped,
     },
     /// A kernel virtual address.
     Kernel(u64),
@@ -42,6 +43,24 @@ pub enum Place {
     },
 }
 
+/// The kernel's process id, and the address in that process, if known: a program may have names of its own for its file's code.
+///
+/// A byte of a file is one place, whichever process had it: all are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mapped(pub Option<(u32, u64)>);
+
+impl PartialEq for Mapped {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Mapped {}
+
+impl Hash for Mapped {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 impl Place {
     /// Shorthand for [`Place::File`].
     pub fn file(path: &str, build_id: Option<BuildId>, offset: u64) -> Self {
@@ -50,7 +69,7 @@ impl Place {
             build_id,
             offset,
             code: None,
-            mapped: None,
+            mapped: Mapped::default(),
         }
     }
 

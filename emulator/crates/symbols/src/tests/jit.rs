@@ -64,12 +64,15 @@ fn a_map_names_code_of_a_file_that_has_no_symbol() {
     fs::write(root.path().join("bin/node"), elf).unwrap();
     let map = b"7f001000 10 other\n7f001040 10 Builtin:Add\n";
     fs::write(root.path().join("perf-77.map"), map).unwrap();
+    // Another process of the program, with the same in another order, and more.
+    let map = b"7f001080 10 Builtin:Sub\n7f001040 10 Builtin:Add\n";
+    fs::write(root.path().join("perf-79.map"), map).unwrap();
     let at = |pid: u32, within: u64| Place::File {
         path: "/bin/node".into(),
         build_id: None,
         offset: 0x1000 + within,
         code: None,
-        mapped: Some((pid, 0x7f00_1000 + within)),
+        mapped: Mapped(Some((pid, 0x7f00_1000 + within))),
     };
     let places = [
         at(77, 4),
@@ -77,7 +80,10 @@ fn a_map_names_code_of_a_file_that_has_no_symbol() {
         at(77, 0x44),
         at(77, 0x60),
         at(78, 0x44),
+        at(79, 0x84),
+        at(79, 0x48),
     ];
+    assert_eq!(places[2], at(78, 0x44));
     let symbols = symbolizer(root.path()).resolve(&places);
     let labels: Vec<_> = (0..places.len()).map(|n| symbols.label(n)).collect();
     // A symbol comes first; another process has no map.
@@ -88,11 +94,14 @@ fn a_map_names_code_of_a_file_that_has_no_symbol() {
             "Builtin:Add",
             "Builtin:Add+0x4",
             "node+0x11060",
-            "node+0x11044"
+            "node+0x11044",
+            "Builtin:Sub+0x4",
+            "Builtin:Add+0x8",
         ]
     );
     let builtin = &symbols.locations[2];
     assert_eq!(builtin.offset, 0x11044);
+    assert_eq!(builtin.function, symbols.locations[6].function);
     assert_eq!(&*symbols.module(builtin.module).path, "/bin/node");
 }
 

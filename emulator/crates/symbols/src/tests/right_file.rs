@@ -30,7 +30,7 @@ fn executed(path: &str, word: u32, count: u64) -> Vec<Place> {
         build_id: None,
         offset: 0x1000 + 4 * n,
         code: Some(Code { raw: word, len: 4 }),
-        mapped: None,
+        mapped: Mapped::default(),
     };
     (0..count).map(place).collect()
 }
