@@ -48,6 +48,7 @@ impl Report {
             "style" => out.extend(STYLE),
             "script" => out.extend(SCRIPT),
             "first" => out.extend(self.html_sections(TextPosition::First)),
+            "code" => out.extend(self.html_sections(TextPosition::Code)),
             "head" => out.extend(self.html_sections(TextPosition::Head)),
             "tail" => out.extend(self.html_sections(TextPosition::Tail)),
             "picture" => out.push_str(picture),

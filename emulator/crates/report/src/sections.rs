@@ -31,13 +31,15 @@ pub(super) struct Section {
 pub(super) enum TextPosition {
     /// Before all but the totals; on the page, too.
     First,
+    /// After those; on the page after the code.
+    Code,
     /// After the processes.
     Head,
     /// After all that is said of single processes.
     Tail,
 }
 
-/// All of them, in the order of the page.
+/// All of them, in the order of text and page.
 pub(super) const SECTIONS: [Section; 11] = [
     Section {
         key: "verdict",
@@ -49,7 +51,7 @@ pub(super) const SECTIONS: [Section; 11] = [
     },
     Section {
         key: "loops",
-        place: TextPosition::First,
+        place: TextPosition::Code,
         text: Report::write_loops,
         html: Report::loops_html,
         json: None,
@@ -57,7 +59,7 @@ pub(super) const SECTIONS: [Section; 11] = [
     },
     Section {
         key: "what_if",
-        place: TextPosition::First,
+        place: TextPosition::Code,
         text: |report, out, _| write!(out, "{}", WhatIf::of(&report.meta).unwrap_or_default()),
         html: Report::what_if_html,
         json: Some(|report| report.meta["what_if"].clone()),

@@ -73,6 +73,7 @@ impl Report {
             count(totals.traps as f64),
         )?;
         self.write_sections(out, TextPosition::First, options)?;
+        self.write_sections(out, TextPosition::Code, options)?;
         writeln!(out)?;
         self.write_processes(out, options)?;
         self.write_sections(out, TextPosition::Head, options)?;

@@ -125,6 +125,17 @@ fn text_and_page_have_them() {
     }
     let page = report.html("");
     check_nesting(&page);
+    let at = |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap();
+    let order = [
+        "timeline",
+        "flame",
+        "functions",
+        "code",
+        "loops",
+        "stacks",
+        "errors",
+    ];
+    assert!(order.map(at).is_sorted(), "{order:?}");
     assert!(page.contains("id=\"pipeline-data\"") && !page.contains("<a1>"));
     let (_, data) = page.split_once("id=\"pipeline-data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
