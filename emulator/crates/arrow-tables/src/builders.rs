@@ -1,4 +1,4 @@
-//! Columns while they builder.
+//! Columns while they grow.
 
 use std::mem::take;
 use std::sync::Arc;

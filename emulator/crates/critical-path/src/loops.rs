@@ -204,7 +204,7 @@ impl Flow {
         let dominators = self.dominators();
         let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (at, next) in self.next.iter().enumerate() {
-            // The header need not be the lowest address: compilers put the end of a loop before its begin.
+            // The header need not be the lowest address: compilers rotate loops.
             for &header in next.iter().filter(|&&to| dominators.dominates(to, at)) {
                 let body = bodies.entry(header).or_insert_with(|| [header].into());
                 let mut open = vec![at];

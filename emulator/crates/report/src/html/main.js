@@ -140,10 +140,6 @@ function drawFirst() {
 }
 // While a range is drawn: what a reader sees first follows at the next frame, unless that took too long before.
 const following = { asked: false, milliseconds: 0 };
-// For the next drag.
-function followAgain() {
-  following.milliseconds = 0;
-}
 function followSoon() {
   if (following.asked || following.milliseconds > 100 || document.readyState === "loading") return;
   following.asked = true;

@@ -82,7 +82,7 @@ function timeline() {
     const drag = new AbortController();
     const { signal } = drag;
     brush.setPointerCapture(event.pointerId);
-    followAgain();
+    following.milliseconds = 0;
     const end = (now) => {
       drag.abort();
       if (Math.abs(now.clientX - before) < 3) chosen.range = null;
