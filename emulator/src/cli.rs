@@ -111,10 +111,10 @@ Each is a run of its own from the same start. The result is in the run's report,
     Report(ReportArgs),
     /// Write the samples of a perf.data file, one a line.
     #[command(after_help = "Examples:
-  tipsim samples out/run/perf.data
+  tipsim samples out/run/files/perf.data
   tipsim samples out/run/mem.data --format json -o samples.json
   tipsim samples perf.data --kernel vmlinux --debug-dir rootfs   taken out of another machine
-  tipsim samples out/run/perf.data --format parquet -o samples.parquet
+  tipsim samples out/run/files/perf.data --format parquet -o samples.parquet
   tipsim samples perf.data | awk -F, '$15 == \"HITM\"'           loads that found a line modified by another hart
 
 Columns: time (s), comm, pid, tid, cpu, event, period, ip, exact (1: the kernel says that ip is the very instruction), symbol, and as \
@@ -156,7 +156,8 @@ pub struct RunArgs {
     /// Set one key of the spec, e.g. `core.rob.entries=128`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Output directory; made if missing.
+    /// Folder of the results, which take their place when the run is over: until then it works in DIR.partial, and the results of the
+    /// run before are kept as DIR.old. What the guest left in its working folder is in DIR/files.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last. Not of a spec with
@@ -176,6 +177,9 @@ pub struct RunArgs {
     /// Sample the simulator itself; run.json then says where its time went.
     #[arg(long)]
     pub self_profile: bool,
+    /// Text of the spec, if it is no file yet: it is written among the results, under the spec's name.
+    #[arg(skip)]
+    pub made: Option<String>,
     /// Show the verdict alone, not the whole report.
     #[arg(skip)]
     pub brief: bool,

@@ -1,7 +1,6 @@
 //! `tipsim report --format pprof` and the others that other tools read: the trace is replayed.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,9 +9,10 @@ use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
 
 use crate::cli::ReportArgs;
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, cannot_write, whole};
 use crate::names::{disassemble, symbol_paths};
 use crate::percent::Percent;
+use crate::results::{Results, TRACE};
 use crate::spec::MAX_HARTS;
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
@@ -30,17 +30,21 @@ struct Choice {
 }
 
 /// Writes the profiles of a run.
-pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
-    let path = args.dir.join("trace.tip");
-    if !path.exists() {
-        let why = "no such file; an export replays the trace (run with record.trace = true)";
-        return Err(bad_input(&path, why).into());
+pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Result<()> {
+    let path = run.path().join(TRACE);
+    if let Err(error) = run.file(TRACE) {
+        let why = "an export replays the trace (run with record.trace = true)";
+        return Err(bad_input(&path, format!("{error}; {why}")).into());
+    }
+    run.check_trace()?;
+    if let Some(output) = &args.output {
+        can_be_written(output)?;
     }
     let reader = open(&path)?;
     let meta = metadata(&reader);
     let (samplers, region) = profiled(&path, &meta)?;
     let choice = choose(&args.profiler, samplers, format)?;
-    let symbols = symbol_paths(args)?;
+    let symbols = symbol_paths(args, run)?;
 
     let recorded: BTreeSet<u32> = reader.chunks().iter().map(|chunk| chunk.hart.0).collect();
     if recorded.len() > MAX_HARTS as usize {
@@ -93,12 +97,6 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         .map(|hart| evaluate(*hart))
         .collect::<Result<Vec<_>, _>>()?;
     let (evaluations, windows): (Vec<_>, Vec<_>) = evaluated.into_iter().unzip();
-    if reader.end() != TraceEnd::Complete {
-        eprintln!(
-            "tipsim: warning: {}: the trace is not whole",
-            path.display()
-        );
-    }
 
     progress.then("naming and writing");
     let evaluation = Evaluation::merged(&evaluations).unwrap_or_default();
@@ -116,9 +114,12 @@ pub fn export(args: &ReportArgs, format: Format) -> anyhow::Result<()> {
         })
         .collect(),
     };
+    let cut = (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
+    let part = run.part().map(str::to_owned).or(cut);
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
         name: meta["name"].as_str().unwrap_or("tipsim"),
+        part: part.as_deref(),
         clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
         oracle: choice.oracle,
         exact: args.exact,
@@ -162,8 +163,19 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
         }
         return Ok(finish(export, format, out)?);
     };
-    let file = File::create(path).map_err(|e| bad_input(path, e))?;
-    finish(export, format, file).map_err(|e| bad_input(path, e).into())
+    whole(path, |file| finish(export, format, file)).map_err(|e| cannot_write(path, e))
+}
+
+/// Whether there can be such a file: it is told before the trace is replayed, which may take minutes.
+fn can_be_written(path: &Path) -> anyhow::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    match parent.metadata() {
+        Ok(found) if found.is_dir() && !path.is_dir() => Ok(()),
+        Ok(found) if found.is_dir() => Err(bad_input(path, "expected a file, found a folder").into()),
+        Ok(_) => Err(bad_input(parent, "expected a folder, found a file").into()),
+        Err(error) => Err(cannot_write(path, error)),
+    }
 }
 
 fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Result<()> {

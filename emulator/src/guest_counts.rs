@@ -1,4 +1,4 @@
-//! What the guest's `perf stat` wrote into the output folder, beside the host's own counts.
+//! What the guest's `perf stat` wrote into the folder that the guest shared, beside the host's own counts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,6 +6,8 @@ use std::path::Path;
 use isa::{PerfEvent, SBI_EVENTS, Selection};
 use report::GuestCount;
 use serde_json::Value;
+
+use crate::results::Folder;
 
 /// Larger files are none of perf stat's.
 const MAX_BYTES: u64 = 1 << 20;
@@ -112,25 +114,20 @@ fn lines(text: &str) -> Vec<StatLine> {
 }
 
 /// The files' lines, in the order of their names; `counts` are the host's.
-pub fn read(out: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
-    let mut files: Vec<_> = { std::fs::read_dir(out).into_iter().flatten().flatten() }
-        .filter(|entry| {
-            entry
-                .metadata()
-                .is_ok_and(|m| m.is_file() && m.len() <= MAX_BYTES)
-        })
-        .map(|entry| entry.path())
+pub fn read(folder: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
+    let Ok(files) = Folder::open(folder) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
-    files.sort();
+    names.sort();
     let mut rows = Vec::new();
-    for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Its own.
-        let own = ["run.json", "errors.json", "flame.json"];
-        if name.starts_with("report.") || own.contains(&&*name) {
-            continue;
-        }
-        let Ok(text) = std::fs::read_to_string(&path) else {
+    for name in names {
+        // Links and what is too large are none of perf stat's.
+        let text = files.read(&name, MAX_BYTES).ok().map(String::from_utf8);
+        let Some(Ok(text)) = text else {
             continue;
         };
         rows.extend({ lines(&text).into_iter() }.map(|(guest, event, percent)| {
@@ -150,7 +147,7 @@ pub fn read(out: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
                 notes.push(format!("estimated from {percent:.0} %"));
             }
             GuestCount {
-                file: name.to_string(),
+                file: name.clone(),
                 guest,
                 host,
                 note: notes.join(", "),

@@ -1,4 +1,4 @@
-//! What `perf record` wrote into the output folder.
+//! What `perf record` wrote into the folder that the guest shared.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use report::perf_data::{GuestProfile, PerfDataError, SampleFile};
 const PMU: &str = "tip";
 
 /// `perf.data`, and then other files of perf's (`*.data`) by their names.
-fn files(out: &Path) -> Vec<PathBuf> {
-    let first = out.join("perf.data");
-    let mut files: Vec<PathBuf> = { std::fs::read_dir(out).into_iter().flatten() }
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let first = folder.join("perf.data");
+    let mut files: Vec<PathBuf> = { std::fs::read_dir(folder).into_iter().flatten() }
         .filter_map(Result::ok)
         // No link: the guest may have made it.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
@@ -22,10 +22,10 @@ fn files(out: &Path) -> Vec<PathBuf> {
 }
 
 /// The TIP unit's profiles, one of each heuristic. What cannot be read is said on standard error.
-pub fn read(out: &Path) -> Vec<GuestProfile> {
-    let first = out.join("perf.data");
+pub fn read(folder: &Path) -> Vec<GuestProfile> {
+    let first = folder.join("perf.data");
     let mut profiles: Vec<GuestProfile> = Vec::new();
-    for path in &files(out) {
+    for path in &files(folder) {
         let found = match GuestProfile::read(path, PMU) {
             Ok(found) => found,
             // Other tools' files may be called so, too, and perf records other events.
@@ -49,7 +49,7 @@ pub fn read(out: &Path) -> Vec<GuestProfile> {
 }
 
 /// The samples of all events, of files that can be read.
-pub fn samples(out: &Path) -> Vec<SampleFile> {
+pub fn samples(folder: &Path) -> Vec<SampleFile> {
     let read = |path: &PathBuf| SampleFile::read(path).ok();
-    files(out).iter().filter_map(read).collect()
+    files(folder).iter().filter_map(read).collect()
 }

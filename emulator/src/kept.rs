@@ -7,7 +7,7 @@
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Error, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use critical_path::Excerpts;
@@ -15,14 +15,15 @@ use profile::Evaluation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{bad_input, cannot_write, whole};
+use crate::failure::cannot_write;
+use crate::results::{Results, TRACE};
 use crate::sha256::sha256;
 
 const NAME: &str = "evaluation.zst";
-const EXCERPTS: &str = "excerpts.zst";
+/// What has the excerpts.
+pub const EXCERPTS: &str = "excerpts.zst";
 /// Who can read such excerpts.
 const EXCERPTS_FORMAT: &str = "excerpts 1";
-const TRACE: &str = "trace.tip";
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
 const END: u64 = 24;
 /// zstd's: a third of a second for the quickstart.
@@ -37,13 +38,13 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Of this simulator and the trace in `dir`.
-    fn now(dir: &Path) -> std::io::Result<Self> {
-        Self::of(sha256(File::open(std::env::current_exe()?)?)?, dir)
+    /// Of this simulator and the trace of a run.
+    fn now(run: &Results) -> std::io::Result<Self> {
+        Self::of(sha256(File::open(std::env::current_exe()?)?)?, run)
     }
 
-    fn of(simulator: String, dir: &Path) -> std::io::Result<Self> {
-        let mut trace = File::open(dir.join(TRACE))?;
+    fn of(simulator: String, run: &Results) -> std::io::Result<Self> {
+        let mut trace = run.file(TRACE)?;
         let trace_bytes = trace.metadata()?.len();
         trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
         let mut trace_end = Vec::new();
@@ -64,14 +65,23 @@ pub fn folder(out: &Path, hart: Option<u32>) -> PathBuf {
     }
 }
 
-/// Keeps the evaluation of the whole trace in `dir`, or of several harts that of one, with its report.
+/// The name of a file of the report of the whole run, or of several harts that of one, in the run's folder.
+pub fn name(hart: Option<u32>, file: &str) -> String {
+    match hart {
+        None => file.to_owned(),
+        Some(hart) => format!("hart{hart}/{file}"),
+    }
+}
+
+/// Keeps the evaluation of a run's whole trace, or of several harts that of one, with its report.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(dir: &Path, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
-    let stamp = Stamp::now(dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
-    let path = folder(dir, hart).join(NAME);
-    whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
+pub fn keep(run: &Results, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
+    let name = name(hart, NAME);
+    Stamp::now(run)
+        .and_then(|stamp| { run.folder() }.replace(&name, |file| write(file, &stamp, evaluation)))
+        .map_err(|e| cannot_write(&run.path().join(name), e))
 }
 
 fn write(file: &mut File, stamp: &Stamp, content: &impl Serialize) -> std::io::Result<()> {
@@ -94,38 +104,52 @@ fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn keep_excerpts(dir: &Path, hart: Option<u32>, excerpts: &Excerpts) -> anyhow::Result<()> {
-    let stamp =
-        Stamp::of(EXCERPTS_FORMAT.into(), dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
-    let path = folder(dir, hart).join(EXCERPTS);
-    whole(&path, |file| write(file, &stamp, excerpts)).map_err(|e| cannot_write(&path, e))
+pub fn keep_excerpts(run: &Results, hart: Option<u32>, excerpts: &Excerpts) -> anyhow::Result<()> {
+    let name = name(hart, EXCERPTS);
+    Stamp::of(EXCERPTS_FORMAT.into(), run)
+        .and_then(|stamp| { run.folder() }.replace(&name, |file| write(file, &stamp, excerpts)))
+        .map_err(|e| cannot_write(&run.path().join(name), e))
 }
 
-/// The excerpts of a hart that were kept, if they are of the trace in `dir`.
-pub fn kept_excerpts(dir: &Path, hart: Option<u32>) -> Option<Excerpts> {
-    let stamp = Stamp::of(EXCERPTS_FORMAT.into(), dir).ok()?;
-    read(&folder(dir, hart).join(EXCERPTS), &stamp).filter(Excerpts::are_sound)
+/// The excerpts of a hart that were kept; none if there are none.
+///
+/// # Errors
+/// If there are some, but damaged or of another trace: nothing else has them.
+pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts>, Error> {
+    let stamp = Stamp::of(EXCERPTS_FORMAT.into(), run)?;
+    match read::<Excerpts>(run, &name(hart, EXCERPTS), &stamp) {
+        Ok(excerpts) if excerpts.are_sound() => Ok(Some(excerpts)),
+        Ok(_) => Err(Error::other("damaged")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// The evaluation that was kept, of one of several harts if `hart` says which, if this simulator made it of the trace in `dir`.
-pub fn kept(dir: &Path, hart: Option<u32>) -> Option<Evaluation> {
-    read(&folder(dir, hart).join(NAME), &Stamp::now(dir).ok()?)
+/// The evaluation that was kept, of one of several harts if `hart` says which.
+///
+/// # Errors
+/// If this simulator has not made it of the run's trace, or it is damaged.
+pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, Error> {
+    read(run, &name(hart, NAME), &Stamp::now(run)?)
 }
 
 /// What was kept under such a stamp.
-fn read<T: DeserializeOwned>(path: &Path, stamp: &Stamp) -> Option<T> {
-    let expected = packed(stamp).ok()?;
-    let decoder = zstd::Decoder::new(File::open(path).ok()?).ok()?;
+fn read<T: DeserializeOwned>(run: &Results, name: &str, stamp: &Stamp) -> Result<T, Error> {
+    let expected = packed(stamp)?;
+    let decoder = zstd::Decoder::new(run.file(name)?)?;
     let mut input = BufReader::with_capacity(1 << 16, decoder);
     // What another stamp is on is not worth reading.
     let mut found = vec![0; expected.len()];
-    input.read_exact(&mut found).ok()?;
+    input.read_exact(&mut found)?;
     if found != expected {
-        return None;
+        return Err(Error::other("of another trace, or another version of tipsim made it"));
     }
-    let content = rmp_serde::from_read(&mut input).ok()?;
+    let content = rmp_serde::from_read(&mut input).map_err(Error::other)?;
     // To the end, where the checksum is.
     let mut rest = Vec::new();
-    input.read_to_end(&mut rest).ok()?;
-    rest.is_empty().then_some(content)
+    input.read_to_end(&mut rest)?;
+    match rest.is_empty() {
+        true => Ok(content),
+        false => Err(Error::other("longer than expected")),
+    }
 }

@@ -35,6 +35,7 @@ mod packages;
 mod percent;
 mod profile_cmd;
 mod report_cmd;
+mod results;
 mod run;
 mod sampled_events;
 mod samplers;
@@ -80,9 +81,9 @@ fn main() -> ExitCode {
         Command::WhatIf(args) => what_if::what_if(&args).map(|()| 0),
         Command::Boot(args) => boot::boot(&args),
         Command::Exec(args) => exec::exec(&args),
-        Command::Report(args) => report_cmd::report(&args).map(|()| 0),
+        Command::Report(args) => report_cmd::report(&args),
         Command::Samples(args) => samples_cmd::samples(&args).map(|()| 0),
-        Command::Trace(command) => trace_cmd::trace(&command).map(|()| 0),
+        Command::Trace(command) => trace_cmd::trace(&command),
         Command::Tables(args) => tables_cmd::print(&args).map(|()| 0),
         Command::Core(command) => core_cmd::core(&command).map(|()| 0),
         Command::Completions { shell } => manual::completions(shell).map(|()| 0),

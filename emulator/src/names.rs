@@ -1,7 +1,6 @@
 //! What turns addresses into names: where the guest's symbols are, and the disassembly.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,9 +8,10 @@ use serde_json::Value;
 use symbols::{FileServer, Shared, SymbolFiles, Symbolizer};
 
 use crate::cli::ReportArgs;
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::file_servers::{DebugArchive, Debuginfod};
 use crate::guest::GuestFiles;
+use crate::results::{RUN, Results};
 
 /// Where the guest's symbols are on the host; run.json keeps it for later.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,11 +56,11 @@ impl SymbolPaths {
         }
     }
 
-    /// With the run's folder `out`, where what the guest left in its shared folder is now.
-    pub fn with_output(mut self, out: &Path) -> Self {
+    /// With what the guest of a run left in the folder that it shared.
+    pub fn with_guest_files(mut self, files: PathBuf) -> Self {
         self.shared.push(Shared {
             guest: SHARE.to_owned(),
-            host: out.to_owned(),
+            host: files,
         });
         self
     }
@@ -88,26 +88,25 @@ impl SymbolPaths {
     }
 }
 
-/// Where the run in folder `dir` found its symbols; `None` if there was no run.
-pub fn recorded(dir: &Path) -> anyhow::Result<Option<SymbolPaths>> {
-    let path = dir.join("run.json");
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(bad_input(&path, error).into()),
-    };
-    let run: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-    Ok(Some(match &run["symbols"] {
+/// Where a run found its symbols.
+pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
+    let how: Value = run.json(RUN)?;
+    match &how["symbols"] {
         // Of a run before they were recorded.
-        Value::Null => SymbolPaths::default(),
-        symbols => serde_json::from_value(symbols.clone()).map_err(|e| bad_input(&path, e))?,
-    }))
+        Value::Null => Ok(SymbolPaths::default()),
+        symbols => {
+            let paths = serde_json::from_value(symbols.clone());
+            paths.map_err(|e| bad_input(&run.path().join(RUN), format!("symbols: {e}")))
+        }
+    }
 }
 
-/// Where the run found its symbols, or where the user says that they are.
-pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
-    let missing = || bad_input(&args.dir.join("run.json"), "no such file");
-    let recorded = recorded(&args.dir)?.ok_or_else(missing)?;
+/// Where the run found its symbols, or where the user says that they are. A run that was killed has not said.
+pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPaths> {
+    let recorded = match run.has(RUN) {
+        true => recorded(run)?,
+        false => SymbolPaths::default(),
+    };
     let mut paths = match args.guest_dir.as_deref() {
         Some(dir) => {
             let files = GuestFiles::resolve(Some(dir), None, None, None)?;
@@ -128,7 +127,7 @@ pub fn symbol_paths(args: &ReportArgs) -> anyhow::Result<SymbolPaths> {
     if let Some(urls) = &args.debuginfod {
         paths.debuginfod.clone_from(urls);
     }
-    Ok(paths.with_output(&args.dir))
+    Ok(paths.with_guest_files(run.guest_files()))
 }
 
 /// An instruction in assembly.

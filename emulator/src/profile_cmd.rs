@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{ProfileArgs, RunArgs, WhatIfArgs};
-use crate::failure::{BadInput, bad_input, cannot_write, write_whole};
+use crate::failure::{BadInput, bad_input};
 use crate::{run, what_if};
 
 /// The spec's name in the output folder.
@@ -27,13 +27,10 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         Some(out) => out.clone(),
         None => Path::new("out").join(format!("profile-{name}")),
     };
-    std::fs::create_dir_all(&out).map_err(|e| cannot_write(&out, e))?;
-    let spec = out.join(SPEC);
     let text = spec_text(args, &name, &command, &files)?;
-    write_whole(&spec, &text)?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
-        spec: spec.clone(),
+        spec: out.join(SPEC),
         set: args.set.clone(),
         out: out.clone(),
         guest_dir: args.guest_dir.clone(),
@@ -41,6 +38,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         console: args.console,
         gdb: None,
         self_profile: false,
+        made: Some(text),
         brief: true,
     })?;
     println!("report: {}", out.join("report.html").display());
@@ -52,7 +50,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     let servers: String = servers.collect();
     println!(
         "again: tipsim run {}{set}{servers} --out DIR",
-        spec.display()
+        quote(&out.join(SPEC).display().to_string())
     );
     if args.what_if {
         what_if::what_if(&WhatIfArgs::suggested(out, args.guest_dir.clone()))?;

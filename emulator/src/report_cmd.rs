@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
+use commit_trace::TraceEnd;
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
-use report::{Comparison, Flame, Options, Report, Run, explain};
+use report::{Comparison, Flame, Options, Report, Run, explain, part_line};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
@@ -17,12 +18,15 @@ use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
+use crate::results::{RUN, Results, TRACE};
 use crate::sampled_events::metric;
 use crate::spec::MAX_HARTS;
 use crate::{guest_counts, guest_profiles, kept, tables_cmd, trace_cmd, truth};
 
 /// A report's flame graph, for comparisons.
 const FLAME: &str = "flame.json";
+/// A report with all its numbers.
+const REPORT: &str = "report.json";
 
 /// A report for the terminal.
 pub struct Written {
@@ -34,8 +38,6 @@ pub struct Written {
 
 /// What a report is of.
 pub struct ReportScope<'a> {
-    /// The run's folder.
-    pub out: &'a Path,
     /// One of several harts; `None`: the whole run.
     pub hart: Option<u32>,
     /// Of the whole run: its harts.
@@ -44,36 +46,38 @@ pub struct ReportScope<'a> {
     pub excerpts: Option<&'a Excerpts>,
 }
 
-/// Writes errors.json, flame.json and report.{txt,json,html} into the folder of what it is of.
+/// Writes errors.json, flame.json and report.{txt,json,html} among the results of a run; `how` is its run.json.
 pub fn write(
+    run: &mut Results,
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
     of: &ReportScope<'_>,
     core: &Preset,
-    run: Value,
+    how: Value,
 ) -> anyhow::Result<Written> {
     let symbolizer = symbols.symbolizer();
     // The guest's profiles and counts have all harts in one.
     let whole = of.hart.is_none();
+    let guest_files = run.guest_files();
     let guests = match whole {
-        true => guest_profiles::read(of.out),
+        true => guest_profiles::read(&guest_files),
         false => Vec::new(),
     };
-    let counts = counts(&run, of.hart);
-    let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
+    let counts = counts(&how, of.hart);
+    let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, how);
     if let Some(excerpts) = of.excerpts {
         report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
     }
     if let Some(counts) = counts {
         let guest = match whole {
-            true => guest_counts::read(of.out, &counts),
+            true => guest_counts::read(&guest_files, &counts),
             false => Vec::new(),
         };
         report = report.with_counters(counts, guest);
     }
     // So has the truth.
-    if let (true, Some(truth)) = (whole, truth::read(of.out)?) {
-        let samples = guest_profiles::samples(of.out);
+    if whole && let Some(truth) = truth::read(run)? {
+        let samples = guest_profiles::samples(&guest_files);
         report = report.with_truth(&truth, &samples, &metric, &disassemble);
     }
     // A hart knows but its own part of what threads do.
@@ -84,19 +88,32 @@ pub fn write(
     }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");
-    for (name, content) in [
+    for (file, content) in [
         ("report.txt", text.clone()),
         ("errors.json", pretty(&report.errors_json())?),
         ("report.json", pretty(&report.json())?),
         ("report.html", report.html(&core.picture())),
         (FLAME, serde_json::to_string(&report.flame)?),
     ] {
-        let path = folder(of.out, of.hart).join(name);
-        write_whole(&path, content)?;
+        run.write(&kept::name(of.hart, file), content.as_bytes())?;
     }
     let mut verdict = String::new();
+    if let Some(part) = report.part() {
+        verdict = part_line(part) + "\n";
+    }
     report.write_verdict(&mut verdict, &Options::default())?;
     Ok(Written { text, verdict })
+}
+
+/// Why an evaluation is not what a reader of a report expects, if so.
+pub fn empty(evaluation: &Evaluation) -> Option<String> {
+    match evaluation {
+        Evaluation { cycles: 0, .. } => Some("nothing was profiled".to_owned()),
+        found if found.idle >= found.cycles => {
+            Some("nothing but idle time was profiled".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// What the cores counted of each event: one of several, or all together.
@@ -147,12 +164,19 @@ pub struct Recorded {
     kept: bool,
     core: Preset,
     meta: Value,
+    /// Why the trace does not have the whole run, if it does not.
+    part: Option<String>,
 }
 
 impl Recorded {
-    /// Of the run in `dir`.
-    pub fn read(dir: &Path, call_stacks: bool) -> anyhow::Result<Self> {
-        let path = dir.join("trace.tip");
+    /// Of the run with these results.
+    pub fn read(run: &Results, call_stacks: bool) -> anyhow::Result<Self> {
+        let path = run.path().join(TRACE);
+        // A report that is there is of the whole trace: one of a part must not take its place.
+        run.check_trace().map_err(|e| {
+            BadInput(format!("{e}; the reports stay as they are (`tipsim trace evaluate` reads what is left)"))
+        })?;
+        run.file(TRACE).map_err(|e| bad_input(&path, e))?;
         let reader = trace_cmd::open(&path)?;
         let meta = trace_cmd::metadata(&reader);
         let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
@@ -163,7 +187,7 @@ impl Recorded {
             .chunks()
             .iter()
             .map(|chunk| chunk.hart.0.saturating_add(1));
-        let harts = recorded.chain(harts(dir)).max().unwrap_or(1);
+        let harts = recorded.chain(harts(run)).max().unwrap_or(1);
         if harts > MAX_HARTS {
             let error = format!("expected at most {MAX_HARTS} harts, found {harts}");
             return Err(bad_input(&path, error).into());
@@ -172,9 +196,14 @@ impl Recorded {
         let call_stacks = call_stacks || meta["call_stacks"] == true;
         let evaluate = |hart: u32| {
             let one = (harts > 1).then_some(hart);
-            let kept = kept::kept(dir, one);
-            if let Some(evaluation) = kept.filter(|kept| kept.contexts.is_some() || !call_stacks) {
-                return anyhow::Ok(evaluation);
+            match kept::kept(run, one) {
+                Ok(kept) if kept.contexts.is_some() || !call_stacks => return anyhow::Ok(kept),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => eprintln!(
+                    "tipsim: {}: {error}: it is made anew from the trace",
+                    folder(run.path(), one).join("evaluation.zst").display()
+                ),
             }
             is_kept = false;
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
@@ -183,9 +212,7 @@ impl Recorded {
             }
             trace_cmd::replay(&path, hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();
-            let out = folder(dir, one);
-            std::fs::create_dir_all(&out).map_err(|e| bad_input(&out, e))?;
-            kept::keep(dir, one, &evaluation)?;
+            kept::keep(run, one, &evaluation)?;
             Ok(evaluation)
         };
         Ok(Self {
@@ -193,6 +220,10 @@ impl Recorded {
             kept: is_kept,
             core,
             meta,
+            part: match reader.end() {
+                TraceEnd::Complete => None,
+                end => Some(format!("the trace is {end}")),
+            },
         })
     }
 
@@ -206,128 +237,177 @@ impl Recorded {
         Evaluation::merged(&self.harts).unwrap_or_default()
     }
 
-    /// What was kept of each of several harts, if it was of all.
-    fn excerpts(&self, dir: &Path) -> Vec<Excerpts> {
-        let each = (0..self.harts.len() as u32).map(|hart| kept::kept_excerpts(dir, Some(hart)));
-        each.collect::<Option<_>>().unwrap_or_default()
-    }
-
-    /// Writes the reports in `dir` anew.
-    pub fn rewrite(&self, dir: &Path, symbols: &SymbolPaths) -> anyhow::Result<()> {
-        let run = std::fs::read_to_string(dir.join("run.json"))
-            .ok()
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_else(|| self.meta.clone());
+    /// Writes the reports among the results anew.
+    pub fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
+        let mut how: Value = match run.has(RUN) {
+            true => run.json(RUN)?,
+            // It was killed.
+            false => self.meta.clone(),
+        };
+        let (excerpts, damaged) = self.excerpts(run);
+        // What the run said of itself says more than what its trace shows.
+        let recorded = { how["part"].as_str() }.map(str::to_owned);
+        let recorded = recorded
+            .or_else(|| Some(run.part()?.to_owned()))
+            .or_else(|| self.part.clone())
+            .or_else(|| empty(&self.whole()));
+        let parts: Vec<String> = recorded.into_iter().chain(damaged).collect();
+        let part = (!parts.is_empty()).then(|| parts.join("; "));
+        if let Some(how) = how.as_object_mut() {
+            how.insert("part".to_owned(), json!(part));
+        }
+        if !run.has(RUN) {
+            run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        }
         let whole = self.whole();
         let one = (0..).zip(&self.harts).filter(|_| self.harts.len() > 1);
         let one = one.map(|(hart, evaluation)| (Some(hart), evaluation));
+        let all = match excerpts.len() == self.harts.len() {
+            true => whole_excerpts(&self.harts, &excerpts),
+            false => None,
+        };
         for (hart, evaluation) in std::iter::once((None, &*whole)).chain(one) {
-            let excerpts = match (hart, &self.harts[..]) {
-                (None, [_, _, ..]) => whole_excerpts(&self.harts, &self.excerpts(dir)),
-                _ => kept::kept_excerpts(dir, hart),
-            };
             let of = ReportScope {
-                out: dir,
                 hart,
                 harts: &self.harts,
-                excerpts: excerpts.as_ref(),
+                excerpts: match hart {
+                    None => all.as_ref(),
+                    Some(hart) => excerpts.get(hart as usize),
+                },
             };
-            write(evaluation, symbols, &of, &self.core, run.clone())?;
+            write(run, evaluation, symbols, &of, &self.core, how.clone())?;
         }
-        Ok(())
+        run.save(part.as_deref())
+    }
+
+    /// The excerpts of each hart, if those of all were kept, and what is wrong with them.
+    fn excerpts(&self, run: &Results) -> (Vec<Excerpts>, Option<String>) {
+        let several = self.harts.len() > 1;
+        let mut excerpts = Vec::new();
+        for hart in 0..self.harts.len() as u32 {
+            match kept::kept_excerpts(run, several.then_some(hart)) {
+                Ok(Some(of_hart)) => excerpts.push(of_hart),
+                Ok(None) => return (Vec::new(), None),
+                Err(error) => {
+                    let file = kept::name(several.then_some(hart), kept::EXCERPTS);
+                    let why = format!("{file}: {error}: there is no section Loops, as nothing else has the excerpts");
+                    return (Vec::new(), Some(why));
+                }
+            }
+        }
+        (excerpts, None)
     }
 }
 
-/// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool.
-pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
-    for dir in std::iter::once(&args.dir).chain(&args.after) {
-        check_hart(args, dir)?;
+/// Exit status of what shows a part of a run.
+const PART_STATUS: u8 = 1;
+
+/// The exit status of what shows a run, and a word of a part on standard error.
+pub fn status(dir: &Path, part: Option<&str>) -> u8 {
+    match part {
+        None => 0,
+        Some(part) => {
+            eprintln!("tipsim: {}: not whole: {part}", dir.display());
+            PART_STATUS
+        }
     }
-    let dir = folder(&args.dir, one_of_several(args, &args.dir));
-    let read = |name: &str| {
-        let path = dir.join(name);
-        std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))
-    };
+}
+
+/// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool. The exit status says whether the
+/// run was whole.
+pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     if let Some(after) = &args.after {
         return compare(args, after);
     }
     if !args.map.is_empty() {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
     }
+    let mut run = match args.rebuild {
+        true => Results::open_any(&args.dir)?,
+        false => Results::open(&args.dir)?,
+    };
+    check_hart(args, &run)?;
     if args.rebuild {
-        Recorded::read(&args.dir, args.call_stacks)?.rewrite(&args.dir, &symbol_paths(args)?)?;
+        run.lock()?;
+        let symbols = symbol_paths(args, &run)?;
+        Recorded::read(&run, args.call_stacks)?.rewrite(&mut run, &symbols)?;
     }
+    show(args, &run)?;
+    Ok(status(&args.dir, run.part()))
+}
+
+fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
+    let hart = one_of_several(args, run);
+    let text = |file: &str| run.text(&kept::name(hart, file));
     if let Some(what) = &args.explain {
-        return explained(args, what);
+        return explained(args, run, what);
     }
     if args.level.is_some() && !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
         return Err(BadInput("--level: expected --format text or json".into()).into());
     }
     if let ReportFormat::Tool(format) = args.format {
-        return export(args, format);
+        return export(args, run, format);
     }
     if !args.profiler.is_empty() {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
     }
     if let ReportFormat::Tables(format) = args.format {
-        let report = read_json(args, &args.dir, "report.json")?;
+        let report = run.json(&kept::name(hart, REPORT))?;
         // Counters of all harts are there.
-        let path = args.dir.join("run.json");
-        let run = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-        let run = serde_json::from_str(&run).map_err(|e| bad_input(&path, e))?;
-        return tables_cmd::report(args.table, &report, &run, format, args.output.as_deref());
+        let how = run.json(RUN)?;
+        return tables_cmd::report(args.table, &report, &how, format, args.output.as_deref());
     }
     if args.table.is_some() {
         return Err(BadInput("--table: expected --format parquet or arrow".into()).into());
     }
     let text = match (args.level, args.format) {
         (Some(level), format) => {
-            let path = dir.join("errors.json");
-            let errors: Value =
-                serde_json::from_str(&read("errors.json")?).map_err(|e| bad_input(&path, e))?;
-            one_level(&errors, level, format)?
+            let errors: Value = run.json(&kept::name(hart, "errors.json"))?;
+            let part = run.part().filter(|_| format == ReportFormat::Text);
+            let part = part.map_or_else(String::new, |part| part_line(part) + "\n");
+            part + &one_level(&errors, level, format)?
         }
-        (None, ReportFormat::Html) => read("report.html")?,
-        (None, ReportFormat::Json) => read("report.json")?,
-        (None, _) => read("report.txt")?,
+        (None, ReportFormat::Html) => text("report.html")?,
+        (None, ReportFormat::Json) => text(REPORT)?,
+        (None, _) => text("report.txt")?,
     };
     put(args, &text)
 }
 
 /// The hart that is asked for, of a run of several.
-fn one_of_several(args: &ReportArgs, dir: &Path) -> Option<u32> {
+fn one_of_several(args: &ReportArgs, run: &Results) -> Option<u32> {
     args.one_hart
-        .filter(|_| harts(dir).is_none_or(|harts| harts > 1))
+        .filter(|_| harts(run).is_none_or(|harts| harts > 1))
 }
 
 /// Harts of a run that is over, if it says so.
-fn harts(dir: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(dir.join("run.json")).ok()?;
-    let run: Value = serde_json::from_str(&text).ok()?;
+fn harts(run: &Results) -> Option<u32> {
+    let how: Value = run.json(RUN).ok()?;
     // That of a single hart has no list of them.
-    run.get("cycles")?;
+    how.get("cycles")?;
     Some(
-        run["harts"]
+        how["harts"]
             .as_array()
             .map_or(1, |harts| harts.len() as u32),
     )
 }
 
-fn check_hart(args: &ReportArgs, dir: &Path) -> Result<(), BadInput> {
-    let (Some(hart), Some(harts)) = (args.one_hart, harts(dir)) else {
+fn check_hart(args: &ReportArgs, run: &Results) -> Result<(), BadInput> {
+    let (Some(hart), Some(harts)) = (args.one_hart, harts(run)) else {
         return Ok(());
     };
-    trace_cmd::is_hart(hart, harts).map_err(|e| bad_input(dir, e))
+    trace_cmd::is_hart(hart, harts).map_err(|e| bad_input(run.path(), e))
 }
 
 /// `tipsim report DIR --explain NUMBER-OR-PATH`.
-fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
-    let path = folder(&args.dir, one_of_several(args, &args.dir)).join("report.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-    let report: Value = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+fn explained(args: &ReportArgs, run: &Results, what: &str) -> anyhow::Result<()> {
+    let report: Value = run.json(&kept::name(one_of_several(args, run), REPORT))?;
     let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
     match args.format {
-        ReportFormat::Text => put(args, &found.text()),
+        ReportFormat::Text => {
+            let part = run.part().map(|part| part_line(part) + "\n");
+            put(args, &(part.unwrap_or_default() + &found.text()))
+        }
         ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&found)? + "\n")),
         _ => Err(BadInput("--format: expected text or json to explain a number".into()).into()),
     }
@@ -342,28 +422,18 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A JSON file of a run, or of the one of its harts that is asked for.
-fn read_json<T: DeserializeOwned>(args: &ReportArgs, dir: &Path, name: &str) -> anyhow::Result<T> {
-    let path = folder(dir, one_of_several(args, dir)).join(name);
-    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
-    Ok(serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?)
-}
-
 /// The flame graph of a run.
-fn flame(args: &ReportArgs, dir: &Path) -> anyhow::Result<Flame> {
-    let found = read_json(args, dir, FLAME);
-    found.map_err(|error| match dir.join(FLAME).exists() {
-        true => error,
-        false => bad_input(
-            &dir.join(FLAME),
-            "no such file; `tipsim report DIR --rebuild` writes it",
-        )
-        .into(),
-    })
+fn flame(args: &ReportArgs, run: &Results) -> Result<Flame, BadInput> {
+    let name = kept::name(one_of_several(args, run), FLAME);
+    if !run.has(&name) {
+        let error = "no such file; `tipsim report DIR --rebuild` writes it";
+        return Err(bad_input(&run.path().join(name), error));
+    }
+    run.json(&name)
 }
 
 /// `tipsim report BEFORE AFTER`.
-fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<()> {
+fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<u8> {
     const ROWS: usize = 20;
     let renamed = |pair: &String| match pair.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => {
@@ -378,21 +448,29 @@ fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<()> {
         let error = "--level, --profiler: expected one run, found two to compare";
         return Err(BadInput(error.into()).into());
     }
-    let read = |dir| read_json::<Run>(args, dir, "report.json");
-    let (before, after) = (read(&args.dir)?, read(after_dir)?);
+    let runs = [Results::open(&args.dir)?, Results::open(after_dir)?];
+    for run in &runs {
+        check_hart(args, run)?;
+    }
+    let read = |run: &Results| run.json::<Run>(&kept::name(one_of_several(args, run), REPORT));
+    let (before, after) = (read(&runs[0])?, read(&runs[1])?);
     let comparison =
         Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
     match args.format {
-        ReportFormat::Text => put(args, &comparison.text(ROWS)),
-        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n")),
+        ReportFormat::Text => put(args, &comparison.text(ROWS))?,
+        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n"))?,
         ReportFormat::Html => {
-            let (before, after) = (flame(args, &args.dir)?, flame(args, after_dir)?);
-            put(args, &comparison.html(&before, &after, &map))
+            let (before, after) = (flame(args, &runs[0])?, flame(args, &runs[1])?);
+            put(args, &comparison.html(&before, &after, &map))?;
         }
         _ => {
-            Err(BadInput("--format: expected text, json or html to compare two runs".into()).into())
+            let error = "--format: expected text, json or html to compare two runs";
+            return Err(BadInput(error.into()).into());
         }
     }
+    let statuses = [(&runs[0], &before), (&runs[1], &after)]
+        .map(|(run, report)| status(run.path(), report.part()));
+    Ok(statuses[0].max(statuses[1]))
 }
 
 fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Result<String> {

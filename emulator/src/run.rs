@@ -10,7 +10,7 @@ mod progress;
 pub mod region;
 mod share;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -33,13 +33,14 @@ use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
 use crate::packages::{DebianImage, Packages};
+use crate::results::{CONSOLE, Work};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, GuestImage, Mode, Net, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
-use crate::truth::{self, Collected};
+use crate::truth::Collected;
 use crate::uncore::UncoreRegion;
 use boot::Boot;
 use description::metadata;
@@ -87,17 +88,21 @@ struct Plan {
 
 /// Runs the experiment; the exit status is that of the guest's command.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    Work::check(&args.out)?;
     let plan = Plan::new(args)?;
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
 
-    std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
-    let _ = std::fs::remove_file(args.out.join(STATUS));
-    jit::remove(&args.out);
-    truth::remove(&args.out);
-    let share = Share::create(&args.out)?;
+    let mut work = Work::begin(&args.out)?;
+    if let (Some(text), Some(name)) = (&args.made, args.spec.file_name()) {
+        let name = name.to_string_lossy();
+        work.results().write(&name, text.as_bytes())?;
+    }
+    let share = Share {
+        path: work.guest_files(),
+    };
     share.give(&plan.spec.run.files)?;
     if let Some(text) = &plan.spec.run.command {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
@@ -105,22 +110,29 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     // What the guest sees of the folder does not depend on when it was made.
     share.made_at(&[COMMAND, ""], plan.epoch)?;
-    let mut outcome = simulate(&plan, args, &share.path, net, &stop)?;
+    let mut outcome = simulate(&plan, args, &work, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
     let _ = std::fs::remove_file(share.path.join(COMMAND));
-    share.collect(&args.out)?;
-    let written = outcome.write(&plan, &args.out, args.brief);
+    let part = outcome.part();
+    let written = outcome.write(&plan, work.results(), args.brief, part.as_deref());
+    let unwritten = { written.as_ref().err() }.map(|error| format!("{error:#}"));
     // What failed first is why the rest does.
-    if written.is_ok() || outcome.failed() {
-        return outcome.verdict(&args.out);
-    }
-    written.map(|()| 0)
+    let status = match written {
+        Err(error) if !outcome.failed() => Err(error),
+        _ => outcome.verdict(&args.out, work.results()),
+    };
+    let _ = std::fs::remove_file(work.guest_files().join(STATUS));
+    work.publish(part.or(unwritten).as_deref())?;
+    status
 }
 
 impl Plan {
     fn new(args: &RunArgs) -> anyhow::Result<Self> {
-        let spec = Spec::load(&args.spec, &args.set)?;
+        let spec = match &args.made {
+            Some(text) => Spec::parse(text, &args.spec, &args.set)?,
+            None => Spec::load(&args.spec, &args.set)?,
+        };
         let of = spec::Source {
             path: &args.spec,
             set: &args.set,
@@ -208,11 +220,13 @@ impl Plan {
 fn simulate(
     plan: &Plan,
     args: &RunArgs,
-    share: &Path,
+    work: &Work,
     net: Option<UserNet>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
-    let mut console = progress::Console::create(&args.out.join("console.log"), args.console)?;
+    let console = work.create(CONSOLE)?;
+    let mut console = progress::Console::new(console, &work.path().join(CONSOLE), args.console);
+    let share = work.guest_files();
     let mut system = System::new(Setup {
         memory: plan.memory,
         harts: plan.spec.guest.harts as usize,
@@ -224,7 +238,7 @@ fn simulate(
         translator: plan.spec.run.translator,
         threads: plan.spec.run.threads,
         epoch: plan.epoch,
-        share: Some(share),
+        share: Some(&share),
         packages: plan
             .packages
             .as_ref()
@@ -240,7 +254,7 @@ fn simulate(
     let mut host = None;
     let lines = SharedLines::new(system.harts());
     let start = |system: &System, host: &mut Option<Host>| {
-        let mut engine = timing(plan, &args.out, described.as_deref(), system, host)?;
+        let mut engine = timing(plan, work, described.as_deref(), system, host)?;
         if plan.spec.record.truth {
             engine.collect_truth(&lines, plan.spec.run.region.is_marked());
         }
@@ -368,7 +382,7 @@ fn simulate(
         tracing::error!("{error}");
     }
     let host = { host.zip(closed) }
-        .map(|(host, closed)| host.finish(closed))
+        .map(|(host, closed)| host.finish(closed, end.is_part()))
         .transpose()?;
     // With what the host's side still had to read.
     laps.lap(&system, timing);
@@ -376,8 +390,10 @@ fn simulate(
     if let Some(stats) = stats.first() {
         laps.timing.cycles = stats.cycles;
     }
+    let never_began = plan.spec.boots_functionally_first() && host.is_none();
     Ok(Outcome {
         end,
+        never_began,
         console: console.failure(),
         command_at: command_at.unwrap_or(0),
         regions,
@@ -402,7 +418,7 @@ fn now(system: &System) -> region::RunPosition {
 /// The timing core from now on, and its recording, if there is to be one; `described`: what the trace says of the run.
 fn timing(
     plan: &Plan,
-    out: &Path,
+    work: &Work,
     described: Option<&str>,
     system: &System,
     host: &mut Option<Host>,
@@ -417,7 +433,7 @@ fn timing(
             &plan.spec,
             &plan.samplers,
             plan.preset.decode.width,
-            out,
+            work,
             described,
             stream,
         )?);

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
 
 use arrow_tables::{FileFormat, Row, SAMPLES, batches_of_rows};
 use report::perf_data::{Sample, SampleFile};
@@ -11,8 +10,9 @@ use serde_json::Value;
 use symbols::{Place, Symbols};
 
 use crate::cli::{SamplesArgs, SamplesFormat};
-use crate::failure::{bad_input, cannot_write};
+use crate::failure::{bad_input, cannot_write, whole};
 use crate::names::{SymbolPaths, recorded};
+use crate::results::{GUEST_FILES, RUN, Results};
 use crate::tables_cmd;
 
 /// Addresses from here up are the kernel's.
@@ -54,8 +54,9 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
             Ok(())
         }
         (None, Some(path)) => {
-            let out = File::create(path).map_err(|e| cannot_write(path, e))?;
-            write(args.format, &file, &symbols, BufWriter::new(out))
+            let write = |out: &mut File| write(args.format, &file, &symbols, BufWriter::new(out));
+            whole(path, write).map_err(|e| cannot_write(path, e))?;
+            Ok(())
         }
         (None, None) => write(
             args.format,
@@ -88,9 +89,13 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
 
 /// Names the instructions of all samples, in their order.
 fn symbolize(args: &SamplesArgs, file: &SampleFile) -> anyhow::Result<Symbols> {
-    let folder = args.file.parent().unwrap_or(Path::new(""));
-    let mut paths = match recorded(folder)? {
-        Some(paths) => paths.with_output(folder),
+    // Of a file among what a guest left, the run knows where symbols are.
+    let file_path = std::path::absolute(&args.file).map_err(|e| bad_input(&args.file, e))?;
+    let folder = file_path.ancestors().skip(1);
+    let mut folder = folder.skip_while(|folder| !folder.ends_with(GUEST_FILES));
+    let run = folder.nth(1).and_then(|folder| Results::open(folder).ok());
+    let mut paths = match run.filter(|run| run.has(RUN)) {
+        Some(run) => recorded(&run)?.with_guest_files(run.guest_files()),
         None => SymbolPaths::default(),
     };
     paths.roots.splice(0..0, args.debug_dir.iter().cloned());

@@ -112,11 +112,16 @@ impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
     pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
+        Self::parse(&text, path, set)
+    }
+
+    /// Parses a spec that is, or is to be, the file `path`.
+    pub fn parse(text: &str, path: &Path, set: &[String]) -> anyhow::Result<Self> {
         // With the text, so that messages carry the offending line.
         let mut spec: Spec =
-            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+            toml::from_str(text).map_err(|e| bad_input(path, toml_message(&e, text)))?;
         let mut table: toml::Table =
-            toml::from_str(&text).map_err(|e| bad_input(path, toml_message(&e, &text)))?;
+            toml::from_str(text).map_err(|e| bad_input(path, toml_message(&e, text)))?;
         if spec.base.is_some() {
             table = base::with_bases(path, table)?;
             spec = Spec::deserialize(table.clone()).map_err(|e| bad_input(path, e))?;

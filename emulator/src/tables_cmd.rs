@@ -100,7 +100,7 @@ DuckDB, polars, pandas and R read:
 tipsim report out/quickstart --format parquet -o tables                 every table of the report
 tipsim report out/quickstart --format parquet --table functions -o functions.parquet
 tipsim trace expand out/quickstart/trace.tip --format parquet --table spans -o spans.parquet
-tipsim samples out/quickstart/perf.data --format parquet -o samples.parquet
+tipsim samples out/quickstart/files/perf.data --format parquet -o samples.parquet
 ```
 
 ```

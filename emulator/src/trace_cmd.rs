@@ -18,14 +18,16 @@ use serde_json::Value;
 
 use crate::cli::{PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
+use crate::report_cmd;
+use crate::results::Results;
 
 pub use evaluate::{fingerprint, profiled, replay};
 
 /// A trace file.
 pub type Reader = TraceReader<BufReader<File>>;
 
-/// Runs one of the trace commands.
-pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
+/// Runs one of the trace commands; the exit status says whether the trace has a whole run.
+pub fn trace(command: &TraceCommand) -> anyhow::Result<u8> {
     match command {
         TraceCommand::Info(args) => info::info(args),
         TraceCommand::Dump(args) => dump::dump(args),
@@ -37,7 +39,18 @@ pub fn trace(command: &TraceCommand) -> anyhow::Result<()> {
 
 /// Opens a trace.
 pub fn open(path: &Path) -> anyhow::Result<Reader> {
+    Results::check(path)?;
+    // Something else, such as a pipe, cannot be read from its end.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(bad_input(path, "expected a file, found something else").into());
+    }
     Ok(Reader::open(path).map_err(|e| BadInput(e.to_string()))?)
+}
+
+/// The exit status of what shows a trace, and a word on standard error of one that does not have a whole run.
+fn status(path: &Path, end: TraceEnd) -> u8 {
+    let part = (end != TraceEnd::Complete).then(|| format!("the trace is {end}"));
+    report_cmd::status(path, part.as_deref())
 }
 
 /// What the trace says of the run.
@@ -100,15 +113,10 @@ fn ended(
     path: &Path,
     reader: &Reader,
     read: Result<ControlFlow<()>, WalkError>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u8> {
     match read {
         Ok(ControlFlow::Break(())) => {}
-        Ok(ControlFlow::Continue(())) => {
-            if let end @ TraceEnd::Cut { .. } = reader.end() {
-                let path = path.display();
-                eprintln!("tipsim: warning: {path}: {end}; read up to there");
-            }
-        }
+        Ok(ControlFlow::Continue(())) => return Ok(status(path, reader.end())),
         Err(WalkError::Write(e)) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(WalkError::Write(e)) => return Err(e.into()),
         Err(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
@@ -117,5 +125,5 @@ fn ended(
         Err(WalkError::Trace(e)) => return Err(BadInput(e.to_string()).into()),
         Err(e) => return Err(bad_input(path, e).into()),
     }
-    Ok(())
+    Ok(0)
 }

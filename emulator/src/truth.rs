@@ -1,7 +1,6 @@
 //! `truth.json`: what the timing cores counted of each instruction and cache line, with the names of the report.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use ::truth::{
     Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, SharedLines, Truth,
@@ -11,7 +10,8 @@ use profile::{Evaluation, ProcessId, process_names};
 use symbols::place;
 use symbols::{DataObjects, Place, ProgramData, Symbolizer};
 
-use crate::failure::{bad_input, write_whole};
+use crate::failure::{BadInput, bad_input};
+use crate::results::Results;
 
 const NAME: &str = "truth.json";
 
@@ -29,15 +29,15 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Writes it into a run's folder, with names from the profilers' `evaluations` of the harts.
+    /// Writes it among a run's results, with names from the profilers' `evaluations` of the harts.
     pub fn write(
         self,
-        out: &Path,
+        run: &mut Results,
         evaluations: &[Evaluation],
         symbolizer: &Symbolizer,
     ) -> anyhow::Result<()> {
         let truth = self.named(evaluations, symbolizer);
-        write_whole(&out.join(NAME), serde_json::to_string(&truth)? + "\n")
+        run.write(NAME, (serde_json::to_string(&truth)? + "\n").as_bytes())
     }
 
     fn named(self, evaluations: &[Evaluation], symbolizer: &Symbolizer) -> Truth {
@@ -115,24 +115,16 @@ impl Collected {
 }
 
 /// The truth that a run wrote, if it wrote one.
-pub fn read(out: &Path) -> anyhow::Result<Option<Truth>> {
-    let path = out.join(NAME);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(bad_input(&path, error).into()),
-    };
-    let truth: Truth = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
+pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
+    if !run.has(NAME) {
+        return Ok(None);
+    }
+    let truth: Truth = run.json(NAME)?;
     if truth.format != FORMAT {
         let error = format!("format: expected {FORMAT}, found {}", truth.format);
-        return Err(bad_input(&path, error).into());
+        return Err(bad_input(&run.path().join(NAME), error));
     }
     Ok(Some(truth))
-}
-
-/// Removes what an earlier run wrote.
-pub fn remove(out: &Path) {
-    let _ = std::fs::remove_file(out.join(NAME));
 }
 
 /// The Oracle's cycles by instruction, in all processes.

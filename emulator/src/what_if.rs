@@ -14,12 +14,12 @@ use toml::Value as Toml;
 use crate::cli::WhatIfArgs;
 use crate::failure::{bad_input, write_whole};
 use crate::report_cmd::Recorded;
+use crate::results::{RUN, Results};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
 /// The folder of the runs in that of the run.
 const FOLDER: &str = "what-if";
-const RUN: &str = "run.json";
 
 /// A candidate, and what became of it.
 #[derive(Debug, Serialize)]
@@ -44,11 +44,11 @@ struct Original<'a> {
 pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let wanted = { args.without.iter() }.map(|text| Wanted::parse(text));
     let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
-    let (run, spec) = original(&args.dir)?;
-    let symbols = crate::names::recorded(&args.dir)?
-        .unwrap_or_default()
-        .with_output(&args.dir);
-    let recorded = Recorded::read(&args.dir, false)?;
+    let mut results = Results::open(&args.dir)?;
+    results.lock()?;
+    let (run, spec) = original(&results)?;
+    let symbols = crate::names::recorded(&results)?.with_guest_files(results.guest_files());
+    let recorded = Recorded::read(&results, false)?;
     let (program, found) = {
         let evaluation = recorded.whole();
         let program = match &args.process {
@@ -60,17 +60,17 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         let found = candidates(&evaluation, &program, &symbolizer, &wanted)?;
         (program, found)
     };
-    let mut original = Original {
+    let earlier = Earlier::of(&run, &program);
+    let original = Original {
         args,
         run,
         spec,
         program,
     };
+    results.folder().make(FOLDER).map_err(|e| bad_input(&args.dir.join(FOLDER), e))?;
     let folder = args.dir.join(FOLDER);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).map_err(|e| bad_input(&folder, e))?;
     let before = match recorded.is_of_this_simulator() {
-        true => program_cycles(&args.dir, &original.program)?,
+        true => program_cycles(&results, &original.program)?,
         false => {
             eprintln!("tipsim: another tipsim ran it: once more as it was");
             original.run_without(&[], &folder.join("before"))?
@@ -84,45 +84,84 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             original.program
         );
     }
-    let mut trials = Vec::new();
-    for (n, candidate) in (1..).zip(found.into_iter().take(most)) {
+    let mut trials = earlier.trials.clone();
+    // Folders of earlier trials stay, with what they found.
+    let first = next_number(&folder);
+    for (n, candidate) in found.into_iter().take(most).enumerate() {
         eprintln!(
-            "tipsim: {n} of {count}: no {} at {} {} of {}",
+            "tipsim: {} of {count}: no {} at {} {} of {}",
+            n + 1,
             candidate.cause,
             candidate.instructions.len(),
             candidate.kind,
             candidate.function
         );
-        let out = folder.join(n.to_string());
+        let out = folder.join((first + n).to_string());
         let cycles = original.run_without(&candidate.instructions, &out)?;
-        trials.push(Trial {
+        let trial = json!(Trial {
             candidate,
             cycles,
             gain: 1.0 - cycles / before,
         });
+        // The same question has a new answer.
+        let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
+        trials.retain(|known| question(known) != question(&trial));
+        trials.push(trial);
+        // Interrupted after this one, nothing is lost that was found.
+        trials.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        let mut how = original.run.clone();
+        how["what_if"] = json!({ "program": original.program, "cycles": before, "trials": trials });
+        how["what_if_others"] = json!(earlier.others);
+        results.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        let part = results.part().map(str::to_owned);
+        results.save(part.as_deref())?;
     }
-    trials.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    let run = &mut original.run;
-    run["what_if"] = json!({ "program": original.program, "cycles": before, "trials": trials });
-    write_whole(
-        &args.dir.join(RUN),
-        serde_json::to_string_pretty(&run)? + "\n",
-    )?;
-    recorded.rewrite(&args.dir, &symbols)?;
-    print!("{}", report::WhatIf::of(run).unwrap_or_default());
+    recorded.rewrite(&mut results, &symbols)?;
+    let how: Value = results.json(RUN)?;
+    print!("{}", report::WhatIf::of(&how).unwrap_or_default());
     println!("report: {}", args.dir.join("report.html").display());
     Ok(())
 }
 
-fn read_json(path: &Path) -> anyhow::Result<Value> {
-    let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
-    Ok(serde_json::from_str(&text).map_err(|e| bad_input(path, e))?)
+fn gain(trial: &Value) -> f64 {
+    trial["gain"].as_f64().unwrap_or_default()
+}
+
+/// What earlier questions found.
+struct Earlier {
+    /// Of the same program.
+    trials: Vec<Value>,
+    /// Entries like `what_if` of run.json, of other programs.
+    others: Vec<Value>,
+}
+
+impl Earlier {
+    fn of(run: &Value, program: &str) -> Self {
+        let others = run["what_if_others"].as_array().into_iter().flatten();
+        let all = { others.chain(run.get("what_if")) }.filter(|known| known.is_object());
+        let (own, others): (Vec<&Value>, _) = all.partition(|known| known["program"] == program);
+        let trials = own.iter().filter_map(|known| known["trials"].as_array());
+        Self {
+            trials: trials.flatten().cloned().collect(),
+            others: others.into_iter().cloned().collect(),
+        }
+    }
+}
+
+/// The number that follows those of the folders of earlier trials.
+fn next_number(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.split('.').next()?.parse::<usize>().ok()
+    };
+    entries.filter_map(number).max().map_or(1, |last| last.saturating_add(1))
 }
 
 /// A run that can be repeated: its run.json, and the spec in it.
-fn original(dir: &Path) -> anyhow::Result<(Value, Spec)> {
-    let path = dir.join(RUN);
-    let run = read_json(&path)?;
+fn original(results: &Results) -> anyhow::Result<(Value, Spec)> {
+    let path = results.path().join(RUN);
+    let run: Value = results.json(RUN)?;
     let spec: Spec = serde_json::from_value(run["spec"].clone())
         .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
     if !spec.deterministic() {
@@ -138,8 +177,8 @@ fn original(dir: &Path) -> anyhow::Result<(Value, Spec)> {
 }
 
 /// Cycles of a program, all its processes on all harts together, as the run's report has them.
-fn program_cycles(out: &Path, program: &str) -> anyhow::Result<f64> {
-    let report = read_json(&out.join("report.json"))?;
+fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
+    let report: Value = results.json("report.json")?;
     let processes = report["processes"].as_array().into_iter().flatten();
     // The report adds the process id to names that several have.
     let is_own = |process: &&Value| {
@@ -148,7 +187,8 @@ fn program_cycles(out: &Path, program: &str) -> anyhow::Result<f64> {
     };
     let own = processes.filter(is_own);
     let sum: f64 = own.filter_map(|process| process["cycles"].as_f64()).sum();
-    anyhow::ensure!(sum > 0.0, "{}: {program} was not profiled", out.display());
+    let shown = results.path().display();
+    anyhow::ensure!(sum > 0.0, "{shown}: {program} was not profiled");
     Ok(sum)
 }
 
@@ -177,18 +217,23 @@ impl Original<'_> {
         let before = before.and_then(|value| value.as_array().cloned());
         let all = before.unwrap_or_default().into_iter().chain(without);
         what_if.insert("without".to_owned(), Toml::Array(all.collect()));
-        std::fs::create_dir_all(out).map_err(|e| bad_input(out, e))?;
-        let path = out.join("spec.toml");
-        write_whole(&path, toml::to_string(&spec)?)?;
+        let mut path = out.as_os_str().to_owned();
+        path.push(".toml");
+        let path = Path::new(&path);
+        write_whole(path, toml::to_string(&spec)?)?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("run").arg(&path).arg("--out").arg(out);
+        command.arg("run").arg(path).arg("--out").arg(out);
         if let Some(dir) = &self.args.guest_dir {
             command.arg("--guest-dir").arg(dir);
         }
         // Its exit status is the guest's command's, if all went well.
-        let status = command.stdout(Stdio::null()).status()?;
-        let run =
-            read_json(&out.join(RUN)).with_context(|| format!("the run failed ({status})"))?;
+        let status = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()?;
+        let results =
+            Results::open(out).with_context(|| format!("the run failed ({status})"))?;
+        let run: Value = results.json(RUN)?;
         let same = |key: &str| run[key] == self.run[key];
         anyhow::ensure!(
             same("end"),
@@ -201,6 +246,6 @@ impl Original<'_> {
             "{}: it had another guest than the run itself (--guest-dir DIR)",
             path.display()
         );
-        program_cycles(out, &self.program)
+        program_cycles(&results, &self.program)
     }
 }

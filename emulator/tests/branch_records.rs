@@ -292,7 +292,7 @@ fn a_branch_stack_is_the_programs_own_path() {
          perf report -i all.data --stdio --sort symbol_from,symbol_to,mispredict,cycles > report.txt\n\
          perf annotate -i any.data --stdio -s _start > annotate.txt\n",
     );
-    let read = |name: &str| std::fs::read_to_string(dir.join("out").join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(dir.join("out/files").join(name)).unwrap();
     let name = |address: u64| labels.get(&address).map_or("", String::as_str);
     let (mut samples, mut cycles_of_division) = (0, 0);
     for line in read("any.txt").lines() {

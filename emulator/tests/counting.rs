@@ -73,7 +73,7 @@ fn counters_under_linux_are_the_hosts_own() {
     let command = format!("./counting {} > counts.txt", selectors.join(" "));
     let out = run(&dir, &command);
     let host = &json(&out.join("run.json"))["counters"]["harts"][0];
-    let text = read(out.join("counts.txt"));
+    let text = read(out.join("files/counts.txt"));
     assert_eq!(text.lines().count(), EVENTS.len(), "{text}");
     for (event, line) in EVENTS.iter().zip(text.lines()) {
         let name = event.row().name;
@@ -142,7 +142,7 @@ perf record -q -e inst.div -c 2000 -o div.data ./counting
 perf report --stats -i div.data > div.txt
 ";
     let out = run(&dir, command);
-    let list = read(out.join("list.txt"));
+    let list = read(out.join("files/list.txt"));
     for event in PerfEvent::ALL {
         assert!(
             list.contains(&event.row().name.to_lowercase()),
@@ -169,10 +169,10 @@ perf report --stats -i div.data > div.txt
         "memory",
         "condition",
     ] {
-        let text = read(out.join(format!("{name}.txt")));
+        let text = read(out.join(format!("files/{name}.txt")));
         assert!(!text.contains("<not"), "{text}");
     }
-    let detailed = stat(out.join("detailed.txt"));
+    let detailed = stat(out.join("files/detailed.txt"));
     for event in [
         "cycles",
         "instructions",
@@ -183,7 +183,7 @@ perf report --stats -i div.data > div.txt
     ] {
         assert!(detailed.contains_key(event), "{detailed:?}");
     }
-    let topdown = read(out.join("topdown.txt"));
+    let topdown = read(out.join("files/topdown.txt"));
     let shares = metrics(&topdown);
     let sum = |names: &[&str]| names.iter().map(|name| shares[*name]).sum::<f64>();
     let roots = [
@@ -200,7 +200,7 @@ perf report --stats -i div.data > div.txt
     ] {
         assert!((sum(&parts) - shares[root]).abs() < 0.3, "{topdown}");
     }
-    let condition = stat(out.join("condition.txt"));
+    let condition = stat(out.join("files/condition.txt"));
     let [some, none] = ["r100000002", "r10100000002"].map(|event| condition[event]);
     let [committing, all, idle] =
         ["cycles.commit", "cycles.hart", "cycles.idle"].map(|event| condition[event]);
@@ -209,16 +209,16 @@ perf report --stats -i div.data > div.txt
         near(some, committing) && near(some + none, all - idle),
         "{condition:?}"
     );
-    let many = read(out.join("many.txt"));
+    let many = read(out.join("files/many.txt"));
     assert!(many.contains("%)"), "more events than counters: {many}");
     for name in ["intervals", "harts", "runs", "hart", "threads", "process"] {
-        let text = read(out.join(format!("{name}.txt")));
+        let text = read(out.join(format!("files/{name}.txt")));
         assert!(
             text.contains("inst.ret") && !text.contains("<not"),
             "{name}: {text}"
         );
     }
-    let div = read(out.join("div.txt"));
+    let div = read(out.join("files/div.txt"));
     assert!(div.contains("SAMPLE events:"), "{div}");
 
     let report = json(&out.join("report.json"));

@@ -19,8 +19,8 @@ fn run() -> &'static Path {
         std::fs::write(&spec, text).unwrap();
         let mut run = tipsim();
         run.arg("run").arg(&spec).arg("--guest-dir").arg(guest());
-        succeed(run.arg("--out").arg(&out));
-        out
+        succeed(run.arg("--out").arg(out.join("out")));
+        out.join("out")
     })
 }
 

@@ -44,8 +44,9 @@ fn is_a_whole_file_system() {
     run.arg("--guest-dir").arg(guest()).arg("--out").arg(&out);
     let output = run.output().unwrap();
     let told = format!("{}{}", stdout(&output), stderr(&output));
+    let files = out.join("files");
     let text = |name: &str| {
-        fs::read_to_string(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {told}"))
+        fs::read_to_string(files.join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {told}"))
     };
 
     let result = text("result");
@@ -61,20 +62,20 @@ fn is_a_whole_file_system() {
     assert_eq!(text("status-of-stat").trim(), "0", "{}", text("stat"));
     assert_eq!(text("chrooted"), "input\n");
 
-    let mapped = fs::read(out.join("mapped")).unwrap();
+    let mapped = fs::read(files.join("mapped")).unwrap();
     assert_eq!(
         (mapped.len(), &mapped[5000..5004], &mapped[8192..8197]),
         (1 << 20, &b"abcd"[..], &b"child"[..])
     );
     assert_eq!(text("named"), "temporary");
     for name in ["fifo", "socket", "zero"] {
-        let left = fs::symlink_metadata(out.join(name)).unwrap();
+        let left = fs::symlink_metadata(files.join(name)).unwrap();
         assert!(
             left.is_file() && left.len() == 0,
             "{name} is an empty file here"
         );
     }
-    let set = fs::metadata(out.join("one")).unwrap().modified().unwrap();
+    let set = fs::metadata(files.join("one")).unwrap().modified().unwrap();
     assert_eq!(set, UNIX_EPOCH + Duration::from_secs(1_234_567_890));
-    assert!(!out.join("input").exists(), "what was put in is taken out");
+    assert!(!files.join("input").exists(), "what was put in is taken out");
 }

@@ -196,7 +196,7 @@ fn run() -> &'static Path {
 }
 
 fn text(name: &str) -> String {
-    let path = run().join(name);
+    let path = run().join("files").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

@@ -165,7 +165,7 @@ fn each_heuristic_in_the_guest_agrees_with_the_hosts_model_of_it() {
     // The samples are taken in band: another host thread changes none.
     let two = run(&dir, "two");
     for file in HEURISTICS.map(|rule| format!("{rule}.data")) {
-        let read = |out: &std::path::Path| std::fs::read(out.join(&file)).unwrap();
+        let read = |out: &std::path::Path| std::fs::read(out.join("files").join(&file)).unwrap();
         assert!(read(&out) == read(&two), "{file}");
     }
 }

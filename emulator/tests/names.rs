@@ -123,9 +123,6 @@ fn run() -> &'static Path {
         )
         .unwrap();
         let out = dir.join("out");
-        // Of an earlier run: not of this one's processes.
-        std::fs::create_dir(&out).unwrap();
-        std::fs::write(out.join("perf-1.map"), "0 7fffffffffffffff wrong\n").unwrap();
         let mut command = tipsim();
         command.arg("run").arg(&spec).arg("--out").arg(&out).arg("--guest-dir").arg(guest());
         succeed(&mut command);

@@ -31,7 +31,7 @@ fn finished(mut command: Command) {
 }
 
 fn read(out: &Path, name: &str) -> String {
-    std::fs::read_to_string(out.join(name)).unwrap()
+    std::fs::read_to_string(out.join("files").join(name)).unwrap()
 }
 
 /// Bytes that differ wherever they are cut.
@@ -104,7 +104,7 @@ fn the_guest_reaches_servers_of_the_host() {
     assert!(read(&out, "route").contains("default via 10.0.2.2"));
     assert!(read(&out, "resolv").contains("nameserver 10.0.2.3"));
     assert!(read(&out, "ping").ends_with("\n0\n"));
-    assert!(std::fs::read(out.join("body")).unwrap() == noise(3_000_000));
+    assert!(std::fs::read(out.join("files/body")).unwrap() == noise(3_000_000));
     assert!(upload.join().unwrap() == noise(3_000_000));
     assert!(read(&out, "dns").contains("192.0.2.99"));
     assert!(read(&out, "refused").contains("refused"));

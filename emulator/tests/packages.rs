@@ -32,7 +32,8 @@ fn packages_lie_over_the_guests_own_files() {
     std::fs::write(dir.join("base.toml"), base).unwrap();
     succeed(&mut run_spec(&dir, SPEC));
     let out = dir.join("out");
-    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let files = out.join("files");
+    let read = |name: &str| std::fs::read_to_string(files.join(name)).unwrap();
     assert_eq!(
         read("found"),
         "/usr/bin/dash\n/usr/bin/mawk\n/usr/bin/busybox\nwritten\n"
@@ -43,7 +44,7 @@ fn packages_lie_over_the_guests_own_files() {
     let expected = succeed(
         std::process::Command::new("sh")
             .args(["-c", host])
-            .arg(&out),
+            .arg(&files),
     );
     assert_eq!(read("sum").split(' ').next().unwrap(), expected.trim());
     assert!(read("stat").contains("tip:u"), "{}", read("stat"));

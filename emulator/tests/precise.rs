@@ -120,7 +120,7 @@ fn aux_data_are_the_samples_that_the_kernel_makes() {
          perf mem -t load report -i aux.data --stdio --sort=mem,sym > report.txt\n\
          perf script -i aux.data --itrace=i4990i -F period > thin.txt\n",
     );
-    let file = |name: &str| SampleFile::read(&dir.join("out").join(name)).unwrap();
+    let file = |name: &str| SampleFile::read(&dir.join("out/files").join(name)).unwrap();
     let (kernel, aux) = (file("samples.data"), file("aux.data"));
     assert_eq!((aux.aux_gaps, aux.malformed, aux.lost), (0, 0, 0));
     let ratio = aux.samples.len() as f64 / kernel.samples.len() as f64;
@@ -205,7 +205,7 @@ fn aux_data_of_two_harts_with_short_periods() {
          perf record -q -a -m ,16K -e pdis/instructions,aux=1/ -c 16 -o full.data ./sharing > sharing.txt 2> full.txt\n\
          perf report -i full.data --stdio > /dev/null 2> lost.txt\n",
     );
-    let file = |name: &str| SampleFile::read(&dir.join("out").join(name)).unwrap();
+    let file = |name: &str| SampleFile::read(&dir.join("out/files").join(name)).unwrap();
     let line = hex(read("sharing.txt").split_whitespace().next().unwrap());
     let c2c = file("c2c.data");
     // Each hart's thread has its own word of the line.

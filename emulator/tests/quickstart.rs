@@ -58,7 +58,7 @@ fn everything_is_there() {
         "run.json",
         "errors.json",
         "trace.tip",
-        "perf.data",
+        "files/perf.data",
         "report.html",
     ] {
         let size = std::fs::metadata(quickstart().join(name))

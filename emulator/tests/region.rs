@@ -75,8 +75,6 @@ fn own_marks_narrow_the_region_repeated_and_nested() {
     );
     let spec = "[guest]\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
         files = [\"marks\"]\ncommand = \"./marks\"\n";
-    std::fs::create_dir(dir.join("out")).unwrap();
-    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
     let (run, said) = run(&dir, spec);
     assert!(!said.contains("region marks"), "{said}");
     let regions = &run["regions"];
@@ -123,8 +121,6 @@ fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
     );
     let spec = "[guest]\nharts = 2\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
         files = [\"marks\"]\ncommand = \"taskset 2 ./marks; tipsim-region stop; tipsim-region start\"\n";
-    std::fs::create_dir(dir.join("out")).unwrap();
-    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
     let (run, said) = run(&dir, spec);
     assert!(
         said.contains("1 start without a stop") && said.contains("1 stop without a start"),
@@ -162,8 +158,6 @@ fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset()
     let spec = "[guest]\nsymbols = [\".\"]\n[run]\nfiles = [\"marks\"]\ncommand = \"./marks\"\n\
         [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 97\n\
         [[sampler]]\nprofiler = \"tip\"\nperiod = 101\nregion = \"command\"\n";
-    std::fs::create_dir(dir.join("out")).unwrap();
-    std::fs::copy(dir.join("marks"), dir.join("out/marks")).unwrap();
     let (run, _) = run(&dir, spec);
     assert_eq!(run["regions"]["count"], 1);
     let own = functions(&dir.join("out/report.json"));

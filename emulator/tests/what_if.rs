@@ -47,7 +47,7 @@ fn a_run_without_the_cause_says_what_it_gains() {
         assert!(instruction["text"].as_str().unwrap().starts_with("fmadd.d"));
     }
     // The trial's own run says what it was.
-    let spec = std::fs::read_to_string(out.join("what-if/1/spec.toml")).unwrap();
+    let spec = std::fs::read_to_string(out.join("what-if/1.toml")).unwrap();
     assert!(spec.contains("without = [\"chain 0x"), "{spec}");
 
     let report = json(&out.join("report.json"));

@@ -18,6 +18,8 @@ from fleet_spec import with_bases
 from fleet_state import SIGN_OF_LIFE, Fleet, FleetError, read_json, write_text
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
+# Where tipsim works in a try's folder: it puts its results there itself, or what it has of them if it is killed beside that.
+RUN_FOLDER = "run"
 # Of what a task printed, what is kept with the reason why it failed.
 LAST_LINES = 12
 # Seconds that tipsim has to end by itself.
@@ -65,7 +67,7 @@ class Attempt:
         try:
             if with_bases(pathlib.Path(self.spec["path"]))[1] != self.spec["sha256"]:
                 raise OSError(f"{self.spec['path']}: is another spec now than when the fleet was begun")
-            command = [self.fleet.folder / "tipsim", "run", self.spec["path"], "--out", self.work,
+            command = [self.fleet.folder / "tipsim", "run", self.spec["path"], "--out", self.work / RUN_FOLDER,
                        "--guest-dir", self.fleet.matrix["guest"]]
             for assignment in self.fleet.tasks[self.task]["set"]:
                 command += ["--set", assignment]
@@ -102,9 +104,19 @@ class Attempt:
         pid, status, usage = os.wait4(self.child.pid, os.WNOHANG)
         return self.ended(status, usage) if pid else None
 
+    def gather(self):
+        """Moves what tipsim left into the try's own folder."""
+        for folder in [self.work / RUN_FOLDER, self.work / f"{RUN_FOLDER}.partial"]:
+            if folder.is_dir():
+                for name in os.listdir(folder):
+                    os.rename(folder / name, self.work / name)
+                folder.rmdir()
+                break
+
     def ended(self, status, usage):
         if self.child:
             self.child.returncode = os.waitstatus_to_exitcode(status)
+        self.gather()
         run = read_json(self.work / "run.json") or {}
         if os.WIFSIGNALED(status):
             return self.give_up("lost", f"killed by signal {os.WTERMSIG(status)} ({signal.strsignal(os.WTERMSIG(status))})")
@@ -138,6 +150,7 @@ class Attempt:
 
     def give_up(self, outcome, reason):
         """Notes why there is no result of this try; nothing of it stays."""
+        self.gather()
         self.fleet.close(self.task, self.number, outcome, reason=reason, **last_lines(self.work))
         shutil.rmtree(self.work, ignore_errors=True)
         return outcome

@@ -153,14 +153,11 @@ def run(arguments):
     """Gives the exit status of tipsim run, if it is not 0, else that of the comparison."""
     prepared = json.loads((arguments.folder / "prepared.json").read_text())
     out = pathlib.Path(prepared["out"])
-    old = out / RESULTS
-    if old.exists() and not (old / SCRIPT).is_file():
-        raise BadTree(f"{old}: expected nothing, or the folder of an earlier run, found something else; choose another --out")
-    shutil.rmtree(old, ignore_errors=True)
+    results = out / "files" / RESULTS
     words = [arguments.tipsim, "run", prepared["spec"], "--guest-dir", arguments.guest_dir, "--out", out, *prepared["arguments"]]
     status = subprocess.run(words).returncode
     if status == 0:
-        SUITES[prepared["suite"]].check(prepared, out / RESULTS)
+        SUITES[prepared["suite"]].check(prepared, results)
     return status
 
 

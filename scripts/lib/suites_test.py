@@ -80,7 +80,7 @@ class Test:
         expected = self.folder / "cpu2017/benchspec/CPU/998.made_r/data/test/output/tiny.out"
         expected.write_text("1\n")
         try:
-            suites.SUITES["spec2017"].check(json.loads((folder / "prepared.json").read_text()), self.folder / "out/results")
+            suites.SUITES["spec2017"].check(json.loads((folder / "prepared.json").read_text()), self.folder / "out/files/results")
         except BadTree as error:
             assert error.status == 1 and "998.made_r, test: the output differs from the suite's" in str(error), error
             assert "tiny.out.cmp:\n  | " in str(error) and " differ: " in str(error), error

@@ -100,7 +100,7 @@ impl TraceFile {
         Ok(Self {
             metadata: reader.metadata().to_owned(),
             end: reader.end().to_string(),
-            cut: matches!(reader.end(), TraceEnd::Cut { .. }),
+            cut: matches!(reader.end(), TraceEnd::Cut { .. } | TraceEnd::Part),
             // One that recorded nothing is not known of.
             harts: { chunks.iter().map(|chunk| chunk.hart.0.saturating_add(1)) }
                 .max()

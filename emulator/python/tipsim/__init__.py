@@ -5,7 +5,7 @@ knows the Arrow PyCapsule interface. `schema()` says what columns there are, and
 """
 
 from ._tipsim import Batch, Error, Table
-from .report import Run
+from .report import PartWarning, Run
 from .schema import Column, TableSchema, schema
 from .simulator import profile, run
 from .trace import Place, Trace, TraceWarning
@@ -14,6 +14,7 @@ __all__ = [
     "Batch",
     "Column",
     "Error",
+    "PartWarning",
     "Place",
     "Run",
     "Table",

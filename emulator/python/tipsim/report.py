@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,21 +14,46 @@ from . import _tipsim
 from .trace import Trace
 
 
-def _text(path: Path) -> str:
+_MARKER = "tipsim.json"
+
+
+class PartWarning(UserWarning):
+    """The results are not those of a whole run: it was interrupted, for instance, or nothing was profiled."""
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise _tipsim.Error(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
+
+
+def _object(path: Path, text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
         raise _tipsim.Error(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise _tipsim.Error(f"{path}: expected an object, found {type(found).__name__}")
+    return found
+
+
+def _marker(folder: Path) -> dict[str, Any]:
+    """What says which files of a folder belong to one run; empty if an older tipsim made it."""
+    path = folder / _MARKER
+    return _object(path, _bytes(path)) if path.exists() else {}
 
 
 class Run:
-    """The folder of a finished run. With `hart`, what is reported of that one of several harts."""
+    """The folder of a finished run. With `hart`, what is reported of that one of several harts.
+
+    Warns (`PartWarning`) of a run that was cut short, and refuses a folder whose last run goes on or was killed, as well as files of another run.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], hart: int | None = None) -> None:
         self.folder = Path(folder)
         self.hart = hart
+        self._marked = self._last_run()
         self.info: dict[str, Any] = self._json(self.folder / "run.json")
         """How it ran: `run.json`."""
         each = self.info.get("harts")
@@ -37,15 +64,35 @@ class Run:
         # One of several has a folder of its own.
         self._report_folder = self.folder if hart is None or harts == 1 else self.folder / f"hart{hart}"
 
-    @staticmethod
-    def _json(path: Path) -> dict[str, Any]:
+    def _last_run(self) -> dict[str, Any]:
+        """What is noted of the run, which is the last one into its folder."""
+        partial = Path(f"{self.folder.resolve()}.partial")
+        for folder in (self.folder, partial):
+            found = _marker(folder)
+            states = ("running",) if folder == self.folder else ("running", "killed")
+            if found.get("state") in states:
+                raise _tipsim.Error(f"{self.folder}: the last run into this folder goes on, or was killed before its end (`tipsim report` says more)")
+        marked = _marker(self.folder)
+        if marked.get("part"):
+            warnings.warn(f"{self.folder}: not whole: {marked['part']}", PartWarning, stacklevel=3)
+        return marked
+
+    def _checked(self, path: Path) -> bytes:
+        """The content of a file, which is the run's own."""
+        content = _bytes(path)
+        files = self._marked.get("files")
+        if files is not None and files.get(str(path.relative_to(self.folder))) != hashlib.sha256(content).hexdigest():
+            raise _tipsim.Error(f"{path}: expected the file that the run wrote, found another one, or a damaged one")
+        return content
+
+    def _json(self, path: Path) -> dict[str, Any]:
+        return _object(path, self._checked(path))
+
+    def _text(self, path: Path) -> str:
         try:
-            found = json.loads(_text(path))
-        except ValueError as error:
+            return self._checked(path).decode()
+        except UnicodeDecodeError as error:
             raise _tipsim.Error(f"{path}: {error}") from error
-        if not isinstance(found, dict):
-            raise _tipsim.Error(f"{path}: expected an object, found {type(found).__name__}")
-        return found
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -55,7 +102,7 @@ class Run:
     @property
     def text(self) -> str:
         """The report for people: `report.txt`."""
-        return _text(self._report_folder / "report.txt")
+        return self._text(self._report_folder / "report.txt")
 
     @cached_property
     def trace(self) -> Trace:
@@ -64,6 +111,7 @@ class Run:
 
     @cached_property
     def _file(self) -> _tipsim.ReportFile:
+        self._checked(self._report_folder / "report.json")
         return _tipsim.ReportFile(self._report_folder / "report.json", self.folder / "run.json")
 
     def processes(self) -> _tipsim.Table:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::spec::GuestImage;
+use crate::spec::{GuestImage, MAX_HARTS};
 
 /// `tipsim profile`.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "PATH")]
     pub file: Vec<PathBuf>,
     /// Number of harts, up to 8.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HARTS)))]
     pub harts: u32,
     /// Memory of the guest.
     #[arg(long, default_value = "1G")]

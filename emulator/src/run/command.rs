@@ -1,8 +1,12 @@
 //! How the guest's command ended, for the user.
 
-use std::path::Path;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use super::STATUS;
+use crate::results::{CONSOLE, Folder, Results};
+
+/// More is no status.
+const MAX_STATUS_BYTES: u64 = 100;
 
 /// Lines of the console that are shown of a command that failed.
 const LINES: usize = 10;
@@ -16,13 +20,21 @@ const SIGNALS: [&str; 31] = [
 
 /// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
 /// on standard error, after what the guest printed last: the command, from that byte of the console's file on.
-pub fn report_status(out: &Path, from: u64) -> u8 {
-    let status = std::fs::read_to_string(out.join(STATUS)).unwrap_or_default();
-    let status = status.trim().parse::<u32>().unwrap_or(0);
+pub fn report_status(run: &Results, from: u64) -> u8 {
+    let status = Folder::open(&run.guest_files());
+    // The guest may have made anything of this name.
+    let status = status.and_then(|files| files.read(STATUS, MAX_STATUS_BYTES));
+    let status = String::from_utf8_lossy(&status.unwrap_or_default()).trim().parse::<u32>();
+    let status = status.unwrap_or(0);
     if status != 0 {
-        let console = std::fs::read(out.join("console.log")).unwrap_or_default();
-        let since = console.get(from as usize..).unwrap_or_default();
-        for line in last_lines(&String::from_utf8_lossy(since)) {
+        let console = run.file(CONSOLE).and_then(|mut file| {
+            let mut since = Vec::new();
+            file.seek(SeekFrom::Start(from))?;
+            file.read_to_end(&mut since)?;
+            Ok(since)
+        });
+        let since = console.unwrap_or_default();
+        for line in last_lines(&String::from_utf8_lossy(&since)) {
             eprintln!("  | {line}");
         }
         eprintln!(

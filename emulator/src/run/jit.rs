@@ -1,51 +1,60 @@
 //! Names of code that the guest's programs made at run time: `perf-PID.map` and `jit-PID.dump`. The guest's init brings those of
 //! its `/tmp` into the shared folder; those of a command that has a shared folder as its root are in that one's.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use symbols::is_jit_file;
 
+use crate::results::Folder;
+
 /// Folders below a root where programs leave them.
 const FOLDERS: [&str; 3] = ["tmp", "out", ""];
-
-/// The files in a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_jit_file));
-    let files = named.map(|entry| entry.path());
-    files.filter(|path| path.is_file()).collect()
-}
-
-/// Removes those of an earlier run into the same folder: its process ids are this one's, too.
-pub fn remove(out: &Path) {
-    for file in files(out) {
-        let _ = std::fs::remove_file(file);
-    }
-}
+/// Bytes of the largest one, of which the guest decides.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Takes out of the host's shared folders what the command left there, before they are removed.
 pub fn keep(shared: &[PathBuf], share: &Path) {
+    let Ok(to) = Folder::open(share) else {
+        return;
+    };
     for source in shared {
-        let Some(name) = source.file_name() else {
+        let Some(name) = source.file_name().and_then(|name| name.to_str()) else {
             continue;
         };
-        let root = share.join(name);
-        for (folder, file) in { FOLDERS.iter() }.flat_map(|folder| {
-            files(&root.join(folder))
-                .into_iter()
-                .map(move |file| (folder, file))
-        }) {
-            let name = file.file_name().unwrap_or_default();
-            let to = share.join(name);
-            // What was in there before is of another run.
-            let before = std::fs::read(source.join(folder).join(name)).ok();
-            let is_new = before.is_none() || before != std::fs::read(&file).ok();
-            if is_new
-                && !to.exists()
-                && let Err(error) = std::fs::copy(&file, &to)
-            {
-                tracing::warn!("{}: {error}", file.display());
+        for inner in FOLDERS {
+            // The guest may have put links in their place.
+            let folder = to.sub(name).and_then(|root| match inner {
+                "" => Ok(root),
+                inner => root.sub(inner),
+            });
+            if let Ok(folder) = folder {
+                keep_of(&folder, &source.join(inner), &to);
             }
+        }
+    }
+}
+
+/// Copies what is new in a folder; `source` is the host's, which the guest had a copy of.
+fn keep_of(folder: &Folder, source: &Path, to: &Folder) {
+    let entries = std::fs::read_dir(folder.path()).into_iter().flatten();
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    for name in names.filter(|name| is_jit_file(name)) {
+        let copied = folder.read(&name, MAX_BYTES).and_then(|found| {
+            // What was in there before is of another run.
+            match std::fs::read(source.join(&name)) {
+                Ok(before) if before == found => Ok(()),
+                _ => match to.file(&name, MAX_BYTES) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        to.write(&name, &found)
+                    }
+                    _ => Ok(()),
+                },
+            }
+        });
+        if let Err(error) = copied {
+            tracing::warn!("{}: {error}", folder.path().join(&name).display());
         }
     }
 }

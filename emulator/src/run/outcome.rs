@@ -14,10 +14,10 @@ use super::command;
 use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
 use crate::epoch::Epoch;
-use crate::failure::{cannot_write, write_whole};
 use crate::kept;
 use crate::names::SymbolPaths;
 use crate::report_cmd;
+use crate::results::{RUN, Results};
 use crate::stream::HostOutcome;
 use crate::trace_cmd::fingerprint;
 use crate::truth::Collected;
@@ -37,6 +37,26 @@ pub enum End {
     TooLong(u64),
 }
 
+impl End {
+    /// Why a run that ended so is not whole, if it is not.
+    fn part(self) -> Option<String> {
+        Some(match self {
+            Self::Guest(Exit::PowerOff(0) | Exit::Host(_)) => return None,
+            Self::Guest(Exit::PowerOff(code)) => format!("the guest failed with status {code}"),
+            Self::Guest(Exit::Reset) => "the guest asked for a reset".to_owned(),
+            Self::Asleep => "the guest slept and nothing could wake it".to_owned(),
+            Self::Interrupted => "it was interrupted".to_owned(),
+            Self::RecordingFailed => "recording failed".to_owned(),
+            Self::TooLong(most) => format!("not done after {most} cycles (run.max_cycles)"),
+        })
+    }
+
+    /// The run ended before its time.
+    pub fn is_part(self) -> bool {
+        self.part().is_some()
+    }
+}
+
 /// A finished run.
 pub struct Outcome {
     /// Why it ended.
@@ -45,6 +65,8 @@ pub struct Outcome {
     pub console: Option<anyhow::Error>,
     /// Bytes that the console had printed when the command started.
     pub command_at: u64,
+    /// The timing core was to take over in the region of interest, which did not begin.
+    pub never_began: bool,
     /// What the region of interest was.
     pub regions: RegionSummary,
     /// Simulated and host time, until the profilers had read everything.
@@ -70,21 +92,49 @@ pub struct Outcome {
 const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
 
 impl Outcome {
-    /// Writes run.json and the report's files.
+    /// Why the results are not those of a whole run, if they are not.
+    pub fn part(&self) -> Option<String> {
+        if let Some(error) = self.failure() {
+            return Some(format!("recording failed: {error:#}"));
+        }
+        let cycles = self.laps.main().cycles;
+        let ended = self.end.part();
+        let whole = Evaluation::merged(self.evaluations());
+        ended
+            .map(|why| format!("{why}, after {:.1} M cycles", cycles as f64 / 1e6))
+            .or_else(|| match whole {
+                Some(whole) if whole.cycles > 0 => report_cmd::empty(&whole),
+                Some(_) => Some(NO_REGION.to_owned()),
+                None => None,
+            })
+            .or_else(|| self.never_began.then(|| NO_REGION.to_owned()))
+    }
+
+    /// What could not be recorded.
+    fn failure(&self) -> Option<&anyhow::Error> {
+        let host = self.host.as_ref().and_then(|host| host.error.as_ref());
+        self.console.as_ref().or(host)
+    }
+
+    /// Writes run.json and the report's files; `part`: why they are not of a whole run.
     /// On the terminal is the whole report, or `brief` the verdict.
-    pub fn write(&mut self, plan: &Plan, out: &Path, brief: bool) -> anyhow::Result<()> {
-        let run = self.run_json(plan);
-        let path = out.join("run.json");
-        let text = serde_json::to_string_pretty(&run)? + "\n";
-        write_whole(&path, text)?;
-        let symbols = symbols(plan).with_output(out);
+    pub fn write(
+        &mut self,
+        plan: &Plan,
+        run: &mut Results,
+        brief: bool,
+        part: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let mut how = self.run_json(plan);
+        how["part"] = json!(part);
+        run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        let symbols = symbols(plan).with_guest_files(run.guest_files());
         if let Some(truth) = self.truth.take() {
-            truth.write(out, self.evaluations(), &symbols.symbolizer())?;
+            truth.write(run, self.evaluations(), &symbols.symbolizer())?;
         }
         let harts = self.evaluations();
         let all = report_cmd::whole_excerpts(harts, &self.excerpts);
         let of = |hart: Option<u32>| report_cmd::ReportScope {
-            out,
             hart,
             harts,
             excerpts: match hart {
@@ -93,8 +143,9 @@ impl Outcome {
             },
         };
         if let Some(whole) = Evaluation::merged(harts) {
+            let of = of(None);
             let written =
-                report_cmd::write(&whole, &symbols, &of(None), &plan.preset, run.clone())?;
+                report_cmd::write(run, &whole, &symbols, &of, &plan.preset, how.clone())?;
             if whole.cycles == 0 {
                 println!("{NO_REGION}");
             } else {
@@ -102,24 +153,22 @@ impl Outcome {
             }
         }
         for (hart, evaluation) in self.one_of_several() {
-            let folder = kept::folder(out, Some(hart));
-            std::fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, e))?;
             let of = of(Some(hart));
-            report_cmd::write(evaluation, &symbols, &of, &plan.preset, run.clone())?;
+            report_cmd::write(run, evaluation, &symbols, &of, &plan.preset, how.clone())?;
         }
-        if plan.spec.boots_functionally_first() && self.host.is_none() {
+        if self.never_began {
             println!("{NO_REGION}");
         }
         // Last: without it nothing is lost. What a report made of the trace would not say is not kept.
         let several = self.evaluations().len() > 1;
         if self.has_whole_trace() {
             for (hart, excerpts) in (0..).zip(&self.excerpts) {
-                kept::keep_excerpts(out, several.then_some(hart), excerpts)?;
+                kept::keep_excerpts(run, several.then_some(hart), excerpts)?;
             }
         }
         if self.has_whole_trace() && plan.spec.record.detail {
             for (hart, evaluation) in (0..).zip(self.evaluations()) {
-                kept::keep(out, several.then_some(hart), evaluation)?;
+                kept::keep(run, several.then_some(hart), evaluation)?;
             }
         }
         Ok(())
@@ -127,7 +176,7 @@ impl Outcome {
 
     /// Something could not be recorded.
     pub fn failed(&self) -> bool {
-        self.console.is_some() || self.host.as_ref().is_some_and(|host| host.error.is_some())
+        self.failure().is_some()
     }
 
     /// The trace is there, and has everything.
@@ -235,7 +284,8 @@ impl Outcome {
     }
 
     /// Prints the summary; the exit status is that of the guest's command.
-    pub fn verdict(self, out: &Path) -> anyhow::Result<u8> {
+    pub fn verdict(self, out: &Path, run: &Results) -> anyhow::Result<u8> {
+        let part = self.part();
         let say = |lap: &Lap, mode| {
             println!(
                 "{:.1} M instructions, {:.1} M cycles, {:.1} s on the host: {:.1} MIPS, {:.1} M cycles/s ({mode})",
@@ -284,7 +334,13 @@ impl Outcome {
             return Err(error);
         }
         match self.end {
-            End::Guest(Exit::PowerOff(0)) => Ok(command::report_status(out, self.command_at)),
+            End::Guest(Exit::PowerOff(0)) => {
+                match (command::report_status(run, self.command_at), part) {
+                    // There is no report of it.
+                    (0, Some(part)) => anyhow::bail!("{part}"),
+                    (status, _) => Ok(status),
+                }
+            }
             End::Guest(Exit::PowerOff(code)) => {
                 anyhow::bail!("the guest failed with status {code}")
             }

@@ -19,15 +19,14 @@ pub struct Console {
 }
 
 impl Console {
-    /// Creates the file.
-    pub fn create(path: &Path, echo: bool) -> anyhow::Result<Self> {
-        let file = File::create(path).map_err(|e| cannot_write(path, e))?;
-        Ok(Self {
+    /// Writes to an empty file that was created at this path.
+    pub fn new(file: File, path: &Path, echo: bool) -> Self {
+        Self {
             file: Arc::new(file),
             path: path.to_owned(),
             echo,
             failed: Arc::default(),
-        })
+        }
     }
 
     /// What an earlier run printed before this one goes on.

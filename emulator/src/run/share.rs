@@ -1,4 +1,4 @@
-//! The folder that host and guest share while the run lasts.
+//! The folder that host and guest share while the run lasts, and what the guest leaves in it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,21 +7,13 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::failure::{bad_input, cannot_write};
 
-/// Removed with all that is in it, unless its content was collected.
+/// The shared folder: it stays among the results, with what the guest left.
 pub struct Share {
     /// Where it is.
     pub path: PathBuf,
 }
 
 impl Share {
-    /// Makes it in the output folder, empty.
-    pub fn create(out: &Path) -> anyhow::Result<Self> {
-        let path = out.join("share");
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).map_err(|e| cannot_write(&path, e))?;
-        Ok(Self { path })
-    }
-
     /// Puts the host's files where the guest's command finds them.
     pub fn give(&self, files: &[PathBuf]) -> anyhow::Result<()> {
         for file in files {
@@ -51,27 +43,6 @@ impl Share {
             // The guest may have removed or replaced it.
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
-    }
-
-    /// Moves what the guest left in it to the output directory. What cannot be moved stays where it is.
-    pub fn collect(self, out: &Path) -> anyhow::Result<()> {
-        let share = std::mem::ManuallyDrop::new(self);
-        for entry in std::fs::read_dir(&share.path)? {
-            let entry = entry?;
-            let to = out.join(entry.file_name());
-            if to.exists() {
-                let _ = std::fs::remove_file(&to);
-            }
-            std::fs::rename(entry.path(), &to).map_err(|e| cannot_write(&to, e))?;
-        }
-        std::fs::remove_dir(&share.path)?;
-        Ok(())
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

@@ -28,7 +28,6 @@
 //! hold of this side, and gives a [`StreamClosed`], without which nobody can wait for the rest ([`Host::finish`]).
 
 use std::fs::File;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -43,6 +42,7 @@ use timing::Spare;
 
 use super::StreamClosed;
 use crate::failure::bad_input;
+use crate::results::{TRACE, Work};
 use crate::spec::Spec;
 
 /// Batches that may wait for this side: 4 MiB.
@@ -159,21 +159,22 @@ enum Part {
 }
 
 impl Host {
-    /// Opens the trace in folder `out`, if one is described, and starts the thread, with `samplers` of a core that commits up to
+    /// Creates the trace in a run's folder, if one is described, and starts the thread, with `samplers` of a core that commits up to
     /// `width` instructions a cycle.
     pub fn start(
         spec: &Spec,
         samplers: &[Sampler],
         width: u32,
-        out: &Path,
+        work: &Work,
         described: Option<&str>,
         stream: BatchStream,
     ) -> anyhow::Result<Self> {
-        let path = out.join("trace.tip");
+        let path = work.path().join(TRACE);
         let record = &spec.record;
         let create = |described| {
             let mut writer =
-                TraceWriter::create(&path, described).map_err(|e| bad_input(&path, e))?;
+                TraceWriter::new(work.create(TRACE)?, path.display().to_string(), described)
+                    .map_err(|e| bad_input(&path, e))?;
             writer
                 .set_level(record.level)
                 .map_err(|e| bad_input(&path, e))?;
@@ -239,14 +240,15 @@ impl Host {
     }
 
     /// Waits for the rest of the stream, which is `closed`: else it would wait for ever.
-    pub fn finish(self, _closed: StreamClosed) -> anyhow::Result<HostOutcome> {
+    /// `is_part`: the run ended before its time, which the trace is to say.
+    pub fn finish(self, _closed: StreamClosed, is_part: bool) -> anyhow::Result<HostOutcome> {
         let panicked = || anyhow::anyhow!("the recording thread panicked");
         self.spare_worker.ends.store(true, Relaxed);
         self.thread.thread().unpark();
         self.thread.join().map_err(|_| panicked())?;
         let reader = Arc::into_inner(self.spare_worker.reader).ok_or_else(panicked)?;
         let reader = reader.into_inner().map_err(|_| panicked())?;
-        Ok(reader.finish())
+        Ok(reader.finish(is_part))
     }
 }
 
@@ -367,10 +369,13 @@ impl Reader {
         })
     }
 
-    fn finish(mut self) -> HostOutcome {
+    fn finish(mut self, is_part: bool) -> HostOutcome {
         let trace = self.writer.and_then(|writer| {
-            let summary = writer
-                .finish()
+            let finished = match is_part || self.error.is_some() {
+                true => writer.finish_part(),
+                false => writer.finish(),
+            };
+            let summary = finished
                 .map_err(|e| self.error.get_or_insert(e.into()));
             summary.ok()
         });

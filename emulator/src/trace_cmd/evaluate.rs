@@ -5,8 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, WalkError};
+use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, TraceEnd, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
+use report::part_line;
 use serde_json::{Value, json};
 
 use super::{check_hart, ended, metadata, open};
@@ -100,7 +101,7 @@ fn batches(
 }
 
 /// Replays a trace into the profilers of its run or of another spec, as far as it goes.
-pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
+pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     let reader = open(&args.trace)?;
     let meta = metadata(&reader);
     let (mut samplers, region) = profiled(&args.trace, &meta)?;
@@ -116,6 +117,9 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<()> {
         evaluator.batch(batch)
     })?;
     let evaluation = evaluator.finish();
+    if reader.end() != TraceEnd::Complete && args.format == Format::Text {
+        println!("{}", part_line(&format!("the trace is {}", reader.end())));
+    }
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);
     }

@@ -1,6 +1,5 @@
 //! `tipsim trace expand`: a trace in other tools' formats.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,12 +11,12 @@ use serde_json::Value;
 
 use super::{Part, Reader, ended, metadata, open};
 use crate::cli::{ExpandArgs, ExpandFormat};
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, cannot_write, whole};
 use crate::names::disassemble;
 use crate::tables_cmd;
 
 /// Writes a part of a trace in the format asked for.
-pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
+pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let part = args.part.of(&args.trace, &reader)?;
     let output = args.output.as_deref();
@@ -41,12 +40,26 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
         }
         _ => None,
     };
-    let out: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create(path).map_err(|e| bad_input(path, e))?),
-        None => Box::new(io::stdout().lock()),
+    let read = match output {
+        None => {
+            let out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
+            write(args.format, &mut reader, part, shape, out)
+        }
+        Some(path) => {
+            let mut read = Ok(ControlFlow::Continue(()));
+            let written = whole(path, |file| {
+                let out = BufWriter::with_capacity(1 << 18, file);
+                read = match write(args.format, &mut reader, part, shape, out) {
+                    Err(WalkError::Write(error)) => return Err(error),
+                    // Of a damaged trace, the file has what comes before the damage.
+                    read => read,
+                };
+                Ok(())
+            });
+            written.map_err(|e| cannot_write(path, e))?;
+            read
+        }
     };
-    let out = BufWriter::with_capacity(1 << 18, out);
-    let read = write(args.format, &mut reader, part, shape, out);
     ended(&args.trace, &reader, read)
 }
 
@@ -79,7 +92,7 @@ fn table(
     reader: Reader,
     Part { hart, range }: Part,
     format: FileFormat,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u8> {
     let table = args.table.unwrap_or(&RECORDS);
     let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
         |e| match e {

@@ -1,14 +1,15 @@
 //! `tipsim trace info`.
 
-use commit_trace::CLOCK_HZ;
+use commit_trace::{CLOCK_HZ, TraceEnd};
+use report::part_line;
 use serde_json::{Value, json};
 
-use super::{metadata, open};
+use super::{metadata, open, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::bad_input;
 
 /// Says what a trace holds and whether it is whole.
-pub fn info(args: &TraceArgs) -> anyhow::Result<()> {
+pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let reader = open(&args.trace)?;
     let bytes = std::fs::metadata(&args.trace)
         .map_err(|e| bad_input(&args.trace, e))?
@@ -26,9 +27,12 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<()> {
                 "records": records, "start_cycle": first, "cycles": cycles,
                 "seconds": cycles as f64 / clock_hz as f64, "metadata": meta})
         );
-        return Ok(());
+        return Ok(status(&args.trace, reader.end()));
     }
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    if reader.end() != TraceEnd::Complete {
+        println!("{}", part_line(&reader.end().to_string()));
+    }
     println!("file      {}", args.trace.display());
     println!(
         "run       {} (tipsim {})",
@@ -65,5 +69,5 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<()> {
         "size      {bytes} bytes, {:.3} per record",
         bytes as f64 / records.max(1) as f64
     );
-    Ok(())
+    Ok(status(&args.trace, reader.end()))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use commit_trace::{Batch, Span, SpanBuilder, SpanSink, State, TraceEnd};
 use serde_json::json;
 
-use super::open;
+use super::{open, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::{BadInput, bad_input};
 
@@ -58,7 +58,7 @@ impl SpanSink for Totals {
 }
 
 /// Checks every chunk and the stream's invariants, and says how much of it is whole.
-pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
+pub fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let mut spans: BTreeMap<u32, SpanBuilder> = BTreeMap::new();
     let mut totals = Totals::default();
@@ -66,7 +66,7 @@ pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
     let wrong = loop {
         match reader.next_batch(&mut batch) {
             Ok(true) => {}
-            Ok(false) if reader.end() == TraceEnd::Complete => break None,
+            Ok(false) if matches!(reader.end(), TraceEnd::Complete | TraceEnd::Part) => break None,
             Ok(false) => break Some(bad_input(&args.trace, reader.end())),
             Err(e) => break Some(BadInput(e.to_string())),
         }
@@ -78,6 +78,6 @@ pub fn verify(args: &TraceArgs) -> anyhow::Result<()> {
     totals.print(args.format, wrong.is_none());
     match wrong {
         Some(wrong) => Err(wrong.into()),
-        None => Ok(()),
+        None => Ok(status(&args.trace, reader.end())),
     }
 }

@@ -26,7 +26,7 @@ pub fn in_guest(dir: &Path, programs: &str, harts: u32, command: &str) -> impl F
          [record]\ntrace = false\nprofilers = false\n"
     );
     succeed(&mut run_spec(dir, &spec));
-    let out = dir.join("out");
+    let out = dir.join("out/files");
     move |name| {
         let path = out.join(name);
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

@@ -164,7 +164,7 @@ fn meta(export: &Export<'_>, selected: Option<usize>) -> Value {
     json!({
         "version": 24,
         "preprocessedProfileVersion": VERSION,
-        "product": export.options.name,
+        "product": export.title(),
         "interval": export.nanos(period.unwrap_or(1)) as f64 / 1e6,
         "startTime": 0.0,
         "processType": 0,

@@ -17,6 +17,10 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     for (row, cycles) in export.cycles(series) {
         *stacks.entry(stack(export, row)).or_default() += cycles;
     }
+    // Readers of folded stacks leave out lines that do not end in a number.
+    if export.options.part.is_some() {
+        writeln!(out, "# {}", sanitized(&export.title()))?;
+    }
     for (stack, cycles) in stacks {
         writeln!(out, "{stack} {cycles}")?;
     }

@@ -13,6 +13,7 @@
 //!
 //! let options = Options {
 //!     name: "demo",
+//!     part: None,
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
 //!     exact: false,
@@ -38,6 +39,7 @@ mod rows;
 mod speedscope;
 mod timed;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -168,6 +170,8 @@ impl Format {
 pub struct Options<'a> {
     /// Name of the run.
     pub name: &'a str,
+    /// Why the run is not whole, in words, if it is not: the file says it where its format has room.
+    pub part: Option<&'a str>,
     /// Cycles per second.
     pub clock_hz: u64,
     /// Export the Oracle too, before the samplers.
@@ -184,6 +188,14 @@ pub struct Options<'a> {
 }
 
 impl Export<'_> {
+    /// What the file is called in it: the run, and that it is a part if it is.
+    fn title(&self) -> Cow<'_, str> {
+        match self.options.part {
+            None => Cow::Borrowed(self.options.name),
+            Some(part) => Cow::Owned(format!("NOT WHOLE: {part}: {}", self.options.name)),
+        }
+    }
+
     /// Writes a file.
     ///
     /// # Errors

@@ -107,7 +107,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
             .sum(),
         name: &format!(
             "{}, {}",
-            export.options.name,
+            export.title(),
             export.exporter(Format::PerfData)
         ),
         times,

@@ -138,7 +138,7 @@ impl Writer<'_> {
         let parent = self.track_of(process);
         let mut name = match process {
             Some(process) => self.export.process_name(process).to_owned(),
-            None => format!("cycle stack of {}", self.export.options.name),
+            None => format!("cycle stack of {}", self.export.title()),
         };
         if let Some(hart) = self.hart {
             name.push_str(&format!(", hart {}", hart.0));

@@ -94,7 +94,7 @@ impl Builder<'_> {
         }
         let comment = self.string(&format!(
             "{}, {}",
-            export.options.name,
+            export.title(),
             export.exporter(Format::Pprof)
         ));
         let duration = export.nanos(export.evaluation.cycles);

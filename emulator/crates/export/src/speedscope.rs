@@ -80,7 +80,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
     });
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
-        name: export.options.name,
+        name: &export.title(),
         exporter: export.exporter(Format::Speedscope),
         profiles: profiles.collect(),
         shared: Shared {

@@ -77,6 +77,7 @@ fn written_of(
     });
     let options = Options {
         name: "example",
+        part: None,
         clock_hz: 1_000_000_000,
         oracle,
         exact: false,
@@ -105,6 +106,7 @@ fn cycles_that_do_not_divide_keep_their_sum() {
     evaluation.oracle = profile;
     let options = Options {
         name: "",
+        part: None,
         clock_hz: 1,
         oracle: true,
         exact: false,
@@ -132,6 +134,7 @@ fn small_instructions_are_charged_to_their_functions() {
     let cycles = |exact: bool| {
         let options = Options {
             name: "",
+            part: None,
             clock_hz: 1,
             oracle: true,
             exact,
@@ -192,6 +195,7 @@ fn stacks_begin_with_their_callers() {
     let evaluation = example_with_calls();
     let options = Options {
         name: "",
+        part: None,
         clock_hz: 1_000_000_000,
         oracle: true,
         exact: false,

@@ -54,6 +54,9 @@ pub struct Comparison {
     pub before: Totals,
     /// Totals after.
     pub after: Totals,
+    /// Why a run is not whole, a sentence each; none if both are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// All processes; "all" is their sum.
     pub processes: Vec<Change>,
     /// The functions that either report names.
@@ -168,6 +171,10 @@ impl Comparison {
             categories: after.categories.clone(),
             before: totals_before,
             after: totals_after,
+            parts: [("before", before), ("after", after)]
+                .into_iter()
+                .filter_map(|(which, run)| Some(format!("{which}: {}", run.meta.part.as_deref()?)))
+                .collect(),
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
             harts: (harts.0.max(harts.1) > 1).then_some(harts),
             processes,

@@ -8,7 +8,7 @@ mod data;
 
 use serde_json::Value;
 
-use super::model::Report;
+use super::model::{Report, part_line};
 use super::sections::{SECTIONS, TextPosition};
 use super::text::Options;
 
@@ -45,6 +45,7 @@ impl Report {
             .unwrap_or("Profile report");
         filled(PAGE, |name, out| match name {
             "title" => out.push_str(&escape(title)),
+            "part" => out.extend(self.part().map(part_notice)),
             "style" => out.extend(STYLE),
             "script" => out.extend(SCRIPT),
             "first" => out.extend(self.html_sections(TextPosition::First)),
@@ -65,6 +66,12 @@ impl Report {
             .filter(move |section| section.place == place)
             .map(|section| (section.html)(self))
     }
+}
+
+/// What a page of a part of a run says above everything else.
+pub(super) fn part_notice(part: &str) -> String {
+    let text = escape(&part_line(part));
+    format!("<p class=\"part\" role=\"alert\">{text}</p>\n")
 }
 
 /// A page with a value for each `{{name}}` in it; no value is searched for further ones.

@@ -63,7 +63,7 @@ pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
-pub use model::{Report, Totals};
+pub use model::{Report, Totals, part_line};
 pub use over_time::{OverTime, TimedItem};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,

@@ -20,6 +20,14 @@ use super::verdict::Verdict;
 use super::waiting::WaitingReport;
 use super::words::Disagreement;
 
+/// The entry of run.json that says why its run is not whole.
+const PART: &str = "part";
+
+/// What a report or comparison of a part of a run begins with.
+pub fn part_line(part: &str) -> String {
+    format!("NOT WHOLE: {part}")
+}
+
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -74,6 +82,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Why it is not of a whole run, in words (`part` of run.json); none if it is.
+    pub fn part(&self) -> Option<&str> {
+        self.meta.get(PART)?.as_str()
+    }
+
     /// The row of a process of the evaluation.
     pub(super) fn row_of(&self, id: ProcessId) -> Option<usize> {
         self.processes.iter().position(|row| row.id == Some(id))

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use profile::CATEGORIES;
 
-use super::model::Report;
+use super::model::{Report, part_line};
 use super::sections::TextPosition;
 use super::sensitivity;
 use fit::{count, fit, percent};
@@ -58,6 +58,9 @@ impl Report {
     }
 
     fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {
+        if let Some(part) = self.part() {
+            writeln!(out, "{}\n", part_line(part))?;
+        }
         if let Some(name) = self.meta.get("name").and_then(|name| name.as_str()) {
             writeln!(out, "{}", fit(name, 120))?;
             writeln!(out)?;

@@ -73,6 +73,9 @@ fn parse_name(name: &str) -> Option<(Kind, u32)> {
 pub(super) fn files<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> HashMap<u32, Vec<PathBuf>> {
     let mut found: HashMap<u32, Vec<PathBuf>> = HashMap::new();
     for folder in folders.flat_map(|folder| FOLDERS.map(|inner| folder.join(inner))) {
+        if fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink()) {
+            continue;
+        }
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
         names.sort();
@@ -87,7 +90,9 @@ pub(super) fn files<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> HashMap<u
             };
             let path = folder.join(&name);
             let of_process = found.entry(pid).or_default();
-            if path.is_file() && !of_process.iter().any(same) {
+            // The guest may have made links, which lead out of the folder.
+            let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+            if is_file && !of_process.iter().any(same) {
                 of_process.push(path);
             }
         }

@@ -35,6 +35,8 @@ const VERSION: u32 = 4;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");
 const TRAILER_MAGIC: &[u8; 8] = b"TIPTREND";
+/// Ends a trace instead whose run was over before its time. A reader that does not know it takes the trace for a cut one.
+const PART_MAGIC: &[u8; 8] = b"TIPTPART";
 const TRAILER_BYTES: u64 = 24;
 const INDEX_ENTRY_BYTES: u64 = 40;
 

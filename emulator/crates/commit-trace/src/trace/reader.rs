@@ -20,6 +20,8 @@ pub use index::ChunkInfo;
 pub enum TraceEnd {
     /// Its writer finished it.
     Complete,
+    /// Its writer finished it, but the run was over before its time: interrupted, or failed.
+    Part,
     /// Its writer was stopped: everything before `offset` is whole.
     Cut {
         /// Offset of the first byte that is not part of a whole chunk.
@@ -43,6 +45,7 @@ impl Display for TraceEnd {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => write!(f, "complete"),
+            Self::Part => write!(f, "whole up to its end, but the run ended before its time"),
             Self::Cut { offset } => write!(f, "cut at offset {offset}"),
             Self::Damaged { offset, what } => write!(f, "damaged at offset {offset}: {what}"),
             Self::Newer { version } => {
@@ -261,7 +264,7 @@ impl<R: Read + Seek> TraceReader<R> {
         match self.end {
             TraceEnd::Damaged { offset, what } => Err(self.damaged(offset, what)),
             TraceEnd::Newer { version } => Err(header::other_version(self.file.clone(), version)),
-            TraceEnd::Complete | TraceEnd::Cut { .. } => Ok(false),
+            TraceEnd::Complete | TraceEnd::Part | TraceEnd::Cut { .. } => Ok(false),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::chunk::{ChunkEncoder, ChunkHeader, ClosedChunk, Compressor};
 use super::columns::Columns;
-use super::{INDEX_MAGIC, MAGIC, TRAILER_MAGIC, TraceError, VERSION};
+use super::{INDEX_MAGIC, MAGIC, PART_MAGIC, TRAILER_MAGIC, TraceError, VERSION};
 use crate::Batch;
 
 /// What a finished trace amounts to.
@@ -223,13 +223,26 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     /// If that fails; the chunks that were written before stay readable.
-    pub fn finish(mut self) -> Result<TraceSummary, TraceError> {
+    pub fn finish(self) -> Result<TraceSummary, TraceError> {
+        self.finish_with(TRAILER_MAGIC)
+    }
+
+    /// Finishes a trace whose run was over before its time, for instance because it was interrupted: readers know it for a part
+    /// ([`TraceEnd::Part`](super::TraceEnd::Part)).
+    ///
+    /// # Errors
+    /// As of [`Self::finish`].
+    pub fn finish_part(self) -> Result<TraceSummary, TraceError> {
+        self.finish_with(PART_MAGIC)
+    }
+
+    fn finish_with(mut self, magic: &[u8; 8]) -> Result<TraceSummary, TraceError> {
         self.write_open()?;
         let ends = !std::mem::replace(&mut self.closed, true);
         self.with_output(|output| {
             if ends {
                 let mut bytes = index_bytes(&output.index);
-                bytes.extend(trailer_bytes(output.offset, &bytes));
+                bytes.extend(trailer_bytes(output.offset, &bytes, magic));
                 output.write(&bytes)?;
             }
             let index = &output.index;
@@ -383,10 +396,10 @@ fn index_bytes(index: &[(u64, ChunkHeader)]) -> Vec<u8> {
     bytes
 }
 
-fn trailer_bytes(index_offset: u64, index: &[u8]) -> Vec<u8> {
+fn trailer_bytes(index_offset: u64, index: &[u8], magic: &[u8; 8]) -> Vec<u8> {
     let mut bytes = Vec::from(index_offset.to_le_bytes());
     bytes.extend(crc32fast::hash(index).to_le_bytes());
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-    bytes.extend(TRAILER_MAGIC);
+    bytes.extend(magic);
     bytes
 }

@@ -25,6 +25,7 @@ fn names_cannot_end_a_folded_frame_or_line() {
     evaluation.processes[1].name = "a;b\n c 7".to_owned();
     let options = Options {
         name: "",
+        part: None,
         clock_hz: 1,
         oracle: true,
         exact: false,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
+    #[serde(default)]
+    pub(super) meta: Meta,
     pub(super) categories: Vec<String>,
     pub(super) totals: Totals,
     pub(super) processes: Vec<Process>,
@@ -17,7 +19,20 @@ pub struct Run {
     pub(super) harts: Vec<IgnoredAny>,
 }
 
+/// What a comparison needs of how a run went.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Meta {
+    /// Why it is not whole, if it is not.
+    #[serde(default)]
+    pub(super) part: Option<String>,
+}
+
 impl Run {
+    /// Why it is not of a whole run, if it is not.
+    pub fn part(&self) -> Option<&str> {
+        self.meta.part.as_deref()
+    }
+
     /// Harts that it is of.
     pub(super) fn harts(&self) -> usize {
         self.harts.len().max(1)

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Change, Comparison, Totals};
+use crate::model::part_line;
 use crate::text::fit::fit;
 
 /// Changes below this share of both runs' cycles are left out of the text.
@@ -18,6 +19,9 @@ impl Comparison {
     }
 
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
+        for part in &self.parts {
+            writeln!(out, "{}\n", part_line(part))?;
+        }
         if let Some((before, after)) = self.harts {
             let harts = |n| {
                 if n == 1 {

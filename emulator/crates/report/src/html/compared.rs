@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::compare::{Comparison, file_now, now};
 use super::super::flame::{Flame, FrameKind};
-use super::{STYLE, embed, filled};
+use super::{STYLE, embed, filled, part_notice};
 
 const PAGE: &str = include_str!("compared.html");
 /// Its script shares these parts with the report's page.
@@ -30,6 +30,7 @@ impl Comparison {
             "flame": Flame::merged(before, after, renamed),
         });
         filled(PAGE, |name, out| match name {
+            "part" => self.parts.iter().for_each(|part| *out += &part_notice(part)),
             "style" => out.extend(STYLE),
             "script" => out.extend(SCRIPT),
             "data" => out.push_str(&embed(&data)),

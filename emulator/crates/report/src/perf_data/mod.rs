@@ -93,6 +93,9 @@ pub enum PerfDataError {
         /// The host's error.
         source: std::io::Error,
     },
+    /// It would take the host's memory: the guest decides how large it is, and can make one that takes no room on a disk.
+    #[error("perf.data of {0} bytes: expected at most {MAX_BYTES}")]
+    TooLarge(u64),
     /// No such magic number.
     #[error("not a perf.data file (expected it to begin with PERFILE2)")]
     NotPerfData,
@@ -115,6 +118,9 @@ pub enum PerfDataError {
     },
 }
 
+/// Bytes of the largest file that is read: all of it is in memory.
+const MAX_BYTES: u64 = 2 << 30;
+
 /// The bytes of a file that begins as perf's do.
 fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
     let failed = |source| PerfDataError::Io {
@@ -122,6 +128,10 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
         source,
     };
     let mut file = std::fs::File::open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    if found.is_file() && found.len() > MAX_BYTES {
+        return Err(PerfDataError::TooLarge(found.len()));
+    }
     // Other tools' files may be large.
     let mut bytes = Vec::new();
     let start = MAGIC.len() as u64;
@@ -132,7 +142,10 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
     if bytes != MAGIC {
         return Err(PerfDataError::NotPerfData);
     }
-    file.read_to_end(&mut bytes).map_err(failed)?;
+    // It may grow, or be a pipe.
+    { file.take(MAX_BYTES - start) }
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     Ok(bytes)
 }
 

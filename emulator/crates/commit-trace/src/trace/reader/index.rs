@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::{ChunkHeader, TraceEnd};
 use crate::trace::varint::Cursor;
-use crate::trace::{INDEX_ENTRY_BYTES, INDEX_MAGIC, TRAILER_BYTES, TRAILER_MAGIC};
+use crate::trace::{INDEX_ENTRY_BYTES, INDEX_MAGIC, PART_MAGIC, TRAILER_BYTES, TRAILER_MAGIC};
 use crate::{HartId, Seq};
 
 /// One chunk of a trace file.
@@ -31,7 +31,7 @@ pub(super) fn read(
 ) -> io::Result<(Vec<ChunkInfo>, TraceEnd)> {
     let len = input.seek(SeekFrom::End(0))?;
     match from_index(input, start, len)? {
-        Some(chunks) => Ok((chunks, TraceEnd::Complete)),
+        Some(found) => Ok(found),
         None => walk(input, start, len),
     }
 }
@@ -41,7 +41,7 @@ fn from_index(
     input: &mut (impl Read + Seek),
     start: u64,
     len: u64,
-) -> io::Result<Option<Vec<ChunkInfo>>> {
+) -> io::Result<Option<(Vec<ChunkInfo>, TraceEnd)>> {
     let Some(trailer_at) = len.checked_sub(TRAILER_BYTES).filter(|at| *at >= start) else {
         return Ok(None);
     };
@@ -50,7 +50,12 @@ fn from_index(
     input.read_exact(&mut trailer)?;
     let mut fields = Cursor(&trailer);
     let (at, index_crc, crc) = (fields.u64(), fields.u32(), fields.u32());
-    let whole = fields.0 == TRAILER_MAGIC && crc == Some(crc32fast::hash(&trailer[..12]));
+    let end = match fields.0 {
+        magic if magic == TRAILER_MAGIC => TraceEnd::Complete,
+        magic if magic == PART_MAGIC => TraceEnd::Part,
+        _ => return Ok(None),
+    };
+    let whole = crc == Some(crc32fast::hash(&trailer[..12]));
     let Some(at) = at.filter(|at| whole && (start..trailer_at).contains(at)) else {
         return Ok(None);
     };
@@ -63,7 +68,7 @@ fn from_index(
     if index_crc != Some(crc32fast::hash(&index)) {
         return Ok(None);
     }
-    Ok(parse(&index))
+    Ok(parse(&index).map(|chunks| (chunks, end)))
 }
 
 fn parse(index: &[u8]) -> Option<Vec<ChunkInfo>> {

@@ -1,0 +1,132 @@
+//! `tipsim.json`: what says that a folder is a run's, and which files of it belong together.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::folder::Folder;
+use crate::sha256::sha256;
+
+/// Its name.
+pub const MARKER: &str = "tipsim.json";
+/// The layout that this simulator writes and reads.
+const FORMAT: u32 = 1;
+/// It names at most some hundred thousand files of a guest.
+const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
+const TRACE_END: u64 = 24;
+
+/// What `tipsim.json` holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// Version of its layout.
+    pub format: u32,
+    /// Version of the simulator.
+    pub tipsim: String,
+    /// What the folder is.
+    pub state: State,
+    /// Process that made it.
+    pub process: u32,
+    /// Why the run is not whole, in words; none if it is.
+    pub part: Option<String>,
+    /// Files of results, by name in the folder, and what tells each from another run's.
+    pub files: BTreeMap<String, String>,
+    /// The trace, if there is one.
+    pub trace: Option<TraceMark>,
+    /// What the guest left in `files/`: paths of files, of links, and of folders (those end in `/`).
+    pub guest_files: Vec<String>,
+}
+
+/// What a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// A run works in it, or did so when it was killed.
+    Running,
+    /// Its run is over, and all results are there.
+    Ended,
+    /// Its run was killed, and a report was made of what it had recorded.
+    Killed,
+}
+
+/// What tells a trace from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceMark {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Its last bytes, in hexadecimal.
+    pub end: String,
+}
+
+impl TraceMark {
+    /// Of an open trace.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(mut trace: File) -> io::Result<Self> {
+        let bytes = trace.metadata()?.len();
+        trace.seek(SeekFrom::Start(bytes.saturating_sub(TRACE_END)))?;
+        let mut end = Vec::new();
+        trace.take(TRACE_END).read_to_end(&mut end)?;
+        let end = end.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { bytes, end })
+    }
+}
+
+impl Marker {
+    /// Of a run that begins in this process.
+    pub fn running() -> Self {
+        Self {
+            format: FORMAT,
+            tipsim: env!("CARGO_PKG_VERSION").to_owned(),
+            state: State::Running,
+            process: std::process::id(),
+            part: None,
+            files: BTreeMap::new(),
+            trace: None,
+            guest_files: Vec::new(),
+        }
+    }
+
+    /// Reads that of a folder; `None` if it has none.
+    ///
+    /// # Errors
+    /// If there is something of its name that is none.
+    pub fn read(folder: &Folder) -> io::Result<Option<Self>> {
+        let bytes = match folder.read(MARKER, MAX_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let value: Value = serde_json::from_slice(&bytes)?;
+        match value["format"].as_u64() {
+            Some(format) if format > u64::from(FORMAT) => {
+                let error = format!("format: expected at most {FORMAT}, found {format}");
+                Err(io::Error::other(error))
+            }
+            _ => Ok(Some(serde_json::from_value(value)?)),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn write(&self, folder: &Folder) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        folder.write(MARKER, &text)
+    }
+
+    /// Notes what a file of results holds.
+    ///
+    /// # Errors
+    /// None: the content is in memory.
+    pub fn note(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.files.insert(name.to_owned(), sha256(content)?);
+        Ok(())
+    }
+}

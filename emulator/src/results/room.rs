@@ -1,0 +1,218 @@
+//! What may be removed to make room: only what a run of tipsim made.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+use super::marker::{MARKER, Marker, State};
+use super::{CONSOLE, GUEST_FILES, RUN, TRACE};
+
+/// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
+const OWN: [&str; 15] = [
+    MARKER,
+    LOCK,
+    RUN,
+    CONSOLE,
+    TRACE,
+    "evaluation.zst",
+    "excerpts.zst",
+    "report.txt",
+    "report.json",
+    "report.html",
+    "errors.json",
+    "flame.json",
+    "truth.json",
+    "profile.toml",
+    "input",
+];
+/// What the lock of a folder is on.
+pub(super) const LOCK: &str = ".lock";
+/// The folder of the runs that `tipsim what-if` made.
+const TRIALS: &str = "what-if";
+/// Files and folders that are looked at; a folder with more is kept.
+const MOST: usize = 1 << 20;
+
+/// Whether there is a folder that a run made.
+pub(super) fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+        && Folder::open(path).is_ok_and(|folder| matches!(Marker::read(&folder), Ok(Some(_))))
+}
+
+/// Removes a folder that a run made, if it holds nothing else; `false`: it does, and nothing was removed.
+pub(super) fn remove(path: &Path) -> io::Result<bool> {
+    let mut found = Found::default();
+    if !found.run(path)? {
+        return Ok(false);
+    }
+    // Nothing but what was looked at is removed: a folder to which somebody adds something meanwhile stays.
+    for file in &found.files {
+        fs::remove_file(file)?;
+    }
+    for folder in found.folders.iter().rev() {
+        fs::remove_dir(folder)?;
+    }
+    Ok(true)
+}
+
+/// The name under which the run before is kept: `DIR.old`, or with a number if something that no run made is there, or
+/// has been put into it.
+pub(super) fn old_name(out: &Path) -> io::Result<PathBuf> {
+    for n in 0.. {
+        let name = match n {
+            0 => suffixed(out, ".old"),
+            n => suffixed(out, &format!(".old.{n}")),
+        };
+        let free = fs::symlink_metadata(&name).is_err();
+        if free || (is_ours(&name) && remove(&name)?) {
+            return Ok(name);
+        }
+    }
+    unreachable!("there are endless names")
+}
+
+/// A path with more at its end.
+pub(super) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// What a run left in `files/`: paths of files and links, and of folders, which end in `/`. What cannot be listed is left out.
+pub(super) fn listed(files: &Path) -> Vec<String> {
+    let mut found = Found::default();
+    // What is not in the list is never removed.
+    let _ = found.all(files);
+    let within = |path: &PathBuf| Some(path.strip_prefix(files).ok()?.to_str()?.to_owned());
+    let folders = found.folders.iter().filter(|folder| *folder != files);
+    let folders = folders.filter_map(|folder| Some(within(folder)? + "/"));
+    let mut list: Vec<_> = { found.files.iter().filter_map(within) }
+        .chain(folders)
+        .collect();
+    list.sort();
+    list
+}
+
+/// What was found, each folder before what is in it.
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+impl Found {
+    /// Adds the folder of a run. False: there is something in it that no run made.
+    fn run(&mut self, path: &Path) -> io::Result<bool> {
+        let Some(marker) = Marker::read(&Folder::open(path)?)? else {
+            return Ok(false);
+        };
+        self.folders.push(path.to_owned());
+        for (name, kind, path) in entries(path)? {
+            let is_own = match kind.is_dir() {
+                false => is_result(&name) || marker.files.contains_key(&name),
+                true if name == GUEST_FILES && marker.state != State::Ended => self.all(&path)?,
+                true if name == GUEST_FILES => {
+                    let listed = marker.guest_files.iter().map(String::as_str).collect();
+                    self.folders.push(path.clone());
+                    self.listed(&path, "", &listed)?
+                }
+                true if name == TRIALS || name == format!("{TRIALS}.partial") => {
+                    self.trials(&path)?
+                }
+                true if is_hart(&name) => self.hart(&path)?,
+                true => false,
+            };
+            if !is_own {
+                return Ok(false);
+            }
+            if !kind.is_dir() {
+                self.files.push(path);
+            }
+        }
+        Ok(self.files.len() + self.folders.len() <= MOST)
+    }
+
+    /// Adds the reports of a hart.
+    fn hart(&mut self, path: &Path) -> io::Result<bool> {
+        self.folders.push(path.to_owned());
+        for (name, kind, path) in entries(path)? {
+            if kind.is_dir() || !is_result(&name) {
+                return Ok(false);
+            }
+            self.files.push(path);
+        }
+        Ok(true)
+    }
+
+    /// Adds the runs of `tipsim what-if`, each with its spec.
+    fn trials(&mut self, path: &Path) -> io::Result<bool> {
+        self.folders.push(path.to_owned());
+        for (name, kind, path) in entries(path)? {
+            match kind.is_dir() {
+                true if self.run(&path)? => {}
+                false if name.ends_with(".toml") => self.files.push(path),
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds everything in a folder.
+    fn all(&mut self, path: &Path) -> io::Result<bool> {
+        let mut next = vec![path.to_owned()];
+        while let Some(folder) = next.pop() {
+            if self.files.len() + self.folders.len() > MOST {
+                return Ok(false);
+            }
+            for (_, kind, path) in entries(&folder)? {
+                match kind.is_dir() {
+                    true => next.push(path),
+                    false => self.files.push(path),
+                }
+            }
+            self.folders.push(folder);
+        }
+        Ok(true)
+    }
+
+    /// Adds what is in a folder below `files/`, if the list has all of it.
+    fn listed(&mut self, path: &Path, front: &str, list: &HashSet<&str>) -> io::Result<bool> {
+        let mut next = vec![(path.to_owned(), front.to_owned())];
+        while let Some((folder, front)) = next.pop() {
+            for (name, kind, path) in entries(&folder)? {
+                let name = format!("{front}{name}{}", if kind.is_dir() { "/" } else { "" });
+                if !list.contains(name.as_str()) {
+                    return Ok(false);
+                }
+                match kind.is_dir() {
+                    true => {
+                        self.folders.push(path.clone());
+                        next.push((path, name));
+                    }
+                    false => self.files.push(path),
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Name, kind and path of what is in a folder. A name that is no UTF-8 is in no list, and so stays.
+fn entries(folder: &Path) -> io::Result<Vec<(String, fs::FileType, PathBuf)>> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        Ok((name, entry.file_type()?, entry.path()))
+    };
+    fs::read_dir(folder)?.map(entry).collect()
+}
+
+fn is_result(name: &str) -> bool {
+    OWN.contains(&name.strip_suffix(".partial").unwrap_or(name))
+}
+
+fn is_hart(name: &str) -> bool {
+    let number = name.strip_prefix("hart").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}

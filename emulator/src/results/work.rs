@@ -1,0 +1,273 @@
+//! The folder in which a run works, until its results take their place.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::GUEST_FILES;
+use super::folder::Folder;
+use super::marker::{Marker, State};
+use super::reader::Results;
+use super::room::{self, LOCK, suffixed};
+use crate::failure::{BadInput, bad_input, cannot_write};
+
+/// Another process has made the folder and is about to say so.
+const JUST_MADE: Duration = Duration::from_secs(1);
+
+/// A run's working folder, `DIR.partial`. Dropped before [`Self::publish`], it is removed.
+pub struct Work {
+    /// What is there so far, under the folder's lock.
+    results: Results,
+    /// Where the results belong.
+    out: PathBuf,
+    published: bool,
+}
+
+impl Work {
+    /// Whether results may take their place at `out`; makes nothing.
+    ///
+    /// # Errors
+    /// If something is there that no run made, or that cannot be replaced.
+    pub fn check(out: &Path) -> Result<(), BadInput> {
+        place(out).map(drop)
+    }
+
+    /// Makes the working folder beside `out`, and holds it.
+    ///
+    /// # Errors
+    /// As of [`Self::check`], and if another run works for `out`.
+    pub fn begin(out: &Path) -> anyhow::Result<Self> {
+        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent {
+            fs::create_dir_all(parent).map_err(|e| cannot_write(parent, e))?;
+        }
+        let out = place(out)?;
+        let path = suffixed(&out, ".partial");
+        let (folder, lock) = make(&path)?;
+        let marker = Marker::running();
+        { marker.write(&folder) }
+            .and_then(|()| fs::create_dir(path.join(GUEST_FILES)))
+            .map_err(|e| cannot_write(&path, e))?;
+        Ok(Self {
+            results: Results::begun(folder, marker, lock),
+            out,
+            published: false,
+        })
+    }
+
+    /// What is there so far.
+    pub fn results(&mut self) -> &mut Results {
+        &mut self.results
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.results.path()
+    }
+
+    /// The folder that the guest shares with the host.
+    pub fn guest_files(&self) -> PathBuf {
+        self.results.guest_files()
+    }
+
+    /// Creates a file that is written while the run goes on.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(&self, name: &str) -> anyhow::Result<File> {
+        let created = self.results.folder().create(name);
+        created.map_err(|e| cannot_write(&self.path().join(name), e))
+    }
+
+    /// Puts the results in their place, in one step; the run before is kept as `DIR.old`. `part`: why they are not of a whole run.
+    ///
+    /// # Errors
+    /// If they cannot be put there: they stay where they are, which the error says.
+    pub fn publish(mut self, part: Option<&str>) -> anyhow::Result<()> {
+        self.published = true;
+        let path = self.path().to_owned();
+        self.finish(part).map_err(|e| {
+            let out = self.out.display();
+            anyhow::anyhow!("{}: cannot be renamed to {out}, the results stay here: {e}", path.display())
+        })
+    }
+
+    fn finish(&mut self, part: Option<&str>) -> io::Result<()> {
+        self.results.end(part)?;
+        let (path, out) = (self.path(), &self.out);
+        // What is there may have changed since the run began.
+        place(out).map_err(io::Error::other)?;
+        if !out.exists() || fs::remove_dir(out).is_ok() {
+            return rename(path, out, RenameFlags::NOREPLACE);
+        }
+        // A report that is being rebuilt there is waited for.
+        let before = Folder::open(out)?;
+        let _lock = lock_file(&before)?;
+        let old = room::old_name(out)?;
+        match rename(path, out, RenameFlags::EXCHANGE) {
+            Ok(()) => rename(path, &old, RenameFlags::NOREPLACE),
+            // Some file systems cannot exchange.
+            Err(_) => {
+                rename(out, &old, RenameFlags::NOREPLACE)?;
+                rename(path, out, RenameFlags::NOREPLACE)
+            }
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = room::remove(self.path());
+        }
+    }
+}
+
+/// The path at which results take their place, without links, if they may.
+fn place(out: &Path) -> Result<PathBuf, BadInput> {
+    let refused = |error: &str| Err(bad_input(out, format!("--out: {error}")));
+    let Ok(found) = fs::symlink_metadata(out) else {
+        let Some(name) = out.file_name() else {
+            return refused("expected a folder with a name");
+        };
+        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        // Where there is no parent yet it is made later.
+        let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        return Ok(parent.join(name));
+    };
+    let real = out.canonicalize().map_err(|e| {
+        let what = if found.is_symlink() { "a link that leads nowhere: " } else { "" };
+        bad_input(out, format!("--out: {what}{e}"))
+    })?;
+    if !real.is_dir() {
+        return refused("expected a folder, found a file");
+    }
+    let Some(parent) = real.parent() else {
+        return refused("expected a folder for the results, found the root of the file system");
+    };
+    let entries = fs::read_dir(&real).map_err(|e| bad_input(out, format!("--out: {e}")))?;
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    if let Some(name) = names.next()
+        && !room::is_ours(&real)
+    {
+        let name = name.display();
+        let expected = "expected no folder, an empty one, or the results of an earlier run";
+        return refused(&format!("{expected}; found a folder with other files (\"{name}\")"));
+    }
+    if std::env::current_dir().is_ok_and(|here| here.starts_with(&real)) {
+        return refused(
+            "expected another folder than the one that this command is called in: the results take its place as a whole; try a folder in it",
+        );
+    }
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    if device(&real) != device(parent) {
+        return refused(
+            "expected a folder that can be renamed, found a mounted file system; try a folder in it",
+        );
+    }
+    Ok(real)
+}
+
+/// Makes a working folder and takes its lock. What a killed run left there is removed, or kept under a number.
+fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
+    let begun = Instant::now();
+    loop {
+        match fs::create_dir(path) {
+            Ok(()) => {
+                let folder = Folder::open(path).map_err(|e| cannot_write(path, e))?;
+                let mut lock = folder.create(LOCK).map_err(|e| cannot_write(path, e))?;
+                // A reader has it for a moment at most.
+                lock.lock().map_err(|e| cannot_write(path, e))?;
+                let process = std::process::id().to_string();
+                { lock.write_all(process.as_bytes()) }.map_err(|e| cannot_write(path, e))?;
+                return Ok((folder, lock));
+            }
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(cannot_write(path, error));
+            }
+            Err(_) => {}
+        }
+        if let Some(process) = holder(path) {
+            let error = format!("in use by process {process}: another run is going on for the same --out");
+            return Err(bad_input(path, error).into());
+        }
+        if room::is_ours(path) {
+            make_room(path).map_err(|e| cannot_write(path, e))?;
+        } else if begun.elapsed() > JUST_MADE && fs::remove_dir(path).is_err() {
+            // A killed run leaves an empty one, if it was killed then.
+            let error = "expected nothing of this name, or what a run left that was killed; found something else";
+            return Err(bad_input(path, error).into());
+        } else {
+            std::thread::sleep(JUST_MADE / 20);
+        }
+    }
+}
+
+/// Takes away what lies where a run is to work.
+fn make_room(path: &Path) -> io::Result<()> {
+    let marker = Marker::read(&Folder::open(path)?)?;
+    // A run that was killed between two renames had put its results in place already: this is the run before.
+    let is_before = marker.is_some_and(|marker| marker.state == State::Ended);
+    if !is_before && room::remove(path)? {
+        eprintln!(
+            "tipsim: removed {}, which a run left that was killed",
+            path.display()
+        );
+        return Ok(());
+    }
+    let out = path.with_extension("");
+    let old = room::old_name(if is_before { &out } else { path })?;
+    rename(path, &old, RenameFlags::NOREPLACE)
+}
+
+/// The process that holds a folder, if one does.
+pub(super) fn holder(path: &Path) -> Option<String> {
+    let folder = Folder::open(path).ok()?;
+    let lock = folder.file(LOCK, 100).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {
+            let process = folder.read(LOCK, 100).unwrap_or_default();
+            Some(String::from_utf8_lossy(&process).into_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Takes the lock of a folder of results; waits for whoever has it.
+pub(super) fn lock_file(folder: &Folder) -> io::Result<Option<File>> {
+    let lock = match folder.file(LOCK, 100) {
+        Ok(lock) => lock,
+        // A folder that can only be read cannot be changed, either.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match folder.create(LOCK) {
+            Ok(lock) => lock,
+            Err(_) => return Ok(None),
+        },
+        Err(error) => return Err(error),
+    };
+    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        eprintln!(
+            "tipsim: {}: another process works on it: waiting",
+            folder.path().display()
+        );
+        lock.lock()?;
+    }
+    Ok(Some(lock))
+}
+
+fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, flags) {
+        // Some file systems know no flags. Nobody else renames to a name that the lock is for.
+        Err(rustix::io::Errno::INVAL) if flags == RenameFlags::NOREPLACE => {
+            if fs::symlink_metadata(to).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            fs::rename(from, to)
+        }
+        done => Ok(done?),
+    }
+}
