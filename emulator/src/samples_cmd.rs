@@ -50,7 +50,7 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
         (Some(format), output) => {
             let rows = (0..file.samples.len()).map(|at| row(cells(&file, &symbols, at)));
             let table = batches_of_rows(&SAMPLES, rows);
-            tables_cmd::write(table, format, output.as_deref())?;
+            tables_cmd::write(table, format, output.as_deref(), None)?;
             Ok(())
         }
         (None, Some(path)) => {

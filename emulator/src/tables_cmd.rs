@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use arrow_tables::{
     ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, RunColumns, Table, one_batch,
-    report_table, tables, write_table,
+    report_table, tables, with_part, write_table,
 };
 use serde_json::{Value, json};
 
@@ -139,12 +139,14 @@ before that. Tables without files: [the Python package](python.md).
     out
 }
 
-/// Writes a table to a file, which is whole or not there, or to standard output.
+/// Writes a table to a file, which is whole or not there, or to standard output; `part`: why it is not of a whole run.
 pub fn write(
     table: impl RecordBatchReader,
     format: FileFormat,
     output: Option<&Path>,
+    part: Option<&str>,
 ) -> anyhow::Result<()> {
+    let table = with_part(table, part);
     match output {
         Some(path) => {
             let written = whole(path, |file| {
@@ -175,6 +177,7 @@ pub fn report(
     format: FileFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
+    let part = run["part"].as_str();
     let made = |table: &'static Table| {
         report_table(table, report, run)
             .map(one_batch)
@@ -189,12 +192,12 @@ pub fn report(
             let error = "-o: expected a folder for the tables, or --table NAME for one of them";
             return Err(BadInput(error.into()).into());
         };
-        return write(made(table)?, format, output);
+        return write(made(table)?, format, output, part);
     };
     std::fs::create_dir_all(folder).map_err(|e| bad_input(folder, e))?;
     for table in REPORT_TABLES {
         let path = folder.join(format!("{}.{}", table.name, format.name()));
-        write(made(table)?, format, Some(&path))?;
+        write(made(table)?, format, Some(&path), part)?;
     }
     Ok(())
 }

@@ -65,7 +65,8 @@ pub(super) fn old_name(out: &Path) -> io::Result<PathBuf> {
             n => suffixed(out, &format!(".old.{n}")),
         };
         let free = fs::symlink_metadata(&name).is_err();
-        if free || (is_ours(&name) && remove(&name)?) {
+        // What cannot be removed, such as a tree that is too deep, stays as well.
+        if free || (is_ours(&name) && remove(&name).unwrap_or(false)) {
             return Ok(name);
         }
     }
@@ -84,7 +85,7 @@ pub(super) fn listed(files: &Path) -> Vec<String> {
     let mut found = Found::default();
     // What is not in the list is never removed.
     let _ = found.all(files);
-    let within = |path: &PathBuf| Some(path.strip_prefix(files).ok()?.to_str()?.to_owned());
+    let within = |path: &PathBuf| Some(path.strip_prefix(files).ok()?.to_string_lossy().into_owned());
     let folders = found.folders.iter().filter(|folder| *folder != files);
     let folders = folders.filter_map(|folder| Some(within(folder)? + "/"));
     let mut list: Vec<_> = { found.files.iter().filter_map(within) }
@@ -198,7 +199,7 @@ impl Found {
     }
 }
 
-/// Name, kind and path of what is in a folder. A name that is no UTF-8 is in no list, and so stays.
+/// Name, kind and path of what is in a folder. What is no UTF-8 in a name is replaced, as in the list.
 fn entries(folder: &Path) -> io::Result<Vec<(String, fs::FileType, PathBuf)>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
@@ -215,4 +216,70 @@ fn is_result(name: &str) -> bool {
 fn is_hart(name: &str) -> bool {
     let number = name.strip_prefix("hart").unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(path: &Path, state: State, guest_files: &[&str]) {
+        fs::create_dir_all(path.join("files")).unwrap();
+        let marker = Marker {
+            state,
+            guest_files: guest_files.iter().map(|&name| name.to_owned()).collect(),
+            ..Marker::running()
+        };
+        marker.write(&Folder::open(path).unwrap()).unwrap();
+        for name in [LOCK, "report.txt", "trace.tip", "report.html.partial"] {
+            fs::write(path.join(name), "").unwrap();
+        }
+    }
+
+    #[test]
+    fn only_what_a_run_made_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        run(&at("whole"), State::Ended, &["a", "sub/", "sub/b", "link"]);
+        fs::create_dir(at("whole/files/sub")).unwrap();
+        for name in ["a", "sub/b"] {
+            fs::write(at("whole/files").join(name), "").unwrap();
+        }
+        fs::write(at("victim"), "victim").unwrap();
+        std::os::unix::fs::symlink(at("victim"), at("whole/files/link")).unwrap();
+        fs::create_dir(at("whole/hart0")).unwrap();
+        fs::write(at("whole/hart0/report.txt"), "").unwrap();
+        run(&at("whole/what-if/1"), State::Ended, &[]);
+        fs::write(at("whole/what-if/1.toml"), "").unwrap();
+        for added in ["notes", "files/more", "hart0/more", "what-if/more"] {
+            fs::write(at("whole").join(added), "").unwrap();
+            assert!(!remove(&at("whole")).unwrap(), "{added}");
+            assert!(at("whole/report.txt").exists() && at("whole/files/a").exists());
+            fs::remove_file(at("whole").join(added)).unwrap();
+        }
+        assert!(remove(&at("whole")).unwrap() && !at("whole").exists());
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "victim");
+        // A killed run has not said what the guest left.
+        run(&at("killed"), State::Running, &[]);
+        fs::create_dir_all(at("killed/files/any/thing")).unwrap();
+        assert!(remove(&at("killed")).unwrap() && !at("killed").exists());
+        fs::create_dir(at("another's")).unwrap();
+        assert!(!remove(&at("another's")).unwrap() && !is_ours(&at("another's")));
+    }
+
+    #[test]
+    fn all_that_a_guest_left_is_listed() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        run(&at("run"), State::Ended, &[]);
+        let files = at("run/files");
+        fs::create_dir_all(files.join("sub/empty")).unwrap();
+        fs::write(files.join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+        std::os::unix::fs::symlink("/", files.join("sub/root")).unwrap();
+        let list = listed(&files);
+        assert_eq!(list, ["sub/", "sub/empty/", "sub/root", "\u{fffd}"]);
+        let list: Vec<&str> = list.iter().map(String::as_str).collect();
+        run(&at("run"), State::Ended, &list);
+        assert!(remove(&at("run")).unwrap() && !at("run").exists());
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow_tables::{FileFormat, RECORDS, TraceTable, TraceTableError};
 use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand as expand_records};
-use commit_trace::{StaticInfo, WalkError};
+use commit_trace::{StaticInfo, TraceEnd, WalkError};
 use serde_json::Value;
 
 use super::{Part, Reader, ended, metadata, open};
@@ -93,6 +93,7 @@ fn table(
     Part { hart, range }: Part,
     format: FileFormat,
 ) -> anyhow::Result<u8> {
+    let reader_end = reader.end();
     let table = args.table.unwrap_or(&RECORDS);
     let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
         |e| match e {
@@ -101,7 +102,9 @@ fn table(
             other => bad_input(&args.trace, other),
         },
     )?;
-    tables_cmd::write(table.rows_before_error(), format, args.output.as_deref())?;
+    let part = (reader_end != TraceEnd::Complete).then(|| format!("the trace is {reader_end}"));
+    let rows = table.rows_before_error();
+    tables_cmd::write(rows, format, args.output.as_deref(), part.as_deref())?;
     let (reader, read) = table.end();
     ended(&args.trace, &reader, read)
 }

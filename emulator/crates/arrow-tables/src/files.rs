@@ -1,8 +1,9 @@
 //! Tables as files.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
@@ -38,6 +39,21 @@ impl FileFormat {
             Self::Arrow => "Apache Arrow's IPC stream: the same tables",
         }
     }
+}
+
+/// The metadata of a table that is not of a whole run: why not, in words.
+pub const NOT_WHOLE: &str = "not_whole";
+
+/// A table whose metadata say why it is not of a whole run ([`NOT_WHOLE`]), if it is not.
+pub fn with_part<R: RecordBatchReader>(
+    table: R,
+    part: Option<&str>,
+) -> RecordBatchIterator<R> {
+    let mut schema = (*table.schema()).clone();
+    if let Some(part) = part {
+        schema.metadata.insert(NOT_WHOLE.to_owned(), part.to_owned());
+    }
+    RecordBatchIterator::new(table, Arc::new(schema))
 }
 
 /// Writes a table and says how many rows it has. If it breaks off, the file holds the rows before that, whole and closed,
