@@ -74,6 +74,8 @@ Each is a run of its own from the same start. The result is in the run's report,
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
         tipsim boot --save machine.ckpt           # saved when left\n  \
         tipsim boot --restore machine.ckpt --mode timing\n  \
+        tipsim boot --append quiet --command 'uname -a; nproc'\n  \
+        printf 'uname -a\\nexit\\n' | tipsim boot    # a script for the shell on the console\n  \
         tipsim boot --net user                    # in the guest: wget http://10.0.2.2:8000/\n  \
         tipsim boot --net user --hostfwd 8080:80  # on the host: curl http://localhost:8080/")]
     Boot(BootArgs),
@@ -207,7 +209,11 @@ pub struct BootArgs {
     /// Added to the kernel command line.
     #[arg(long, default_value = "")]
     pub append: String,
-    /// Save the machine to this file when the session is left (Ctrl-A x, or after --max-insts).
+    /// Shell command that the guest runs instead of a shell, in the folder of --share if there is one; then it switches itself off. The exit
+    /// status is the command's. Its standard input is that of `tipsim`, if that is a file or a pipe. Needs the init of `guest-sw/build`.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "restore")]
+    pub command: Option<String>,
+    /// Save the machine to this file when the session is left (Ctrl-A x, a signal, the end of a script, or after --max-insts).
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Go on with a machine that was saved. It brings memory and harts; give the same --drive and --share.

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input, cannot_write, write_whole};
+use crate::input::keep_standard_input;
 use crate::{run, what_if};
 
 /// The spec's name in the output folder.
 const SPEC: &str = "profile.toml";
+/// The name of what standard input had for the command, beside it.
+const INPUT: &str = "input";
 /// ELF's number of RISC-V.
 const EM_RISCV: u16 = 243;
 
@@ -29,7 +32,8 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     };
     std::fs::create_dir_all(&out).map_err(|e| cannot_write(&out, e))?;
     let spec = out.join(SPEC);
-    let text = spec_text(args, &name, &command, &files)?;
+    let input = keep_standard_input(&out.join(INPUT))?;
+    let text = spec_text(args, &name, &command, &files, input)?;
     write_whole(&spec, &text)?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
@@ -128,6 +132,7 @@ fn spec_text(
     name: &str,
     command: &str,
     files: &[PathBuf],
+    input: bool,
 ) -> anyhow::Result<String> {
     let core = Path::new(&args.core);
     let core = match core.is_file() {
@@ -157,6 +162,9 @@ fn spec_text(
     set("guest", "packages", args.package.clone().into());
     set("core", "preset", core.into());
     set("run", "files", files.collect::<Vec<_>>().into());
+    if input {
+        set("run", "input", INPUT.into());
+    }
     set("run", "command", format!("{command}\n").into());
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());

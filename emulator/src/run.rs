@@ -1,7 +1,7 @@
 //! `tipsim run`: a whole experiment.
 
 mod boot;
-mod command;
+pub mod command;
 mod description;
 mod jit;
 mod laps;
@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ::truth::SharedLines;
-use base64::Engine as _;
 use commit_trace::{Event, recordings};
 use critical_path::Widths;
 use devices::Output;
@@ -27,10 +26,12 @@ use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::counts::RegionCounts;
-use crate::failure::{BadInput, bad_input, write_whole};
+use crate::ends::{PANIC_ARGUMENT, Standstill, Watch};
+use crate::failure::{BadInput, bad_input};
 use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
+use crate::input;
 use crate::net;
 use crate::packages::{DebianImage, Packages};
 use crate::samplers::samplers;
@@ -59,11 +60,6 @@ const MAX_BOOTARGS: usize = 1023;
 /// Boots the disk of `guest-sw/debian-image`, up to the run's command: `systemd-init` is in the guest of `guest-sw/build --systemd`.
 const SYSTEMD_ARGS: &str = "rdinit=/systemd-init systemd.unit=tipsim.target systemd.mask=serial-getty@ttyS0.service \
     systemd.show_status=no quiet TERM=dumb ";
-
-/// Where the guest finds its command in the shared folder, in base64.
-const COMMAND: &str = ".tipsim-command";
-/// Where it leaves the command's exit status.
-const STATUS: &str = "status";
 
 /// Everything that a run needs, checked before anything is written.
 struct Plan {
@@ -94,21 +90,20 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
 
     std::fs::create_dir_all(&args.out).map_err(|e| bad_input(&args.out, e))?;
-    let _ = std::fs::remove_file(args.out.join(STATUS));
     jit::remove(&args.out);
     truth::remove(&args.out);
     let share = Share::create(&args.out)?;
     share.give(&plan.spec.run.files)?;
-    if let Some(text) = &plan.spec.run.command {
-        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        write_whole(&share.path.join(COMMAND), encoded + "\n")?;
-    }
+    let run = &plan.spec.run;
+    command::give(&share.path, run.command.as_deref(), run.input.as_deref())?;
     // What the guest sees of the folder does not depend on when it was made.
-    share.made_at(&[COMMAND, ""], plan.epoch)?;
+    share.made_at(&[command::COMMAND, command::INPUT, ""], plan.epoch)?;
     let mut outcome = simulate(&plan, args, &share.path, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
-    let _ = std::fs::remove_file(share.path.join(COMMAND));
+    let status = command::status(&share.path);
+    command::take_back(&share.path);
+    outcome.settle(status, &args.out);
     share.collect(&args.out)?;
     let written = outcome.write(&plan, &args.out, args.brief);
     // What failed first is why the rest does.
@@ -137,6 +132,9 @@ impl Plan {
         };
         let named = guest.drive.iter().chain(&spec.run.files);
         { named }.try_for_each(readable)?;
+        if let Some(input) = &spec.run.input {
+            input::check(input)?;
+        }
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
@@ -146,7 +144,7 @@ impl Plan {
             GuestImage::Debian => SYSTEMD_ARGS,
         };
         let bootargs = format!(
-            "console=ttyS0 earlycon=sbi {system}{}{}",
+            "console=ttyS0 earlycon=sbi {PANIC_ARGUMENT}{system}{}{}",
             net::boot_argument(guest.net),
             guest.append
         );
@@ -264,12 +262,16 @@ fn simulate(
     let mut progress = Progress::new(Instant::now());
     let mut laps = Laps::new(&system);
     system.stop_when_stuck(true);
+    // Who debugs a guest may stop it for as long as he likes.
+    let watched = args.gdb.is_none();
+    let restored = boot.as_ref().is_some_and(Boot::is_restored);
+    let mut watch = Watch::new(&system, plan.spec.run.max_idle_seconds(), restored);
     let mut end = None;
     let mut after = |system: &mut System, engine: &mut Engine, exit: RunExit| {
         progress.show(system.hart.cycle(), system.instructions());
         match exit {
             RunExit::Exit(exit) => end = Some(outcome::End::Guest(exit)),
-            RunExit::Idle => end = Some(outcome::End::Asleep),
+            RunExit::Idle => end = Some(outcome::End::Standstill(Standstill::Asleep)),
             RunExit::Limit if stop.load(Ordering::Relaxed) => end = Some(outcome::End::Interrupted),
             RunExit::Limit if console.failure().is_some() => {
                 end = Some(outcome::End::RecordingFailed);
@@ -282,10 +284,18 @@ fn simulate(
                     boot.save(plan, system, &console);
                 }
             }
+            RunExit::Limit if watched => {
+                let found = watch.look(system, || console.tail());
+                end = found.map(outcome::End::Standstill);
+            }
             RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Stuck(stuck) => {
                 let text = stuck::describe(system, &stuck);
-                tracing::warn!("the guest goes on, but gets nowhere: {text}");
+                match watched && system.harts() == 1 {
+                    true => end = Some(outcome::End::Standstill(Standstill::Stuck(text))),
+                    // Another hart, or the debugger, may change memory.
+                    false => tracing::warn!("the guest goes on, but gets nowhere: {text}"),
+                }
             }
             RunExit::Region(mark) => {
                 if mark == Mark::CommandStart {
@@ -378,8 +388,10 @@ fn simulate(
     }
     Ok(Outcome {
         end,
+        has_command: plan.spec.run.command.is_some(),
+        status: None,
         console: console.failure(),
-        command_at: command_at.unwrap_or(0),
+        command_at,
         regions,
         laps,
         parts,

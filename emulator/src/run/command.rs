@@ -1,11 +1,33 @@
-//! How the guest's command ended, for the user.
+//! The guest's command: how it gets there, and how it ended.
 
+use std::fs::File;
 use std::path::Path;
 
-use super::STATUS;
+use base64::Engine as _;
+
+use crate::ends::{TAIL_BYTES, kernel_panic};
+use crate::failure::{bad_input, cannot_write, write_whole};
+
+/// Where the guest finds its command in the shared folder, in base64.
+pub const COMMAND: &str = ".tipsim-command";
+/// Where it finds the command's standard input; without the file, that is empty.
+pub const INPUT: &str = ".tipsim-input";
+/// Where it leaves the command's exit status.
+const STATUS: &str = ".tipsim-status";
 
 /// Lines of the console that are shown of a command that failed.
 const LINES: usize = 10;
+/// Lines that are shown where the kernel's are among them: a panic comes with a dump.
+const LINES_WITH_KERNEL: usize = 30;
+
+/// Which lines of a console are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// The kernel's own are left out.
+    OfPrograms,
+    /// Every line.
+    All,
+}
 
 /// Linux's names of the signals from 1.
 const SIGNALS: [&str; 31] = [
@@ -14,23 +36,63 @@ const SIGNALS: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
-/// on standard error, after what the guest printed last: the command, from that byte of the console's file on.
-pub fn report_status(out: &Path, from: u64) -> u8 {
-    let status = std::fs::read_to_string(out.join(STATUS)).unwrap_or_default();
-    let status = status.trim().parse::<u32>().unwrap_or(0);
+/// Puts the command and its standard input where the guest's init finds them.
+pub fn give(share: &Path, command: Option<&str>, input: Option<&Path>) -> anyhow::Result<()> {
+    // A status of another run would be taken for this one's.
+    take_back(share);
+    if let Some(text) = command {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        write_whole(&share.join(COMMAND), encoded + "\n")?;
+    }
+    if let Some(input) = input {
+        let to = share.join(INPUT);
+        let mut from = File::open(input).map_err(|e| bad_input(input, e))?;
+        let written = File::create_new(&to).and_then(|mut to| std::io::copy(&mut from, &mut to));
+        written.map_err(|e| cannot_write(&to, e))?;
+    }
+    Ok(())
+}
+
+/// Removes what [`give`] and the guest's init wrote.
+pub fn take_back(share: &Path) {
+    for name in [COMMAND, INPUT, STATUS] {
+        let _ = std::fs::remove_file(share.join(name));
+    }
+}
+
+/// The command's exit status, which the guest's init writes after its end. `None`: the command has not ended.
+pub fn status(share: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(share.join(STATUS)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Tells on standard error of a command that failed, after what the guest printed last: the command, from that byte of the
+/// console's file on. Gives the exit status.
+pub fn report_status(status: u32, out: &Path, from: u64) -> u8 {
     if status != 0 {
-        let console = std::fs::read(out.join("console.log")).unwrap_or_default();
-        let since = console.get(from as usize..).unwrap_or_default();
-        for line in last_lines(&String::from_utf8_lossy(since)) {
-            eprintln!("  | {line}");
-        }
+        print_last_lines(out, from, Lines::OfPrograms);
         eprintln!(
             "tipsim: the guest's command ended with {status}{}",
             meaning(status)
         );
     }
     u8::try_from(status).unwrap_or(255)
+}
+
+/// Why the guest's kernel panicked, if the console's file ends with that.
+pub fn panic(out: &Path) -> Option<String> {
+    let console = std::fs::read(out.join("console.log")).unwrap_or_default();
+    let tail = console.len().saturating_sub(TAIL_BYTES as usize);
+    kernel_panic(&String::from_utf8_lossy(&console[tail..]))
+}
+
+/// Prints the last lines of the console's file from that byte on.
+pub fn print_last_lines(out: &Path, from: u64, which: Lines) {
+    let console = std::fs::read(out.join("console.log")).unwrap_or_default();
+    let since = console.get(from as usize..).unwrap_or_default();
+    for line in last_lines(&String::from_utf8_lossy(since), which) {
+        eprintln!("  | {line}");
+    }
 }
 
 /// What a shell means by a status.
@@ -47,8 +109,8 @@ fn meaning(status: u32) -> String {
     }
 }
 
-/// What was printed last, without the kernel's own lines and what only moves a cursor.
-fn last_lines(console: &str) -> Vec<String> {
+/// What was printed last, without what only moves a cursor.
+fn last_lines(console: &str, which: Lines) -> Vec<String> {
     let of_the_kernel = |line: &str| {
         let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
@@ -64,9 +126,14 @@ fn last_lines(console: &str) -> Vec<String> {
             .collect::<String>()
     });
     let mut lines: Vec<String> = lines
-        .filter(|line| !line.trim().is_empty() && !of_the_kernel(line))
+        .filter(|line| !line.trim().is_empty())
+        .filter(|line| which == Lines::All || !of_the_kernel(line))
         .collect();
-    lines.split_off(lines.len().saturating_sub(LINES))
+    let most = match which {
+        Lines::OfPrograms => LINES,
+        Lines::All => LINES_WITH_KERNEL,
+    };
+    lines.split_off(lines.len().saturating_sub(most))
 }
 
 #[cfg(test)]
@@ -86,10 +153,39 @@ mod tests {
     #[test]
     fn the_last_lines_are_the_commands() {
         let console = "one\r\n10 %\r90 %\r\n\n[    1.25] reboot: Power down\n[x] y\n";
-        assert_eq!(last_lines(console), ["one", "90 %", "[x] y"]);
+        let programs = |console| last_lines(console, Lines::OfPrograms);
+        assert_eq!(programs(console), ["one", "90 %", "[x] y"]);
+        assert_eq!(
+            last_lines(console, Lines::All)[2],
+            "[    1.25] reboot: Power down"
+        );
         let many: String = (0..50).map(|n| format!("{n}\n")).collect();
-        assert_eq!(last_lines(&many).len(), LINES);
-        assert_eq!(last_lines(&many)[LINES - 1], "49");
-        assert!(last_lines("\u{1b}\u{fffd}\0").len() <= 1);
+        assert_eq!(programs(&many).len(), LINES);
+        assert_eq!(programs(&many)[LINES - 1], "49");
+        assert!(programs("\u{1b}\u{fffd}\0").len() <= 1);
+    }
+
+    #[test]
+    fn a_status_is_of_this_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let (share, input) = (folder.path(), folder.path().join("given"));
+        std::fs::write(&input, "words\n").unwrap();
+        std::fs::write(share.join(STATUS), "0\n").unwrap();
+        give(share, Some("true"), Some(&input)).unwrap();
+        assert_eq!(status(share), None, "it was another one's");
+        assert_eq!(
+            std::fs::read_to_string(share.join(COMMAND)).unwrap(),
+            "dHJ1ZQ==\n"
+        );
+        assert_eq!(
+            std::fs::read_to_string(share.join(INPUT)).unwrap(),
+            "words\n"
+        );
+        for (text, expected) in [("7\n", Some(7)), ("", None), ("x", None)] {
+            std::fs::write(share.join(STATUS), text).unwrap();
+            assert_eq!(status(share), expected, "{text:?}");
+        }
+        take_back(share);
+        assert_eq!(std::fs::read_dir(share).unwrap().count(), 1);
     }
 }

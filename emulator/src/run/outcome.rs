@@ -13,6 +13,7 @@ use super::Plan;
 use super::command;
 use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
+use crate::ends::Standstill;
 use crate::epoch::Epoch;
 use crate::failure::{cannot_write, write_whole};
 use crate::kept;
@@ -23,12 +24,14 @@ use crate::trace_cmd::fingerprint;
 use crate::truth::Collected;
 
 /// Why the run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The guest ended it.
     Guest(Exit),
-    /// The guest sleeps and nothing will wake it.
-    Asleep,
+    /// The guest ended it before its command had ended.
+    BeforeCommand(Exit),
+    /// The guest does nothing any more.
+    Standstill(Standstill),
     /// Ctrl-C or a signal.
     Interrupted,
     /// The trace or a profiler failed.
@@ -41,10 +44,14 @@ pub enum End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
+    /// The guest was given a command.
+    pub has_command: bool,
+    /// Exit status of the command, if it ended.
+    pub status: Option<u32>,
     /// Why the console's file is not whole, if it is not.
     pub console: Option<anyhow::Error>,
-    /// Bytes that the console had printed when the command started.
-    pub command_at: u64,
+    /// Bytes that the console had printed when the command started, if it did.
+    pub command_at: Option<u64>,
     /// What the region of interest was.
     pub regions: RegionSummary,
     /// Simulated and host time, until the profilers had read everything.
@@ -70,6 +77,18 @@ pub struct Outcome {
 const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
 
 impl Outcome {
+    /// Works out why the guest ended from what it left: the status of its command, and the console's file in `out`.
+    pub fn settle(&mut self, status: Option<u32>, out: &Path) {
+        self.status = status;
+        let End::Guest(exit) = self.end else { return };
+        let ended_early = self.has_command && status.is_none();
+        self.end = match (exit, command::panic(out)) {
+            (Exit::Reset, Some(reason)) => End::Standstill(Standstill::Panicked(reason)),
+            (Exit::Reset | Exit::PowerOff(0), _) if ended_early => End::BeforeCommand(exit),
+            _ => return,
+        };
+    }
+
     /// Writes run.json and the report's files.
     /// On the terminal is the whole report, or `brief` the verdict.
     pub fn write(&mut self, plan: &Plan, out: &Path, brief: bool) -> anyhow::Result<()> {
@@ -194,6 +213,7 @@ impl Outcome {
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
             "end": format!("{:?}", self.end),
+            "exit_status": self.status,
             "cycles": lap.cycles,
             "instructions": lap.instructions,
             "ipc": lap.instructions as f64 / lap.cycles.max(1) as f64,
@@ -283,21 +303,39 @@ impl Outcome {
         if let Some(error) = self.console.or(self.host.and_then(|h| h.error)) {
             return Err(error);
         }
-        match self.end {
-            End::Guest(Exit::PowerOff(0)) => Ok(command::report_status(out, self.command_at)),
-            End::Guest(Exit::PowerOff(code)) => {
-                anyhow::bail!("the guest failed with status {code}")
+        match &self.end {
+            End::Guest(Exit::PowerOff(0)) => {
+                let from = self.command_at.unwrap_or(0);
+                return Ok(command::report_status(self.status.unwrap_or(0), out, from));
             }
-            End::Guest(Exit::Host(code)) => Ok(u8::try_from(code).unwrap_or(255)),
-            End::Guest(Exit::Reset) => {
-                anyhow::bail!("the guest asked for a reset: see console.log")
-            }
-            End::Asleep => {
-                anyhow::bail!("the guest sleeps and nothing can wake it: see console.log")
-            }
+            End::Guest(Exit::Host(code)) => return Ok(u8::try_from(*code).unwrap_or(255)),
             End::Interrupted => anyhow::bail!("interrupted; what was recorded until then is whole"),
             End::RecordingFailed => anyhow::bail!("recording failed"),
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
+            _ => {}
+        }
+        command::print_last_lines(out, self.command_at.unwrap_or(0), command::Lines::All);
+        let never_began = match self.has_command && self.command_at.is_none() {
+            true => "; its command had not begun",
+            false => "",
+        };
+        match self.end {
+            End::Guest(Exit::PowerOff(code)) => {
+                anyhow::bail!("the guest failed with status {code}")
+            }
+            End::BeforeCommand(Exit::Reset) => {
+                anyhow::bail!("the guest ended before its command did: it asked for a reset")
+            }
+            End::BeforeCommand(_) => {
+                anyhow::bail!("the guest ended before its command did: it was switched off")
+            }
+            End::Standstill(Standstill::Waits(seconds)) => anyhow::bail!(
+                "{}{never_began}. What waits for input gets it from the file run.input; run.max_idle lets it wait longer",
+                Standstill::Waits(seconds)
+            ),
+            End::Standstill(standstill @ Standstill::Panicked(_)) => anyhow::bail!("{standstill}"),
+            End::Standstill(standstill) => anyhow::bail!("{standstill}{never_began}"),
+            _ => anyhow::bail!("the guest asked for a reset"),
         }
     }
 }
