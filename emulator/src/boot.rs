@@ -1,8 +1,9 @@
 //! `tipsim boot`: an interactive machine on this terminal.
 
+mod console;
+mod scripted;
+
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use devices::{Exit, Input, Output};
@@ -10,15 +11,19 @@ use machine::{Limit, RunExit};
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::cli::BootArgs;
+use crate::ends::{PANIC_ARGUMENT, Standstill, Watch, kernel_panic};
 use crate::failure::BadInput;
 use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
-use crate::spec::{Mode, parse_size};
+use crate::signals::{self, Leave};
+use crate::spec::{self, Mode, Net, parse_size};
 use crate::stuck;
 use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
+use console::Console;
+use scripted::Scripted;
 
 /// Instructions between two looks at the terminal.
 const SLICE: u64 = 1_000_000;
@@ -44,8 +49,11 @@ fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
     }
 }
 
-/// Boots; the exit status is the guest's.
+/// Boots; the exit status is the guest's, or that of the command that it was given.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
+    let leave = Leave::default();
+    // First: all threads that are started later inherit it.
+    signals::handle(&leave);
     let saved = args.restore.as_deref().map(Checkpoint::open).transpose()?;
     let (mut memory, mut count) = (parse_size(&args.memory), args.harts);
     let mut preset = crate::core_cmd::load(args.core.as_deref().unwrap_or("boom-4w"), &[])?;
@@ -58,23 +66,33 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     crate::core_cmd::apply(&mut preset, &args.set)?;
     let memory = memory.map_err(|e| BadInput(format!("--memory: {e}")))?;
     host_memory::check("--memory", memory)?;
-    let input = Input::default();
+    let give = |command: &String| Scripted::give(command, args.share.as_deref());
+    let scripted = args.command.as_ref().map(give).transpose()?;
+    let (input, console) = (Input::default(), Console::default());
+    // A command has the machine to itself: its input is in a file.
+    let terminal = (scripted.is_none()).then(|| Terminal::open(input.clone(), leave.clone()));
+    let mut attended = terminal
+        .as_ref()
+        .is_some_and(|terminal| !terminal.has_ended());
     let mut system = System::new(Setup {
         memory,
         harts: harts(count)?,
         preset: &preset,
-        console: Output::new(Box::new(std::io::stdout())),
+        console: Output::new(Box::new(console.clone())),
         input: Some(input.clone()),
         drives: &args.drive,
         write_drives: true,
         threads: args.threads,
         translator: args.translator,
         epoch: args.clock.seconds(),
-        share: args.share.as_deref(),
+        share: scripted
+            .as_ref()
+            .map(Scripted::share)
+            .or(args.share.as_deref()),
         packages: None,
         net: net::of(args.net, &args.hostfwd)?,
         virtio_legacy: args.virtio_legacy,
-        live: true,
+        live: attended || args.net != Net::None,
     })?;
     let mut engine = match saved {
         Some(saved) => saved.load(&mut system, args.mode, &preset)?.0,
@@ -82,14 +100,12 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
             let [dir, firmware, kernel] = parts(args)?;
             let files = GuestFiles::resolve(dir, firmware, kernel, args.initrd.as_deref())?;
             let (net, append) = (net::boot_argument(args.net), &args.append);
-            let bootargs = format!("console=ttyS0 earlycon=sbi {net}{append}");
+            let bootargs = format!("console=ttyS0 earlycon=sbi {PANIC_ARGUMENT}{net}{append}");
             system.load_guest(&files, &bootargs)?;
             system.engine(args.mode, &preset)
         }
     };
 
-    let leave = Arc::new(AtomicBool::new(false));
-    let terminal = Terminal::open(input, Arc::clone(&leave));
     let start = Instant::now();
     let mut asleep = Duration::ZERO;
     let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
@@ -98,6 +114,9 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         debugger.wait()?;
     }
     system.stop_when_stuck(true);
+    let max_idle = spec::Run::default().max_idle_seconds();
+    let mut watch = Watch::new(&system, max_idle, args.restore.is_some());
+    let mut standstill = None;
     let slice = match debugger {
         Some(_) => gdb::POLL_INSTRUCTIONS,
         None => SLICE,
@@ -110,7 +129,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 Some(gdb::End::Detached | gdb::End::Caller) | None => {}
             }
         }
-        if leave.load(Ordering::Relaxed) {
+        if leave.is_asked() {
             break None;
         }
         if args
@@ -119,25 +138,45 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         {
             break None;
         }
-        match system.run(&mut engine, Limit::instructions(slice)) {
+        let exit = system.run(&mut engine, Limit::instructions(slice));
+        if attended && terminal.as_ref().is_some_and(Terminal::has_ended) {
+            attended = false;
+            if args.net == Net::None {
+                system.run_ahead();
+            }
+        }
+        // Somebody may still come by the network, or debug it.
+        let deserted = !attended && args.net == Net::None && debugger.is_none();
+        standstill = match exit {
+            RunExit::Idle if deserted => Some(Standstill::Asleep),
+            RunExit::Limit if deserted => watch.look(&mut system, || console.tail()),
+            _ => None,
+        };
+        if standstill.is_some() {
+            break None;
+        }
+        match exit {
             RunExit::Exit(exit) => break Some(exit),
             RunExit::Idle => {
                 std::thread::sleep(IDLE_SLEEP);
                 asleep += IDLE_SLEEP;
             }
             RunExit::Stuck(stuck) => {
-                // A terminal in raw mode needs the carriage return.
                 let text = stuck::describe(&mut system, &stuck);
-                eprint!("tipsim: the guest goes on, but gets nowhere: {text}\r\n");
-                // It retires nothing any more: the limit would never be reached.
-                if args.max_insts.is_some() && system.harts() == 1 {
+                // It retires nothing any more: no limit would ever be reached.
+                let over = deserted || args.max_insts.is_some();
+                if over && system.harts() == 1 {
+                    standstill = Some(Standstill::Stuck(text));
                     break None;
                 }
+                // A terminal in raw mode needs the carriage return.
+                eprint!("tipsim: the guest goes on, but gets nowhere: {text}\r\n");
             }
             RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Debug(_) => {}
         }
     };
     drop(terminal);
+    let by_signal = leave.notice();
     if let Some(path) = &args.save {
         match exit {
             None => checkpoint::save(path, &mut system, &mut engine, &preset, &[])?,
@@ -152,14 +191,44 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     } else {
         "functional"
     };
+    let cycles = system.hart.cycle();
+    // Everything that the guest printed is there before anything is said of it.
+    drop(system);
     eprintln!(
-        "tipsim: {instructions} instructions, {} cycles, {:.1} MIPS ({mode})",
-        system.hart.cycle(),
+        "tipsim: {instructions} instructions, {cycles} cycles, {:.1} MIPS ({mode})",
         instructions as f64 / awake.max(1e-9) / 1e6,
     );
-    Ok(match exit {
-        Some(Exit::PowerOff(code)) => u8::try_from(code).unwrap_or(255),
-        Some(Exit::Host(code)) => u8::try_from(code).unwrap_or(255),
-        Some(Exit::Reset) | None => 0,
+    if let Some(status) = by_signal {
+        return Ok(status);
+    }
+    match standstill {
+        Some(standstill @ Standstill::Waits(_)) if scripted.is_none() => {
+            anyhow::bail!("{standstill}, and console input is at its end")
+        }
+        Some(standstill) => anyhow::bail!("{standstill}"),
+        None => status(exit, scripted.as_ref(), &console),
+    }
+}
+
+/// The exit status of a session that the guest ended, or somebody who left it.
+fn status(
+    exit: Option<Exit>,
+    scripted: Option<&Scripted>,
+    console: &Console,
+) -> anyhow::Result<u8> {
+    if exit == Some(Exit::Reset)
+        && let Some(reason) = kernel_panic(&console.tail())
+    {
+        anyhow::bail!("{}", Standstill::Panicked(reason));
+    }
+    Ok(match (exit, scripted) {
+        (Some(Exit::PowerOff(0) | Exit::Reset), Some(scripted)) => scripted.status()?,
+        (Some(Exit::PowerOff(code)), _) => u8::try_from(code).unwrap_or(255),
+        (Some(Exit::Host(code)), _) => u8::try_from(code).unwrap_or(255),
+        (Some(Exit::Reset), None) => {
+            eprintln!("tipsim: the guest asked for a reset, which ends the session");
+            0
+        }
+        (None, _) => 0,
     })
 }

@@ -74,6 +74,8 @@ Each is a run of its own from the same start. The result is in the run's report,
         tipsim boot --firmware fw_dynamic.bin --kernel Image --initrd initramfs.cpio --mode timing\n  \
         tipsim boot --save machine.ckpt           # saved when left\n  \
         tipsim boot --restore machine.ckpt --mode timing\n  \
+        tipsim boot --append quiet --command 'uname -a; nproc'\n  \
+        printf 'uname -a\\nexit\\n' | tipsim boot    # a script for the shell on the console\n  \
         tipsim boot --net user                    # in the guest: wget http://10.0.2.2:8000/\n  \
         tipsim boot --net user --hostfwd 8080:80  # on the host: curl http://localhost:8080/")]
     Boot(BootArgs),
@@ -177,12 +179,21 @@ pub struct RunArgs {
     /// Sample the simulator itself; run.json then says where its time went.
     #[arg(long)]
     pub self_profile: bool,
-    /// Text of the spec, if it is no file yet: it is written among the results, under the spec's name.
+    /// The spec, if it is no file yet.
     #[arg(skip)]
-    pub made: Option<String>,
+    pub made: Option<Made>,
     /// Show the verdict alone, not the whole report.
     #[arg(skip)]
     pub brief: bool,
+}
+
+/// What `tipsim profile` makes of its arguments; it is written among the results.
+#[derive(Debug)]
+pub struct Made {
+    /// Text of the spec, which gets the name of [`RunArgs::spec`].
+    pub spec: String,
+    /// What the command has as its standard input, if it has any.
+    pub input: Option<Vec<u8>>,
 }
 
 /// `tipsim boot`.
@@ -211,7 +222,11 @@ pub struct BootArgs {
     /// Added to the kernel command line.
     #[arg(long, default_value = "")]
     pub append: String,
-    /// Save the machine to this file when the session is left (Ctrl-A x, or after --max-insts).
+    /// Shell command that the guest runs instead of a shell, in the folder of --share if there is one; then it switches itself off. The exit
+    /// status is the command's. Its standard input is that of `tipsim`, if that is a file or a pipe. Needs the init of `guest-sw/build`.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "restore")]
+    pub command: Option<String>,
+    /// Save the machine to this file when the session is left (Ctrl-A x, a signal, the end of a script, or after --max-insts).
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Go on with a machine that was saved. It brings memory and harts; give the same --drive and --share.

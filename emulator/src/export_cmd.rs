@@ -114,7 +114,8 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
         })
         .collect(),
     };
-    let cut = (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
+    let cut =
+        (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
     let part = run.part().map(str::to_owned).or(cut);
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
@@ -168,11 +169,15 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
 
 /// Whether there can be such a file: it is told before the trace is replayed, which may take minutes.
 fn can_be_written(path: &Path) -> anyhow::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     match parent.metadata() {
         Ok(found) if found.is_dir() && !path.is_dir() => Ok(()),
-        Ok(found) if found.is_dir() => Err(bad_input(path, "expected a file, found a folder").into()),
+        Ok(found) if found.is_dir() => {
+            Err(bad_input(path, "expected a file, found a folder").into())
+        }
         Ok(_) => Err(bad_input(parent, "expected a folder, found a file").into()),
         Err(error) => Err(cannot_write(path, error)),
     }

@@ -142,7 +142,9 @@ fn read<T: DeserializeOwned>(run: &Results, name: &str, stamp: &Stamp) -> Result
     let mut found = vec![0; expected.len()];
     input.read_exact(&mut found)?;
     if found != expected {
-        return Err(Error::other("of another trace, or another version of tipsim made it"));
+        return Err(Error::other(
+            "of another trace, or another version of tipsim made it",
+        ));
     }
     let content = rmp_serde::from_read(&mut input).map_err(Error::other)?;
     // To the end, where the checksum is.

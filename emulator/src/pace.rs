@@ -18,6 +18,8 @@ pub struct Pace {
     cycle: u64,
     since: Instant,
     asleep: Duration,
+    /// Nobody is left to wait for.
+    let_go: bool,
 }
 
 impl Pace {
@@ -28,16 +30,29 @@ impl Pace {
             cycle: 0,
             since: Instant::now(),
             asleep: Duration::ZERO,
+            let_go: false,
         }
     }
 
-    /// How many cycles the machine may run until the next [`Self::wait`]: a millisecond.
+    /// Lets simulated time run ahead of the host's from now on.
+    pub fn let_go(&mut self) {
+        self.let_go = true;
+    }
+
+    /// How many cycles the machine may run until the next [`Self::wait`]: a millisecond, or any number once it is let
+    /// go.
     pub fn slice(&self) -> u64 {
+        if self.let_go {
+            return u64::MAX;
+        }
         (self.clock.clock_hz() / 1000).max(1)
     }
 
     /// Waits until the host has come to `cycle` too.
     pub fn wait(&mut self, cycle: u64) {
+        if self.let_go {
+            return;
+        }
         let nanos = self.clock.nanos(cycle.saturating_sub(self.cycle));
         let (simulated, real) = (Duration::from_nanos(nanos), self.since.elapsed());
         let ahead = simulated.saturating_sub(real);

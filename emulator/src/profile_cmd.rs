@@ -3,8 +3,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{ProfileArgs, RunArgs, WhatIfArgs};
+use crate::cli::{Made, ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input};
+use crate::input::{MADE_INPUT, standard_input};
 use crate::{run, what_if};
 
 /// The spec's name in the output folder.
@@ -27,7 +28,8 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         Some(out) => out.clone(),
         None => Path::new("out").join(format!("profile-{name}")),
     };
-    let text = spec_text(args, &name, &command, &files)?;
+    let input = standard_input()?;
+    let text = spec_text(args, &name, &command, &files, input.is_some())?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
         spec: out.join(SPEC),
@@ -38,7 +40,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         console: args.console,
         gdb: None,
         self_profile: false,
-        made: Some(text),
+        made: Some(Made { spec: text, input }),
         brief: true,
     })?;
     println!("report: {}", out.join("report.html").display());
@@ -126,6 +128,7 @@ fn spec_text(
     name: &str,
     command: &str,
     files: &[PathBuf],
+    input: bool,
 ) -> anyhow::Result<String> {
     let core = Path::new(&args.core);
     let core = match core.is_file() {
@@ -155,6 +158,9 @@ fn spec_text(
     set("guest", "packages", args.package.clone().into());
     set("core", "preset", core.into());
     set("run", "files", files.collect::<Vec<_>>().into());
+    if input {
+        set("run", "input", MADE_INPUT.into());
+    }
     set("run", "command", format!("{command}\n").into());
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());

@@ -174,7 +174,9 @@ impl Recorded {
         let path = run.path().join(TRACE);
         // A report that is there is of the whole trace: one of a part must not take its place.
         run.check_trace().map_err(|e| {
-            BadInput(format!("{e}; the reports stay as they are (`tipsim trace evaluate` reads what is left)"))
+            BadInput(format!(
+                "{e}; the reports stay as they are (`tipsim trace evaluate` reads what is left)"
+            ))
         })?;
         run.file(TRACE).map_err(|e| bad_input(&path, e))?;
         let reader = trace_cmd::open(&path)?;
@@ -290,7 +292,9 @@ impl Recorded {
                 Ok(None) => return (Vec::new(), None),
                 Err(error) => {
                     let file = kept::name(several.then_some(hart), kept::EXCERPTS);
-                    let why = format!("{file}: {error}: there is no section Loops, as nothing else has the excerpts");
+                    let why = format!(
+                        "{file}: {error}: there is no section Loops, as nothing else has the excerpts"
+                    );
                     return (Vec::new(), Some(why));
                 }
             }

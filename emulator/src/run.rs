@@ -1,7 +1,7 @@
 //! `tipsim run`: a whole experiment.
 
 mod boot;
-mod command;
+pub mod command;
 mod description;
 mod jit;
 mod laps;
@@ -10,13 +10,14 @@ mod progress;
 pub mod region;
 mod share;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ::truth::SharedLines;
-use base64::Engine as _;
 use commit_trace::{Event, recordings};
 use critical_path::Widths;
 use devices::Output;
@@ -27,10 +28,12 @@ use user_net::UserNet;
 
 use crate::cli::RunArgs;
 use crate::counts::RegionCounts;
-use crate::failure::{BadInput, bad_input, write_whole};
+use crate::ends::{PANIC_ARGUMENT, Standstill, Watch};
+use crate::failure::{BadInput, bad_input};
 use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
+use crate::input::{self, MADE_INPUT};
 use crate::net;
 use crate::packages::{DebianImage, Packages};
 use crate::results::{CONSOLE, Work};
@@ -60,11 +63,6 @@ const MAX_BOOTARGS: usize = 1023;
 /// Boots the disk of `guest-sw/debian-image`, up to the run's command: `systemd-init` is in the guest of `guest-sw/build --systemd`.
 const SYSTEMD_ARGS: &str = "rdinit=/systemd-init systemd.unit=tipsim.target systemd.mask=serial-getty@ttyS0.service \
     systemd.show_status=no quiet TERM=dumb ";
-
-/// Where the guest finds its command in the shared folder, in base64.
-const COMMAND: &str = ".tipsim-command";
-/// Where it leaves the command's exit status.
-const STATUS: &str = "status";
 
 /// Everything that a run needs, checked before anything is written.
 struct Plan {
@@ -96,33 +94,39 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
 
     let mut work = Work::begin(&args.out)?;
-    if let (Some(text), Some(name)) = (&args.made, args.spec.file_name()) {
-        let name = name.to_string_lossy();
-        work.results().write(&name, text.as_bytes())?;
+    let mut input: Option<Box<dyn Read>> = None;
+    if let Some(made) = &args.made {
+        let name = args.spec.file_name().unwrap_or_default();
+        { work.results() }.write(&name.to_string_lossy(), made.spec.as_bytes())?;
+        if let Some(content) = &made.input {
+            work.results().write(MADE_INPUT, content)?;
+            input = Some(Box::new(&content[..]));
+        }
     }
     let share = Share {
         path: work.guest_files(),
     };
     share.give(&plan.spec.run.files)?;
-    if let Some(text) = &plan.spec.run.command {
-        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        write_whole(&share.path.join(COMMAND), encoded + "\n")?;
+    let command = plan.spec.run.command.as_deref();
+    if let (None, Some(file)) = (&input, &plan.spec.run.input) {
+        input = Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?));
     }
+    let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
+    command::give(&share.path, command, input)?;
     // What the guest sees of the folder does not depend on when it was made.
-    share.made_at(&[COMMAND, ""], plan.epoch)?;
+    share.made_at(&[command::COMMAND, command::INPUT, ""], plan.epoch)?;
     let mut outcome = simulate(&plan, args, &work, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
-    let _ = std::fs::remove_file(share.path.join(COMMAND));
+    command::take_back(&share.path);
     let part = outcome.part();
     let written = outcome.write(&plan, work.results(), args.brief, part.as_deref());
     let unwritten = { written.as_ref().err() }.map(|error| format!("{error:#}"));
     // What failed first is why the rest does.
     let status = match written {
         Err(error) if !outcome.failed() => Err(error),
-        _ => outcome.verdict(&args.out, work.results()),
+        _ => outcome.verdict(&args.out, work.path()),
     };
-    let _ = std::fs::remove_file(work.guest_files().join(STATUS));
     work.publish(part.or(unwritten).as_deref())?;
     status
 }
@@ -130,7 +134,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
 impl Plan {
     fn new(args: &RunArgs) -> anyhow::Result<Self> {
         let spec = match &args.made {
-            Some(text) => Spec::parse(text, &args.spec, &args.set)?,
+            Some(made) => Spec::parse(&made.spec, &args.spec, &args.set)?,
             None => Spec::load(&args.spec, &args.set)?,
         };
         let of = spec::Source {
@@ -149,6 +153,10 @@ impl Plan {
         };
         let named = guest.drive.iter().chain(&spec.run.files);
         { named }.try_for_each(readable)?;
+        let kept = args.made.as_ref().is_some_and(|made| made.input.is_some());
+        if let Some(input) = spec.run.input.as_ref().filter(|_| !kept) {
+            input::check(input)?;
+        }
         let memory = spec::parse_size(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
@@ -158,7 +166,7 @@ impl Plan {
             GuestImage::Debian => SYSTEMD_ARGS,
         };
         let bootargs = format!(
-            "console=ttyS0 earlycon=sbi {system}{}{}",
+            "console=ttyS0 earlycon=sbi {PANIC_ARGUMENT}{system}{}{}",
             net::boot_argument(guest.net),
             guest.append
         );
@@ -278,12 +286,16 @@ fn simulate(
     let mut progress = Progress::new(Instant::now());
     let mut laps = Laps::new(&system);
     system.stop_when_stuck(true);
+    // Who debugs a guest may stop it for as long as he likes.
+    let watched = args.gdb.is_none();
+    let restored = boot.as_ref().is_some_and(Boot::is_restored);
+    let mut watch = Watch::new(&system, plan.spec.run.max_idle_seconds(), restored);
     let mut end = None;
     let mut after = |system: &mut System, engine: &mut Engine, exit: RunExit| {
         progress.show(system.hart.cycle(), system.instructions());
         match exit {
             RunExit::Exit(exit) => end = Some(outcome::End::Guest(exit)),
-            RunExit::Idle => end = Some(outcome::End::Asleep),
+            RunExit::Idle => end = Some(outcome::End::Standstill(Standstill::Asleep)),
             RunExit::Limit if stop.load(Ordering::Relaxed) => end = Some(outcome::End::Interrupted),
             RunExit::Limit if console.failure().is_some() => {
                 end = Some(outcome::End::RecordingFailed);
@@ -296,10 +308,18 @@ fn simulate(
                     boot.save(plan, system, &console);
                 }
             }
+            RunExit::Limit if watched => {
+                let found = watch.look(system, || console.tail());
+                end = found.map(outcome::End::Standstill);
+            }
             RunExit::Limit | RunExit::Debug(_) => {}
             RunExit::Stuck(stuck) => {
                 let text = stuck::describe(system, &stuck);
-                tracing::warn!("the guest goes on, but gets nowhere: {text}");
+                match watched && system.harts() == 1 {
+                    true => end = Some(outcome::End::Standstill(Standstill::Stuck(text))),
+                    // Another hart, or the debugger, may change memory.
+                    false => tracing::warn!("the guest goes on, but gets nowhere: {text}"),
+                }
             }
             RunExit::Region(mark) => {
                 if mark == Mark::CommandStart {
@@ -358,7 +378,10 @@ fn simulate(
             break;
         }
     }
+    let has_command = plan.spec.run.command.is_some();
+    let status = command::status(&share);
     let end = end.unwrap_or(outcome::End::Interrupted);
+    let end = end.settled(has_command && status.is_none(), work.path());
     progress.end();
     let end_at = now(&system);
     let regions = regions.end(end_at);
@@ -394,8 +417,10 @@ fn simulate(
     Ok(Outcome {
         end,
         never_began,
+        has_command,
+        status,
         console: console.failure(),
-        command_at: command_at.unwrap_or(0),
+        command_at,
         regions,
         laps,
         parts,

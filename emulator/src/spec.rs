@@ -20,7 +20,7 @@ use crate::packages::check_names;
 use crate::samplers::SamplerSpec;
 
 pub use guest::{Guest, GuestImage, MAX_HARTS, Net};
-pub use quantity::{parse_frequency, parse_size};
+pub use quantity::{parse_duration, parse_frequency, parse_size};
 pub use run::{Mode, Region, Run, Threads, Translator};
 pub use set::{Source, toml_message};
 use set::{apply, unfit};
@@ -156,6 +156,7 @@ impl Spec {
             .chain(&mut guest.drive)
             .chain(&mut guest.symbols)
             .chain(&mut self.run.files)
+            .chain(&mut self.run.input)
     }
 
     /// The same, to be read from another folder: what it names is relative to the current one.
@@ -203,6 +204,10 @@ impl Spec {
             ));
         }
         check_names(&self.guest.packages)?;
+        parse_duration(&self.run.max_idle).map_err(|e| format!("run.max_idle: {e}"))?;
+        if self.run.input.is_some() && self.run.command.is_none() {
+            return Err("run.input: expected run.command with it, found none".into());
+        }
         if self.guest.image == GuestImage::Debian && self.run.command.is_none() {
             return Err(
                 "run.command: expected one with guest.image = \"debian\", found none".into(),

@@ -442,6 +442,36 @@ impl System {
         exit
     }
 
+    /// How often harts entered user mode since the machine was built; `None` while one is there. Between two equal numbers no
+    /// program has executed an instruction.
+    pub fn user_entries(&self) -> Option<u64> {
+        let harts = std::iter::once(&self.hart).chain(&self.others);
+        harts.map(Hart::user_entries).sum()
+    }
+
+    /// A hart that has stopped for good ([`Hart::is_halted`]) and its place, if every other one has, too, or sleeps with nothing
+    /// that is going to wake it.
+    pub fn halted(&mut self) -> Option<(usize, u64)> {
+        let bus = &mut self.board.bus;
+        let nothing_due = bus.next_event() == u64::MAX;
+        let mut found = None;
+        for hart in std::iter::once(&self.hart).chain(&self.others) {
+            if hart.is_halted(bus) {
+                found = found.or(Some((hart.id(), hart.pc())));
+            } else if !(nothing_due && hart.is_asleep()) {
+                return None;
+            }
+        }
+        found
+    }
+
+    /// Lets a live machine's time run ahead of the host's from now on: nobody outside is left who could act on it.
+    pub fn run_ahead(&mut self) {
+        if let Some(pace) = &mut self.pace {
+            pace.let_go();
+        }
+    }
+
     /// How long a live machine waited for the host's time.
     pub fn asleep(&self) -> Duration {
         self.pace.as_ref().map_or(Duration::ZERO, Pace::asleep)

@@ -1,17 +1,31 @@
 //! The host's terminal as the guest's console: raw mode, and Ctrl-A x to leave.
 
 use std::fmt::Arguments;
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::sync::Arc;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use devices::Input;
+use rustix::fs::{FileType, fstat};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
-/// Raw mode while it lives.
-#[derive(Debug)]
+use crate::signals::Leave;
+
+/// What the terminal was before this process put it into raw mode; `None`: it did not, or put it back. One for the whole
+/// process, since signals and panics restore it, too.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Bytes of input that may wait for the guest before no more are read: a script can be endless.
+const MAX_WAITING: usize = 1 << 20;
+/// Between two looks at whether the guest has taken some.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Raw mode while it lives, and input for the guest's console.
 pub struct Terminal {
-    saved: Option<Termios>,
+    ended: Arc<AtomicBool>,
 }
 
 /// Status of a program that the shell says a broken pipe ended (128 + SIGPIPE).
@@ -31,33 +45,108 @@ pub fn say(text: Arguments<'_>) {
 const ESCAPE: u8 = 1; // Ctrl-A
 
 impl Terminal {
-    /// Puts standard input into raw mode if it is a terminal, and feeds `input` from it on a thread
-    /// of its own. Ctrl-A x sets `leave`; Ctrl-A Ctrl-A sends one Ctrl-A.
-    pub fn open(input: Input, leave: Arc<AtomicBool>) -> Self {
-        let stdin = rustix::stdio::stdin();
-        let saved = isatty(stdin).then(|| tcgetattr(stdin).ok()).flatten();
-        if let Some(saved) = &saved {
-            let mut raw = saved.clone();
-            raw.make_raw();
-            // The guest prints bare newlines only after its own tty has added carriage returns, so
-            // output needs no processing; a failed switch leaves a usable, line-wise terminal.
-            let _ = tcsetattr(stdin, OptionalActions::Now, &raw);
+    /// Puts standard input into raw mode if it is a terminal, and feeds `input` from it, on a thread of its own unless all of
+    /// it is there at once. Ctrl-A x asks `leave`; Ctrl-A Ctrl-A sends one Ctrl-A.
+    pub fn open(input: Input, leave: Leave) -> Self {
+        let raw = make_raw();
+        let ended = Arc::new(AtomicBool::new(false));
+        if raw {
+            restore_after_panics();
         }
-        let raw = saved.is_some();
-        std::thread::spawn(move || read(&input, &leave, raw));
-        Self { saved }
+        let at_end = Arc::clone(&ended);
+        let feed = move || {
+            read(&input, &leave, raw);
+            at_end.store(true, Ordering::Release);
+        };
+        // What is there at once comes at once: then a session is the same each time.
+        match is_there_at_once() {
+            true => feed(),
+            false => drop(std::thread::spawn(feed)),
+        }
+        Self { ended }
+    }
+
+    /// Nothing more will be typed: standard input has ended, and the guest's console has it all.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        if let Some(saved) = &self.saved {
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, saved);
-        }
+        restore();
+        *before() = None;
     }
 }
 
-fn read(input: &Input, leave: &AtomicBool, raw: bool) {
+/// Standard input is a file or `/dev/null`, short enough that all of it may wait.
+fn is_there_at_once() -> bool {
+    let Ok(stat) = fstat(rustix::stdio::stdin()) else {
+        return true;
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => stat.st_size as u64 <= MAX_WAITING as u64,
+        FileType::CharacterDevice => {
+            let null = File::open("/dev/null").and_then(|null| Ok(fstat(null.as_fd())?.st_rdev));
+            null.is_ok_and(|null| null == stat.st_rdev)
+        }
+        _ => false,
+    }
+}
+
+/// Puts standard input into raw mode, if it is a terminal.
+fn make_raw() -> bool {
+    let stdin = rustix::stdio::stdin();
+    *before() = isatty(stdin).then(|| tcgetattr(stdin).ok()).flatten();
+    set_raw()
+}
+
+/// Puts the terminal into raw mode, if it is known what it was before.
+fn set_raw() -> bool {
+    let Some(mut raw) = before().clone() else {
+        return false;
+    };
+    raw.make_raw();
+    // The guest prints bare newlines only after its own tty has added carriage returns, so output needs no processing; a failed
+    // switch leaves a usable, line-wise terminal.
+    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw);
+    true
+}
+
+/// Makes the terminal what it was before raw mode, if this process put it into that.
+pub fn restore() {
+    if let Some(saved) = &*before() {
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, saved);
+    }
+}
+
+/// Puts the terminal into raw mode again after [`restore`], if this process is the one that the terminal's user talks to.
+pub fn resume() {
+    // SAFETY: both only ask, and an invalid descriptor gives an error, which is no process group.
+    let in_foreground = unsafe { libc::tcgetpgrp(libc::STDIN_FILENO) == libc::getpgrp() };
+    if in_foreground {
+        set_raw();
+    }
+}
+
+fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    // It is valid even if a thread panicked while it held the lock.
+    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A panic's message is printed on a terminal that can show it.
+fn restore_after_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            restore();
+            report(info);
+        }));
+    });
+}
+
+fn read(input: &Input, leave: &Leave, raw: bool) {
     let mut escaped = false;
     for byte in std::io::stdin().lock().bytes() {
         let Ok(byte) = byte else { break };
@@ -66,10 +155,13 @@ fn read(input: &Input, leave: &AtomicBool, raw: bool) {
             continue;
         }
         if escaped && byte == b'x' {
-            leave.store(true, Ordering::Relaxed);
+            leave.ask();
             return;
         }
         escaped = false;
+        while input.len() >= MAX_WAITING && !leave.is_asked() {
+            std::thread::sleep(POLL);
+        }
         input.push(&[byte]);
     }
 }

@@ -67,7 +67,10 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         spec,
         program,
     };
-    results.folder().make(FOLDER).map_err(|e| bad_input(&args.dir.join(FOLDER), e))?;
+    results
+        .folder()
+        .make(FOLDER)
+        .map_err(|e| bad_input(&args.dir.join(FOLDER), e))?;
     let folder = args.dir.join(FOLDER);
     let before = match recorded.is_of_this_simulator() {
         true => program_cycles(&results, &original.program)?,
@@ -155,7 +158,10 @@ fn next_number(folder: &Path) -> usize {
         let name = entry.file_name().into_string().ok()?;
         name.split('.').next()?.parse::<usize>().ok()
     };
-    entries.filter_map(number).max().map_or(1, |last| last.saturating_add(1))
+    entries
+        .filter_map(number)
+        .max()
+        .map_or(1, |last| last.saturating_add(1))
 }
 
 /// A run that can be repeated: its run.json, and the spec in it.
@@ -231,8 +237,7 @@ impl Original<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status()?;
-        let results =
-            Results::open(out).with_context(|| format!("the run failed ({status})"))?;
+        let results = Results::open(out).with_context(|| format!("the run failed ({status})"))?;
         let run: Value = results.json(RUN)?;
         let same = |key: &str| run[key] == self.run[key];
         anyhow::ensure!(

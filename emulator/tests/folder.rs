@@ -77,5 +77,8 @@ fn is_a_whole_file_system() {
     }
     let set = fs::metadata(files.join("one")).unwrap().modified().unwrap();
     assert_eq!(set, UNIX_EPOCH + Duration::from_secs(1_234_567_890));
-    assert!(!files.join("input").exists(), "what was put in is taken out");
+    assert!(
+        !files.join("input").exists(),
+        "what was put in is taken out"
+    );
 }

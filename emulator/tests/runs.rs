@@ -362,7 +362,10 @@ fn interrupted_run_leaves_a_whole_trace() {
     let output = child.wait_with_output().unwrap();
     assert_error(&output, 1, &["interrupted"]);
     let info = info(&out.join("trace.tip"));
-    assert!(info["end"].as_str().unwrap().contains("before its time"), "{info}");
+    assert!(
+        info["end"].as_str().unwrap().contains("before its time"),
+        "{info}"
+    );
     assert_eq!(info["cycles"], json(&out.join("run.json"))["cycles"]);
 }
 

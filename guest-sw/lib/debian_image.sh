@@ -21,7 +21,7 @@ find_image_packages() {
 required_packages() { sed -n 's/^# required //p' "$lock"; }
 
 build_image() {
-    local name file command root=$PWD/root
+    local name file command status root=$PWD/root
     mkdir -p "$root/var/cache/apt/archives" "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" share
     # Everything is unpacked here once, so that dpkg can run, the merged /usr of base-files first: what follows goes
     # through its links. The guest's dpkg unpacks it again and keeps the books.
@@ -47,11 +47,11 @@ build_image() {
         mount -t devtmpfs dev /mnt/dev && chroot /mnt /bin/sh /second-stage > second-stage.log 2>&1;
         status=$?; cp /mnt/boot/vmlinu* vmlinux; cp /mnt/boot/initrd.img* initrd.img;
         umount /mnt/proc /mnt/sys /mnt/dev; umount /mnt && exit $status'
-    command=$(printf %s "$command" | tr -s ' \n' ' ' | base64 -w 0)
-    "$tipsim" boot --guest-dir "$builder" --memory 1G --drive disk.img --share share \
-        --append "tipsim.command=$command" < /dev/null > boot.log 2>&1 || true
+    status=0
+    "$tipsim" boot --guest-dir "$builder" --memory 1G --drive disk.img --share share --command "$command" \
+        < /dev/null > boot.log 2>&1 || status=$?
     tail -n 30 share/second-stage.log
-    [ "$(cat share/status)" = 0 ]
+    [ "$status" = 0 ]
     mv share/vmlinux share/initrd.img .
     rm -rf share
 }

@@ -53,7 +53,8 @@ pub struct ProfileArgs {
     /// Show the guest's console too.
     #[arg(long)]
     pub console: bool,
-    /// The command and its arguments, as the guest's shell would get them: one word with spaces in it is a script for that shell.
+    /// The command and its arguments. Its standard input is that of `tipsim`, read to its end first, if that is a file or a pipe; else it is
+    /// empty. The words are as the guest's shell would get them: one word with spaces in it is a script for that shell.
     #[arg(
         required = true,
         trailing_var_arg = true,

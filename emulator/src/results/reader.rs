@@ -79,7 +79,9 @@ impl Results {
     /// # Errors
     /// If a later run into the folder goes on or was killed.
     pub fn check(file: &Path) -> Result<(), BadInput> {
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = file
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         match later(parent.unwrap_or(Path::new("."))) {
             Some(later) => Err(bad_input(file, later)),
             None => Ok(()),

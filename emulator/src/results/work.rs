@@ -92,7 +92,10 @@ impl Work {
         let path = self.path().to_owned();
         self.finish(part).map_err(|e| {
             let out = self.out.display();
-            anyhow::anyhow!("{}: cannot be renamed to {out}, the results stay here: {e}", path.display())
+            anyhow::anyhow!(
+                "{}: cannot be renamed to {out}, the results stay here: {e}",
+                path.display()
+            )
         })
     }
 
@@ -141,7 +144,11 @@ fn place(out: &Path) -> Result<PathBuf, BadInput> {
         return Ok(parent.join(name));
     };
     let real = out.canonicalize().map_err(|e| {
-        let what = if found.is_symlink() { "a link that leads nowhere: " } else { "" };
+        let what = if found.is_symlink() {
+            "a link that leads nowhere: "
+        } else {
+            ""
+        };
         bad_input(out, format!("--out: {what}{e}"))
     })?;
     if !real.is_dir() {
@@ -157,7 +164,9 @@ fn place(out: &Path) -> Result<PathBuf, BadInput> {
     {
         let name = name.display();
         let expected = "expected no folder, an empty one, or the results of an earlier run";
-        return refused(&format!("{expected}; found a folder with other files (\"{name}\")"));
+        return refused(&format!(
+            "{expected}; found a folder with other files (\"{name}\")"
+        ));
     }
     if std::env::current_dir().is_ok_and(|here| here.starts_with(&real)) {
         return refused(
@@ -193,7 +202,8 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
             Err(_) => {}
         }
         if let Some(process) = holder(path) {
-            let error = format!("in use by process {process}: another run is going on for the same --out");
+            let error =
+                format!("in use by process {process}: another run is going on for the same --out");
             return Err(bad_input(path, error).into());
         }
         if room::is_ours(path) {

@@ -64,6 +64,11 @@ impl Boot {
         Ok(Some(Self { path, restored }))
     }
 
+    /// The run goes on from where an earlier one saved the machine.
+    pub fn is_restored(&self) -> bool {
+        self.restored
+    }
+
     /// The guest has come to where the next run goes on. That there is no room for a checkpoint is no error.
     pub fn save(&self, plan: &Plan, system: &mut System, console: &Console) {
         if self.restored || self.path.exists() {

@@ -1,15 +1,38 @@
-//! How the guest's command ended, for the user.
+//! The guest's command: how it gets there, and how it ended.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::Read;
+use std::path::Path;
 
-use super::STATUS;
-use crate::results::{CONSOLE, Folder, Results};
+use base64::Engine as _;
 
-/// More is no status.
+use crate::ends::{TAIL_BYTES, kernel_panic};
+use crate::failure::cannot_write;
+use crate::results::{CONSOLE, Folder};
+
+/// Where the guest finds its command in the shared folder, in base64.
+pub const COMMAND: &str = ".tipsim-command";
+/// Where it finds the command's standard input; without the file, that is empty.
+pub const INPUT: &str = ".tipsim-input";
+/// Where it leaves the command's exit status.
+const STATUS: &str = ".tipsim-status";
+/// More bytes are no status.
 const MAX_STATUS_BYTES: u64 = 100;
+/// More of a console is not looked into for its last lines.
+const MAX_CONSOLE_BYTES: u64 = 1 << 30;
 
 /// Lines of the console that are shown of a command that failed.
 const LINES: usize = 10;
+/// Lines that are shown where the kernel's are among them: a panic comes with a dump.
+const LINES_WITH_KERNEL: usize = 30;
+
+/// Which lines of a console are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// The kernel's own are left out.
+    OfPrograms,
+    /// Every line.
+    All,
+}
 
 /// Linux's names of the signals from 1.
 const SIGNALS: [&str; 31] = [
@@ -18,31 +41,75 @@ const SIGNALS: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// The status that the guest's init wrote for the command, success where there was no command. Anything else is told
-/// on standard error, after what the guest printed last: the command, from that byte of the console's file on.
-pub fn report_status(run: &Results, from: u64) -> u8 {
-    let status = Folder::open(&run.guest_files());
-    // The guest may have made anything of this name.
-    let status = status.and_then(|files| files.read(STATUS, MAX_STATUS_BYTES));
-    let status = String::from_utf8_lossy(&status.unwrap_or_default()).trim().parse::<u32>();
-    let status = status.unwrap_or(0);
+/// Puts the command and its standard input where the guest's init finds them. The folder may be one that a guest had before: it is
+/// written to as an enemy's.
+pub fn give(
+    share: &Path,
+    command: Option<&str>,
+    input: Option<&mut dyn Read>,
+) -> anyhow::Result<()> {
+    // A status of another run would be taken for this one's.
+    take_back(share);
+    let folder = Folder::open(share).map_err(|e| cannot_write(share, e))?;
+    if let Some(text) = command {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text) + "\n";
+        let written = folder.write(COMMAND, encoded.as_bytes());
+        written.map_err(|e| cannot_write(&share.join(COMMAND), e))?;
+    }
+    if let Some(input) = input {
+        let written = { folder.create(INPUT) }.and_then(|mut to| std::io::copy(input, &mut to));
+        written.map_err(|e| cannot_write(&share.join(INPUT), e))?;
+    }
+    Ok(())
+}
+
+/// Removes what [`give`] and the guest's init wrote.
+pub fn take_back(share: &Path) {
+    for name in [COMMAND, INPUT, STATUS] {
+        let _ = std::fs::remove_file(share.join(name));
+    }
+}
+
+/// The command's exit status, which the guest's init writes after its end. `None`: the command has not ended.
+pub fn status(share: &Path) -> Option<u32> {
+    // The guest may have put anything in its place.
+    let text = Folder::open(share).and_then(|share| share.read(STATUS, MAX_STATUS_BYTES));
+    String::from_utf8(text.ok()?).ok()?.trim().parse().ok()
+}
+
+/// Tells on standard error of a command that failed, after what the guest printed last: the command, from that byte of the
+/// console's file on. Gives the exit status.
+pub fn report_status(status: u32, out: &Path, from: u64) -> u8 {
     if status != 0 {
-        let console = run.file(CONSOLE).and_then(|mut file| {
-            let mut since = Vec::new();
-            file.seek(SeekFrom::Start(from))?;
-            file.read_to_end(&mut since)?;
-            Ok(since)
-        });
-        let since = console.unwrap_or_default();
-        for line in last_lines(&String::from_utf8_lossy(&since)) {
-            eprintln!("  | {line}");
-        }
+        print_last_lines(out, from, Lines::OfPrograms);
         eprintln!(
             "tipsim: the guest's command ended with {status}{}",
             meaning(status)
         );
     }
     u8::try_from(status).unwrap_or(255)
+}
+
+/// Why the guest's kernel panicked, if the console's file ends with that.
+pub fn panic(out: &Path) -> Option<String> {
+    let console = console(out);
+    let tail = console.len().saturating_sub(TAIL_BYTES as usize);
+    kernel_panic(&String::from_utf8_lossy(&console[tail..]))
+}
+
+/// What the console's file has.
+fn console(out: &Path) -> Vec<u8> {
+    let read = Folder::open(out).and_then(|out| out.read(CONSOLE, MAX_CONSOLE_BYTES));
+    read.unwrap_or_default()
+}
+
+/// Prints the last lines of the console's file from that byte on.
+pub fn print_last_lines(out: &Path, from: u64, which: Lines) {
+    let console = console(out);
+    let since = console.get(from as usize..).unwrap_or_default();
+    for line in last_lines(&String::from_utf8_lossy(since), which) {
+        eprintln!("  | {line}");
+    }
 }
 
 /// What a shell means by a status.
@@ -59,8 +126,8 @@ fn meaning(status: u32) -> String {
     }
 }
 
-/// What was printed last, without the kernel's own lines and what only moves a cursor.
-fn last_lines(console: &str) -> Vec<String> {
+/// What was printed last, without what only moves a cursor.
+fn last_lines(console: &str, which: Lines) -> Vec<String> {
     let of_the_kernel = |line: &str| {
         let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
@@ -76,9 +143,14 @@ fn last_lines(console: &str) -> Vec<String> {
             .collect::<String>()
     });
     let mut lines: Vec<String> = lines
-        .filter(|line| !line.trim().is_empty() && !of_the_kernel(line))
+        .filter(|line| !line.trim().is_empty())
+        .filter(|line| which == Lines::All || !of_the_kernel(line))
         .collect();
-    lines.split_off(lines.len().saturating_sub(LINES))
+    let most = match which {
+        Lines::OfPrograms => LINES,
+        Lines::All => LINES_WITH_KERNEL,
+    };
+    lines.split_off(lines.len().saturating_sub(most))
 }
 
 #[cfg(test)]
@@ -98,10 +170,38 @@ mod tests {
     #[test]
     fn the_last_lines_are_the_commands() {
         let console = "one\r\n10 %\r90 %\r\n\n[    1.25] reboot: Power down\n[x] y\n";
-        assert_eq!(last_lines(console), ["one", "90 %", "[x] y"]);
+        let programs = |console| last_lines(console, Lines::OfPrograms);
+        assert_eq!(programs(console), ["one", "90 %", "[x] y"]);
+        assert_eq!(
+            last_lines(console, Lines::All)[2],
+            "[    1.25] reboot: Power down"
+        );
         let many: String = (0..50).map(|n| format!("{n}\n")).collect();
-        assert_eq!(last_lines(&many).len(), LINES);
-        assert_eq!(last_lines(&many)[LINES - 1], "49");
-        assert!(last_lines("\u{1b}\u{fffd}\0").len() <= 1);
+        assert_eq!(programs(&many).len(), LINES);
+        assert_eq!(programs(&many)[LINES - 1], "49");
+        assert!(programs("\u{1b}\u{fffd}\0").len() <= 1);
+    }
+
+    #[test]
+    fn a_status_is_of_this_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let share = folder.path();
+        std::fs::write(share.join(STATUS), "0\n").unwrap();
+        give(share, Some("true"), Some(&mut &b"words\n"[..])).unwrap();
+        assert_eq!(status(share), None, "it was another one's");
+        assert_eq!(
+            std::fs::read_to_string(share.join(COMMAND)).unwrap(),
+            "dHJ1ZQ==\n"
+        );
+        assert_eq!(
+            std::fs::read_to_string(share.join(INPUT)).unwrap(),
+            "words\n"
+        );
+        for (text, expected) in [("7\n", Some(7)), ("", None), ("x", None)] {
+            std::fs::write(share.join(STATUS), text).unwrap();
+            assert_eq!(status(share), expected, "{text:?}");
+        }
+        take_back(share);
+        assert_eq!(std::fs::read_dir(share).unwrap().count(), 0);
     }
 }

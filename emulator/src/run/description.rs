@@ -44,6 +44,7 @@ fn without_folders(spec: &Spec) -> Spec {
         .chain(&mut guest.drive)
         .chain(&mut guest.symbols)
         .chain(&mut spec.run.files)
+        .chain(&mut spec.run.input)
         .for_each(bare);
     let mut preset = PathBuf::from(&spec.core.preset);
     bare(&mut preset);

@@ -13,6 +13,7 @@ use super::Plan;
 use super::command;
 use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
+use crate::ends::Standstill;
 use crate::epoch::Epoch;
 use crate::kept;
 use crate::names::SymbolPaths;
@@ -23,12 +24,14 @@ use crate::trace_cmd::fingerprint;
 use crate::truth::Collected;
 
 /// Why the run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The guest ended it.
     Guest(Exit),
-    /// The guest sleeps and nothing will wake it.
-    Asleep,
+    /// The guest ended it before its command had ended.
+    BeforeCommand(Exit),
+    /// The guest does nothing any more.
+    Standstill(Standstill),
     /// Ctrl-C or a signal.
     Interrupted,
     /// The trace or a profiler failed.
@@ -38,13 +41,24 @@ pub enum End {
 }
 
 impl End {
+    /// The same, with what the guest left: whether it has `no_status` of its command, and the console's file in `work`.
+    pub fn settled(self, no_status: bool, work: &Path) -> Self {
+        let Self::Guest(exit) = self else { return self };
+        match (exit, command::panic(work)) {
+            (Exit::Reset, Some(reason)) => Self::Standstill(Standstill::Panicked(reason)),
+            (Exit::Reset | Exit::PowerOff(0), _) if no_status => Self::BeforeCommand(exit),
+            _ => self,
+        }
+    }
+
     /// Why a run that ended so is not whole, if it is not.
-    fn part(self) -> Option<String> {
+    fn part(&self) -> Option<String> {
         Some(match self {
             Self::Guest(Exit::PowerOff(0) | Exit::Host(_)) => return None,
+            Self::BeforeCommand(_) => "the guest ended before its command did".to_owned(),
+            Self::Standstill(standstill) => standstill.to_string(),
             Self::Guest(Exit::PowerOff(code)) => format!("the guest failed with status {code}"),
             Self::Guest(Exit::Reset) => "the guest asked for a reset".to_owned(),
-            Self::Asleep => "the guest slept and nothing could wake it".to_owned(),
             Self::Interrupted => "it was interrupted".to_owned(),
             Self::RecordingFailed => "recording failed".to_owned(),
             Self::TooLong(most) => format!("not done after {most} cycles (run.max_cycles)"),
@@ -52,7 +66,7 @@ impl End {
     }
 
     /// The run ended before its time.
-    pub fn is_part(self) -> bool {
+    pub fn is_part(&self) -> bool {
         self.part().is_some()
     }
 }
@@ -61,10 +75,14 @@ impl End {
 pub struct Outcome {
     /// Why it ended.
     pub end: End,
+    /// The guest was given a command.
+    pub has_command: bool,
+    /// Exit status of the command, if it ended.
+    pub status: Option<u32>,
     /// Why the console's file is not whole, if it is not.
     pub console: Option<anyhow::Error>,
-    /// Bytes that the console had printed when the command started.
-    pub command_at: u64,
+    /// Bytes that the console had printed when the command started, if it did.
+    pub command_at: Option<u64>,
     /// The timing core was to take over in the region of interest, which did not begin.
     pub never_began: bool,
     /// What the region of interest was.
@@ -144,8 +162,7 @@ impl Outcome {
         };
         if let Some(whole) = Evaluation::merged(harts) {
             let of = of(None);
-            let written =
-                report_cmd::write(run, &whole, &symbols, &of, &plan.preset, how.clone())?;
+            let written = report_cmd::write(run, &whole, &symbols, &of, &plan.preset, how.clone())?;
             if whole.cycles == 0 {
                 println!("{NO_REGION}");
             } else {
@@ -243,6 +260,7 @@ impl Outcome {
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
             "end": format!("{:?}", self.end),
+            "exit_status": self.status,
             "cycles": lap.cycles,
             "instructions": lap.instructions,
             "ipc": lap.instructions as f64 / lap.cycles.max(1) as f64,
@@ -284,7 +302,7 @@ impl Outcome {
     }
 
     /// Prints the summary; the exit status is that of the guest's command.
-    pub fn verdict(self, out: &Path, run: &Results) -> anyhow::Result<u8> {
+    pub fn verdict(self, out: &Path, work: &Path) -> anyhow::Result<u8> {
         let part = self.part();
         let say = |lap: &Lap, mode| {
             println!(
@@ -333,27 +351,44 @@ impl Outcome {
         if let Some(error) = self.console.or(self.host.and_then(|h| h.error)) {
             return Err(error);
         }
-        match self.end {
+        match &self.end {
             End::Guest(Exit::PowerOff(0)) => {
-                match (command::report_status(run, self.command_at), part) {
+                let from = self.command_at.unwrap_or(0);
+                let status = command::report_status(self.status.unwrap_or(0), work, from);
+                return match part {
                     // There is no report of it.
-                    (0, Some(part)) => anyhow::bail!("{part}"),
-                    (status, _) => Ok(status),
-                }
+                    Some(part) if status == 0 => Err(anyhow::anyhow!("{part}")),
+                    _ => Ok(status),
+                };
             }
-            End::Guest(Exit::PowerOff(code)) => {
-                anyhow::bail!("the guest failed with status {code}")
-            }
-            End::Guest(Exit::Host(code)) => Ok(u8::try_from(code).unwrap_or(255)),
-            End::Guest(Exit::Reset) => {
-                anyhow::bail!("the guest asked for a reset: see console.log")
-            }
-            End::Asleep => {
-                anyhow::bail!("the guest sleeps and nothing can wake it: see console.log")
-            }
+            End::Guest(Exit::Host(code)) => return Ok(u8::try_from(*code).unwrap_or(255)),
             End::Interrupted => anyhow::bail!("interrupted; what was recorded until then is whole"),
             End::RecordingFailed => anyhow::bail!("recording failed"),
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
+            _ => {}
+        }
+        command::print_last_lines(work, self.command_at.unwrap_or(0), command::Lines::All);
+        let never_began = match self.has_command && self.command_at.is_none() {
+            true => "; its command had not begun",
+            false => "",
+        };
+        match self.end {
+            End::Guest(Exit::PowerOff(code)) => {
+                anyhow::bail!("the guest failed with status {code}")
+            }
+            End::BeforeCommand(Exit::Reset) => {
+                anyhow::bail!("the guest ended before its command did: it asked for a reset")
+            }
+            End::BeforeCommand(_) => {
+                anyhow::bail!("the guest ended before its command did: it was switched off")
+            }
+            End::Standstill(Standstill::Waits(seconds)) => anyhow::bail!(
+                "{}{never_began}. What waits for input gets it from the file run.input; run.max_idle lets it wait longer",
+                Standstill::Waits(seconds)
+            ),
+            End::Standstill(standstill @ Standstill::Panicked(_)) => anyhow::bail!("{standstill}"),
+            End::Standstill(standstill) => anyhow::bail!("{standstill}{never_began}"),
+            _ => anyhow::bail!("the guest asked for a reset"),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::ends::TAIL_BYTES;
 use crate::failure::{bad_input, cannot_write};
 
 /// The guest's console: a file, and the terminal if asked for.
@@ -43,6 +45,17 @@ impl Console {
     /// Why it is not whole, if it is not.
     pub fn failure(&self) -> Option<anyhow::Error> {
         { self.failed.get() }.map(|why| cannot_write(&self.path, why))
+    }
+
+    /// The end of it, as text.
+    pub fn tail(&self) -> String {
+        let mut tail = vec![0; self.size().min(TAIL_BYTES) as usize];
+        let at = self.size() - tail.len() as u64;
+        let read = File::open(&self.path).and_then(|file| file.read_exact_at(&mut tail, at));
+        read.map_or_else(
+            |_| String::new(),
+            |()| String::from_utf8_lossy(&tail).into_owned(),
+        )
     }
 
     /// Everything so far.

@@ -12,13 +12,14 @@ use timing::Preset;
 const MAX_BASES: usize = 16;
 
 /// Keys that name files, which are relative to the spec that has them.
-const PATH_KEYS: [(&str, &str); 6] = [
+const PATH_KEYS: [(&str, &str); 7] = [
     ("guest", "kernel"),
     ("guest", "firmware"),
     ("guest", "initrd"),
     ("guest", "drive"),
     ("guest", "symbols"),
     ("run", "files"),
+    ("run", "input"),
 ];
 
 /// The spec at `path` with the keys of its base, and of that one's, and so on. Tables are merged, lists replaced.

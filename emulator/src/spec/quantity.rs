@@ -1,4 +1,4 @@
-//! Sizes and frequencies with their units.
+//! Sizes, frequencies and durations with their units.
 
 /// Bytes of a size such as "512M", "2G".
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -32,4 +32,18 @@ pub fn parse_frequency(text: &str) -> Result<f64, String> {
     } else {
         Err(expected())
     }
+}
+
+/// Seconds of a duration such as "90s", "10min" or "2h".
+pub fn parse_duration(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a duration such as 90s, 10min or 2h, found \"{text}\"");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "s" => 1,
+        "min" => 60,
+        "h" => 3600,
+        _ => return Err(expected()),
+    };
+    let number: u64 = digits.parse().map_err(|_| expected())?;
+    number.checked_mul(factor).ok_or_else(expected)
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::quantity::parse_duration;
+
 /// What is run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,10 +24,30 @@ pub struct Run {
     pub command: Option<String>,
     /// Files and folders of the host that lie in the command's working folder.
     pub files: Vec<PathBuf>,
+    /// File of the host that is the command's standard input. Without it, that is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<PathBuf>,
     /// What is profiled.
     pub region: Region,
     /// The run fails after this many cycles (0: no limit).
     pub max_cycles: u64,
+    /// The run fails when no program executed an instruction for so long in simulated time, such as "10min" ("0s": no limit).
+    #[serde(skip_serializing_if = "is_default_max_idle")]
+    pub max_idle: String,
+}
+
+/// Default of [`Run::max_idle`]: more than programs sleep on purpose.
+const MAX_IDLE: &str = "2h";
+
+impl Run {
+    /// Simulated seconds of `max_idle`, of a spec that was checked.
+    pub fn max_idle_seconds(&self) -> u64 {
+        parse_duration(&self.max_idle).unwrap_or(0)
+    }
+}
+
+fn is_default_max_idle(text: &str) -> bool {
+    text == MAX_IDLE
 }
 
 impl Default for Run {
@@ -37,8 +59,10 @@ impl Default for Run {
             checkpoint: true,
             command: None,
             files: Vec::new(),
+            input: None,
             region: Region::default(),
             max_cycles: 0,
+            max_idle: MAX_IDLE.to_owned(),
         }
     }
 }

@@ -375,8 +375,7 @@ impl Reader {
                 true => writer.finish_part(),
                 false => writer.finish(),
             };
-            let summary = finished
-                .map_err(|e| self.error.get_or_insert(e.into()));
+            let summary = finished.map_err(|e| self.error.get_or_insert(e.into()));
             summary.ok()
         });
         HostOutcome {

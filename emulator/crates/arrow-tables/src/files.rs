@@ -45,13 +45,12 @@ impl FileFormat {
 pub const NOT_WHOLE: &str = "not_whole";
 
 /// A table whose metadata say why it is not of a whole run ([`NOT_WHOLE`]), if it is not.
-pub fn with_part<R: RecordBatchReader>(
-    table: R,
-    part: Option<&str>,
-) -> RecordBatchIterator<R> {
+pub fn with_part<R: RecordBatchReader>(table: R, part: Option<&str>) -> RecordBatchIterator<R> {
     let mut schema = (*table.schema()).clone();
     if let Some(part) = part {
-        schema.metadata.insert(NOT_WHOLE.to_owned(), part.to_owned());
+        schema
+            .metadata
+            .insert(NOT_WHOLE.to_owned(), part.to_owned());
     }
     RecordBatchIterator::new(table, Arc::new(schema))
 }

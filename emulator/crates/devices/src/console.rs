@@ -30,6 +30,11 @@ impl Input {
         queue.drain(..count).collect()
     }
 
+    /// Number of bytes that wait.
+    pub fn len(&self) -> usize {
+        self.queue().len()
+    }
+
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue().is_empty()

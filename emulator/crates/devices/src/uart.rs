@@ -84,7 +84,9 @@ impl Device for Uart {
     fn event(&mut self, cx: &mut Cx<'_>) {
         self.output.flush();
         if let Some(input) = &self.input {
-            self.chip.receive(&input.take(self.chip.room()));
+            if self.chip.listens() {
+                self.chip.receive(&input.take(self.chip.room()));
+            }
             Self::poll_after(cx);
         }
     }
@@ -112,8 +114,12 @@ mod tests {
         assert_eq!(capture.text(), "");
         bus.advance(bus.next_event());
         assert_eq!(capture.text(), "$ ");
+        input.push(b"l");
+        bus.advance(bus.next_event());
+        assert!(!input.is_empty(), "no driver has opened the port yet");
+        bus.store(0x1000_0001, 1, 1).unwrap();
         assert_eq!(bus.load(0x1000_0005, 1), Ok(0x60));
-        input.push(b"ls\n");
+        input.push(b"s\n");
         bus.advance(bus.next_event());
         let mut line = Vec::new();
         while bus.load(0x1000_0005, 1).unwrap() & 1 != 0 {

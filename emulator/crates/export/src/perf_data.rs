@@ -105,11 +105,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
             .iter()
             .map(|record| record.bytes.0.len() as u64)
             .sum(),
-        name: &format!(
-            "{}, {}",
-            export.title(),
-            export.exporter(Format::PerfData)
-        ),
+        name: &format!("{}, {}", export.title(), export.exporter(Format::PerfData)),
         times,
         call_chains: export.has_call_stacks(),
     };

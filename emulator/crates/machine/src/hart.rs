@@ -1,5 +1,6 @@
 //! The hart: architectural state, and what it needs at hand to execute quickly.
 
+mod activity;
 mod atomics;
 mod check;
 mod debug;
@@ -160,6 +161,8 @@ pub struct Hart {
     pub(crate) hot_in_runs_after: u16,
     pub(crate) debug: debug::Debug,
     pub(crate) exceptions: stuck::Exceptions,
+    /// How often it entered user mode since it was made.
+    pub(crate) user_entries: u64,
     /// The last page that was fetched from one instruction at a time; it is never filled.
     pub(crate) strict_page: Rc<CodePage>,
     /// What it implements beyond RV64GC.
@@ -228,6 +231,7 @@ impl Snapshot for Hart {
             hot_in_runs_after: _,
             debug: _,
             exceptions: _,
+            user_entries: _,
             extensions: _,
             host_calls: _,
         } = self;
@@ -323,6 +327,7 @@ impl Hart {
             hot_in_runs_after: NEVER,
             debug: debug::Debug::default(),
             exceptions: stuck::Exceptions::default(),
+            user_entries: 0,
             strict_page: CodePage::uncached(0),
             extensions: Extensions::ALL,
             host_calls: None,
@@ -338,6 +343,7 @@ impl Hart {
         self.stop_at_regions = old.stop_at_regions;
         self.debug = old.debug;
         self.exceptions = old.exceptions;
+        self.user_entries = old.user_entries;
         self.host_calls = old.host_calls;
         self.guest_tag = old.guest_tag;
         self.sampling.renew(old.sampling);

@@ -11,6 +11,10 @@ const FIFO_DEPTH: usize = 16;
 /// that never reads the interrupt identification (see `status_acknowledges`).
 const MAX_UNACKNOWLEDGED_READS: u32 = 1000;
 
+/// After so many reads of the line status with nothing sent between them, the driver counts as one that polls for input. A
+/// driver that only sends reads it before each byte, and Linux's reads it some eight times while it opens the port.
+const POLLING_READS: u32 = 32;
+
 /// Interrupt enables.
 mod ier {
     pub const RECEIVED: u8 = 1;
@@ -95,6 +99,8 @@ pub struct Uart16550 {
     /// derivatives never read the interrupt identification. That works on QEMU, whose PLIC forgets levels; here they
     /// would be interrupted forever.
     status_acknowledges: bool,
+    /// Reads of the line status since a byte was sent or the driver reset the receiver, up to [`POLLING_READS`].
+    polls: u32,
 }
 
 snapshot::snapshot!(Uart16550 {
@@ -108,6 +114,7 @@ snapshot::snapshot!(Uart16550 {
     transmitted,
     unacknowledged,
     status_acknowledges,
+    polls,
 });
 
 impl Uart16550 {
@@ -115,6 +122,12 @@ impl Uart16550 {
     pub fn room(&self) -> usize {
         let depth = if self.fifos() { FIFO_DEPTH } else { 1 };
         depth.saturating_sub(self.received.len())
+    }
+
+    /// True if the driver takes input: it has the receiver's interrupt enabled, or polls. The host sends no byte before: one
+    /// that comes earlier is lost when a driver opens the port and clears the FIFO, as on a line without a handshake.
+    pub fn listens(&self) -> bool {
+        self.interrupt_enable & ier::RECEIVED != 0 || self.polls == POLLING_READS
     }
 
     /// Bytes that come in from the line. Those that there is no room for are lost.
@@ -142,6 +155,7 @@ impl Uart16550 {
             Register::LineControl => self.line_control,
             Register::ModemControl => self.modem_control,
             Register::LineStatus => {
+                self.polls = (self.polls + 1).min(POLLING_READS);
                 self.note_status_read();
                 lsr::EMPTY
                     | if self.received.is_empty() {
@@ -162,6 +176,9 @@ impl Uart16550 {
         match self.register(register) {
             Register::Data => {
                 (self.transmitted, self.unacknowledged) = (true, 0);
+                if self.polls < POLLING_READS {
+                    self.polls = 0;
+                }
                 if self.modem_control & mcr::LOOP == 0 {
                     return Some(value);
                 }
@@ -177,6 +194,7 @@ impl Uart16550 {
                 let switched = (value ^ self.fifo_control) & fcr::ENABLE != 0;
                 if switched || value & fcr::CLEAR_RECEIVER != 0 {
                     self.received.clear();
+                    self.polls = 0;
                 }
                 self.fifo_control = value;
             }
@@ -333,6 +351,32 @@ mod tests {
         assert_eq!(uart.read(IIR_FCR), iir::FIFOS | iir::RECEIVED);
         assert_eq!([(); 5].map(|()| uart.read(DATA)), *b"abcd\0");
         assert_eq!(uart.read(IIR_FCR), iir::FIFOS | iir::TRANSMITTER_EMPTY);
+    }
+
+    #[test]
+    fn input_waits_for_a_driver_that_takes_it() {
+        let mut uart = Uart16550::default();
+        let prints = |uart: &mut Uart16550, count: usize| {
+            for _ in 0..count {
+                uart.read(LSR);
+                uart.write(DATA, b'x');
+            }
+        };
+        prints(&mut uart, 200);
+        assert!(!uart.listens(), "a driver that only sends");
+        for _ in 0..POLLING_READS {
+            assert!(!uart.listens());
+            uart.read(LSR);
+        }
+        assert!(uart.listens(), "a driver that polls");
+        prints(&mut uart, 1);
+        assert!(uart.listens(), "it echoes what it got");
+        uart.write(IIR_FCR, fcr::ENABLE | fcr::CLEAR_RECEIVER);
+        assert!(!uart.listens(), "another driver begins");
+        uart.write(IER, ier::RECEIVED);
+        assert!(uart.listens(), "a driver that is interrupted");
+        uart.write(IER, 0);
+        assert!(!uart.listens());
     }
 
     #[test]

@@ -179,7 +179,8 @@ impl Hart {
         self.instruction(bus, taken.pc, taken.privilege)
     }
 
-    fn instruction(&self, bus: &mut Bus, pc: u64, privilege: Privilege) -> Option<u32> {
+    /// The instruction at a virtual address of a privilege; `None` if there is none in memory.
+    pub(super) fn instruction(&self, bus: &mut Bus, pc: u64, privilege: Privilege) -> Option<u32> {
         let mut raw = 0;
         for half in 0..2 {
             let pa = self.physical(bus, pc.wrapping_add(2 * half), privilege)?;

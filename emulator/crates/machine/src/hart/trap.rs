@@ -148,6 +148,7 @@ impl Hart {
     fn set_privilege(&mut self, privilege: Privilege) {
         let changed = self.privilege != privilege;
         self.privilege = privilege;
+        self.user_entries += u64::from(changed && privilege == Privilege::User);
         self.update_rights();
         if changed && (self.timed || self.counters.filtered()) {
             self.afterwards(after::PRIVILEGE);

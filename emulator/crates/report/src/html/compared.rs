@@ -30,7 +30,10 @@ impl Comparison {
             "flame": Flame::merged(before, after, renamed),
         });
         filled(PAGE, |name, out| match name {
-            "part" => self.parts.iter().for_each(|part| *out += &part_notice(part)),
+            "part" => self
+                .parts
+                .iter()
+                .for_each(|part| *out += &part_notice(part)),
             "style" => out.extend(STYLE),
             "script" => out.extend(SCRIPT),
             "data" => out.push_str(&embed(&data)),

@@ -275,3 +275,46 @@ fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
     let entry = machine.bus.ram.load(TABLE + 16, 8);
     assert_eq!(entry, Some(leaf | pte::A));
 }
+
+#[test]
+fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
+    let programs: [(&[u32], bool); 5] = [
+        (&[WFI, jal(0, -4)], true),
+        (&[jal(0, 0)], true),
+        (&[addi(1, 1, 1), jal(0, -4)], false),
+        // It calls something, or looks at memory between two sleeps.
+        (&[WFI, jal(1, -4)], false),
+        (&[WFI, ld(1, 0, 0), jal(0, -8)], false),
+    ];
+    for (program, halted) in programs {
+        let mut machine = machine(Privilege::Machine, program);
+        // A pending interrupt keeps `wfi` from sleeping.
+        machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+        machine.bus.store(CLINT_BASE, 4, 1).unwrap();
+        for steps in [0, 1, 2, 3] {
+            machine.steps(steps);
+            let found = machine.hart.is_halted(&mut machine.bus);
+            assert_eq!(found, halted, "{program:x?} after {steps} more");
+            if program.len() == 3 {
+                break;
+            }
+        }
+        machine.hart.csrs.mstatus |= status::MIE;
+        assert!(
+            !machine.hart.is_halted(&mut machine.bus),
+            "it would take the interrupt"
+        );
+    }
+}
+
+#[test]
+fn entries_into_user_mode_are_counted() {
+    let mut machine = machine(Privilege::Machine, &[ECALL]);
+    assert_eq!(machine.hart.user_entries(), Some(0));
+    machine.hart.csrs.mepc = RAM_BASE;
+    machine.hart.set_pc(HANDLER + 4);
+    machine.steps(1);
+    assert_eq!(machine.hart.user_entries(), None, "it is there");
+    machine.steps(1);
+    assert_eq!(machine.hart.user_entries(), Some(1));
+}
