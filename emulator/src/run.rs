@@ -127,8 +127,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         Err(error) if !outcome.failed() => Err(error),
         _ => outcome.verdict(&args.out, work.path()),
     };
-    work.publish(part.or(unwritten).as_deref())?;
-    status
+    let published = work.publish(part.or(unwritten).as_deref());
+    match (status, published) {
+        (Err(first), Err(second)) => {
+            eprintln!("tipsim: {second:#}");
+            Err(first)
+        }
+        (status, published) => published.and(status),
+    }
 }
 
 impl Plan {
