@@ -3,17 +3,17 @@
 //! `excerpts.zst`, in the same form, has what the trace does not: excerpts with all stages. They are of one format, whatever simulator
 //! reads them, and lost with the trace.
 //!
-//! `evaluation.zst` is MessagePack, compressed: a [`Stamp`], then the evaluation, as maps. Whatever does not fit (another simulator,
+//! Both are as [`report::stored`] says, under a [`Stamp`]. Whatever does not fit (another simulator,
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Error, Read, Seek, SeekFrom, Write};
+use std::io::{Error, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use critical_path::Excerpts;
 use profile::Evaluation;
+use report::stored::{self, Stored};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::failure::{bad_input, cannot_write, whole};
 use crate::sha256::sha256;
@@ -25,8 +25,6 @@ const EXCERPTS_FORMAT: &str = "excerpts 1";
 const TRACE: &str = "trace.tip";
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
 const END: u64 = 24;
-/// zstd's: a third of a second for the quickstart.
-const LEVEL: i32 = 1;
 
 /// What an evaluation was made by, and of.
 #[derive(Debug, Serialize)]
@@ -71,19 +69,10 @@ pub fn folder(out: &Path, hart: Option<u32>) -> PathBuf {
 pub fn keep(dir: &Path, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
     let stamp = Stamp::now(dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
     let path = folder(dir, hart).join(NAME);
-    whole(&path, |file| write(file, &stamp, evaluation)).map_err(|e| cannot_write(&path, e))
-}
-
-fn write(file: &mut File, stamp: &Stamp, content: &impl Serialize) -> std::io::Result<()> {
-    let mut encoder = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
-    encoder.include_checksum(true)?;
-    // Its many small writes are slow in the encoder itself.
-    let mut output = BufWriter::with_capacity(1 << 16, encoder);
-    output.write_all(&packed(stamp)?)?;
-    let mut serializer = rmp_serde::Serializer::new(&mut output).with_struct_map();
-    content.serialize(&mut serializer).map_err(Error::other)?;
-    let encoder = output.into_inner().map_err(|e| e.into_error())?;
-    encoder.finish()?.flush()
+    whole(&path, |file| {
+        stored::write(file, &packed(&stamp)?, evaluation)
+    })
+    .map_err(|e| cannot_write(&path, e))
 }
 
 fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
@@ -98,13 +87,16 @@ pub fn keep_excerpts(dir: &Path, hart: Option<u32>, excerpts: &Excerpts) -> anyh
     let stamp =
         Stamp::of(EXCERPTS_FORMAT.into(), dir).map_err(|e| bad_input(&dir.join(TRACE), e))?;
     let path = folder(dir, hart).join(EXCERPTS);
-    whole(&path, |file| write(file, &stamp, excerpts)).map_err(|e| cannot_write(&path, e))
+    whole(&path, |file| {
+        stored::write(file, &packed(&stamp)?, excerpts)
+    })
+    .map_err(|e| cannot_write(&path, e))
 }
 
 /// The excerpts of a hart that were kept, if they are of the trace in `dir`.
 pub fn kept_excerpts(dir: &Path, hart: Option<u32>) -> Option<Excerpts> {
     let stamp = Stamp::of(EXCERPTS_FORMAT.into(), dir).ok()?;
-    read(&folder(dir, hart).join(EXCERPTS), &stamp).filter(Excerpts::are_sound)
+    read(&folder(dir, hart).join(EXCERPTS), &stamp)
 }
 
 /// The evaluation that was kept, of one of several harts if `hart` says which, if this simulator made it of the trace in `dir`.
@@ -113,19 +105,6 @@ pub fn kept(dir: &Path, hart: Option<u32>) -> Option<Evaluation> {
 }
 
 /// What was kept under such a stamp.
-fn read<T: DeserializeOwned>(path: &Path, stamp: &Stamp) -> Option<T> {
-    let expected = packed(stamp).ok()?;
-    let decoder = zstd::Decoder::new(File::open(path).ok()?).ok()?;
-    let mut input = BufReader::with_capacity(1 << 16, decoder);
-    // What another stamp is on is not worth reading.
-    let mut found = vec![0; expected.len()];
-    input.read_exact(&mut found).ok()?;
-    if found != expected {
-        return None;
-    }
-    let content = rmp_serde::from_read(&mut input).ok()?;
-    // To the end, where the checksum is.
-    let mut rest = Vec::new();
-    input.read_to_end(&mut rest).ok()?;
-    rest.is_empty().then_some(content)
+fn read<T: Stored>(path: &Path, stamp: &Stamp) -> Option<T> {
+    stored::read(File::open(path).ok()?, &packed(stamp).ok()?).ok()
 }

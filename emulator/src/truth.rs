@@ -123,10 +123,7 @@ pub fn read(out: &Path) -> anyhow::Result<Option<Truth>> {
         Err(error) => return Err(bad_input(&path, error).into()),
     };
     let truth: Truth = serde_json::from_str(&text).map_err(|e| bad_input(&path, e))?;
-    if truth.format != FORMAT {
-        let error = format!("format: expected {FORMAT}, found {}", truth.format);
-        return Err(bad_input(&path, error).into());
-    }
+    truth.check().map_err(|e| bad_input(&path, e))?;
     Ok(Some(truth))
 }
 

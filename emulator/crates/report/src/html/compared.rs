@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::compare::{Comparison, file_now, now};
 use super::super::flame::{Flame, FrameKind};
-use super::{STYLE, embed, filled};
+use super::{STYLE, embed, filled, policy, script};
 
 const PAGE: &str = include_str!("compared.html");
 /// Its script shares these parts with the report's page.
@@ -31,7 +31,8 @@ impl Comparison {
         });
         filled(PAGE, |name, out| match name {
             "style" => out.extend(STYLE),
-            "script" => out.extend(SCRIPT),
+            "policy" => out.push_str(&policy(&[&SCRIPT.concat()])),
+            "script" => out.push_str(&script(&SCRIPT.concat())),
             "data" => out.push_str(&embed(&data)),
             other => unreachable!("compared.html asks for {other:?}"),
         })
