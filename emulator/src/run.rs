@@ -8,6 +8,7 @@ mod laps;
 mod outcome;
 mod progress;
 pub mod region;
+mod remove_tree;
 mod share;
 
 use std::path::{Path, PathBuf};
@@ -105,6 +106,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     // What the guest sees of the folder does not depend on when it was made.
     share.made_at(&[COMMAND, ""], plan.epoch)?;
+    share.fix_modes()?;
     let mut outcome = simulate(&plan, args, &share.path, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
@@ -213,27 +215,32 @@ fn simulate(
     stop: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
     let mut console = progress::Console::create(&args.out.join("console.log"), args.console)?;
-    let mut system = System::new(Setup {
-        memory: plan.memory,
-        harts: plan.spec.guest.harts as usize,
-        preset: &plan.preset,
-        console: Output::new(Box::new(console.clone())),
-        input: None,
-        drives: &plan.drives,
-        write_drives: false,
-        translator: plan.spec.run.translator,
-        threads: plan.spec.run.threads,
-        epoch: plan.epoch,
-        share: Some(share),
-        packages: plan
-            .packages
-            .as_ref()
-            .map(|packages| packages.root.as_path()),
-        net,
-        virtio_legacy: false,
-        live: plan.spec.guest.net != Net::None,
-    })?;
-    let boot = Boot::start(plan, &mut system, &mut console)?;
+    let (output, mut net) = (console.clone(), net);
+    let mut make = || {
+        System::new(Setup {
+            memory: plan.memory,
+            harts: plan.spec.guest.harts as usize,
+            preset: &plan.preset,
+            console: Output::new(Box::new(output.clone())),
+            input: None,
+            drives: &plan.drives,
+            write_drives: false,
+            translator: plan.spec.run.translator,
+            threads: plan.spec.run.threads,
+            epoch: plan.epoch,
+            share: Some(share),
+            packages: plan
+                .packages
+                .as_ref()
+                .map(|packages| packages.root.as_path()),
+            // A machine that is made once more has none: there is no checkpoint of one with a network.
+            net: net.take(),
+            virtio_legacy: false,
+            live: plan.spec.guest.net != Net::None,
+        })
+    };
+    let mut system = make()?;
+    let boot = Boot::start(plan, &mut system, &mut console, make)?;
     // It reads all that boots: not a part of the run's time.
     let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 

@@ -1,10 +1,13 @@
 //! The folder that host and guest share while the run lasts.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
+use super::remove_tree::remove_tree;
 use crate::failure::{bad_input, cannot_write};
 
 /// Removed with all that is in it, unless its content was collected.
@@ -17,8 +20,10 @@ impl Share {
     /// Makes it in the output folder, empty.
     pub fn create(out: &Path) -> anyhow::Result<Self> {
         let path = out.join("share");
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).map_err(|e| cannot_write(&path, e))?;
+        let _ = remove_tree(&path);
+        std::fs::create_dir_all(&path)
+            .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o755)))
+            .map_err(|e| cannot_write(&path, e))?;
         Ok(Self { path })
     }
 
@@ -44,12 +49,18 @@ impl Share {
         Ok(())
     }
 
+    /// Gives everything in it the permissions that its kind has. The host's umask, and what its user allows others, are not the guest's to
+    /// see; and a copy of a program is not set-user-ID.
+    pub fn fix_modes(&self) -> anyhow::Result<()> {
+        fix_modes(&self.path).map_err(|e| cannot_write(&self.path, e))
+    }
+
     /// Takes the host's files out of it again.
     pub fn take_back(&self, files: &[PathBuf]) {
         for name in files.iter().filter_map(|file| file.file_name()) {
             let path = self.path.join(name);
             // The guest may have removed or replaced it.
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+            let _ = remove_tree(&path);
         }
     }
 
@@ -71,7 +82,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -90,6 +101,8 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         std::fs::copy(from, to).map_err(write)?;
     } else if kind.is_dir() {
         std::fs::create_dir(to).map_err(write)?;
+        // Whatever the host's umask, files can be put into it.
+        std::fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(write)?;
         for entry in std::fs::read_dir(from).map_err(read)? {
             let entry = entry.map_err(read)?;
             copy(&entry.path(), &to.join(entry.file_name()))?;
@@ -99,6 +112,23 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         return Err(bad_input(from, expected).into());
     }
     set_modified(to, metadata.modified().map_err(read)?).map_err(write)
+}
+
+/// Makes folders and programs `rwxr-xr-x`, and other files `rw-r--r--`, as most hosts do. What a link leads to stays as it is.
+fn fix_modes(path: &Path) -> std::io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    let mode = match metadata.permissions().mode() & 0o111 {
+        _ if metadata.is_symlink() => return Ok(()),
+        0 if metadata.is_file() => 0o644,
+        _ => 0o755,
+    };
+    std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            fix_modes(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Sets when a file, folder or link was last changed.
@@ -114,4 +144,38 @@ fn set_modified(path: &Path, time: SystemTime) -> std::io::Result<()> {
     };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_those_of_their_kinds() {
+        let outer = tempfile::tempdir().unwrap();
+        let given = outer.path().join("given");
+        std::fs::create_dir(&given).unwrap();
+        let made = |name: &str, mode| {
+            std::fs::write(given.join(name), name).unwrap();
+            std::fs::set_permissions(given.join(name), Permissions::from_mode(mode)).unwrap();
+        };
+        made("private", 0o600);
+        made("program", 0o6700);
+        made("open", 0o666);
+        std::os::unix::fs::symlink("private", given.join("link")).unwrap();
+        std::fs::set_permissions(&given, Permissions::from_mode(0o2700)).unwrap();
+        let share = Share::create(outer.path()).unwrap();
+        share.give(&[given]).unwrap();
+        share.fix_modes().unwrap();
+        let mode = |name: &str| {
+            let metadata = std::fs::symlink_metadata(share.path.join(name)).unwrap();
+            metadata.permissions().mode()
+        };
+        assert_eq!(mode(""), 0o040_755);
+        assert_eq!(mode("given"), 0o040_755);
+        assert_eq!(mode("given/private"), 0o100_644);
+        assert_eq!(mode("given/program"), 0o100_755);
+        assert_eq!(mode("given/open"), 0o100_644);
+        assert_eq!(mode("given/link"), 0o120_777);
+    }
 }
