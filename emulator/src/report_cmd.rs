@@ -1,13 +1,11 @@
 //! `tipsim report`, and the report's files of a run.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::{Comparison, Flame, Options, Report, Run, explain};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use timing::Preset;
@@ -19,6 +17,7 @@ use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::sampled_events::metric;
 use crate::spec::MAX_HARTS;
+use crate::terminal::{say_exactly, say_json};
 use crate::{guest_counts, guest_profiles, kept, tables_cmd, trace_cmd, truth};
 
 /// A report's flame graph, for comparisons.
@@ -59,7 +58,7 @@ pub fn write(
         true => guest_profiles::read(of.out),
         false => Vec::new(),
     };
-    let counts = counts(&run, of.hart);
+    let counts = report::counted(&run, of.hart);
     let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, run);
     if let Some(excerpts) = of.excerpts {
         report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
@@ -97,22 +96,6 @@ pub fn write(
     let mut verdict = String::new();
     report.write_verdict(&mut verdict, &Options::default())?;
     Ok(Written { text, verdict })
-}
-
-/// What the cores counted of each event: one of several, or all together.
-fn counts(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
-    let harts = run["counters"]["harts"].as_array()?;
-    let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
-    if let Some(hart) = hart {
-        return of_hart(harts.get(hart as usize)?);
-    }
-    let mut sums = of_hart(harts.first()?)?;
-    for more in harts[1..].iter().filter_map(of_hart) {
-        for (event, count) in more {
-            *sums.entry(event).or_default() += count;
-        }
-    }
-    Some(sums)
 }
 
 /// The core that a trace was recorded on. What an older version did not know is as in the default preset.
@@ -337,6 +320,9 @@ fn explained(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
 fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => write_whole(path, text)?,
+        // Other programs read those.
+        None if args.format == ReportFormat::Html => say_exactly(text),
+        None if args.format == ReportFormat::Json => say_json(text),
         None => print!("{text}"),
     }
     Ok(())

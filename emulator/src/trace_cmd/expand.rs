@@ -47,7 +47,7 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<()> {
     };
     let out = BufWriter::with_capacity(1 << 18, out);
     let read = write(args.format, &mut reader, part, shape, out);
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, output, read)
 }
 
 fn write(
@@ -90,7 +90,7 @@ fn table(
     )?;
     tables_cmd::write(table.rows_before_error(), format, args.output.as_deref())?;
     let (reader, read) = table.end();
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, args.output.as_deref(), read)
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {
