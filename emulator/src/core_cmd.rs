@@ -6,6 +6,7 @@ use timing::Preset;
 use crate::cli::{CoreCommand, CoreFormat, Format};
 use crate::core_events;
 use crate::failure::BadInput;
+use crate::terminal::say_json;
 
 /// Loads a preset and applies `KEY=VALUE` overrides.
 pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
@@ -61,7 +62,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
                     .iter()
                     .map(|p| json!({"name": p.name, "summary": p.summary}))
                     .collect();
-                println!("{}", serde_json::to_string_pretty(&list)?);
+                say_json(&(serde_json::to_string_pretty(&list)? + "\n"));
             } else {
                 for preset in presets {
                     println!("{:12} {}", preset.name, preset.summary);
@@ -79,7 +80,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
             match format {
                 CoreFormat::Text => print!("{description}"),
                 CoreFormat::Json => {
-                    println!("{}", serde_json::to_string_pretty(&description)?);
+                    say_json(&(serde_json::to_string_pretty(&description)? + "\n"));
                 }
                 CoreFormat::Svg => print!("{}", preset.picture()),
             }

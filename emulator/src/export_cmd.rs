@@ -1,7 +1,7 @@
 //! `tipsim report --format pprof` and the others that other tools read: the trace is replayed.
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use commit_trace::TraceEnd;
@@ -14,6 +14,7 @@ use crate::names::{disassemble, symbol_paths};
 use crate::percent::Percent;
 use crate::results::{Results, TRACE};
 use crate::spec::MAX_HARTS;
+use crate::terminal::written;
 use crate::trace_cmd::{metadata, open, profiled, replay};
 
 const ORACLE: &str = "oracle";
@@ -162,7 +163,7 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
                 BadInput("this format is not for terminals: expected -o FILE".into()).into(),
             );
         }
-        return Ok(finish(export, format, out)?);
+        return written(None, finish(export, format, out));
     };
     whole(path, |file| finish(export, format, file)).map_err(|e| cannot_write(path, e))
 }
@@ -185,11 +186,7 @@ fn can_be_written(path: &Path) -> anyhow::Result<()> {
 
 fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Result<()> {
     let mut out = BufWriter::new(out);
-    match export.write(format, &mut out).and_then(|()| out.flush()) {
-        // A reader that has seen enough (`| head`) is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    export.write(format, &mut out).and_then(|()| out.flush())
 }
 
 /// The profilers by name. A profiler's own name means its first sampler.

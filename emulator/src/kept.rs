@@ -3,17 +3,17 @@
 //! `excerpts.zst`, in the same form, has what the trace does not: excerpts with all stages. They are of one format, whatever simulator
 //! reads them, and lost with the trace.
 //!
-//! `evaluation.zst` is MessagePack, compressed: a [`Stamp`], then the evaluation, as maps. Whatever does not fit (another simulator,
+//! Both are as [`report::stored`] says, under a [`Stamp`]. Whatever does not fit (another simulator,
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Error, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use critical_path::Excerpts;
 use profile::Evaluation;
+use report::stored::{self, Stored, StoredError};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::failure::cannot_write;
 use crate::results::{Results, TRACE};
@@ -26,8 +26,6 @@ pub const EXCERPTS: &str = "excerpts.zst";
 const EXCERPTS_FORMAT: &str = "excerpts 1";
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
 const END: u64 = 24;
-/// zstd's: a third of a second for the quickstart.
-const LEVEL: i32 = 1;
 
 /// What an evaluation was made by, and of.
 #[derive(Debug, Serialize)]
@@ -78,22 +76,15 @@ pub fn name(hart: Option<u32>, file: &str) -> String {
 /// # Errors
 /// If it cannot be written.
 pub fn keep(run: &Results, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
-    let name = name(hart, NAME);
     Stamp::now(run)
-        .and_then(|stamp| { run.folder() }.replace(&name, |file| write(file, &stamp, evaluation)))
-        .map_err(|e| cannot_write(&run.path().join(name), e))
+        .and_then(|stamp| write(run, &name(hart, NAME), &stamp, evaluation))
+        .map_err(|e| cannot_write(&run.path().join(name(hart, NAME)), e))
 }
 
-fn write(file: &mut File, stamp: &Stamp, content: &impl Serialize) -> std::io::Result<()> {
-    let mut encoder = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
-    encoder.include_checksum(true)?;
-    // Its many small writes are slow in the encoder itself.
-    let mut output = BufWriter::with_capacity(1 << 16, encoder);
-    output.write_all(&packed(stamp)?)?;
-    let mut serializer = rmp_serde::Serializer::new(&mut output).with_struct_map();
-    content.serialize(&mut serializer).map_err(Error::other)?;
-    let encoder = output.into_inner().map_err(|e| e.into_error())?;
-    encoder.finish()?.flush()
+/// Stores a content under a stamp among a run's results.
+fn write(run: &Results, name: &str, stamp: &Stamp, content: &impl Stored) -> Result<(), Error> {
+    let stamp = packed(stamp)?;
+    { run.folder() }.replace(name, |file| stored::write(file, &stamp, content))
 }
 
 fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
@@ -105,23 +96,20 @@ fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// If they cannot be written.
 pub fn keep_excerpts(run: &Results, hart: Option<u32>, excerpts: &Excerpts) -> anyhow::Result<()> {
-    let name = name(hart, EXCERPTS);
     Stamp::of(EXCERPTS_FORMAT.into(), run)
-        .and_then(|stamp| { run.folder() }.replace(&name, |file| write(file, &stamp, excerpts)))
-        .map_err(|e| cannot_write(&run.path().join(name), e))
+        .and_then(|stamp| write(run, &name(hart, EXCERPTS), &stamp, excerpts))
+        .map_err(|e| cannot_write(&run.path().join(name(hart, EXCERPTS)), e))
 }
 
 /// The excerpts of a hart that were kept; none if there are none.
 ///
 /// # Errors
 /// If there are some, but damaged or of another trace: nothing else has them.
-pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts>, Error> {
+pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts>, StoredError> {
     let stamp = Stamp::of(EXCERPTS_FORMAT.into(), run)?;
-    match read::<Excerpts>(run, &name(hart, EXCERPTS), &stamp) {
-        Ok(excerpts) if excerpts.are_sound() => Ok(Some(excerpts)),
-        Ok(_) => Err(Error::other("damaged")),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    match read(run, &name(hart, EXCERPTS), &stamp) {
+        Err(StoredError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
     }
 }
 
@@ -129,29 +117,11 @@ pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts
 ///
 /// # Errors
 /// If this simulator has not made it of the run's trace, or it is damaged.
-pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, Error> {
+pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, StoredError> {
     read(run, &name(hart, NAME), &Stamp::now(run)?)
 }
 
 /// What was kept under such a stamp.
-fn read<T: DeserializeOwned>(run: &Results, name: &str, stamp: &Stamp) -> Result<T, Error> {
-    let expected = packed(stamp)?;
-    let decoder = zstd::Decoder::new(run.file(name)?)?;
-    let mut input = BufReader::with_capacity(1 << 16, decoder);
-    // What another stamp is on is not worth reading.
-    let mut found = vec![0; expected.len()];
-    input.read_exact(&mut found)?;
-    if found != expected {
-        return Err(Error::other(
-            "of another trace, or another version of tipsim made it",
-        ));
-    }
-    let content = rmp_serde::from_read(&mut input).map_err(Error::other)?;
-    // To the end, where the checksum is.
-    let mut rest = Vec::new();
-    input.read_to_end(&mut rest)?;
-    match rest.is_empty() {
-        true => Ok(content),
-        false => Err(Error::other("longer than expected")),
-    }
+fn read<T: Stored>(run: &Results, name: &str, stamp: &Stamp) -> Result<T, StoredError> {
+    stored::read(run.file(name)?, &packed(stamp)?)
 }

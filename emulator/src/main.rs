@@ -1,12 +1,18 @@
 //! `tipsim`: see `--help`, and ARCHITECTURE.md for the map.
 
-/// Like the standard ones, but a reader that has seen enough (`| head`) is no error.
+/// Like the standard ones, but a reader that has seen enough (`| head`) is no error, and a terminal shows what it would obey.
 macro_rules! print {
     ($($arg:tt)*) => { $crate::terminal::say(format_args!($($arg)*)) };
 }
 macro_rules! println {
     () => { print!("\n") };
     ($($arg:tt)*) => { print!("{}\n", format_args!($($arg)*)) };
+}
+macro_rules! eprint {
+    ($($arg:tt)*) => { $crate::terminal::warn(format_args!($($arg)*)) };
+}
+macro_rules! eprintln {
+    ($($arg:tt)*) => { eprint!("{}\n", format_args!($($arg)*)) };
 }
 
 mod boot;
@@ -29,6 +35,7 @@ mod host_memory;
 mod input;
 mod kept;
 mod kernel;
+mod log;
 mod manual;
 mod names;
 mod net;
@@ -59,7 +66,7 @@ mod truth;
 mod uncore;
 mod what_if;
 
-use std::io::IsTerminal as _;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -68,17 +75,11 @@ use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     heed_limits_of_files();
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("TIPSIM_LOG")
-                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
-        )
-        .with_writer(std::io::stderr)
-        // Colours are for terminals.
-        .with_ansi(std::io::stderr().is_terminal())
-        .without_time()
-        .init();
-    let status = match Cli::parse().command {
+    let log = log::start();
+    let command = Cli::try_parse()
+        .unwrap_or_else(|error| explain_usage(&error))
+        .command;
+    let status = match command {
         Command::Run(args) => run::run(&args),
         Command::Profile(args) => profile_cmd::profile(&args),
         Command::WhatIf(args) => what_if::what_if(&args).map(|()| 0),
@@ -92,9 +93,19 @@ fn main() -> ExitCode {
         Command::Completions { shell } => manual::completions(shell).map(|()| 0),
         Command::Man { folder } => manual::pages(&folder).map(|()| 0),
     };
+    log.end();
     status
         .unwrap_or_else(|error| failure::report(&error))
         .into()
+}
+
+/// Prints the help that was asked for, or what is wrong with the command line, and ends.
+fn explain_usage(error: &clap::Error) -> ! {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        Err(failed) if !error.use_stderr() => terminal::end_without_output(&failed),
+        _ => std::process::exit(error.exit_code()),
+    }
 }
 
 /// A write beyond a limit on the size of files (`ulimit -f`) shall fail, as on a full disk, instead of ending the program

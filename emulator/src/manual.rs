@@ -1,6 +1,7 @@
 //! `tipsim completions` and `tipsim man`: what is derived from the command line's own description.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -8,13 +9,14 @@ use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::failure::cannot_write;
+use crate::terminal::written;
 
 /// Prints the completions of a shell.
 pub fn completions(shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tipsim", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout(), &script)?;
-    Ok(())
+    let mut out = std::io::stdout().lock();
+    written(None, out.write_all(&script).and_then(|()| out.flush()))
 }
 
 /// Writes a manual page per command into `folder`.

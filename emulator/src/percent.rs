@@ -3,6 +3,8 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use crate::terminal::rewrite_line;
+
 /// Of so much, so much is done.
 pub struct Percent {
     what: &'static str,
@@ -30,14 +32,14 @@ impl Percent {
         if self.terminal && self.shown.elapsed() > Duration::from_millis(200) {
             self.shown = Instant::now();
             let percent = 100.0 * self.done.min(self.all) as f64 / self.all as f64;
-            eprint!("\r{}: {percent:.0} % ", self.what);
+            rewrite_line(0, format_args!("{}: {percent:.0} % ", self.what));
         }
     }
 
     /// What comes next does not say how far it is.
     pub fn then(&self, what: &str) {
         if self.terminal {
-            eprint!("\r{:60}\r{what} ...", "");
+            rewrite_line(60, format_args!("{what} ..."));
         }
     }
 }
@@ -46,7 +48,7 @@ impl Percent {
 impl Drop for Percent {
     fn drop(&mut self) {
         if self.terminal {
-            eprint!("\r{:60}\r", "");
+            rewrite_line(60, format_args!(""));
         }
     }
 }

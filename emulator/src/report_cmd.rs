@@ -1,15 +1,14 @@
 //! `tipsim report`, and the report's files of a run.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use commit_trace::TraceEnd;
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
+use report::stored::StoredError;
 use report::{Comparison, Flame, Options, Report, Run, explain, part_line};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use timing::Preset;
 
@@ -21,6 +20,7 @@ use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::results::{RUN, Results, TRACE};
 use crate::sampled_events::metric;
 use crate::spec::MAX_HARTS;
+use crate::terminal::{say_exactly, say_json};
 use crate::{guest_counts, guest_profiles, kept, tables_cmd, trace_cmd, truth};
 
 /// A report's flame graph, for comparisons.
@@ -63,7 +63,7 @@ pub fn write(
         true => guest_profiles::read(&guest_files),
         false => Vec::new(),
     };
-    let counts = counts(&how, of.hart);
+    let counts = report::counted(&how, of.hart);
     let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, how);
     if let Some(excerpts) = of.excerpts {
         report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
@@ -114,22 +114,6 @@ pub fn empty(evaluation: &Evaluation) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// What the cores counted of each event: one of several, or all together.
-fn counts(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
-    let harts = run["counters"]["harts"].as_array()?;
-    let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
-    if let Some(hart) = hart {
-        return of_hart(harts.get(hart as usize)?);
-    }
-    let mut sums = of_hart(harts.first()?)?;
-    for more in harts[1..].iter().filter_map(of_hart) {
-        for (event, count) in more {
-            *sums.entry(event).or_default() += count;
-        }
-    }
-    Some(sums)
 }
 
 /// The core that a trace was recorded on. What an older version did not know is as in the default preset.
@@ -201,7 +185,7 @@ impl Recorded {
             match kept::kept(run, one) {
                 Ok(kept) if kept.contexts.is_some() || !call_stacks => return anyhow::Ok(kept),
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(StoredError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => eprintln!(
                     "tipsim: {}: {error}: it is made anew from the trace",
                     folder(run.path(), one).join("evaluation.zst").display()
@@ -421,6 +405,9 @@ fn explained(args: &ReportArgs, run: &Results, what: &str) -> anyhow::Result<()>
 fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => write_whole(path, text)?,
+        // Other programs read those.
+        None if args.format == ReportFormat::Html => say_exactly(text),
+        None if args.format == ReportFormat::Json => say_json(text),
         None => print!("{text}"),
     }
     Ok(())

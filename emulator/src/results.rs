@@ -21,11 +21,13 @@
 mod folder;
 mod marker;
 mod reader;
+mod remove_tree;
 mod room;
 mod work;
 
 pub use folder::Folder;
 pub use reader::Results;
+pub use remove_tree::remove_tree;
 pub use work::Work;
 
 /// What the guest made, in the folder of a run.

@@ -115,6 +115,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     command::give(&share.path, command, input)?;
     // What the guest sees of the folder does not depend on when it was made.
     share.made_at(&[command::COMMAND, command::INPUT, ""], plan.epoch)?;
+    share.fix_modes()?;
     let mut outcome = simulate(&plan, args, &work, net, &stop)?;
     jit::keep(&plan.spec.run.files, &share.path);
     share.take_back(&plan.spec.run.files);
@@ -241,27 +242,32 @@ fn simulate(
     let console = work.create(CONSOLE)?;
     let mut console = progress::Console::new(console, &work.path().join(CONSOLE), args.console);
     let share = work.guest_files();
-    let mut system = System::new(Setup {
-        memory: plan.memory,
-        harts: plan.spec.guest.harts as usize,
-        preset: &plan.preset,
-        console: Output::new(Box::new(console.clone())),
-        input: None,
-        drives: &plan.drives,
-        write_drives: false,
-        translator: plan.spec.run.translator,
-        threads: plan.spec.run.threads,
-        epoch: plan.epoch,
-        share: Some(&share),
-        packages: plan
-            .packages
-            .as_ref()
-            .map(|packages| packages.root.as_path()),
-        net,
-        virtio_legacy: false,
-        live: plan.spec.guest.net != Net::None,
-    })?;
-    let boot = Boot::start(plan, &mut system, &mut console)?;
+    let (output, mut net) = (console.clone(), net);
+    let mut make = || {
+        System::new(Setup {
+            memory: plan.memory,
+            harts: plan.spec.guest.harts as usize,
+            preset: &plan.preset,
+            console: Output::new(Box::new(output.clone())),
+            input: None,
+            drives: &plan.drives,
+            write_drives: false,
+            translator: plan.spec.run.translator,
+            threads: plan.spec.run.threads,
+            epoch: plan.epoch,
+            share: Some(&share),
+            packages: plan
+                .packages
+                .as_ref()
+                .map(|packages| packages.root.as_path()),
+            // A machine that is made once more has none: there is no checkpoint of one with a network.
+            net: net.take(),
+            virtio_legacy: false,
+            live: plan.spec.guest.net != Net::None,
+        })
+    };
+    let mut system = make()?;
+    let boot = Boot::start(plan, &mut system, &mut console, make)?;
     // It reads all that boots: not a part of the run's time.
     let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 
 use arrow_tables::{FileFormat, Row, SAMPLES, batches_of_rows};
 use report::perf_data::{Sample, SampleFile};
+use report::{printable, printable_json};
 use serde_json::Value;
 use symbols::{Place, Symbols};
 
@@ -14,6 +15,7 @@ use crate::failure::{bad_input, cannot_write, whole};
 use crate::names::{SymbolPaths, recorded};
 use crate::results::{GUEST_FILES, RUN, Results};
 use crate::tables_cmd;
+use crate::terminal::written;
 
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;
@@ -46,7 +48,7 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
         SamplesFormat::Arrow => Some(FileFormat::Arrow),
         SamplesFormat::Csv | SamplesFormat::Json => None,
     };
-    let written = match (as_table, &args.output) {
+    let result = match (as_table, &args.output) {
         (Some(format), output) => {
             let rows = (0..file.samples.len()).map(|at| row(cells(&file, &symbols, at)));
             let table = batches_of_rows(&SAMPLES, rows);
@@ -65,11 +67,7 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
             BufWriter::new(io::stdout().lock()),
         ),
     };
-    match written {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    written(args.output.as_deref(), result)?;
     if file.malformed > 0 {
         let path = args.file.display();
         eprintln!(
@@ -184,7 +182,8 @@ fn write(
         let cells = cells(file, symbols, at);
         if format == SamplesFormat::Json {
             let between = if at == 0 { "\n" } else { ",\n" };
-            write!(out, "{between}{}", Value::Object(json(cells)))?;
+            let row = Value::Object(json(cells)).to_string();
+            write!(out, "{between}{}", printable_json(&row))?;
         } else {
             writeln!(out, "{}", csv(&cells))?;
         }
@@ -195,7 +194,7 @@ fn write(
     out.flush()
 }
 
-/// RFC 4180: quoted where there is a comma, a quote or the end of a line in it.
+/// A line of comma-separated values.
 fn csv(cells: &[Cell]) -> String {
     let mut line = String::new();
     for (at, cell) in cells.iter().enumerate() {
@@ -205,16 +204,27 @@ fn csv(cells: &[Cell]) -> String {
         let _ = match cell {
             Cell::None => Ok(()),
             Cell::Time(ns) => write!(line, "{}", seconds(*ns)),
-            Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                write!(line, "\"{}\"", text.replace('"', "\"\""))
-            }
-            Cell::Text(text) => write!(line, "{text}"),
+            Cell::Text(text) => write!(line, "{}", csv_text(text)),
             Cell::Number(number) => write!(line, "{number}"),
             Cell::Address(address) => write!(line, "{address:#x}"),
             Cell::Flag(flag) => write!(line, "{}", u8::from(*flag)),
         };
     }
     line
+}
+
+/// A text as a cell: in quotes where there is a comma or a quote in it (RFC 4180). A name comes from the guest. So what a terminal would
+/// obey is replaced, and a spreadsheet shall not take a name for a formula: one that begins like a formula, but is no number, has an
+/// apostrophe before it (OWASP, "CSV Injection").
+fn csv_text(text: &str) -> String {
+    let mut cell = printable(text).into_owned();
+    if cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
+        cell.insert(0, '\'');
+    }
+    match cell.contains([',', '"']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    }
 }
 
 /// An object of the columns that the sample has: with texts for what numbers in JSON are not exact for.
@@ -250,4 +260,32 @@ fn object(cells: Vec<Cell>, value: impl Fn(Cell) -> Value) -> Row {
 
 fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_neither_a_formula_nor_an_escape() {
+        for (text, expected) in [
+            ("sh", "sh"),
+            ("=A1+B1", "'=A1+B1"),
+            ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
+            ("=\"x\"", "\"'=\"\"x\"\"\""),
+            ("-5", "-5"),
+            ("+1.5e3", "+1.5e3"),
+            ("a=b", "a=b"),
+            ("\t=1", "?=1"),
+            ("\r=1", "?=1"),
+            ("\u{1b}[31mred", "?[31mred"),
+            ("a\nb", "a?b"),
+        ] {
+            assert_eq!(csv_text(text), expected, "{text:?}");
+        }
+        let cells = [Cell::Text("=1,2".into()), Cell::None, Cell::Number(5)];
+        assert_eq!(csv(&cells), "\"'=1,2\",,5");
+    }
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::anyhow;
 use arrow_tables::{
     ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, RunColumns, Table, one_batch,
     report_table, tables, with_part, write_table,
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{TablesArgs, TablesFormat};
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
+use crate::terminal::cannot_print;
 
 /// A column of a table as documentation has it.
 struct ColumnDoc<'a> {
@@ -163,7 +163,7 @@ pub fn write(
         None => match write_table(table, format, io::stdout()) {
             // Whoever reads has seen enough.
             Err(ArrowError::IoError(_, e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(anyhow!("standard output: cannot write: {error}")),
+            Err(error) => Err(cannot_print(error)),
             Ok(_) => Ok(()),
         },
     }

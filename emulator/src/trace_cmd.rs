@@ -7,7 +7,7 @@ mod info;
 mod verify;
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -20,6 +20,7 @@ use crate::cli::{PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
 use crate::report_cmd;
 use crate::results::Results;
+use crate::terminal::written;
 
 pub use evaluate::{fingerprint, profiled, replay};
 
@@ -108,17 +109,17 @@ impl PartArgs {
 }
 
 /// What became of reading a trace, of which everything up to the first error was used: a cut one is worth a
-/// warning, a damaged one is an error, and an output that nobody reads any longer is neither.
+/// warning, a damaged one is an error, and a standard output (`output` is `None`) that nobody reads any longer is neither.
 fn ended(
     path: &Path,
     reader: &Reader,
+    output: Option<&Path>,
     read: Result<ControlFlow<()>, WalkError>,
 ) -> anyhow::Result<u8> {
     match read {
         Ok(ControlFlow::Break(())) => {}
         Ok(ControlFlow::Continue(())) => return Ok(status(path, reader.end())),
-        Err(WalkError::Write(e)) if e.kind() == ErrorKind::BrokenPipe => {}
-        Err(WalkError::Write(e)) => return Err(e.into()),
+        Err(WalkError::Write(e)) => return written(output, Err(e)).map(|()| 0),
         Err(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
             return Err(BadInput(format!("{e}, which is {}", reader.end())).into());
         }

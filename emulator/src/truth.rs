@@ -120,10 +120,7 @@ pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
         return Ok(None);
     }
     let truth: Truth = run.json(NAME)?;
-    if truth.format != FORMAT {
-        let error = format!("format: expected {FORMAT}, found {}", truth.format);
-        return Err(bad_input(&run.path().join(NAME), error));
-    }
+    { truth.check() }.map_err(|e| bad_input(&run.path().join(NAME), e))?;
     Ok(Some(truth))
 }
 

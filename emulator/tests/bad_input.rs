@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_error, scratch, tipsim};
+use common::{assemble, assert_error, scratch, stderr, tipsim};
 
 #[test]
 fn missing_files_are_named() {
@@ -165,4 +165,58 @@ fn a_file_that_is_no_trace_is_refused() {
         let out = tipsim().args(["trace", verb]).arg(&path).output().unwrap();
         assert_error(&out, 2, &["noise.tip"]);
     }
+}
+
+/// Breaks a rule of virtio a thousand times, on its first device, and switches off.
+const FLOOD: &str = "
+    .globl _start
+_start:
+    li t0, 0x10001000
+    li t1, 1000
+1:  sw zero, 0x30(t0)
+    li t2, 3
+    sw t2, 0x38(t0)
+    li t2, 1
+    sw t2, 0x44(t0)
+    addi t1, t1, -1
+    bnez t1, 1b
+    li t0, 0x100000
+    li t1, 0x5555
+    sw t1, 0(t0)
+2:  j 2b
+";
+
+#[test]
+fn a_guest_cannot_flood_the_terminal() {
+    let dir = scratch("bad-flood");
+    let elf = assemble(&dir, "flood", FLOOD);
+    let spec = dir.join("spec.toml");
+    let text = format!(
+        "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\n",
+        elf.display()
+    );
+    std::fs::write(&spec, text).unwrap();
+    let out = tipsim()
+        .arg("run")
+        .arg(&spec)
+        .arg("--out")
+        .arg(dir.join("out"))
+        .output()
+        .unwrap();
+    let said = stderr(&out);
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("virtio device stops: queue size is not a power of two"))
+        .collect();
+    assert_eq!(lines.len(), 11, "{said}");
+    assert!(
+        lines[..10]
+            .iter()
+            .all(|line| line.starts_with(" WARN devices::")),
+        "{said}"
+    );
+    assert!(
+        lines[10].starts_with(" WARN … and 990 more like devices::"),
+        "{said}"
+    );
 }

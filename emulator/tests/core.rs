@@ -64,6 +64,31 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert_eq!(out.status.code(), Some(141));
 }
 
+#[test]
+fn a_full_disk_is_an_error_and_says_so() {
+    for arguments in [
+        &["core", "show", "boom-4w"][..],
+        &["core", "list", "--format", "json"],
+        &["core", "show", "boom-4w", "--format", "svg"],
+        &["core", "events"],
+        &["tables"],
+        &["completions", "bash"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+        &["help", "report"],
+    ] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let out = tipsim().args(arguments).stdout(full).output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&out.stderr),
+            "tipsim: standard output: cannot write: No space left on device (os error 28)\n",
+            "{arguments:?}"
+        );
+        assert_eq!(out.status.code(), Some(1), "{arguments:?}");
+    }
+}
+
 fn events(format: &str) -> String {
     let out = tipsim()
         .args(["core", "events", "--format", format])

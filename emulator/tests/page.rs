@@ -73,6 +73,36 @@ fn the_answer_comes_first_and_leads_to_its_code() {
 }
 
 #[test]
+fn what_was_brought_in_does_not_run() {
+    let evil = "<script>window.ran = 'script'</script><img src=\"x\" onerror=\"window.ran = 'handler'\">\
+        <script src=\"data:text/javascript,window.ran='source'\"></script>\
+        <a id=\"link\" href=\"javascript:window.ran='link'\">x</a></main>";
+    let look = |name: &str, page: &str| {
+        Browser {
+            steps: "byId('link').click(); await later(500);
+                say('ran', window.ran || 'nothing');
+                fetch('data:text/plain,x').then(() => say('fetched', true), () => say('fetched', false));
+                await later(500);",
+            ..Browser::default()
+        }
+        .look(name, page)
+    };
+    let page = report(false, 20_000).html("").replacen("</main>", evil, 1);
+    let seen = look("page-policy", &page);
+    assert_eq!(*seen.get("ran"), json!("nothing"));
+    assert_eq!(*seen.get("fetched"), json!(false));
+    // Without the policy all of it would.
+    let start = page.find("<meta http-equiv").unwrap();
+    let end = start + page[start..].find('>').unwrap();
+    let seen = look(
+        "page-without-policy",
+        &(page[..start].to_owned() + &page[end + 1..]),
+    );
+    assert_ne!(*seen.get("ran"), json!("nothing"));
+    assert_eq!(*seen.get("fetched"), json!(true));
+}
+
+#[test]
 fn keys_are_enough() {
     let seen = Browser {
         steps: "press('?', document.body);

@@ -4,6 +4,7 @@ mod common;
 #[path = "runs/exports.rs"]
 mod exports;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -85,6 +86,54 @@ fn equal_runs_are_equal_and_recording_is_invisible() {
         "recording changed what the guest printed"
     );
     assert!(console(&a).contains("hello"));
+}
+
+#[test]
+fn the_hosts_umask_is_not_the_guests_to_see() {
+    let dir = scratch("runs-umask");
+    let text = "[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [\"data\", \"tool\", \"folder\"]\n\
+        command = \"ls -laR /out; umask; mkdir made; touch made/file; ls -ld made made/file\"\n";
+    std::fs::write(dir.join("spec.toml"), text).unwrap();
+    let mode = |name: &str, mode| {
+        let path = dir.join(name);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir_all(dir.join("folder")).unwrap();
+    for name in ["data", "tool", "folder/in"] {
+        std::fs::write(dir.join(name), name).unwrap();
+    }
+    // What others may do on the host is not the guest's either.
+    let run_under = |mask: &str, data, tool, folder| {
+        mode("data", data);
+        mode("tool", tool);
+        mode("folder", folder);
+        let out = dir.join(mask);
+        let script = format!("umask {mask}; exec \"$0\" \"$@\"");
+        let whole = run(&dir.join("spec.toml"), &out);
+        let mut under = Command::new("sh");
+        under.args(["-c", &script]).arg(whole.get_program());
+        under.args(whole.get_args());
+        finished(under);
+        let read = |name: &str| std::fs::read(out.join(name)).unwrap();
+        let cycles = json(&out.join("run.json"))["cycles"].clone();
+        (read("console.log"), read("trace.tip"), cycles)
+    };
+    let first = run_under("022", 0o644, 0o755, 0o755);
+    assert!(run_under("077", 0o600, 0o700, 0o700) == first);
+    assert!(run_under("000", 0o666, 0o4775, 0o777) == first);
+    let console = String::from_utf8(first.0).unwrap();
+    let shown = |mode: &str, name: &str| {
+        let of_file = |line: &str| line.trim_end().ends_with(&format!(" {name}"));
+        let line = console.lines().find(|line| of_file(line)).expect(name);
+        assert!(line.starts_with(mode), "{line}");
+    };
+    shown("-rw-r--r--", "data");
+    shown("-rwxr-xr-x", "tool");
+    shown("drwxr-xr-x", "folder");
+    shown("-rw-r--r--", "in");
+    shown("-rw-r--r--", ".tipsim-command");
+    shown("drwxr-xr-x", "made");
+    shown("-rw-r--r--", "made/file");
 }
 
 #[test]

@@ -49,6 +49,28 @@ time,comm,pid,tid,cpu,event,period,ip,exact,symbol,addr,phys_addr,op,level,snoop
 }
 
 #[test]
+fn names_are_neither_obeyed_nor_computed() {
+    let evil = "=A1+\u{1b}[31m\u{9b}2J";
+    let mut file = SyntheticFile::new(&[("cycles", 1000, 0)]);
+    file.command(42, evil);
+    file.sample(&SyntheticSample {
+        pid: 42,
+        ..SyntheticSample::default()
+    });
+    let path = scratch("samples-names").join("perf.data");
+    std::fs::write(&path, file.bytes()).unwrap();
+    let csv = stdout(&run(&path, &[]));
+    assert!(csv.contains(",'=A1+?[31m?2J,42,"), "{csv}");
+    let json = stdout(&run(&path, &["--format", "json"]));
+    assert!(
+        !json.contains(|c: char| c.is_control() && c != '\n'),
+        "{json}"
+    );
+    let rows: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(rows[0]["comm"], json!(evil), "JSON is exact");
+}
+
+#[test]
 fn the_same_as_json() {
     let out = scratch("samples-json-out").join("samples.json");
     let output = run(

@@ -138,12 +138,11 @@ unknown_packages() {
 
 # Writes the lock file: one line per package, "name version sha256 size address".
 find_packages() {
-    local closure unknown log=$guest/logs/apt.log
+    local closure unknown binary="" sources="" log=$guest/logs/apt.log
     if [ -s "$lock" ] && [ "$update" = no ] && [ "$(head -n 1 "$lock")" = "$(lock_head)" ]; then return; fi
     say "looking up packages"
     make_private_apt
     # shellcheck disable=SC2086
-    : > "$lock.new"
     [ -z "$sysroot_packages" ] || {
         closure=$(private_apt apt-get install -y --print-uris --no-install-recommends $sysroot_packages 2> "$log" |
             sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p") || {
@@ -154,19 +153,19 @@ find_packages() {
         }
         [ -n "$closure" ] || fail "apt finds no way to install: $sysroot_packages"
         # shellcheck disable=SC2086
-        private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
-            sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p" > "$lock.new"
+        binary=$(private_apt apt-get download --print-uris $closure $plain_packages 2> "$log" |
+            sed -n "s/^'\([^']*\)' \([^_]*\)_\([^_]*\)_[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2 \3 \5 \4 \1/p")
     }
     [ -z "$source_packages" ] || {
         # shellcheck disable=SC2086
-        private_apt apt-get source --print-uris --download-only $source_packages 2> "$log" | sed -n \
-            "s/^'\([^']*\)' \([^_]*\)_\(.*\)\.\(orig\|debian\)\.tar\.[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2.\4 \3 \6 \5 \1/p" \
-            >> "$lock.new" || fail "no such source package in $suite: $(sed -n \
+        sources=$(private_apt apt-get source --print-uris --download-only $source_packages 2> "$log" | sed -n \
+            "s/^'\([^']*\)' \([^_]*\)_\(.*\)\.\(orig\|debian\)\.tar\.[^ ]* \([0-9]*\) SHA256:\([0-9a-f]*\)$/\2.\4 \3 \6 \5 \1/p") ||
+            fail "no such source package in $suite: $(sed -n \
             's/^E: Unable to find a source package for //p' "$log" | paste -sd ' ')"
     }
-    sort -o "$lock.new" "$lock.new"
-    { lock_head; cat "$lock.new"; } > "$lock"
-    rm "$lock.new"
+    # A look-up that failed leaves nothing, and one that is interrupted here no half of a file.
+    { lock_head; printf '%s\n' "$binary" "$sources" | sed '/^$/d' | sort; } > "$lock.new"
+    mv "$lock.new" "$lock"
 }
 
 lock_head() { echo "# $suite" $sysroot_packages $plain_packages $source_packages; }

@@ -128,7 +128,9 @@ def page(fleet, rows, base=None, samplers=("tip", "nci"), level="instruction"):
     key = "".join(f'<li><i style="background: var(--c{number % 7})"></i>{html.escape(name)}</li>' for number, name in enumerate(categories))
     done = sum(row["status"] == "done" for row in rows)
     write_text(fleet.folder / "fleet.html", f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Fleet: {html.escape(', '.join(programs))}</title><style>{STYLE}</style></head><body>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<title>Fleet: {html.escape(', '.join(programs))}</title><style>{STYLE}</style></head><body>
 <h1>{plural(len(programs), "program")}, {plural(len(columns), "column")}: {done} of {plural(len(rows), "run")} done</h1>
 <p>In each cell: instructions per cycle; the error of profilers, by {html.escape(level)}: share of the cycles that they give to the wrong one;
 where the cycles went. Means over seeds and repetitions, ± half of the range. Coloured: the difference to <b>{html.escape(base)}</b>, in percent of its

@@ -10,6 +10,8 @@ from study_words import all_words, mean_of_rate
 COLOURS = {"software": "#8c564b", "dispatch": "#d62728", "dispatch-op": "#ff9896", "lci": "#e377c2", "nci": "#ff7f0e",
            "nci-ilp": "#bcbd22", "tip-ilp": "#17becf", "tip": "#1f77b4"}
 STACK = ["#2ca02c", "#98df8a", "#1f77b4", "#aec7e8", "#ffbb78", "#d62728", "#9467bd"]
+# Nothing of the page is executed, or loaded.
+POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1100px;padding:0 1em;color:#222}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}pre{overflow-x:auto;font-size:12px}
 .key span{display:inline-block;margin-right:1em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.3em}
@@ -131,5 +133,5 @@ def page(study):
               errors(study, "instruction", ["nci", "nci-ilp", "tip-ilp", "tip"]), words["ilp"],
               "<h2>Tables</h2>", f"<pre>{html.escape(text(study))}</pre>"]
     body = "\n".join(parts)
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Study</title><style>{STYLE}</style></head>'
+    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8">{POLICY}<title>Study</title><style>{STYLE}</style></head>'
             f"<body>{body}</body></html>\n")

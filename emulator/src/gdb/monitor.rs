@@ -3,6 +3,7 @@
 use gdbstub::outputln;
 use gdbstub::target::ext::monitor_cmd::{ConsoleOutput, MonitorCmd};
 use machine::{Mark, RunExit};
+use report::printable;
 
 use super::End;
 use super::target::Debugged;
@@ -64,7 +65,7 @@ impl MonitorCmd for Debugged<'_> {
                 let _ = self.connection.shutdown(std::net::Shutdown::Read);
             }
             _ => {
-                let command = command.trim();
+                let command = printable(command.trim());
                 outputln!(
                     out,
                     "{command}: expected help, info, cycle, region start, region stop, reset or quit"

@@ -165,9 +165,10 @@ impl Results {
         Err(bad_input(&path, error))
     }
 
-    /// Whether there is such a file.
+    /// Whether there is anything of this name, readable or not.
     pub fn has(&self, name: &str) -> bool {
-        self.folder.file(name, u64::MAX).is_ok()
+        let found = self.folder.file(name, u64::MAX);
+        !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Opens a file that says by itself which run it is of.

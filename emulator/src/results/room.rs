@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::marker::{MARKER, Marker, State};
+use super::remove_tree::remove_tree;
 use super::{CONSOLE, GUEST_FILES, RUN, TRACE};
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
@@ -47,6 +49,9 @@ pub(super) fn remove(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     // Nothing but what was looked at is removed: a folder to which somebody adds something meanwhile stays.
+    for tree in &found.trees {
+        remove_tree(tree)?;
+    }
     for file in &found.files {
         fs::remove_file(file)?;
     }
@@ -105,6 +110,8 @@ pub(super) fn listed(files: &Path) -> Vec<String> {
 /// What was found, each folder before what is in it.
 #[derive(Default)]
 struct Found {
+    /// Folders that are a run's with all that is in them.
+    trees: Vec<PathBuf>,
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
 }
@@ -119,7 +126,10 @@ impl Found {
         for (name, kind, path) in entries(path)? {
             let is_own = match kind.is_dir() {
                 false => is_result(&name) || marker.files.contains_key(&name),
-                true if name == GUEST_FILES && marker.state != State::Ended => self.all(&path)?,
+                true if name == GUEST_FILES && marker.state != State::Ended => {
+                    self.trees.push(path.clone());
+                    true
+                }
                 true if name == GUEST_FILES => {
                     let listed = marker.guest_files.iter().map(String::as_str).collect();
                     self.folders.push(path.clone());
@@ -188,6 +198,8 @@ impl Found {
     fn listed(&mut self, path: &Path, front: &str, list: &HashSet<&str>) -> io::Result<bool> {
         let mut next = vec![(path.to_owned(), front.to_owned())];
         while let Some((folder, front)) = next.pop() {
+            // The guest may have taken the right to list it or to remove from it.
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
             for (name, kind, path) in entries(&folder)? {
                 let name = format!("{front}{name}{}", if kind.is_dir() { "/" } else { "" });
                 if !list.contains(name.as_str()) {

@@ -1,5 +1,10 @@
 //! Functional boots are alike: the first saves the machine when the guest mounts the shared folder, where the command waits
 //! for it, and later runs go on from there.
+//!
+//! Whoever may write into the cache decides what the guest is after its boot: a checkpoint is trusted as much as a kernel image there is.
+//! It is not trusted with the host. It names no file, and all that it says is data of the machine: registers and devices check what they
+//! load (a wrong value is an error), pages go into the guest's memory or are an error, and what was printed goes where the guest's
+//! console goes.
 
 use std::fs::File;
 use std::io;
@@ -25,16 +30,28 @@ const IN_USE_PERIOD: Duration = Duration::from_secs(600);
 /// The checkpoint of a run's boot.
 pub struct Boot {
     path: PathBuf,
+    found: Found,
+}
+
+/// What became of the checkpoint that an earlier run may have left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// There is none.
+    Nothing,
     /// The run goes on from it.
-    restored: bool,
+    Restored,
+    /// It is damaged, or may not be read: it is replaced when this run's boot is over.
+    Unusable,
 }
 
 impl Boot {
-    /// Boots from a checkpoint if there is one of such a boot, else from reset. `None`: the run has none.
+    /// Boots from a checkpoint if there is one of such a boot, else from reset. `None`: the run has none. A checkpoint that cannot be used
+    /// is a warning. As it may have been loaded in part by then, `make` makes the machine anew.
     pub fn start(
         plan: &Plan,
         system: &mut System,
         console: &mut Console,
+        mut make: impl FnMut() -> anyhow::Result<System>,
     ) -> anyhow::Result<Option<Self>> {
         let run = &plan.spec.run;
         // What a network answers is not in a checkpoint, and no boot comes again at the same time of the host.
@@ -44,35 +61,41 @@ impl Boot {
             return Ok(None);
         };
         let path = folder.join(format!("{}.ckpt", key(plan)?));
-        let saved = existing(File::open(&path)).map_err(|e| bad_input(&path, e))?;
-        let restored = saved.is_some();
-        if let Some(file) = saved {
-            // The ones in use are kept.
-            let now = file.set_modified(SystemTime::now());
-            now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
-                .ok();
-            let load = |saved: Checkpoint| saved.load(system, Mode::Functional, &plan.preset);
-            let loaded = Checkpoint::of(&path, file).and_then(load);
-            let (_, printed) = loaded.map_err(|error| {
-                let _ = std::fs::remove_file(&path);
-                BadInput(format!("{error} (removed: the next run boots anew)"))
-            })?;
-            console.restore(&printed)?;
-        } else {
+        let loaded = opened(&path).map_err(|e| bad_input(&path, e));
+        let loaded = loaded.and_then(|file| match file {
+            Some(file) => load(plan, &path, file, system).map(Some),
+            None => Ok(None),
+        });
+        let found = match loaded {
+            Ok(Some(printed)) => {
+                console.restore(&printed)?;
+                Found::Restored
+            }
+            Ok(None) => Found::Nothing,
+            Err(error) => {
+                tracing::warn!("{error}: the guest boots anew");
+                *system = make()?;
+                Found::Unusable
+            }
+        };
+        if found != Found::Restored {
             system.load_guest(&plan.files, &plan.bootargs)?;
         }
-        Ok(Some(Self { path, restored }))
+        Ok(Some(Self { path, found }))
     }
 
     /// The run goes on from where an earlier one saved the machine.
     pub fn is_restored(&self) -> bool {
-        self.restored
+        self.found == Found::Restored
     }
 
     /// The guest has come to where the next run goes on. That there is no room for a checkpoint is no error.
     pub fn save(&self, plan: &Plan, system: &mut System, console: &Console) {
-        if self.restored || self.path.exists() {
-            return;
+        match self.found {
+            Found::Restored => return,
+            // Another run made it meanwhile.
+            Found::Nothing if self.path.exists() => return,
+            Found::Nothing | Found::Unusable => {}
         }
         let mut save = || -> anyhow::Result<()> {
             let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -118,6 +141,29 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
     let mut key = sha256(described.to_string().as_bytes())?;
     key.truncate(16);
     Ok(key)
+}
+
+/// Opens a checkpoint, if there is one.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    let Some(metadata) = existing(std::fs::metadata(path))? else {
+        return Ok(None);
+    };
+    // To open a pipe would wait for whoever writes it.
+    if !metadata.is_file() {
+        return Err(io::Error::other("expected a file, found something else"));
+    }
+    existing(File::open(path))
+}
+
+/// Loads a checkpoint into a machine that has not run. Returns what its guest printed.
+fn load(plan: &Plan, path: &Path, file: File, system: &mut System) -> Result<Vec<u8>, BadInput> {
+    // The ones in use are kept.
+    let now = file.set_modified(SystemTime::now());
+    now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
+        .ok();
+    let saved = Checkpoint::of(path, file)?;
+    let (_, printed) = saved.load(system, Mode::Functional, &plan.preset)?;
+    Ok(printed)
 }
 
 /// `None`: there is no such file, or another process has just removed it.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::ends::TAIL_BYTES;
 use crate::failure::{bad_input, cannot_write};
+use crate::terminal::rewrite_line;
 
 /// The guest's console: a file, and the terminal if asked for.
 #[derive(Clone)]
@@ -105,18 +106,18 @@ impl Progress {
         }
         self.shown = Instant::now();
         let seconds = self.start.elapsed().as_secs_f64();
-        eprint!(
-            "\r{seconds:6.1} s  {:9.1} M instructions  {:9.1} M cycles  {:5.1} MIPS ",
-            instructions as f64 / 1e6,
-            cycles as f64 / 1e6,
-            instructions as f64 / 1e6 / seconds,
+        let [instructions, cycles] = [instructions, cycles].map(|count| count as f64 / 1e6);
+        let mips = instructions / seconds;
+        let line = format_args!(
+            "{seconds:6.1} s  {instructions:9.1} M instructions  {cycles:9.1} M cycles  {mips:5.1} MIPS "
         );
+        rewrite_line(0, line);
     }
 
     /// Clears the line.
     pub fn end(&self) {
         if self.terminal {
-            eprint!("\r{:70}\r", "");
+            rewrite_line(70, format_args!(""));
         }
     }
 }

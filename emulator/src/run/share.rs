@@ -1,11 +1,14 @@
 //! The folder that host and guest share while the run lasts, and what the guest leaves in it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::failure::{bad_input, cannot_write};
+use crate::results::remove_tree;
 
 /// The shared folder: it stays among the results, with what the guest left.
 pub struct Share {
@@ -36,12 +39,18 @@ impl Share {
         Ok(())
     }
 
+    /// Gives everything in it the permissions that its kind has. The host's umask, and what its user allows others, are not the guest's to
+    /// see; and a copy of a program is not set-user-ID.
+    pub fn fix_modes(&self) -> anyhow::Result<()> {
+        fix_modes(&self.path).map_err(|e| cannot_write(&self.path, e))
+    }
+
     /// Takes the host's files out of it again.
     pub fn take_back(&self, files: &[PathBuf]) {
         for name in files.iter().filter_map(|file| file.file_name()) {
             let path = self.path.join(name);
             // The guest may have removed or replaced it.
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+            let _ = remove_tree(&path);
         }
     }
 }
@@ -61,6 +70,8 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         std::fs::copy(from, to).map_err(write)?;
     } else if kind.is_dir() {
         std::fs::create_dir(to).map_err(write)?;
+        // Whatever the host's umask, files can be put into it.
+        std::fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(write)?;
         for entry in std::fs::read_dir(from).map_err(read)? {
             let entry = entry.map_err(read)?;
             copy(&entry.path(), &to.join(entry.file_name()))?;
@@ -70,6 +81,23 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         return Err(bad_input(from, expected).into());
     }
     set_modified(to, metadata.modified().map_err(read)?).map_err(write)
+}
+
+/// Makes folders and programs `rwxr-xr-x`, and other files `rw-r--r--`, as most hosts do. What a link leads to stays as it is.
+fn fix_modes(path: &Path) -> std::io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    let mode = match metadata.permissions().mode() & 0o111 {
+        _ if metadata.is_symlink() => return Ok(()),
+        0 if metadata.is_file() => 0o644,
+        _ => 0o755,
+    };
+    std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            fix_modes(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Sets when a file, folder or link was last changed.
@@ -85,4 +113,41 @@ fn set_modified(path: &Path, time: SystemTime) -> std::io::Result<()> {
     };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_those_of_their_kinds() {
+        let outer = tempfile::tempdir().unwrap();
+        let given = outer.path().join("given");
+        std::fs::create_dir(&given).unwrap();
+        let made = |name: &str, mode| {
+            std::fs::write(given.join(name), name).unwrap();
+            std::fs::set_permissions(given.join(name), Permissions::from_mode(mode)).unwrap();
+        };
+        made("private", 0o600);
+        made("program", 0o6700);
+        made("open", 0o666);
+        std::os::unix::fs::symlink("private", given.join("link")).unwrap();
+        std::fs::set_permissions(&given, Permissions::from_mode(0o2700)).unwrap();
+        let share = Share {
+            path: outer.path().join("files"),
+        };
+        std::fs::create_dir(&share.path).unwrap();
+        share.give(&[given]).unwrap();
+        share.fix_modes().unwrap();
+        let mode = |name: &str| {
+            let metadata = std::fs::symlink_metadata(share.path.join(name)).unwrap();
+            metadata.permissions().mode()
+        };
+        assert_eq!(mode(""), 0o040_755);
+        assert_eq!(mode("given"), 0o040_755);
+        assert_eq!(mode("given/private"), 0o100_644);
+        assert_eq!(mode("given/program"), 0o100_755);
+        assert_eq!(mode("given/open"), 0o100_644);
+        assert_eq!(mode("given/link"), 0o120_777);
+    }
 }

@@ -31,7 +31,7 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
         "record", "decode", "dispatch", "commit", "pc"
     );
     if let Err(e) = header {
-        return ended(&args.trace, &reader, Err(e.into()));
+        return ended(&args.trace, &reader, None, Err(e.into()));
     }
     let read = match count {
         0 => lines
@@ -40,7 +40,7 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
             .map_err(Into::into),
         _ => expand(&mut reader, hart, &range, &mut lines),
     };
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, None, read)
 }
 
 struct Lines<W: Write> {

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, TraceEnd, WalkError};
 use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
-use report::part_line;
+use report::{part_line, printable};
 use serde_json::{Value, json};
 
 use super::{check_hart, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::spec::{self, Spec};
+use crate::terminal::say_json;
 
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub fn fingerprint(evaluation: &Evaluation) -> Value {
@@ -123,7 +124,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);
     }
-    ended(&args.trace, &reader, read.map(ControlFlow::Continue))
+    ended(&args.trace, &reader, None, read.map(ControlFlow::Continue))
 }
 
 fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
@@ -144,12 +145,10 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
         .collect();
     let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
     if format == Format::Json {
-        println!(
-            "{:#}",
-            json!({"cycles": cycles, "idle": evaluation.idle, "instructions": instructions,
+        let evaluated = json!({"cycles": cycles, "idle": evaluation.idle, "instructions": instructions,
                 "oracle_cycles": oracle.total() / oracle.units_per_cycle(), "samplers": rows,
-                "fingerprint": fingerprint(evaluation), "seconds": seconds})
-        );
+                "fingerprint": fingerprint(evaluation), "seconds": seconds});
+        say_json(&format!("{evaluated:#}\n"));
         return;
     }
     println!(
@@ -164,7 +163,7 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
         let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
         println!(
             "{:24} {:>10} {:>10} {:>9} {:>15}",
-            row["sampler"].as_str().unwrap_or("-"),
+            printable(row["sampler"].as_str().unwrap_or("-")),
             row["period"].to_string(),
             row["samples"].to_string(),
             percent("error"),

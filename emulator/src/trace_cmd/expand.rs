@@ -60,7 +60,7 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
             read
         }
     };
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, output, read)
 }
 
 fn write(
@@ -106,7 +106,7 @@ fn table(
     let rows = table.rows_before_error();
     tables_cmd::write(rows, format, args.output.as_deref(), part.as_deref())?;
     let (reader, read) = table.end();
-    ended(&args.trace, &reader, read)
+    ended(&args.trace, &reader, args.output.as_deref(), read)
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

@@ -1,12 +1,13 @@
 //! `tipsim trace info`.
 
 use commit_trace::{CLOCK_HZ, TraceEnd};
-use report::part_line;
+use report::{part_line, printable};
 use serde_json::{Value, json};
 
 use super::{metadata, open, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::bad_input;
+use crate::terminal::say_json;
 
 /// Says what a trace holds and whether it is whole.
 pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
@@ -21,15 +22,13 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let meta = metadata(&reader);
     let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ).max(1);
     if args.format == Format::Json {
-        println!(
-            "{:#}",
-            json!({"file": args.trace, "bytes": bytes, "end": reader.end().to_string(), "chunks": chunks.len(),
+        let info = json!({"file": args.trace, "bytes": bytes, "end": reader.end().to_string(), "chunks": chunks.len(),
                 "records": records, "start_cycle": first, "cycles": cycles,
-                "seconds": cycles as f64 / clock_hz as f64, "metadata": meta})
-        );
+                "seconds": cycles as f64 / clock_hz as f64, "metadata": meta});
+        say_json(&format!("{info:#}\n"));
         return Ok(status(&args.trace, reader.end()));
     }
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let text = |value: &Value| printable(value.as_str().unwrap_or("-")).into_owned();
     if reader.end() != TraceEnd::Complete {
         println!("{}", part_line(&reader.end().to_string()));
     }
@@ -44,7 +43,8 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
         text(&meta["core"]["name"]),
         clock_hz / 1_000_000
     );
-    println!("command   {}", text(&meta["command"]).trim_end());
+    let command = meta["command"].as_str().unwrap_or("-");
+    println!("command   {}", command.trim_end());
     for (role, file) in meta["guest"].as_object().into_iter().flatten() {
         let id = ["build_id", "sha256"].map(|key| text(&file[key]));
         println!("{role:9} build ID {}, sha256 {}", id[0], id[1]);

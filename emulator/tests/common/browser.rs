@@ -21,6 +21,9 @@ const later = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 </script>
 "#;
 
+/// What lets the steps of a test be executed under the page's policy.
+const NONCE: &str = "tipsim-test";
+
 /// How a page is opened.
 pub struct Browser<'a> {
     /// Width and height in pixels.
@@ -113,19 +116,29 @@ impl Seen {
 impl Browser<'_> {
     /// Opens a page, in a folder of the test's own. A page may not have errors, on its console or elsewhere.
     pub fn open(&self, name: &str, page: &str) -> Seen {
+        let seen = self.look(name, page);
+        let errors: Vec<_> = { seen.said.iter() }
+            .filter(|(name, _)| name == "error")
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        seen
+    }
+
+    /// Opens a page that may have errors: each is said as `error`.
+    pub fn look(&self, name: &str, page: &str) -> Seen {
         let folder = scratch(name);
         let (head, rest) = page.split_once("<head>").expect("a page has a head");
         let steps = self.steps;
         let steps = format!(
-            "<script>(async () => {{ while (!document.documentElement.dataset.ready) await later(10);\n{steps}\n\
+            "<script nonce=\"{NONCE}\">(async () => {{ while (!document.documentElement.dataset.ready) await later(10);\n{steps}\n\
              say(\"done\", true); }})();</script>"
         );
+        // The probe comes before the page's policy, which need not know of it.
+        let rest = rest.replacen("script-src ", &format!("script-src 'nonce-{NONCE}' "), 1);
         let file = folder.join("page.html");
         std::fs::write(&file, format!("{head}<head>{PROBE}{rest}{steps}")).expect("write a page");
         let picture = folder.join("picture.png");
         let said = self.run(&file, &picture);
-        let errors: Vec<_> = said.iter().filter(|(name, _)| name == "error").collect();
-        assert!(errors.is_empty(), "{name}: {errors:?}");
         let picture = Picture::read(&picture);
         Seen { said, picture }
     }

@@ -15,7 +15,9 @@ pub struct Excerpts {
 }
 
 /// No run gets so far.
-const MOST_CYCLES: u64 = 1 << 60;
+const MOST_CYCLES: u64 = 1 << 48;
+/// No core is so wide.
+const MOST_WIDTH: u32 = 1 << 10;
 
 impl Excerpts {
     /// Those of several harts; `number`: what an instruction of a hart is called among all.
@@ -35,22 +37,46 @@ impl Excerpts {
         Some(Self { widths, list })
     }
 
-    /// Cycles are in order, and none is beyond all runs: of what a core told they are, of a file they may not be.
-    pub fn are_sound(&self) -> bool {
-        let in_order = |excerpt: &Excerpt| {
-            let commits = excerpt.rows.iter().map(|row| row.commit);
-            std::iter::once(excerpt.from).chain(commits).is_sorted()
-        };
-        let is_small = |row: &Row| {
-            let cycles = [
-                row.commit,
-                row.written,
-                row.translating,
-                row.packet_translating,
-            ];
-            cycles.iter().all(|&cycles| cycles < MOST_CYCLES)
-        };
-        { self.list.iter() }.all(|excerpt| in_order(excerpt) && excerpt.rows.iter().all(is_small))
+    /// Says what does not hold together, if anything. Cycles that a core told are in order, and none is beyond all runs; those of a file
+    /// may not be.
+    ///
+    /// # Errors
+    /// What was expected, and what was found.
+    pub fn check(&self) -> Result<(), String> {
+        let Widths {
+            decode,
+            int,
+            mem,
+            fp,
+        } = self.widths;
+        for width in [decode, int, mem, fp] {
+            if width > MOST_WIDTH {
+                return Err(format!(
+                    "widths: expected at most {MOST_WIDTH}, found {width}"
+                ));
+            }
+        }
+        for excerpt in &self.list {
+            let mut before = excerpt.from;
+            for row in &excerpt.rows {
+                if row.commit < before {
+                    let commit = row.commit;
+                    return Err(format!(
+                        "rows: expected a commit in cycle {before} or later, found {commit}"
+                    ));
+                }
+                before = row.commit;
+                let most = { [row.written, row.translating, row.packet_translating] }
+                    .into_iter()
+                    .fold(row.commit, u64::max);
+                if most >= MOST_CYCLES {
+                    return Err(format!(
+                        "rows: expected fewer than {MOST_CYCLES} cycles, found {most}"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -296,13 +322,25 @@ mod tests {
             }],
             ..Excerpts::default()
         };
-        assert!(!excerpts(0, &[row]).are_sound());
+        let error = |from, rows: &[Row]| excerpts(from, rows).check().unwrap_err();
+        assert!(error(0, &[row]).starts_with("rows: expected fewer than "));
         let row = |commit| Row {
             commit,
             ..Row::default()
         };
-        assert!(excerpts(3, &[row(3), row(5)]).are_sound());
-        assert!(!excerpts(4, &[row(3), row(5)]).are_sound());
-        assert!(!excerpts(3, &[row(5), row(4)]).are_sound());
+        assert_eq!(excerpts(3, &[row(3), row(5)]).check(), Ok(()));
+        let expected = "rows: expected a commit in cycle 4 or later, found 3";
+        assert_eq!(error(4, &[row(3), row(5)]), expected);
+        let expected = "rows: expected a commit in cycle 5 or later, found 4";
+        assert_eq!(error(3, &[row(5), row(4)]), expected);
+        let wide = Excerpts {
+            widths: Widths {
+                fp: u32::MAX,
+                ..Widths::default()
+            },
+            ..Excerpts::default()
+        };
+        let expected = "widths: expected at most 1024, found 4294967295";
+        assert_eq!(wide.check().unwrap_err(), expected);
     }
 }

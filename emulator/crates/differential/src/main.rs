@@ -24,12 +24,8 @@ use machines::{Machines, Mode, Outcome};
 /// Seeds that once found a difference, one a line, with comments after `#`.
 const FOUND_SEEDS: &str = include_str!("seeds.txt");
 
-/// Compare tipsim with QEMU on random programs
+/// Compare tipsim with QEMU on random programs (`scripts/fuzz --help` says the same without being built)
 #[derive(Parser)]
-#[command(after_help = "Examples:
-  scripts/fuzz                                the seeds that found something, then 1 million instructions
-  scripts/fuzz --instructions 100M            a night's worth, in some minutes
-  scripts/fuzz --seed 42                      one program; says where it differs")]
 struct Args {
     /// Instructions to execute in random blocks, e.g. 100M
     #[arg(long, default_value = "1M", value_parser = number)]

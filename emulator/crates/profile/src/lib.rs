@@ -17,6 +17,7 @@
 
 mod block;
 mod calls;
+mod check;
 mod clock;
 mod counts;
 mod dense;

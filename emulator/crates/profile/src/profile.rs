@@ -121,6 +121,13 @@ impl Profile {
         self.processes.len() as u32
     }
 
+    /// The weights of each process in few bytes, by its number.
+    pub(crate) fn packed(&self) -> impl Iterator<Item = Cow<'_, Packed>> {
+        self.processes
+            .iter()
+            .map(|weights| weights.by_inst.packed())
+    }
+
     /// Keeps the weights of a process, which does not run, in few bytes.
     pub(crate) fn cool(&mut self, process: ProcessId) {
         if let Some(weights) = self.processes.get_mut(process.0 as usize) {
@@ -146,10 +153,9 @@ impl Eq for Profile {}
 
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let processes = self.processes.iter();
         let stored = Stored {
             units_per_cycle: self.units_per_cycle,
-            processes: processes.map(|weights| weights.by_inst.packed()).collect(),
+            processes: self.packed().collect(),
         };
         stored.serialize(serializer)
     }
@@ -158,7 +164,8 @@ impl Serialize for Profile {
 impl From<Packed> for Weights {
     fn from(packed: Packed) -> Self {
         Self {
-            total: packed.iter().map(|(_, units)| units).sum(),
+            // A file may say anything; `Evaluation::check` refuses a sum that is too large.
+            total: { packed.iter() }.fold(0, |sum, (_, units)| sum.saturating_add(units)),
             by_inst: packed.into(),
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::html::escape;
 use super::model::Report;
@@ -122,6 +123,23 @@ const CHECKS: [(&str, &[&str], &[usize]); 3] = [
     ),
 ];
 
+/// What the cores of a run counted of each event, by its `run.json`: one of several, or all together.
+pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
+    let harts = run["counters"]["harts"].as_array()?;
+    let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
+    if let Some(hart) = hart {
+        return of_hart(harts.get(hart as usize)?);
+    }
+    let mut sums = of_hart(harts.first()?)?;
+    for more in harts[1..].iter().filter_map(of_hart) {
+        for (event, count) in more {
+            let sum = sums.entry(event).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    Some(sums)
+}
+
 impl Report {
     /// The same report with counters: the host's counts of events by name, and what the guest counted.
     #[must_use]
@@ -137,7 +155,7 @@ impl Report {
             let share: f64 = categories.iter().map(|&at| all.stack[at]).sum();
             CounterCheck {
                 name,
-                counters: counters.iter().map(|name| event(name)).sum(),
+                counters: { counters.iter() }.fold(0, |sum, name| sum.saturating_add(event(name))),
                 profile: share * all.cycles,
             }
         }));

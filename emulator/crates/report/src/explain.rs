@@ -14,6 +14,8 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::printable_lines;
+
 pub(crate) use rules::{ReportPath, Rule};
 
 use find::{Found, numbers_below, resolve, with_value};
@@ -93,6 +95,10 @@ pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
 impl Answer {
     /// The answer as text for a terminal.
     pub fn text(&self) -> String {
+        printable_lines(&self.lines()).into_owned()
+    }
+
+    fn lines(&self) -> String {
         match self {
             Self::Explained(list) => {
                 let texts: Vec<String> = list.iter().map(Explanation::text).collect();

@@ -41,9 +41,11 @@ mod over_time;
 mod parts;
 pub mod perf_data;
 mod precise;
+mod printable;
 mod rows;
 mod sections;
 mod sensitivity;
+pub mod stored;
 mod tables;
 mod tea;
 mod text;
@@ -57,7 +59,7 @@ mod words;
 pub use columns::{Column, LevelError, Levels};
 pub use compare::{Change, Comparison, Run};
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
-pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair};
+pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair, counted};
 pub use explain::{Answer, Explanation, explain};
 pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
@@ -69,6 +71,7 @@ pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,
     SourceBias, Trust,
 };
+pub use printable::{is_obeyed, printable, printable_json, printable_lines};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
     FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, SourceLine,

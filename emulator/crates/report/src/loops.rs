@@ -16,6 +16,7 @@ use symbols::Symbolizer;
 use super::model::Report;
 use super::text::fit::fit_name;
 use build::Builder;
+pub(crate) use page::PIPELINE_SCRIPT;
 use view::View;
 
 /// The section's content.

@@ -12,7 +12,7 @@ use profile::CATEGORIES;
 
 use super::model::{Report, part_line};
 use super::sections::TextPosition;
-use super::sensitivity;
+use super::{printable_lines, sensitivity};
 use fit::{count, fit, percent};
 
 /// How much of a report the text shows.
@@ -54,7 +54,7 @@ impl Report {
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = self.write_text(&mut out, options);
-        out
+        printable_lines(&out).into_owned()
     }
 
     fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {

@@ -38,6 +38,58 @@ pub struct Truth {
     pub lines_left_out: LeftOut,
 }
 
+impl Truth {
+    /// Says what of a file's content does not hold together, if anything. Whoever uses it takes its numbers as indices.
+    ///
+    /// # Errors
+    /// The field, what was expected of it and what was found.
+    pub fn check(&self) -> Result<(), String> {
+        let expect = |holds: bool, field: &str, expected: String, found: String| match holds {
+            true => Ok(()),
+            false => Err(format!("{field}: expected {expected}, found {found}")),
+        };
+        let Self {
+            format, line_bytes, ..
+        } = self;
+        expect(
+            *format == FORMAT,
+            "format",
+            FORMAT.to_string(),
+            format.to_string(),
+        )?;
+        let lines = LINE_BYTES.to_string();
+        expect(
+            *line_bytes == LINE_BYTES,
+            "line_bytes",
+            lines,
+            line_bytes.to_string(),
+        )?;
+        let below = |field: &str, found: u32, limit: usize| {
+            let expected = format!("a number below {limit}");
+            expect((found as usize) < limit, field, expected, found.to_string())
+        };
+        for instruction in &self.instructions {
+            below(
+                "instructions.function",
+                instruction.function,
+                self.functions.len(),
+            )?;
+            if let Some(process) = instruction.process {
+                below("instructions.process", process, self.processes.len())?;
+            }
+        }
+        for process in self
+            .lines
+            .iter()
+            .flat_map(|line| &line.uses)
+            .filter_map(|own| own.process)
+        {
+            below("lines.uses.process", process, self.processes.len())?;
+        }
+        Ok(())
+    }
+}
+
 /// A program that ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {

@@ -471,3 +471,72 @@ fn slow_accesses_are_counted_by_line() {
     assert_eq!([perf_mem(1, 30), perf_mem(3, 30)], [Some(1), Some(2)]);
     assert_eq!([perf_mem(1, 31), perf_mem(2, 30)], [None, None]);
 }
+
+#[test]
+fn a_file_that_does_not_hold_together_is_refused() {
+    let instruction = || Instruction {
+        hart: 0,
+        id: 0,
+        pc: 0x1000,
+        raw: 0,
+        target: None,
+        class: Class::Int,
+        privilege: 0,
+        process: Some(0),
+        function: 0,
+        offset: 0,
+        oracle_cycles: 0.0,
+        counts: Counts::default(),
+    };
+    let truth = || Truth {
+        format: FORMAT,
+        line_bytes: LINE_BYTES,
+        functions: vec!["main".into()],
+        processes: vec![Process::default()],
+        instructions: vec![instruction()],
+        ..Truth::default()
+    };
+    assert_eq!(truth().check(), Ok(()));
+    let error = |change: fn(&mut Truth)| {
+        let mut changed = truth();
+        change(&mut changed);
+        // Through a file, as it comes.
+        let text = serde_json::to_string(&changed).unwrap();
+        serde_json::from_str::<Truth>(&text)
+            .unwrap()
+            .check()
+            .unwrap_err()
+    };
+    assert_eq!(error(|t| t.format = 1), "format: expected 2, found 1");
+    assert_eq!(
+        error(|t| t.line_bytes = 0),
+        "line_bytes: expected 64, found 0"
+    );
+    assert_eq!(
+        error(|t| t.instructions[0].function = 1),
+        "instructions.function: expected a number below 1, found 1"
+    );
+    assert_eq!(
+        error(|t| t.instructions[0].process = Some(7)),
+        "instructions.process: expected a number below 1, found 7"
+    );
+    let line = |process| Line {
+        pa: 0,
+        object: String::new(),
+        sharing: Sharing::None,
+        uses: vec![LineAccess {
+            hart: 0,
+            process,
+            counts: LineUse::default(),
+        }],
+        exchanges: Vec::new(),
+    };
+    let mut used = truth();
+    used.lines = vec![line(None), line(Some(0))];
+    assert_eq!(used.check(), Ok(()));
+    used.lines.push(line(Some(1)));
+    assert_eq!(
+        used.check(),
+        Err("lines.uses.process: expected a number below 1, found 1".into())
+    );
+}

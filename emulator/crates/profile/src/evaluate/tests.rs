@@ -53,6 +53,7 @@ fn through_a_file(batches: &[Batch]) -> Vec<Batch> {
 }
 
 fn check(evaluation: &Evaluation) -> Result<(), TestCaseError> {
+    prop_assert_eq!(evaluation.check(), Ok(()));
     let profiled = evaluation.cycles - evaluation.idle;
     prop_assert_eq!(evaluation.oracle.total(), profiled * UNITS_PER_CYCLE);
     let stacked: u64 = evaluation

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Change, Comparison, Totals};
 use crate::model::part_line;
+use crate::printable_lines;
 use crate::text::fit::fit;
 
 /// Changes below this share of both runs' cycles are left out of the text.
@@ -15,7 +16,7 @@ impl Comparison {
         let mut out = String::new();
         // Writing to a string does not fail.
         let _ = self.write(&mut out, limit);
-        out
+        printable_lines(&out).into_owned()
     }
 
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::compare::{Comparison, file_now, now};
 use super::super::flame::{Flame, FrameKind};
-use super::{STYLE, embed, filled, part_notice};
+use super::{STYLE, embed, filled, part_notice, policy, script};
 
 const PAGE: &str = include_str!("compared.html");
 /// Its script shares these parts with the report's page.
@@ -35,7 +35,8 @@ impl Comparison {
                 .iter()
                 .for_each(|part| *out += &part_notice(part)),
             "style" => out.extend(STYLE),
-            "script" => out.extend(SCRIPT),
+            "policy" => out.push_str(&policy(&[&SCRIPT.concat()])),
+            "script" => out.push_str(&script(&SCRIPT.concat())),
             "data" => out.push_str(&embed(&data)),
             other => unreachable!("compared.html asks for {other:?}"),
         })

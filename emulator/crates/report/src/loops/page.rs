@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::LoopRow;
 use super::text::short;
-use crate::html::{embed, escape, words};
+use crate::html::{embed, escape, script, words};
 use crate::model::Report;
 use crate::text::fit::{count, fixed};
 
-const SCRIPT: &str = include_str!("../html/pipeline.js");
+pub(crate) const PIPELINE_SCRIPT: &str = include_str!("../html/pipeline.js");
 
 impl LoopRow {
     fn cells(&self) -> [String; 7] {
@@ -84,8 +84,8 @@ impl Report {
         let data = json!({ "causes": causes, "loops": viewed });
         out += "<div id=\"pipeline\"></div><script type=\"application/json\" id=\"pipeline-data\">";
         out += &embed(&data);
-        out += "</script><script>";
-        out += SCRIPT;
-        out + "</script></section>"
+        out += "</script>";
+        out += &script(PIPELINE_SCRIPT);
+        out + "</section>"
     }
 }

@@ -1,17 +1,14 @@
 //! Fitting numbers and names into columns.
 
-/// At most `width` characters; a cut name ends in `…`. Control characters become `?`: names come
-/// from the guest, and the terminal must not obey them.
+use crate::printable;
+
+/// At most `width` characters of a [`printable`] name; a cut name ends in `…`.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    let clean = |c: char| if c.is_control() { '?' } else { c };
+    let text = printable(text);
     if text.chars().count() <= width {
-        return text.chars().map(clean).collect();
+        return text.into_owned();
     }
-    let mut out: String = text
-        .chars()
-        .take(width.saturating_sub(1))
-        .map(clean)
-        .collect();
+    let mut out: String = text.chars().take(width.saturating_sub(1)).collect();
     out.push('…');
     out
 }

@@ -5,6 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rustix::fs::Stat;
+use rustix::io::Errno;
+
+use super::Result;
+
+/// Maximum number of bytes of one file's extended attributes that are kept here.
+pub const EXTENDED_MAX: usize = 64 << 10;
+/// Maximum number of bytes of all files' extended attributes that are kept here.
+const ALL_EXTENDED_MAX: usize = if cfg!(test) { 128 << 10 } else { 64 << 20 };
 
 /// The attributes of one file.
 #[derive(Clone, Debug, Default)]
@@ -39,28 +47,33 @@ pub struct Attribute {
 
 /// The attributes of every file that the guest has looked at; the others belong to root.
 #[derive(Default)]
-pub struct Attributes(HashMap<u64, Attribute>);
+pub struct Attributes {
+    files: HashMap<u64, Attribute>,
+    /// Bytes of all extended attributes that are kept here.
+    extended: usize,
+}
 
 impl Attributes {
     /// True if the guest has looked at nothing.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.files.is_empty()
     }
 
     /// Attributes of the file with this number; `None` if the guest has not looked at it.
     pub fn get(&self, number: u64) -> Option<&Attribute> {
-        self.0.get(&number)
+        self.files.get(&number)
     }
 
     /// The same, to be changed.
     pub fn change(&mut self, number: u64) -> &mut Attribute {
-        self.0.entry(number).or_default()
+        self.files.entry(number).or_default()
     }
 
     /// A new file.
     pub fn create(&mut self, number: u64, (uid, gid): (u32, u32), special: u32, time: u64) {
         let now = Some(time);
-        self.0.insert(
+        self.forget(number);
+        self.files.insert(
             number,
             Attribute {
                 uid,
@@ -83,10 +96,40 @@ impl Attributes {
         (attribute.modified, attribute.changed) = (Some(time), Some(time));
     }
 
+    /// Keeps an extended attribute that the host's file cannot have, unless too much is kept already.
+    pub fn keep_extended(&mut self, number: u64, name: &[u8], value: &[u8]) -> Result {
+        let kept = &mut self.files.entry(number).or_default().extended;
+        let of_file = bytes(kept);
+        let before = kept.get(name).map_or(0, |value| name.len() + value.len());
+        let new = name.len() + value.len();
+        if of_file - before + new > EXTENDED_MAX || self.extended - before + new > ALL_EXTENDED_MAX
+        {
+            return Err(Errno::NOSPC);
+        }
+        self.extended = self.extended - before + new;
+        kept.insert(name.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    /// Drops an extended attribute that is kept here; false if there is none.
+    pub fn drop_extended(&mut self, number: u64, name: &[u8]) -> bool {
+        let kept = &mut self.files.entry(number).or_default().extended;
+        let value = kept.remove(name);
+        self.extended -= value.as_ref().map_or(0, |value| name.len() + value.len());
+        value.is_some()
+    }
+
     /// The file is gone for good.
     pub fn forget(&mut self, number: u64) {
-        self.0.remove(&number);
+        let gone = self.files.remove(&number);
+        self.extended -= gone.map_or(0, |attribute| bytes(&attribute.extended));
     }
+}
+
+/// Bytes of extended attributes.
+fn bytes(extended: &BTreeMap<Vec<u8>, Vec<u8>>) -> usize {
+    let extended = extended.iter();
+    extended.map(|(name, value)| name.len() + value.len()).sum()
 }
 
 impl Attribute {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -134,6 +135,9 @@ impl Folder {
                 // The link leads to the file of the descriptor that is held, a regular file.
                 let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
                 let fd = fs::open(node.magic_link(), flags, Mode::empty())?;
+                if flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+                    drop_special_bits(&fd)?;
+                }
                 Ok(Open::File {
                     file: fd.into(),
                     _descriptor: descriptor,
@@ -160,6 +164,8 @@ impl Folder {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let (descriptor, _other) = (self.descriptor()?, self.descriptor()?);
         let file = fs::openat(&parent.fd, ".", flags, Mode::from_raw_mode(0o600))?;
+        // A call of its own, which the host's umask does not affect: the file will be opened once more.
+        fs::fchmod(&file, Mode::from_raw_mode(0o600))?;
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
         let fd = fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         self.number_node(fd, descriptor)
@@ -320,6 +326,16 @@ impl Folder {
             return Err(Errno::NFILE);
         }
         Ok(Descriptor(self.descriptors.clone()))
+    }
+}
+
+/// Takes set-user-ID and the like from a host's file that the guest is about to write: a program of the host's user must not get the
+/// guest's content. The host's kernel does not do so if that user is root.
+fn drop_special_bits(file: &impl AsFd) -> Result {
+    let mode = fs::fstat(file)?.st_mode;
+    match mode & 0o7000 {
+        0 => Ok(()),
+        _ => fs::fchmod(file, permissions(mode)),
     }
 }
 

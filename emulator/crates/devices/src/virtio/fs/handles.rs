@@ -11,6 +11,8 @@ use super::node::{Entry, Node, Open};
 
 /// Most handles; each takes a little of the host's memory.
 const HANDLES_MAX: usize = 1 << 16;
+/// Bytes that the entries of all folders that are being listed may take of the host's memory.
+const LISTED_MAX: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
 struct Handle {
     node: Rc<Node>,
@@ -22,6 +24,14 @@ struct Handle {
 pub struct Handles {
     open: HashMap<u64, Handle>,
     last: u64,
+    /// Bytes of the entries of all folders that are being listed.
+    listed: usize,
+}
+
+/// Bytes that entries take of the host's memory.
+fn bytes(entries: &[Entry]) -> usize {
+    let names = entries.iter().map(|entry| entry.name.capacity());
+    size_of_val(entries) + names.sum::<usize>()
 }
 
 impl Handles {
@@ -47,8 +57,8 @@ impl Handles {
     }
 
     /// Returns the folder that a handle lists, and its entries; `EBADF` if the handle is no open folder.
-    pub fn folder(&mut self, handle: u64) -> Result<(&Rc<Node>, &mut Vec<Entry>)> {
-        match self.open.get_mut(&handle) {
+    pub fn folder(&self, handle: u64) -> Result<(&Rc<Node>, &[Entry])> {
+        match self.open.get(&handle) {
             Some(Handle {
                 node,
                 open: Open::Folder(entries),
@@ -57,9 +67,32 @@ impl Handles {
         }
     }
 
+    /// Makes these the entries that a handle lists; `ENFILE` if too many folders are being listed.
+    pub fn list(&mut self, handle: u64, new: Vec<Entry>) -> Result {
+        let Some(Handle {
+            open: Open::Folder(entries),
+            ..
+        }) = self.open.get_mut(&handle)
+        else {
+            return Err(Errno::BADF);
+        };
+        self.listed -= bytes(entries);
+        *entries = Vec::new();
+        if self.listed + bytes(&new) > LISTED_MAX {
+            return Err(Errno::NFILE);
+        }
+        self.listed += bytes(&new);
+        *entries = new;
+        Ok(())
+    }
+
     /// Gives a handle up.
     pub fn remove(&mut self, handle: u64) -> Result {
-        self.open.remove(&handle).map(drop).ok_or(Errno::BADF)
+        let handle = self.open.remove(&handle).ok_or(Errno::BADF)?;
+        if let Open::Folder(entries) = &handle.open {
+            self.listed -= bytes(entries);
+        }
+        Ok(())
     }
 
     /// True if there is no handle.
@@ -70,5 +103,6 @@ impl Handles {
     /// Gives all handles up.
     pub fn clear(&mut self) {
         self.open.clear();
+        self.listed = 0;
     }
 }

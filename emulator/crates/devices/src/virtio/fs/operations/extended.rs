@@ -4,12 +4,13 @@
 use rustix::fs::{self, XattrFlags};
 use rustix::io::Errno;
 
+use crate::virtio::fs::attributes::EXTENDED_MAX;
 use crate::virtio::fs::node::Node;
 use crate::virtio::fs::wire::{Reader, Writer};
 use crate::virtio::fs::{Call, Result};
 
-/// Maximum number of bytes of one file's attributes that are kept here, and of any value.
-const MOST: usize = 64 << 10;
+/// Maximum number of bytes of a value.
+const MOST: usize = EXTENDED_MAX;
 
 impl Call<'_> {
     pub(super) fn getxattr(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
@@ -60,34 +61,29 @@ impl Call<'_> {
         } else {
             Err(Errno::OPNOTSUPP)
         };
-        let attribute = self.server.attributes.change(node.number);
+        let attributes = &mut self.server.attributes;
         match on_host {
             // The host has none, or no room for it beside the file.
             Err(Errno::OPNOTSUPP | Errno::NOSPC) => {
-                let kept = &mut attribute.extended;
-                match (kept.contains_key(name), flags) {
+                let kept = attributes.get(node.number);
+                let is_kept = kept.is_some_and(|kept| kept.extended.contains_key(name));
+                match (is_kept, flags) {
                     (true, XattrFlags::CREATE) => return Err(Errno::EXIST),
                     (false, XattrFlags::REPLACE) => return Err(Errno::NODATA),
                     _ => {}
                 }
-                let others = kept.iter().filter(|(other, _)| *other != name);
-                let held: usize = others.map(|(name, value)| name.len() + value.len()).sum();
-                if held + name.len() + value.len() > MOST {
-                    return Err(Errno::NOSPC);
-                }
-                kept.insert(name.to_vec(), value.to_vec());
+                attributes.keep_extended(node.number, name, value)?;
             }
             on_host => on_host?,
         }
-        attribute.changed = Some(self.time);
+        attributes.change(node.number).changed = Some(self.time);
         Ok(())
     }
 
     pub(super) fn removexattr(&mut self, r: &mut Reader<'_>) -> Result {
         let name = r.name()?;
         let node = self.node()?;
-        let attribute = self.server.attributes.change(node.number);
-        if attribute.extended.remove(name).is_none() {
+        if !self.server.attributes.drop_extended(node.number, name) {
             if !is_users(name)? {
                 return Err(Errno::NODATA);
             }
@@ -96,7 +92,7 @@ impl Call<'_> {
                 removed => removed?,
             }
         }
-        attribute.changed = Some(self.time);
+        self.server.attributes.change(node.number).changed = Some(self.time);
         Ok(())
     }
 }

@@ -114,11 +114,13 @@ impl Call<'_> {
     pub(super) fn readdir(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
         let (handle, offset, size) = (r.u64()?, r.u64()?, r.u32()?);
         let server = &mut *self.server;
-        let (node, entries) = server.handles.folder(handle)?;
         if offset == 0 {
             // A new pass sees what changed since the last.
-            *entries = server.folder.list(node)?;
+            let (node, _) = server.handles.folder(handle)?;
+            let entries = server.folder.list(node)?;
+            server.handles.list(handle, entries)?;
         }
+        let (_, entries) = server.handles.folder(handle)?;
         let room = self.room.min(size as usize);
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
         for (n, entry) in entries.iter().enumerate().skip(skip) {

@@ -1,0 +1,350 @@
+//! Whether an evaluation that comes from a file holds together: whoever reads one takes its numbers as indices, adds them up and
+//! divides by them. What the guest says (names, mappings, where its kernel lies) can be anything, in a file or not, and is not checked.
+
+use std::ops::Range;
+
+use commit_trace::{MAX_COMMIT_WIDTH, TeaEvents};
+
+use crate::packed::Packed;
+use crate::stacks::COMPONENT_BITS;
+use crate::topdown::{SLOT_BITS, Slot};
+use crate::waits::Transition;
+use crate::{
+    Component, ContextId, ContextWeights, Evaluation, ProcessId, Profile, SamplerResult, ThreadId,
+    UNITS_PER_CYCLE,
+};
+
+/// Cycles that no run reaches (three days of a guest at 1 GHz, months of the host's time). Units and slots of so many cycles on as
+/// many harts as there can be add up to less than 64 bits hold.
+const MOST_CYCLES: u64 = 1 << 48;
+const MOST_UNITS: u64 = MOST_CYCLES * UNITS_PER_CYCLE;
+
+/// What does not hold together, and where.
+type Checked = Result<(), String>;
+
+/// An error unless it holds.
+fn expect(holds: bool, error: impl FnOnce() -> String) -> Checked {
+    match holds {
+        true => Ok(()),
+        false => Err(error()),
+    }
+}
+
+/// How many there are of what other parts of an evaluation have numbers of.
+struct Known {
+    processes: usize,
+    threads: usize,
+    instructions: usize,
+    contexts: usize,
+}
+
+impl Known {
+    fn process(&self, field: &str, process: ProcessId) -> Checked {
+        below(field, "a process", process.0.into(), self.processes)
+    }
+
+    fn thread(&self, field: &str, thread: ThreadId) -> Checked {
+        match thread {
+            ThreadId::NONE => Ok(()),
+            _ => below(field, "a thread", thread.0.into(), self.threads),
+        }
+    }
+
+    fn inst(&self, field: &str, inst: u64) -> Checked {
+        below(field, "an instruction", inst, self.instructions)
+    }
+
+    fn context(&self, field: &str, context: ContextId) -> Checked {
+        below(field, "a context", context.0.into(), self.contexts)
+    }
+
+    /// Amounts per instruction, whose numbers have `low_bits` that must be below `low_values`. Returns their sum.
+    fn packed(
+        &self,
+        field: &str,
+        packed: &Packed,
+        low_bits: u32,
+        low_values: usize,
+    ) -> Result<u64, String> {
+        let mut sum = 0u64;
+        for (number, amount) in packed.iter() {
+            self.inst(field, number >> low_bits)?;
+            let low = number & ((1 << low_bits) - 1);
+            below(field, "a kind", low, low_values)?;
+            sum = added(field, sum, amount)?;
+        }
+        Ok(sum)
+    }
+
+    /// Amounts per instruction of several processes, as [`Self::packed`]. Returns their sum.
+    fn by_process(
+        &self,
+        field: &str,
+        by_process: &[Packed],
+        low_bits: u32,
+        low_values: usize,
+    ) -> Result<u64, String> {
+        let processes = self.processes;
+        expect(by_process.len() <= processes, || {
+            let found = by_process.len();
+            format!("{field}: expected at most {processes} processes, found {found}")
+        })?;
+        by_process.iter().try_fold(0, |sum, packed| {
+            added(
+                field,
+                sum,
+                self.packed(field, packed, low_bits, low_values)?,
+            )
+        })
+    }
+
+    /// Returns the sum of a profile.
+    fn profile(&self, field: &str, profile: &Profile) -> Result<u64, String> {
+        let units = profile.units_per_cycle();
+        expect(units == UNITS_PER_CYCLE, || {
+            format!("{field}: expected {UNITS_PER_CYCLE} units per cycle, found {units}")
+        })?;
+        let by_process: Vec<_> = profile.packed().collect();
+        let last = by_process.len().saturating_sub(1);
+        below(field, "a process", last as u64, self.processes.max(1))?;
+        by_process.iter().try_fold(0, |sum, packed| {
+            added(field, sum, self.packed(field, packed, 0, 1)?)
+        })
+    }
+
+    fn weights(&self, field: &str, weights: &ContextWeights) -> Checked {
+        let mut sum = 0;
+        for (context, inst, units) in weights {
+            self.context(field, *context)?;
+            self.inst(field, inst.0.into())?;
+            sum = added(field, sum, *units)?;
+        }
+        Ok(())
+    }
+}
+
+fn below(field: &str, what: &str, found: u64, limit: usize) -> Checked {
+    expect(found < limit as u64, || {
+        format!("{field}: expected a number of {what} below {limit}, found {found}")
+    })
+}
+
+fn added(field: &str, sum: u64, more: u64) -> Result<u64, String> {
+    let sum = sum.checked_add(more).filter(|sum| *sum <= MOST_UNITS);
+    sum.ok_or_else(|| format!("{field}: more than any run has"))
+}
+
+/// A stretch of cycles that comes no earlier than `after`. Returns its end.
+fn stretch(field: &str, range: Range<u64>, after: u64) -> Result<u64, String> {
+    let Range { start, end } = range;
+    expect(after <= start && start <= end && end <= MOST_CYCLES, || {
+        format!("{field}: expected ascending stretches of cycles, found {start} to {end}")
+    })?;
+    Ok(end)
+}
+
+impl Evaluation {
+    /// Says what does not hold together, if anything. Whoever reads an evaluation from a file asks this first; then no report, export or
+    /// comparison can fail on it.
+    ///
+    /// # Errors
+    /// The field, what was expected of it and what was found.
+    pub fn check(&self) -> Result<(), String> {
+        let known = Known {
+            processes: self.processes.len(),
+            threads: self.threads.len(),
+            instructions: self.static_info.len(),
+            contexts: self.contexts.as_ref().map_or(0, |contexts| contexts.len()),
+        };
+        self.check_totals()?;
+        self.check_lists(&known)?;
+        self.check_weights(&known)?;
+        self.check_over_time(&known)?;
+        let samplers = self.samplers.iter();
+        { samplers }.try_for_each(|result| result.check(&known))
+    }
+
+    fn check_totals(&self) -> Checked {
+        for (field, found) in [
+            ("cycles", self.cycles),
+            ("instructions", self.instructions),
+            ("traps", self.traps),
+            ("stream_cycles", self.stream_cycles),
+            ("malformed_side_band", self.malformed_side_band),
+        ] {
+            expect(found <= MOST_CYCLES, || {
+                format!("{field}: expected at most {MOST_CYCLES}, found {found}")
+            })?;
+        }
+        let (idle, cycles) = (self.idle, self.cycles);
+        expect(idle <= cycles, || {
+            format!("idle: expected at most {cycles} cycles, found {idle}")
+        })?;
+        Ok(())
+    }
+
+    /// Each is at the place of its number.
+    fn check_lists(&self, known: &Known) -> Checked {
+        let ids = self.processes.iter().map(|process| process.id.0);
+        expect(ids.eq(0..known.processes as u32), || {
+            "processes: expected them in the order of their numbers".into()
+        })?;
+        let ids = self.threads.iter().map(|thread| thread.id.0);
+        expect(ids.eq(0..known.threads as u32), || {
+            "threads: expected them in the order of their numbers".into()
+        })?;
+        let mut ran = 0;
+        for thread in &self.threads {
+            known.process("threads", thread.process)?;
+            ran = added("threads", ran, thread.cycles)?;
+        }
+        let ids = self.static_info.iter().map(|info| info.id.0);
+        expect(ids.eq(0..known.instructions as u32), || {
+            "static_info: expected instructions in the order of their numbers".into()
+        })?;
+        let (expected, found) = (known.instructions, self.first_use.len());
+        expect(found == expected, || {
+            format!("first_use: expected {expected} instructions, found {found}")
+        })?;
+        for process in self.spaces.values() {
+            known.process("spaces", *process)?;
+        }
+        for (number, context) in self.contexts.iter().flat_map(|all| all.iter()).enumerate() {
+            known.process("contexts", context.process)?;
+            known.thread("contexts", context.thread)?;
+            if let Some((caller, inst)) = context.caller {
+                // A caller comes first, which is why they end.
+                below("contexts", "a caller", caller.0.into(), number)?;
+                known.inst("contexts", inst.0.into())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_weights(&self, known: &Known) -> Checked {
+        let total = known.profile("oracle", &self.oracle)?;
+        let expected = (self.cycles - self.idle) * UNITS_PER_CYCLE;
+        expect(total == expected, || {
+            format!("oracle: expected {expected} units, found {total}")
+        })?;
+        let stacks = &self.stacks.by_process;
+        known.by_process("stacks", stacks, COMPONENT_BITS, Component::COUNT)?;
+        known.weights("by_context", &self.by_context)?;
+        if let Some(marked) = &self.marked {
+            known.profile("marked", marked)?;
+        }
+        for part in self.by_thread.values() {
+            known.profile("by_thread", &part.whole)?;
+            known.profile("by_thread", &part.marked)?;
+        }
+        if let Some(signatures) = &self.signatures {
+            let signatures = &signatures.by_process;
+            known.by_process(
+                "signatures",
+                signatures,
+                TeaEvents::BITS,
+                1 << TeaEvents::BITS,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_over_time(&self, known: &Known) -> Checked {
+        if let Some(top_down) = &self.top_down {
+            let width = top_down.width;
+            expect((1..=MAX_COMMIT_WIDTH as u32).contains(&width), || {
+                format!("top_down.width: expected 1 to {MAX_COMMIT_WIDTH}, found {width}")
+            })?;
+            known.by_process("top_down", &top_down.by_process, SLOT_BITS, Slot::ALL.len())?;
+            let (mut after, mut sum) = (0, 0);
+            for window in &top_down.windows {
+                const FIELD: &str = "top_down.windows";
+                after = stretch(FIELD, window.start..window.end, after)?;
+                sum = added(FIELD, sum, window.cycles)?;
+                let processes = window.processes.iter().map(|(process, _)| *process);
+                ascending(FIELD, processes, known)?;
+                for (_, spent) in &window.processes {
+                    let amounts = spent.slots.0.iter().chain(&spent.cycles);
+                    sum = { amounts }.try_fold(sum, |sum, more| added(FIELD, sum, *more))?;
+                }
+            }
+        }
+        let (mut after, mut sum) = (0, 0);
+        for bin in &self.over_time {
+            const FIELD: &str = "over_time";
+            after = stretch(FIELD, bin.start..bin.end, after)?;
+            ascending(FIELD, bin.processes.iter().map(|time| time.process), known)?;
+            for time in &bin.processes {
+                sum = added(FIELD, sum, known.packed(FIELD, &time.weights, 0, 1)?)?;
+                sum = added(FIELD, sum, time.others)?;
+                let mut by_context = 0;
+                for (context, inst, units) in time.by_context() {
+                    known.context(FIELD, context)?;
+                    known.inst(FIELD, inst.0.into())?;
+                    by_context = added(FIELD, by_context, units)?;
+                }
+                added(FIELD, by_context, time.other_contexts)?;
+            }
+        }
+        let mut after = 0;
+        for range in &self.scheduler.region {
+            after = stretch("scheduler.region", range.clone(), after)?;
+        }
+        for event in &self.scheduler.events {
+            if let Transition::Runs(_, thread) = event.change {
+                known.thread("scheduler.events", thread)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Processes that are known, each after one with a smaller number.
+fn ascending(
+    field: &str,
+    processes: impl Iterator<Item = ProcessId> + Clone,
+    known: &Known,
+) -> Checked {
+    { processes.clone() }.try_for_each(|process| known.process(field, process))?;
+    expect(processes.is_sorted_by(|one, next| one < next), || {
+        format!("{field}: expected processes in the order of their numbers")
+    })
+}
+
+impl SamplerResult {
+    fn check(&self, known: &Known) -> Checked {
+        let field = format!("sampler {}", self.sampler.name);
+        let field = field.as_str();
+        expect(self.sampler.schedule.period > 0, || {
+            format!("{field}: expected a period of at least 1, found 0")
+        })?;
+        known.profile(field, &self.profile)?;
+        for process in self.processes.iter().flatten() {
+            known.process(field, *process)?;
+        }
+        for found in [self.samples, self.dropped, self.tail_cycles] {
+            expect(found <= MOST_CYCLES, || {
+                format!("{field}: expected at most {MOST_CYCLES}, found {found}")
+            })?;
+        }
+        if let Some(signatures) = &self.signatures {
+            let signatures = &signatures.by_process;
+            known.by_process(field, signatures, TeaEvents::BITS, 1 << TeaEvents::BITS)?;
+        }
+        let mut sum = 0;
+        for misplaced in &self.misplaced {
+            known.process(field, misplaced.process)?;
+            known.inst(field, misplaced.named.0.into())?;
+            known.inst(field, misplaced.truth.0.into())?;
+            sum = added(field, sum, misplaced.units)?;
+        }
+        known.weights(field, &self.by_context)?;
+        let mut sum = 0;
+        for sample in &self.log {
+            known.process(field, sample.process)?;
+            known.inst(field, sample.inst.0.into())?;
+            sum = added(field, sum, sample.units)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! `evaluation.zst` with some of its values changed, or of any content: read, merged with another hart's, and turned into a report and
+//! every export.
+#![no_main]
+
+mod common;
+
+use std::sync::OnceLock;
+
+use common::{Change, change, disassemble, evaluations, run, symbolizer};
+use export::{Export, Format, Options};
+use libfuzzer_sys::fuzz_target;
+use profile::Evaluation;
+use report::{Report, stored};
+use serde_json::Value;
+
+const STAMP: &[u8] = b"stamp";
+
+fn use_all(harts: &[Evaluation]) {
+    let Some(whole) = Evaluation::merged(harts) else {
+        return;
+    };
+    let symbolizer = symbolizer();
+    let report = Report::build(&whole, &symbolizer, &[], &disassemble, run())
+        .with_harts(harts)
+        .with_waiting(&whole, &symbolizer);
+    common::write(&report);
+    let options = Options {
+        name: "run",
+        clock_hz: 1_000_000_000,
+        oracle: true,
+        exact: false,
+        by_address: true,
+        disassemble: &disassemble,
+        jit_folder: None,
+    };
+    let export = Export::new(&whole, &[], &symbolizer, options);
+    for format in Format::ALL {
+        let _ = export.write(format, &mut std::io::sink());
+    }
+}
+
+fuzz_target!(|input: (u8, Vec<Change>, Option<Vec<u8>>, bool)| {
+    static ALL: OnceLock<Vec<(Evaluation, Value)>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let of = |one: Evaluation| {
+            let value = serde_json::to_value(&one).unwrap();
+            (one, value)
+        };
+        evaluations().into_iter().map(of).collect()
+    });
+    let (which, changes, raw, merge) = input;
+    let mut bytes = Vec::new();
+    match raw {
+        Some(raw) => {
+            let mut encoder = zstd::Encoder::new(&mut bytes, 1).unwrap();
+            std::io::Write::write_all(&mut encoder, &[STAMP, &raw].concat()).unwrap();
+            encoder.finish().unwrap();
+        }
+        None => {
+            let mut value = all[usize::from(which) % all.len()].1.clone();
+            change(&mut value, changes);
+            let Ok(changed) = serde_json::from_value::<Evaluation>(value) else {
+                return;
+            };
+            stored::write(&mut bytes, STAMP, &changed).unwrap();
+        }
+    }
+    if let Ok(read) = stored::read::<Evaluation>(&*bytes, STAMP) {
+        match merge {
+            true => use_all(&[read, all[0].0.clone()]),
+            false => use_all(&[read]),
+        }
+    }
+});

@@ -1,0 +1,79 @@
+//! `excerpts.zst` with some of its values changed, or of any content: read, and turned into a report's loops.
+#![no_main]
+
+mod common;
+
+use std::sync::OnceLock;
+
+use commit_trace::InstId;
+use common::{Change, change, disassemble, evaluations, run, symbolizer};
+use critical_path::{Excerpt, Excerpts, Row, Widths};
+use libfuzzer_sys::fuzz_target;
+use profile::Evaluation;
+use report::{Report, stored};
+use serde_json::Value;
+
+const STAMP: &[u8] = b"stamp";
+
+/// Some turns of the loop of the evaluation.
+fn excerpts() -> Excerpts {
+    let excerpt = |from: u64| {
+        let row = |n: u64| Row {
+            inst: InstId(n as u32 % 5),
+            asked: from + n,
+            delivered: from + n + 2,
+            decode: from + n + 3,
+            dispatch: from + n + 4,
+            issue: from + n + 6,
+            wake: from + n + 7,
+            complete: from + n + 9,
+            commit: from + n + 10,
+            first_of_row: n % 2 == 0,
+            ..Row::default()
+        };
+        Excerpt {
+            from,
+            rows: (0..100).map(row).collect(),
+        }
+    };
+    Excerpts {
+        widths: Widths {
+            decode: 4,
+            int: 3,
+            mem: 2,
+            fp: 2,
+        },
+        list: vec![excerpt(100), excerpt(5_000)],
+    }
+}
+
+fuzz_target!(|input: (Vec<Change>, Option<Vec<u8>>)| {
+    static BOTH: OnceLock<(Evaluation, Value)> = OnceLock::new();
+    let (evaluation, whole) = BOTH.get_or_init(|| {
+        let evaluation = evaluations().pop().unwrap();
+        (evaluation, serde_json::to_value(excerpts()).unwrap())
+    });
+    let (changes, raw) = input;
+    let mut bytes = Vec::new();
+    match raw {
+        Some(raw) => {
+            let mut encoder = zstd::Encoder::new(&mut bytes, 1).unwrap();
+            std::io::Write::write_all(&mut encoder, &[STAMP, &raw].concat()).unwrap();
+            encoder.finish().unwrap();
+        }
+        None => {
+            let mut value = whole.clone();
+            change(&mut value, changes);
+            let Ok(changed) = serde_json::from_value::<Excerpts>(value) else {
+                return;
+            };
+            stored::write(&mut bytes, STAMP, &changed).unwrap();
+        }
+    }
+    if let Ok(read) = stored::read::<Excerpts>(&*bytes, STAMP) {
+        let symbolizer = symbolizer();
+        let report = Report::build(evaluation, &symbolizer, &[], &disassemble, run());
+        let report = report.with_loops(evaluation, &read, &symbolizer, &disassemble);
+        common::write(&report);
+    }
+});

@@ -1,0 +1,38 @@
+//! `run.json` with some of its values changed, or of any content: what a report says of the run.
+#![no_main]
+
+mod common;
+
+use std::sync::OnceLock;
+
+use common::{Change, change, disassemble, evaluations, run, symbolizer};
+use libfuzzer_sys::fuzz_target;
+use profile::Evaluation;
+use report::Report;
+
+fuzz_target!(|input: (Vec<Change>, Option<String>)| {
+    static EVALUATION: OnceLock<Evaluation> = OnceLock::new();
+    let evaluation = EVALUATION.get_or_init(|| evaluations().pop().unwrap());
+    let (changes, text) = input;
+    let meta = match text {
+        Some(text) => match serde_json::from_str(&text) {
+            Ok(meta) => meta,
+            Err(_) => return,
+        },
+        None => {
+            let mut meta = run();
+            change(&mut meta, changes);
+            meta
+        }
+    };
+    let report = Report::build(evaluation, &symbolizer(), &[], &disassemble, meta.clone());
+    let report = match report::counted(&meta, None) {
+        Some(counts) => report.with_counters(counts, Vec::new()),
+        None => report,
+    };
+    common::write(&report);
+    let value = report.json();
+    for table in arrow_tables::REPORT_TABLES {
+        let _ = arrow_tables::report_table(table, &value, &meta);
+    }
+});
