@@ -91,8 +91,9 @@ fn is_ignored(signal: i32) -> bool {
 /// Stops the whole process, as the signal would have, with the terminal as the shell expects it.
 fn stop() {
     terminal::restore();
-    // SAFETY: it sends a signal to this process, which does nothing but stop.
-    unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
+    // To this very thread, which therefore does not go on before the process is continued.
+    // SAFETY: it sends a signal that does nothing but stop.
+    unsafe { libc::raise(libc::SIGSTOP) };
     terminal::resume();
 }
 

@@ -162,20 +162,28 @@ fn set_raw() -> bool {
     true
 }
 
-/// Makes the terminal what it was before raw mode, if this process put it into that.
+/// Makes the terminal what it was before raw mode, if this process put it into that. In the background it is left to who has it
+/// now: the shell, or another job.
 pub fn restore() {
-    if let Some(saved) = &*before() {
+    if let Some(saved) = &*before()
+        && !is_in_background()
+    {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, saved);
     }
 }
 
-/// Puts the terminal into raw mode again after [`restore`], if this process is the one that the terminal's user talks to.
+/// Puts the terminal into raw mode again after [`restore`], when this process goes on and is not in the background.
 pub fn resume() {
-    // SAFETY: both only ask, and an invalid descriptor gives an error, which is no process group.
-    let in_foreground = unsafe { libc::tcgetpgrp(libc::STDIN_FILENO) == libc::getpgrp() };
-    if in_foreground {
+    if !is_in_background() {
         set_raw();
     }
+}
+
+/// The terminal controls this session, and another process group has it.
+fn is_in_background() -> bool {
+    // SAFETY: both only ask; of what does not control the session there is no group (-1).
+    let (has, own) = unsafe { (libc::tcgetpgrp(libc::STDIN_FILENO), libc::getpgrp()) };
+    has >= 0 && has != own
 }
 
 fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {

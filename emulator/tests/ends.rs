@@ -198,7 +198,7 @@ fn firmware(name: &str, source: &str) -> [Output; 2] {
     let elf = elf.display();
     std::fs::write(
         &spec,
-        format!("[guest]\nfirmware = \"{elf}\"\nkernel = \"{elf}\"\n"),
+        format!("[guest]\nfirmware = \"{elf}\"\n[run]\nboot = \"functional\"\n"),
     )
     .unwrap();
     let (mut run, mut boot) = (tipsim(), tipsim());
