@@ -10,9 +10,10 @@
 //!  DIR.old/       the run before
 //! ```
 //!
-//! - A run never writes into a folder that others made. DIR is new, empty, or has a run's `tipsim.json`; anything else is refused
-//!   before the guest boots. Of a folder that makes room (`DIR.old`, what a killed run left), only what its `tipsim.json` lists is
-//!   removed; if anything else is in it, it keeps it under a number (`DIR.old.1`).
+//! - If DIR has other files, too, or a shell was called there, DIR stays, and the results are moved into it one by one (`move_in.rs`).
+//!   A folder in which others made something that is named as a result is refused before the guest boots. Of a folder that makes room
+//!   (`DIR.old`, what a killed run left), only what its `tipsim.json` lists is removed; if anything else is in it, it keeps it under a
+//!   number (`DIR.old.1`).
 //! - What the guest made lies in `files/`, which is the folder that it shared with the host. The host writes no result there, and reads
 //!   what is there as from an enemy: no links, regular files only, of bounded size.
 //! - A reader ([`Results`]) refuses a folder whose last run goes on or was killed, and files that are not those that
@@ -20,6 +21,7 @@
 
 mod folder;
 mod marker;
+mod move_in;
 mod reader;
 mod remove_tree;
 mod room;

@@ -132,27 +132,23 @@ fn what_a_guest_makes_is_no_result_and_leads_nowhere() {
 }
 
 #[test]
-fn a_folder_that_no_run_made_is_refused_and_stays() {
+fn what_others_made_is_never_taken_for_a_result() {
     let dir = scratch("results-foreign");
     let spec = spec(&dir, "foreign", "true");
     let (out, file) = (dir.join("out"), dir.join("file"));
-    fs::create_dir_all(out.join("share")).unwrap();
-    fs::write(out.join("share/thesis.txt"), "precious").unwrap();
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("report.txt"), "precious").unwrap();
     fs::write(&file, "").unwrap();
     symlink("nowhere", dir.join("link")).unwrap();
     for (place, words) in [
-        (&out, ["other files", "share"]),
+        (&out, ["which no run made", "report.txt"]),
         (&file, ["expected a folder", "found a file"]),
         (&dir.join("link"), ["a link that leads nowhere", "--out"]),
         (&PathBuf::from("/"), ["--out", "root of the file system"]),
     ] {
         assert_error(&run(&spec, place, &[]).output().unwrap(), 2, &words);
     }
-    let mut here = run(&spec, Path::new("."), &[]);
-    fs::create_dir(dir.join("here")).unwrap();
-    let here = here.current_dir(dir.join("here")).output().unwrap();
-    assert_error(&here, 2, &["--out", "try a folder in it"]);
-    assert_eq!(read(out.join("share/thesis.txt")), "precious");
+    assert_eq!(read(out.join("report.txt")), "precious");
     // Beside the results nothing of another's is touched, either.
     let results = dir.join("results");
     fs::create_dir(dir.join("results.partial")).unwrap();
@@ -160,6 +156,30 @@ fn a_folder_that_no_run_made_is_refused_and_stays() {
     let output = run(&spec, &results, &[]).output().unwrap();
     assert_error(&output, 2, &["results.partial", "found something else"]);
     assert!(dir.join("results.partial/mine").exists() && !results.exists());
+}
+
+/// Other files in the folder stay there, whatever they are called but for the names of results; a shell that was called there stays, too.
+#[test]
+fn results_come_beside_what_others_have_in_the_folder() {
+    let dir = scratch("results-beside");
+    let out = dir.join("out");
+    fs::create_dir_all(out.join("share")).unwrap();
+    fs::write(out.join("share/thesis.txt"), "precious").unwrap();
+    fs::write(out.join("run.log"), "mine").unwrap();
+    for n in 1..=3 {
+        let spec = spec(&out, "own", &format!("echo run {n} > which"));
+        let mut here = run(&spec, Path::new("."), &[]);
+        succeed(here.current_dir(&out));
+        assert_eq!(read(out.join("files/which")), format!("run {n}\n"));
+        assert_eq!(report(&out, &[]).status.code(), Some(0));
+    }
+    for (name, content) in [("share/thesis.txt", "precious"), ("run.log", "mine")] {
+        assert_eq!(read(out.join(name)), content);
+        assert!(!dir.join("out.old").join(name).exists());
+    }
+    assert_eq!(read(dir.join("out.old/files/which")), "run 2\n");
+    assert_eq!(report(&dir.join("out.old"), &[]).status.code(), Some(0));
+    assert!(!dir.join("out.partial").exists() && !dir.join("out.old.1").exists());
 }
 
 #[test]
@@ -172,14 +192,14 @@ fn the_run_before_is_kept_with_what_was_added_to_it() {
         assert_eq!(read(out.join("files/which")), format!("run {n}\n"));
         match n {
             1 => fs::write(out.join("notes.txt"), "mine").unwrap(),
-            // The second is the run before; the first has a note in it, and stays.
+            // The second is the run before; with a note among its files it stays.
             3 => fs::write(dir.join("out.old/files/added"), "mine").unwrap(),
             _ => {}
         }
     }
     let which = |folder: &str| read(dir.join(folder).join("files/which"));
-    assert_eq!(read(dir.join("out.old/notes.txt")), "mine");
-    assert_eq!(which("out.old"), "run 1\n");
+    assert_eq!(read(out.join("notes.txt")), "mine");
+    assert_eq!(which("out.old"), "run 2\n");
     assert_eq!(which("out.old.1"), "run 3\n");
     assert!(!dir.join("out.old.2").exists() && !dir.join("out.partial").exists());
     assert_eq!(report(&dir.join("out.old"), &[]).status.code(), Some(0));

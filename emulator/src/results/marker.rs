@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,8 +37,20 @@ pub struct Marker {
     pub files: BTreeMap<String, String>,
     /// The trace, if there is one.
     pub trace: Option<TraceMark>,
+    /// What is being moved, while the results are put into a folder that has other files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Moving>,
     /// What the guest left in `files/`: paths of files, of links, and of folders (those end in `/`).
     pub guest_files: Vec<String>,
+}
+
+/// A journal of results on their way into their place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moving {
+    /// The folder for the results of the run before.
+    pub old: PathBuf,
+    /// Names of what is moved.
+    pub entries: Vec<String>,
 }
 
 /// What a folder is.
@@ -46,6 +59,8 @@ pub struct Marker {
 pub enum State {
     /// A run works in it, or did so when it was killed.
     Running,
+    /// Its run is over, and its results are being moved into their place.
+    Moving,
     /// Its run is over, and all results are there.
     Ended,
     /// Its run was killed, and a report was made of what it had recorded.
@@ -87,6 +102,7 @@ impl Marker {
             part: None,
             files: BTreeMap::new(),
             trace: None,
+            moving: None,
             guest_files: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::folder::Folder;
 use super::marker::{MARKER, Marker, State, TraceMark};
 use super::room::{self, suffixed};
-use super::work::{holder, lock_file};
+use super::work::{holder, lock_file, settle};
 use super::{GUEST_FILES, MAX_RESULT_BYTES, TRACE};
 use crate::failure::{BadInput, bad_input, cannot_write};
 use crate::sha256::sha256;
@@ -33,7 +33,7 @@ impl Results {
         let results = Self::open_any(dir)?;
         match results.marker.as_ref().map(|marker| marker.state) {
             Some(State::Running) => Err(bad_input(dir, unfinished(dir))),
-            Some(State::Ended | State::Killed) => Ok(results),
+            Some(State::Moving | State::Ended | State::Killed) => Ok(results),
             None => {
                 eprintln!(
                     "tipsim: warning: {}: no {MARKER}, as if an older tipsim had made it or its files had been copied: nobody knows whether they belong to one run",
@@ -49,6 +49,8 @@ impl Results {
     /// # Errors
     /// If there is none, and if a later run into the folder goes on or was killed.
     pub fn open_any(dir: &Path) -> Result<Self, BadInput> {
+        let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        settle(&real).map_err(|e| bad_input(&suffixed(&real, ".partial"), e))?;
         let later = later(dir);
         let folder = match Folder::open(dir) {
             Ok(folder) => folder,
@@ -132,7 +134,7 @@ impl Results {
         let marker = self.marker.as_ref()?;
         match marker.state {
             State::Running => Some("it was killed"),
-            State::Ended | State::Killed => marker.part.as_deref(),
+            State::Moving | State::Ended | State::Killed => marker.part.as_deref(),
         }
     }
 

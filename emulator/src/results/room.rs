@@ -228,6 +228,26 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, fs::FileType, PathBuf)>> {
     fs::read_dir(folder)?.map(entry).collect()
 }
 
+/// Names in a folder that results have, but for the lock, which all runs into it share.
+pub(super) fn results_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (name, kind, _) in entries(folder)? {
+        let is_of_run = match kind.is_dir() {
+            true => name == GUEST_FILES || name == TRIALS || is_hart(&name),
+            false => is_result(&name) && name != LOCK,
+        };
+        if is_of_run {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Whether nothing is in a folder but what a run made.
+pub(super) fn is_only_ours(path: &Path) -> bool {
+    Found::default().run(path).unwrap_or(false)
+}
+
 fn is_result(name: &str) -> bool {
     OWN.contains(&name.strip_suffix(".partial").unwrap_or(name))
 }

@@ -11,6 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::GUEST_FILES;
 use super::folder::Folder;
 use super::marker::{Marker, State};
+use super::move_in::move_in;
 use super::reader::Results;
 use super::room::{self, LOCK, suffixed};
 use crate::failure::{BadInput, bad_input, cannot_write};
@@ -104,20 +105,21 @@ impl Work {
         let (path, out) = (self.path(), &self.out);
         // What is there may have changed since the run began.
         place(out).map_err(io::Error::other)?;
-        if !out.exists() || fs::remove_dir(out).is_ok() {
+        let here = std::env::current_dir().is_ok_and(|here| here.starts_with(out));
+        if !here && (!out.exists() || fs::remove_dir(out).is_ok()) {
             return rename(path, out, RenameFlags::NOREPLACE);
         }
         // A report that is being rebuilt there is waited for.
-        let before = Folder::open(out)?;
-        let _lock = lock_file(&before)?;
+        let _lock = lock_file(&Folder::open(out)?)?;
+        // What others have put there stays where it is, and so does a shell that was called there.
+        if here || !room::is_only_ours(out) {
+            return move_in(path, out);
+        }
         let old = room::old_name(out)?;
         match rename(path, out, RenameFlags::EXCHANGE) {
             Ok(()) => rename(path, &old, RenameFlags::NOREPLACE),
             // Some file systems cannot exchange.
-            Err(_) => {
-                rename(out, &old, RenameFlags::NOREPLACE)?;
-                rename(path, out, RenameFlags::NOREPLACE)
-            }
+            Err(_) => move_in(path, out),
         }
     }
 }
@@ -157,21 +159,14 @@ fn place(out: &Path) -> Result<PathBuf, BadInput> {
     let Some(parent) = real.parent() else {
         return refused("expected a folder for the results, found the root of the file system");
     };
-    let entries = fs::read_dir(&real).map_err(|e| bad_input(out, format!("--out: {e}")))?;
-    let mut names = entries.flatten().map(|entry| entry.file_name());
-    if let Some(name) = names.next()
+    let taken = room::results_in(&real);
+    let taken = taken.map_err(|e| bad_input(out, format!("--out: {e}")))?;
+    if let Some(name) = taken.first()
         && !room::is_ours(&real)
     {
-        let name = name.display();
-        let expected = "expected no folder, an empty one, or the results of an earlier run";
         return refused(&format!(
-            "{expected}; found a folder with other files (\"{name}\")"
+            "expected a folder without files that are named as results, or the results of an earlier run; found \"{name}\", which no run made"
         ));
-    }
-    if std::env::current_dir().is_ok_and(|here| here.starts_with(&real)) {
-        return refused(
-            "expected another folder than the one that this command is called in: the results take its place as a whole; try a folder in it",
-        );
     }
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
     if device(&real) != device(parent) {
@@ -218,9 +213,27 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
     }
 }
 
+/// Goes on with putting results into their place, if the process that did so was killed.
+pub(super) fn settle(out: &Path) -> io::Result<()> {
+    let partial = suffixed(out, ".partial");
+    let Ok(folder) = Folder::open(&partial) else {
+        return Ok(());
+    };
+    match Marker::read(&folder)? {
+        Some(marker) if marker.state == State::Moving && holder(&partial).is_none() => {
+            let _lock = lock_file(&folder)?;
+            move_in(&partial, out)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Takes away what lies where a run is to work.
 fn make_room(path: &Path) -> io::Result<()> {
     let marker = Marker::read(&Folder::open(path)?)?;
+    if { marker.as_ref() }.is_some_and(|marker| marker.state == State::Moving) {
+        return move_in(path, &path.with_extension(""));
+    }
     // A run that was killed between two renames had put its results in place already: this is the run before.
     let is_before = marker.is_some_and(|marker| marker.state == State::Ended);
     // What cannot be removed is kept under a number.
