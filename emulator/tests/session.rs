@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -98,13 +98,6 @@ impl Session {
         assert_eq!(status.signal(), None);
         status.code()
     }
-
-    /// What was printed until then.
-    fn printed(&mut self) -> String {
-        let mut room = [0; 1 << 16];
-        let count = self.master.read(&mut room).unwrap();
-        String::from_utf8_lossy(&room[..count]).into_owned()
-    }
 }
 
 /// A small system that sleeps, woken by its clock a hundred times a second.
@@ -170,16 +163,6 @@ fn a_stopped_session_leaves_the_terminal_and_takes_it_again() {
         !session.is_raw(),
         "what was raw already was not taken for the user's"
     );
-}
-
-#[test]
-fn a_limit_leaves_the_terminal_as_it_was() {
-    let dir = scratch("session-limit");
-    let mut boot = sleeper(&dir);
-    let mut session = Session::start(boot.args(["--max-insts", "1000000"]));
-    assert_eq!(session.end(), Some(0));
-    assert!(!session.is_raw());
-    assert!(session.printed().contains("instructions"));
 }
 
 /// `tipsim boot` of the built guest with a script on standard input.
