@@ -34,6 +34,13 @@ struct Session {
     child: Child,
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Session {
     fn start(boot: &mut Command) -> Self {
         let (mut master, mut slave) = (0, 0);
@@ -46,9 +53,13 @@ impl Session {
         let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         let end = || Stdio::from(slave.try_clone().unwrap());
         boot.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: both calls are safe after a fork, and touch nothing but the new process.
+        // SAFETY: all calls are safe after a fork, and touch nothing but the new process.
         unsafe {
             boot.pre_exec(|| {
+                // A shell that runs the tests in the background has these ignored.
+                for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
                 libc::setsid();
                 libc::ioctl(0, libc::TIOCSCTTY, 0);
                 Ok(())
