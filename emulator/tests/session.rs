@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -34,6 +34,13 @@ struct Session {
     child: Child,
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Session {
     fn start(boot: &mut Command) -> Self {
         let (mut master, mut slave) = (0, 0);
@@ -46,9 +53,13 @@ impl Session {
         let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         let end = || Stdio::from(slave.try_clone().unwrap());
         boot.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: both calls are safe after a fork, and touch nothing but the new process.
+        // SAFETY: all calls are safe after a fork, and touch nothing but the new process.
         unsafe {
             boot.pre_exec(|| {
+                // A shell that runs the tests in the background has these ignored.
+                for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
                 libc::setsid();
                 libc::ioctl(0, libc::TIOCSCTTY, 0);
                 Ok(())
@@ -97,13 +108,6 @@ impl Session {
         let status = self.child.wait().unwrap();
         assert_eq!(status.signal(), None);
         status.code()
-    }
-
-    /// What was printed until then.
-    fn printed(&mut self) -> String {
-        let mut room = [0; 1 << 16];
-        let count = self.master.read(&mut room).unwrap();
-        String::from_utf8_lossy(&room[..count]).into_owned()
     }
 }
 
@@ -170,16 +174,6 @@ fn a_stopped_session_leaves_the_terminal_and_takes_it_again() {
         !session.is_raw(),
         "what was raw already was not taken for the user's"
     );
-}
-
-#[test]
-fn a_limit_leaves_the_terminal_as_it_was() {
-    let dir = scratch("session-limit");
-    let mut boot = sleeper(&dir);
-    let mut session = Session::start(boot.args(["--max-insts", "1000000"]));
-    assert_eq!(session.end(), Some(0));
-    assert!(!session.is_raw());
-    assert!(session.printed().contains("instructions"));
 }
 
 /// `tipsim boot` of the built guest with a script on standard input.
