@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,8 +46,8 @@ pub struct Marker {
 /// A journal of results on their way into their place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moving {
-    /// The folder for the results of the run before.
-    pub old: PathBuf,
+    /// Name of the folder for the results of the run before, beside theirs.
+    pub old: String,
     /// Names of what is moved.
     pub entries: Vec<String>,
 }

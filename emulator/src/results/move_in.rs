@@ -19,10 +19,12 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     let moving = match marker.moving.take() {
         Some(moving) => moving,
         None => Moving {
-            old: room::old_name(out)?,
+            old: name_of(&room::old_name(out)?),
             entries: entries(partial)?,
         },
     };
+    check(&moving, out)?;
+    let old = out.with_file_name(&moving.old);
     let ended = Marker {
         state: State::Ended,
         ..marker.clone()
@@ -40,11 +42,15 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     before.retain(|name| !is_moved(name));
     // Without it the folder is no run's: the next reader does not take it for one.
     before.sort_by_key(|name| name != MARKER);
-    if !before.is_empty() {
-        fs::create_dir_all(&moving.old)?;
+    if !before.is_empty()
+        && let Err(error) = fs::create_dir(&old)
+        // A killed process made it; a link is nobody's.
+        && !fs::symlink_metadata(&old).is_ok_and(|found| found.is_dir())
+    {
+        return Err(error);
     }
     for name in before {
-        fs::rename(out.join(&name), moving.old.join(&name))?;
+        fs::rename(out.join(&name), old.join(&name))?;
     }
     for name in &moving.entries {
         if fs::symlink_metadata(partial.join(name)).is_ok() {
@@ -53,6 +59,23 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     }
     ended.write(&to)?;
     remove(&folder)
+}
+
+/// Refuses a journal that no run wrote: it could lead anywhere.
+fn check(moving: &Moving, out: &Path) -> io::Result<()> {
+    let is_name = |name: &String| Path::new(name).file_name() == Some(name.as_ref());
+    let front = format!("{}.old", name_of(out));
+    if is_name(&moving.old) && moving.old.starts_with(&front) && moving.entries.iter().all(is_name)
+    {
+        return Ok(());
+    }
+    let error = format!("moving: expected names of files, and a folder {front}, found others");
+    Err(io::Error::other(error))
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// What is to be moved: everything but the journal and the lock.
@@ -110,6 +133,40 @@ mod tests {
             .ends_with(&run.display().to_string())
     }
 
+    #[test]
+    fn a_journal_leads_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("victim"), "victim").unwrap();
+        for (old, entry) in [
+            ("out.old", "../victim"),
+            ("out.old", "/etc/hostname"),
+            ("../elsewhere", "run.json"),
+            ("elsewhere", "run.json"),
+            ("out.old/..", "run.json"),
+        ] {
+            run(&at("out"), &["run.json"]);
+            run(&at("out.partial"), &["run.json"]);
+            let folder = Folder::open(&at("out.partial")).unwrap();
+            let marker = Marker {
+                state: State::Moving,
+                moving: Some(Moving {
+                    old: old.to_owned(),
+                    entries: vec![entry.to_owned()],
+                }),
+                ..Marker::running()
+            };
+            marker.write(&folder).unwrap();
+            let error = move_in(&at("out.partial"), &at("out")).unwrap_err();
+            assert!(
+                error.to_string().starts_with("moving: expected names"),
+                "{error}"
+            );
+        }
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "victim");
+        assert!(at("out/run.json").exists() && !at("elsewhere").exists());
+    }
+
     /// Whatever was moved when a process was killed, the next one puts everything in its place.
     #[test]
     fn a_move_that_was_cut_short_is_finished() {
@@ -128,7 +185,7 @@ mod tests {
                 .unwrap()
                 .unwrap();
             let moving = Moving {
-                old: old.clone(),
+                old: name_of(&old),
                 entries: entries(&partial).unwrap(),
             };
             marker.state = State::Moving;

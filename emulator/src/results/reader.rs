@@ -273,8 +273,10 @@ impl Results {
 fn later(dir: &Path) -> Option<String> {
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let partial = suffixed(&real, ".partial");
-    let folder = Folder::open(&partial).ok()?;
-    let marker = Marker::read(&folder).ok()??;
+    if !room::is_ours(&partial) {
+        return None;
+    }
+    let marker = Marker::read(&Folder::open(&partial).ok()?).ok()??;
     // A run that was killed between two renames had put its results in place already.
     (marker.state != State::Ended).then(|| unfinished(&partial))
 }

@@ -216,9 +216,10 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
 /// Goes on with putting results into their place, if the process that did so was killed.
 pub(super) fn settle(out: &Path) -> io::Result<()> {
     let partial = suffixed(out, ".partial");
-    let Ok(folder) = Folder::open(&partial) else {
+    if !room::is_ours(&partial) {
         return Ok(());
-    };
+    }
+    let folder = Folder::open(&partial)?;
     match Marker::read(&folder)? {
         Some(marker) if marker.state == State::Moving && holder(&partial).is_none() => {
             let _lock = lock_file(&folder)?;
