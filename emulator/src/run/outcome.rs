@@ -15,6 +15,7 @@ use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
 use crate::epoch::Epoch;
 use crate::failure::{cannot_write, write_whole};
+use crate::host_memory;
 use crate::kept;
 use crate::names::SymbolPaths;
 use crate::report_cmd;
@@ -35,6 +36,8 @@ pub enum End {
     RecordingFailed,
     /// More cycles than `run.max_cycles`.
     TooLong(u64),
+    /// This process had more of the host's memory in use than these bytes (`run.host_memory`).
+    HostMemory(u64),
 }
 
 /// A finished run.
@@ -298,6 +301,10 @@ impl Outcome {
             End::Interrupted => anyhow::bail!("interrupted; what was recorded until then is whole"),
             End::RecordingFailed => anyhow::bail!("recording failed"),
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
+            End::HostMemory(most) => anyhow::bail!(
+                "ended before its command did, as tipsim had more than {} of the host's memory in use (run.host_memory); what was recorded until then is whole",
+                host_memory::size(most)
+            ),
         }
     }
 }

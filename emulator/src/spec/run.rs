@@ -26,6 +26,10 @@ pub struct Run {
     pub region: Region,
     /// The run fails after this many cycles (0: no limit).
     pub max_cycles: u64,
+    /// The run fails once this process has so much of the host's memory in use, such as "8G"; none: what the host has left as the run starts, less a margin.
+    /// Not part of what a run is.
+    #[serde(skip_serializing)]
+    pub host_memory: Option<String>,
 }
 
 impl Default for Run {
@@ -39,6 +43,7 @@ impl Default for Run {
             files: Vec::new(),
             region: Region::default(),
             max_cycles: 0,
+            host_memory: None,
         }
     }
 }

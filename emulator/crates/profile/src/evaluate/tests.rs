@@ -426,3 +426,67 @@ fn the_cycles_of_threads_are_those_that_were_profiled() {
         assert!(evaluation.threads.len() > 3);
     }
 }
+
+/// A stream in which a shell starts so many programs, one after the other, each of which executes a few of at most 4096 instructions.
+fn processes(count: u32) -> Vec<Batch> {
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    let event = |kind, bytes| Event::SideBand { kind, bytes };
+    let task = |pid: u32, name: &[u8; 4]| [words(&[pid, pid]), name.to_vec(), vec![0; 12]].concat();
+    let mut events = vec![event(1, task(1, b"sh\0\0"))];
+    for pid in 2..2 + count {
+        events.push(event(5, words(&[pid, pid, 1, 1])));
+        events.push(event(1, task(pid, b"sh\0\0")));
+        events.push(event(2, task(pid, b"true")));
+        events.push(event(4, words(&[pid, pid])));
+        events.push(event(1, task(1, b"sh\0\0")));
+    }
+    let stream: Vec<u32> = (0..4 * events.len() as u32)
+        .map(|n| n.wrapping_mul(2_654_435_761) & 0xff_ffff)
+        .collect();
+    let mut events = events.into_iter();
+    let mut batches = synthetic::batches(&stream, 1);
+    for batch in &mut batches {
+        let places = (0..batch.records.len() as u32).step_by(4);
+        let told = places.zip(&mut events);
+        batch.events.extend(told);
+        batch.events.sort_by_key(|(at, _)| *at);
+    }
+    batches
+}
+
+#[test]
+fn an_evaluation_does_not_grow_with_each_process() {
+    let evaluated = |count| {
+        let samplers = samplers(7, 1);
+        let mut evaluator = Evaluator::new(&samplers, Region::Whole)
+            .in_detail(4)
+            .with_call_stacks();
+        for batch in processes(count) {
+            evaluator.batch(&batch).unwrap();
+        }
+        let evaluation = evaluator.finish();
+        check(&evaluation).unwrap();
+        evaluation
+    };
+    let sizes = |evaluation: &Evaluation| {
+        let of = |profile: &Profile| profile.iter().count();
+        let samplers = evaluation.samplers.iter().map(|result| of(&result.profile));
+        (
+            evaluation.processes.len(),
+            evaluation.threads.len(),
+            evaluation.contexts.as_ref().map_or(0, Contexts::len),
+            of(&evaluation.oracle) + samplers.sum::<usize>(),
+        )
+    };
+    let few = sizes(&evaluated(100));
+    let many = evaluated(2000);
+    let (processes, threads, contexts, weights) = sizes(&many);
+    // Boot and the shell, four of each command, and one for all others of each.
+    assert_eq!((processes, threads), (12, 12));
+    assert_eq!((few.0, few.1), (processes, threads));
+    // Twenty times as many processes.
+    assert!(contexts <= 4 * few.2, "{contexts} for {few:?}");
+    assert!(weights <= 4 * few.3, "{weights} for {few:?}");
+    let others = { many.processes.iter() }.filter_map(|process| process.stands_for);
+    assert_eq!(others.collect::<Vec<_>>(), [1996, 1996]);
+}
