@@ -41,7 +41,10 @@ pub fn bound(asked: Option<u64>) -> u64 {
     let left = || {
         let host = Host::of(&read("/proc/meminfo")?)?;
         let groups = read("/proc/self/cgroup").unwrap_or_default();
-        Some(host.available.min(left_in_groups(&groups, read).unwrap_or(u64::MAX)))
+        Some(
+            host.available
+                .min(left_in_groups(&groups, read).unwrap_or(u64::MAX)),
+        )
     };
     let most = |left: u64| in_use().unwrap_or(0) + (left - (left / 8).max(LEAST_SPARED).min(left));
     asked.or_else(|| left().map(most)).unwrap_or(u64::MAX)

@@ -307,7 +307,7 @@ impl CodeCache {
     }
 
     /// Forgets every decoded page. Static ids keep their numbers.
-    fn clear(&mut self, ram: &mut Ram) {
+    pub fn clear(&mut self, ram: &mut Ram) {
         for page in self.pages.drain(..).flatten() {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
         }

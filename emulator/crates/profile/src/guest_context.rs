@@ -256,7 +256,10 @@ impl GuestContext {
                 }
                 if let Some(id) = self.living_threads.get(&tid) {
                     let thread = &mut self.threads[id.0 as usize];
-                    if self.processes[thread.process.0 as usize].stands_for.is_none() {
+                    if self.processes[thread.process.0 as usize]
+                        .stands_for
+                        .is_none()
+                    {
                         thread.rename(cycle, comm);
                     }
                 }
@@ -301,7 +304,10 @@ impl GuestContext {
     /// Notes the end of a thread of such a process.
     fn end_thread(&mut self, cycle: u64, id: ThreadId) {
         let thread = &mut self.threads[id.0 as usize];
-        if self.processes[thread.process.0 as usize].stands_for.is_none() {
+        if self.processes[thread.process.0 as usize]
+            .stands_for
+            .is_none()
+        {
             thread.end_cycle = Some(cycle);
         }
     }

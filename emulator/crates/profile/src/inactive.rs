@@ -77,19 +77,21 @@ impl InactiveProcesses {
         }
         let after = ENDED_AFTER.min(self.length);
         self.next_ended = cycle + after;
-        let stopped = &mut self.stopped;
         let mut cold = Vec::new();
         self.ended.retain(|process| {
-            let Some(place) = stopped.get_mut(process.0 as usize) else {
-                // It never ran on this hart.
+            if *process == running {
+                return true;
+            }
+            // One that never ran on this hart, or was noticed meanwhile, has none.
+            let Some(since) = self.stopped.get_mut(process.0 as usize) else {
                 return false;
             };
-            let rests = *process != running && place.is_some_and(|since| since + after <= cycle);
+            let rests = since.is_some_and(|since| since + after <= cycle);
             if rests {
-                *place = None;
+                *since = None;
                 cold.push(*process);
             }
-            !rests && (place.is_some() || *process == running)
+            since.is_some()
         });
         cold
     }
@@ -149,7 +151,8 @@ mod tests {
         let mut inactive = InactiveProcesses::default();
         let [one, two, elsewhere] = [1, 2, 9].map(ProcessId);
         assert_eq!(inactive.look(one, 1), Some(vec![]));
-        [one, elsewhere].map(|process| inactive.end(process));
+        inactive.end(one);
+        inactive.end(elsewhere);
         assert_eq!(inactive.look(one, 2), None, "it still runs");
         inactive.stop(one, 100);
         assert_eq!(inactive.look(two, ENDED_AFTER + 99), None);

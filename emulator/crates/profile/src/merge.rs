@@ -16,8 +16,8 @@ use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
 use crate::waits::SchedulerLog;
 use crate::{
-    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, ProcessKey, Profile, Sample,
-    SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
+    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, ProcessKey,
+    Profile, Sample, SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
 };
 
 /// Numbers of a hart's evaluation in the merged one.

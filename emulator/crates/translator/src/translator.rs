@@ -11,8 +11,8 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use isa::{SLOTS, Slot};
 
-use crate::frame::{Call, Fallback};
 use crate::discover::Block;
+use crate::frame::{Call, Fallback};
 use crate::{Layout, discover, emit, interpret};
 
 /// Bytes of host code that are kept; when they are full, all of it is dropped.

@@ -9,7 +9,7 @@ use isa::SLOTS;
 use super::{CodePage, NO_ID, boxed};
 
 /// Pages of ids that are held as tables (8 KiB of host memory each); when there are more, all that are not in use are packed.
-const MAX_TABLES: usize = if cfg!(test) { 8 } else { 4096 };
+const MAX_TABLES: usize = if cfg!(test) { 8 } else { 2048 };
 /// Ids that are held packed, some 6 bytes each. When there are more, all are forgotten: their instructions get new ids when they are met again.
 const MAX_PACKED: usize = if cfg!(test) { 64 } else { 16 << 20 };
 
@@ -82,7 +82,9 @@ impl IdPages {
 
     /// Packs the tables that nobody but their pages has. Those pages must drop them, too.
     pub fn pack(&mut self) {
-        let unused = self.tables.extract_if(|_, table| Rc::strong_count(table) <= 2);
+        let unused = self
+            .tables
+            .extract_if(|_, table| Rc::strong_count(table) <= 2);
         for (key, table) in unused {
             let packed = table.packed();
             self.packed_ids += packed.ids.len();

@@ -21,7 +21,7 @@ const FIRST_USER: u32 = 2;
 /// User address spaces that have a number of their own. Of more, all that begin at the same instruction have one together: they run the same program, and
 /// an instruction at the same virtual and physical address has the same static id. So the numbers of spaces and ids, and whatever is kept by them, do not
 /// grow with each process that runs a program.
-const OWN_SPACES: usize = if cfg!(test) { 8 } else { 256 };
+const OWN_SPACES: usize = if cfg!(test) { 8 } else { 64 };
 
 /// Numbers of address spaces, and the static ids of addresses that could not be fetched.
 pub(crate) struct Spaces {

@@ -131,7 +131,9 @@ impl SpanSink for Run {
                         stacks.calls.fork(new.parent, new.tid, new.is_thread);
                     }
                     let thread = self.context.thread();
-                    stacks.calls.select(self.process, thread, self.context.tid());
+                    stacks
+                        .calls
+                        .select(self.process, thread, self.context.tid());
                     if let Some(tid) = self.context.take_ended() {
                         stacks.calls.end(tid);
                     }

@@ -6,9 +6,9 @@ use crate::{Mapping, ProcessId, ThreadId};
 
 /// Processes of one command that have an entry each. What is counted for an entry is kept until the end of a run: a shell script that
 /// starts thousands of programs must not take gigabytes.
-const OWN_ENTRIES: u32 = if cfg!(test) { 4 } else { 256 };
+const OWN_ENTRIES: u32 = if cfg!(test) { 4 } else { 128 };
 /// Entries that there are at most before every command has one for all its further processes.
-const MAX_ENTRIES: usize = if cfg!(test) { 40 } else { 4096 };
+const MAX_ENTRIES: usize = if cfg!(test) { 40 } else { 1024 };
 /// Mappings that an entry for many processes keeps.
 const MAX_MAPPINGS: usize = 1 << 12;
 
@@ -69,7 +69,10 @@ pub(super) fn add_mapping(known: &mut Vec<Mapping>, mapping: Mapping) {
     let last = { known.iter().rev() }.find(|other| other.contains(mapping.start));
     let is_known = last.is_some_and(|last| {
         let since = last.since;
-        Mapping { since, ..mapping.clone() } == *last
+        Mapping {
+            since,
+            ..mapping.clone()
+        } == *last
     });
     if !is_known && known.len() < MAX_MAPPINGS {
         known.push(mapping);

@@ -269,17 +269,30 @@ fn very_many_processes_of_a_command_have_a_few_entities() {
     }
     let all = context.processes();
     let own = |name: &str| {
-        let of = all.iter().filter(|p| p.name == name && p.stands_for.is_none());
+        let of = all
+            .iter()
+            .filter(|p| p.name == name && p.stands_for.is_none());
         of.count()
     };
     // Beside the shell itself, which nobody saw being born.
     assert_eq!((own("true"), own("sh")), (4, 5));
     let together: Vec<_> = { all.iter().filter(|p| p.stands_for.is_some()) }
-        .map(|p| (p.name.as_str(), p.pid, p.stands_for, p.end_cycle, p.mappings.len()))
+        .map(|p| {
+            (
+                p.name.as_str(),
+                p.pid,
+                p.stands_for,
+                p.end_cycle,
+                p.mappings.len(),
+            )
+        })
         .collect();
     assert_eq!(
         together,
-        [("sh", None, Some(96), None, 1), ("true", None, Some(96), None, 1)]
+        [
+            ("sh", None, Some(96), None, 1),
+            ("true", None, Some(96), None, 1)
+        ]
     );
     assert_eq!((all.len(), context.threads().len()), (12, 12));
     let (last, thread) = entities[99];
