@@ -427,7 +427,7 @@ fn the_cycles_of_threads_are_those_that_were_profiled() {
     }
 }
 
-/// A stream in which a shell starts so many programs, one after the other, each of which executes a few of at most 4096 instructions.
+/// A stream in which a shell starts so many programs, one after the other. All execute a few dozen instructions.
 fn processes(count: u32) -> Vec<Batch> {
     let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
     let event = |kind, bytes| Event::SideBand { kind, bytes };
@@ -440,9 +440,12 @@ fn processes(count: u32) -> Vec<Batch> {
         events.push(event(4, words(&[pid, pid])));
         events.push(event(1, task(1, b"sh\0\0")));
     }
-    let stream: Vec<u32> = (0..4 * events.len() as u32)
-        .map(|n| n.wrapping_mul(2_654_435_761) & 0xff_ffff)
-        .collect();
+    // Each twentieth is a jump to one of the first instructions, with the fields of the others zero.
+    let word = |n: u32| match n % 20 {
+        0 => n / 20 % 7 << 4 | 15,
+        _ => n.wrapping_mul(2_654_435_761) & 0xff_fff0,
+    };
+    let stream: Vec<u32> = (0..4 * events.len() as u32).map(word).collect();
     let mut events = events.into_iter();
     let mut batches = synthetic::batches(&stream, 1);
     for batch in &mut batches {
