@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
+use common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
 
 /// Runs a command under the timing core after a functional boot; the output, and the run's folder.
 fn run(dir: &Path, name: &str, command: &str, set: &[&str]) -> (Output, PathBuf) {
@@ -50,25 +50,29 @@ fn each_further_program_takes_no_more_memory() {
 #[test]
 fn a_run_ends_in_good_order_before_it_takes_too_much_memory() {
     let dir = scratch("memory-bound");
-    let command = "echo begun; while :; do :; done";
-    let (output, out) = run(&dir, "bound", command, &["run.host_memory=64M"]);
-    assert_error(&output, 1, &["64 MiB", "run.host_memory", "whole"]);
-    let run = json(&out.join("run.json"));
-    assert_eq!(run["end"], format!("HostMemory({})", 64 << 20));
-    assert_eq!(run["spec"]["run"].get("host_memory"), None);
-    // What there is of the run is whole, and can be read.
-    let verified = tipsim()
-        .args(["trace", "verify"])
-        .arg(out.join("trace.tip"))
-        .output()
-        .unwrap();
-    assert!(verified.status.success(), "{}", stderr(&verified));
-    assert!(out.join("report.txt").exists() || run["cycles"] == 0);
-
-    let (output, _) = run_with_size(&dir, "lots");
-    assert_error(&output, 2, &["run.host_memory", "512M or 2G", "lots"]);
+    // The machine takes less, and what is recorded of these programs more.
+    let (output, out) = run(&dir, "bound", &starts(100_000), &["run.host_memory=160M"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.contains("160 MiB") && last.contains("run.host_memory"),
+        "{said}"
+    );
+    let run_json = json(&out.join("run.json"));
+    assert_eq!(run_json["end"], format!("HostMemory({})", 160 << 20));
+    // It is not part of what a run is.
+    assert_eq!(run_json["spec"]["run"].get("host_memory"), None);
+    let mut verify = tipsim();
+    verify.args(["trace", "verify"]).arg(out.join("trace.tip"));
+    assert!(succeed(&mut verify).starts_with("whole:"));
+    assert!(stdout(&output).contains("cycles"));
+    assert!(out.join("report.txt").exists() && out.join("report.html").exists());
 }
 
-fn run_with_size(dir: &Path, size: &str) -> (Output, PathBuf) {
-    run(dir, "size", "true", &[&format!("run.host_memory={size}")])
+#[test]
+fn a_size_that_is_none_is_refused() {
+    let dir = scratch("memory-size");
+    let (output, _) = run(&dir, "size", "true", &["run.host_memory=lots"]);
+    assert_error(&output, 2, &["run.host_memory", "512M or 2G", "lots"]);
 }

@@ -472,24 +472,19 @@ fn an_evaluation_does_not_grow_with_each_process() {
         evaluation
     };
     let sizes = |evaluation: &Evaluation| {
-        let of = |profile: &Profile| profile.iter().count();
-        let samplers = evaluation.samplers.iter().map(|result| of(&result.profile));
+        let contexts = evaluation.contexts.as_ref().unwrap();
+        let outermost = { contexts.iter() }.filter(|context| context.caller.is_none());
         (
             evaluation.processes.len(),
             evaluation.threads.len(),
-            evaluation.contexts.as_ref().map_or(0, Contexts::len),
-            of(&evaluation.oracle) + samplers.sum::<usize>(),
+            outermost.count(),
+            evaluation.oracle.processes(),
         )
     };
-    let few = sizes(&evaluated(100));
     let many = evaluated(2000);
-    let (processes, threads, contexts, weights) = sizes(&many);
     // Boot and the shell, four of each command, and one for all others of each.
-    assert_eq!((processes, threads), (12, 12));
-    assert_eq!((few.0, few.1), (processes, threads));
-    // Twenty times as many processes.
-    assert!(contexts <= 4 * few.2, "{contexts} for {few:?}");
-    assert!(weights <= 4 * few.3, "{weights} for {few:?}");
+    assert_eq!(sizes(&many), (12, 12, 12, 12));
+    assert_eq!(sizes(&evaluated(100)), sizes(&many));
     let others = { many.processes.iter() }.filter_map(|process| process.stands_for);
     assert_eq!(others.collect::<Vec<_>>(), [1996, 1996]);
 }
