@@ -442,7 +442,7 @@ fn processes(count: u32) -> Vec<Batch> {
     }
     // Each twentieth is a jump to one of the first instructions, with the fields of the others zero.
     let word = |n: u32| match n % 20 {
-        0 => n / 20 % 7 << 4 | 15,
+        0 => (n / 20 % 7) << 4 | 15,
         _ => n.wrapping_mul(2_654_435_761) & 0xff_fff0,
     };
     let stream: Vec<u32> = (0..4 * events.len() as u32).map(word).collect();
