@@ -1,6 +1,6 @@
-//! Whether the host has the memory that a guest is to have.
+//! Whether the host has the memory that a guest is to have, and how much a run may take of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::failure::BadInput;
 
@@ -30,6 +30,42 @@ pub fn check(field: &str, memory: u64) -> Result<(), BadInput> {
     Ok(())
 }
 
+/// Memory that a run leaves to the host if nobody says otherwise: an eighth of what is left, and at least so many bytes. The run's end takes some of
+/// it: what was recorded becomes a report.
+const LEAST_SPARED: u64 = 512 << 20;
+
+/// Bytes that this process may have in use: what was `asked` for, or else what it has now and what the host, and each of the
+/// control groups that it is in, has left, less a margin. No bound where that is unknown.
+pub fn bound(asked: Option<u64>) -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let left = || {
+        let host = Host::of(&read("/proc/meminfo")?)?;
+        let groups = read("/proc/self/cgroup").unwrap_or_default();
+        Some(
+            host.available
+                .min(left_in_groups(&groups, read).unwrap_or(u64::MAX)),
+        )
+    };
+    let most = |left: u64| in_use().unwrap_or(0) + (left - (left / 8).max(LEAST_SPARED).min(left));
+    asked.or_else(|| left().map(most)).unwrap_or(u64::MAX)
+}
+
+/// Bytes of memory that this process has in use, as Linux counts its resident set.
+pub fn in_use() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    { status.lines() }.find_map(|line| kib(line, "VmRSS:"))
+}
+
+/// Bytes in a line such as `VmRSS:  1024 kB` with this name.
+fn kib(line: &str, name: &str) -> Option<u64> {
+    let kib: u64 = { line.strip_prefix(name)?.trim() }
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
+    kib.checked_mul(1024)
+}
+
 struct Host {
     total: u64,
     available: u64,
@@ -38,11 +74,7 @@ struct Host {
 impl Host {
     /// As `/proc/meminfo` has it.
     fn of(meminfo: &str) -> Option<Self> {
-        let field = |name: &str| {
-            let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-            let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-            kib.checked_mul(1024)
-        };
+        let field = |name: &str| meminfo.lines().find_map(|line| kib(line, name));
         let total = field("MemTotal:")?;
         Some(Self {
             total,
@@ -53,16 +85,35 @@ impl Host {
 
 /// The least limit of the control groups (version 2) that this process is in, as a container has.
 fn limit(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let limits = Path::new(own).ancestors().filter_map(|group| {
-        let path = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
-        read(path.to_str()?)?.trim().parse().ok()
-    });
-    limits.min()
+    let limit = |group: &PathBuf| number(group, "memory.max", &read);
+    folders(groups).iter().filter_map(limit).min()
+}
+
+/// The least that any of these groups has left. What the host may drop from its cache counts as in use.
+fn left_in_groups(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let left = |group: &PathBuf| {
+        let most = number(group, "memory.max", &read)?;
+        let used = number(group, "memory.current", &read).unwrap_or(0);
+        Some(most.saturating_sub(used))
+    };
+    folders(groups).iter().filter_map(left).min()
+}
+
+/// The folders of the control groups, of which `/proc/self/cgroup` names the innermost.
+fn folders(groups: &str) -> Vec<PathBuf> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    let all = own.into_iter().flat_map(|own| Path::new(own).ancestors());
+    all.map(|group| Path::new("/sys/fs/cgroup").join(group))
+        .collect()
+}
+
+/// The number that a file of a group has; `None` for "max", which is no limit.
+fn number(group: &Path, file: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    read(group.join(file).to_str()?)?.trim().parse().ok()
 }
 
 /// In the unit that a user would write.
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     match bytes {
         0..0x8000_0000 => format!("{} MiB", bytes >> 20),
         _ => format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64),
@@ -81,12 +132,25 @@ mod tests {
         assert!(Host::of("MemTotal: lots\n").is_none());
         let read = |path: &str| match path {
             "/sys/fs/cgroup/a/memory.max" => Some("4096\n".into()),
+            "/sys/fs/cgroup/a/memory.current" => Some("1000\n".into()),
             "/sys/fs/cgroup/a/b/memory.max" => Some("max\n".into()),
+            "/sys/fs/cgroup/a/b/memory.current" => Some("900\n".into()),
             _ => None,
         };
+        assert_eq!(left_in_groups("0::/a/b\n", read), Some(3096));
+        assert_eq!(left_in_groups("0::/\n", read), None);
         assert_eq!(limit("1:cpu:/x\n0::/a/b\n", read), Some(4096));
         assert_eq!(limit("0::/\n", read), None);
         assert_eq!(limit("", read), None);
+    }
+
+    #[test]
+    fn a_run_may_take_what_is_asked_for_or_left() {
+        assert_eq!(bound(Some(7)), 7);
+        let used = in_use().unwrap();
+        let bound = bound(None);
+        let host = Host::of(&std::fs::read_to_string("/proc/meminfo").unwrap()).unwrap();
+        assert!(used > 1 << 20 && bound < used + host.total, "{bound}");
     }
 
     #[test]

@@ -78,6 +78,8 @@ struct Plan {
     drives: Vec<PathBuf>,
     bootargs: String,
     memory: u64,
+    /// Bytes of the host's memory that this process may have in use.
+    host_memory: u64,
     /// Unix time at reset, in seconds.
     epoch: u64,
     /// Addresses of debuginfod servers for the report's names; none if empty.
@@ -168,6 +170,10 @@ impl Plan {
             .map_err(BadInput)
             .map_err(at)?;
         host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
+        let asked = spec.run.host_memory.as_deref().map(spec::parse_size);
+        let asked = asked
+            .transpose()
+            .map_err(|e| at(BadInput(format!("run.host_memory: {e}"))))?;
         let system = match guest.image {
             GuestImage::Minimal => "",
             GuestImage::Debian => SYSTEMD_ARGS,
@@ -218,6 +224,7 @@ impl Plan {
             drives,
             bootargs,
             memory,
+            host_memory: host_memory::bound(asked),
             epoch,
             debuginfod: args.debuginfod.clone().unwrap_or_default(),
         })
@@ -314,6 +321,9 @@ fn simulate(
             }
             RunExit::Limit if host.as_ref().is_some_and(Host::failed) => {
                 end = Some(outcome::End::RecordingFailed);
+            }
+            RunExit::Limit if host_memory::in_use().is_some_and(|used| used > plan.host_memory) => {
+                end = Some(outcome::End::HostMemory(plan.host_memory));
             }
             RunExit::Paused => {
                 if let Some(boot) = &boot {

@@ -148,7 +148,7 @@ struct Names {
     known: HashMap<String, u32>,
     processes: Vec<Process>,
     /// The kernel's process id and the number of its program, of each of `processes`.
-    keys: Vec<(Option<u32>, u32)>,
+    keys: Vec<profile::ProcessKey>,
 }
 
 impl Names {
@@ -164,13 +164,14 @@ impl Names {
 
     fn process(&mut self, evaluation: &Evaluation, id: ProcessId) -> u32 {
         let process = evaluation.processes.get(id.0 as usize);
-        let key = process.map_or((None, 0), |process| (process.pid, process.generation));
+        let key = process.map_or((None, 0, None), profile::Process::key);
         if let Some(known) = self.keys.iter().position(|known| *known == key) {
             return known as u32;
         }
+        let pid = key.0;
         self.keys.push(key);
         self.processes.push(Process {
-            pid: key.0,
+            pid,
             name: process_names(evaluation, &[id]).swap_remove(0),
         });
         self.keys.len() as u32 - 1
@@ -181,7 +182,7 @@ impl Names {
 struct DataNames<'a> {
     symbolizer: &'a Symbolizer,
     evaluations: &'a [Evaluation],
-    keys: &'a [(Option<u32>, u32)],
+    keys: &'a [profile::ProcessKey],
     kernel: Option<DataObjects>,
     /// By process.
     programs: HashMap<u32, ProgramData>,
@@ -191,7 +192,7 @@ impl<'a> DataNames<'a> {
     fn new(
         symbolizer: &'a Symbolizer,
         evaluations: &'a [Evaluation],
-        keys: &'a [(Option<u32>, u32)],
+        keys: &'a [profile::ProcessKey],
     ) -> Self {
         Self {
             symbolizer,
@@ -224,10 +225,10 @@ impl<'a> DataNames<'a> {
         let (symbolizer, evaluations, key) = (
             self.symbolizer,
             self.evaluations,
-            self.keys[process as usize],
+            &self.keys[process as usize],
         );
         self.programs.entry(process).or_insert_with(|| {
-            let same = |p: &&profile::Process| (p.pid, p.generation) == key;
+            let same = |p: &&profile::Process| p.key() == *key;
             let own = evaluations
                 .iter()
                 .flat_map(|e| e.processes.iter().filter(same));

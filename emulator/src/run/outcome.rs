@@ -15,6 +15,7 @@ use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
 use crate::ends::Standstill;
 use crate::epoch::Epoch;
+use crate::host_memory;
 use crate::kept;
 use crate::names::SymbolPaths;
 use crate::report_cmd;
@@ -38,6 +39,8 @@ pub enum End {
     RecordingFailed,
     /// More cycles than `run.max_cycles`.
     TooLong(u64),
+    /// This process had more of the host's memory in use than these bytes (`run.host_memory`).
+    HostMemory(u64),
 }
 
 impl End {
@@ -62,6 +65,10 @@ impl End {
             Self::Interrupted => "it was interrupted".to_owned(),
             Self::RecordingFailed => "recording failed".to_owned(),
             Self::TooLong(most) => format!("not done after {most} cycles (run.max_cycles)"),
+            Self::HostMemory(most) => format!(
+                "tipsim had more than {} of the host's memory in use (run.host_memory)",
+                host_memory::size(*most)
+            ),
         })
     }
 
@@ -365,6 +372,10 @@ impl Outcome {
             End::Interrupted => anyhow::bail!("interrupted; what was recorded until then is whole"),
             End::RecordingFailed => anyhow::bail!("recording failed"),
             End::TooLong(most) => anyhow::bail!("not done after {most} cycles (run.max_cycles)"),
+            End::HostMemory(most) => anyhow::bail!(
+                "ended before its command did, as tipsim had more than {} of the host's memory in use (run.host_memory); what was recorded until then is whole",
+                host_memory::size(*most)
+            ),
             _ => {}
         }
         command::print_last_lines(work, self.command_at.unwrap_or(0), command::Lines::All);

@@ -34,6 +34,10 @@ pub struct Run {
     /// The run fails when no program executed an instruction for so long in simulated time, such as "10min" ("0s": no limit).
     #[serde(skip_serializing_if = "is_default_max_idle")]
     pub max_idle: String,
+    /// The run fails once this process has so much of the host's memory in use, such as "8G"; none: what the host has left as the run starts, less a margin.
+    /// Not part of what a run is.
+    #[serde(skip_serializing)]
+    pub host_memory: Option<String>,
 }
 
 /// Default of [`Run::max_idle`]: more than programs sleep on purpose.
@@ -63,6 +67,7 @@ impl Default for Run {
             region: Region::default(),
             max_cycles: 0,
             max_idle: MAX_IDLE.to_owned(),
+            host_memory: None,
         }
     }
 }

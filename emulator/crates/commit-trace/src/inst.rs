@@ -48,7 +48,8 @@ impl Class {
 pub struct StaticInfo {
     /// Its number; instructions are defined in the order 0, 1, 2, …
     pub id: InstId,
-    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces.
+    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces. Many that begin at the same instruction may have one number, as those
+    /// of one program have.
     pub space: u32,
     /// Virtual PC.
     pub pc: u64,

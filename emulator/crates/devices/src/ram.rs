@@ -286,9 +286,14 @@ impl Ram {
         self.reservations.written(pa, len as u64, None);
         for page in at >> PAGE_BITS..=(at + len - 1) >> PAGE_BITS {
             if self.flags[page] & Self::HAS_CODE != 0 {
+                let start = page << PAGE_BITS;
+                let offset = |at: usize| at.saturating_sub(start).min(1 << PAGE_BITS) as u16;
                 self.news.add(News {
                     page: (RAM_BASE >> PAGE_BITS) + page as u64,
-                    event: Event::Overwritten,
+                    event: Event::Overwritten {
+                        from: offset(at),
+                        to: offset(at + len),
+                    },
                     by: None,
                 });
             }
@@ -327,14 +332,14 @@ mod tests {
         ram.set_page_flags(RAM_BASE + 0x2fff, Ram::HAS_CODE | Ram::WATCHED);
         ram.write(RAM_BASE + 0xffc, &[0; 4]).unwrap();
         assert_eq!(ram.news(), 0);
-        ram.write(RAM_BASE + 0xffc, &[0; 0x3000]).unwrap();
-        let pages = |news: &[News]| news.iter().map(|news| news.page).collect::<Vec<_>>();
-        let news = ram.news_since(0).unwrap();
-        assert_eq!(pages(news), [0x80001, 0x80002]);
-        assert!(
-            news.iter()
-                .all(|news| news.event == Event::Overwritten && news.by.is_none())
-        );
+        ram.write(RAM_BASE + 0xffc, &[0; 0x1010]).unwrap();
+        let overwritten = |page, from, to| News {
+            page,
+            event: Event::Overwritten { from, to },
+            by: None,
+        };
+        let all = [overwritten(0x80001, 0, 4096), overwritten(0x80002, 0, 12)];
+        assert_eq!(ram.news_since(0), Some(&all[..]));
         assert_eq!(ram.page_flags(RAM_BASE + 0x1000), Ram::HAS_CODE);
         ram.clear_page_flags(RAM_BASE + 0x2000, Ram::HAS_CODE);
         assert_eq!(ram.page_flags(RAM_BASE + 0x2000), Ram::WATCHED);

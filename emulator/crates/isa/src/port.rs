@@ -15,7 +15,8 @@ pub struct StaticInst {
     /// Its number.
     pub id: StaticId,
     /// Address space: 0 bare (M-mode or no translation), 1 global (kernel) mappings, 2 and up the
-    /// user address spaces in order of first execution.
+    /// user address spaces in order of first execution. After very many of those, all that begin at the same instruction have
+    /// one number.
     pub space: u32,
     /// Virtual program counter.
     pub pc: u64,

@@ -1,19 +1,34 @@
 //! Decoded instructions, kept per physical page so that processes which share a page share the
 //! work, and the static ids of a timed run, kept per (address space, virtual page, physical page).
 
+mod ids;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use devices::{Event, RAM_BASE, Ram};
 use isa::{DecodedInst, SLOTS, Slot};
+use translator::SlotSet;
+
+pub(crate) use ids::IdPage;
+use ids::IdPages;
 
 /// Pages that may be held decoded at once (32 KiB of host memory each).
 const MAX_PAGES: usize = 16384;
-/// Id pages that may be held at once (8 KiB of host memory each).
-const MAX_ID_PAGES: usize = 65536;
-/// Stores to a page after which it is taken for data, unless something in it is decoded meanwhile.
+/// Stores to a page after which it is taken for data the first time, unless something in it is decoded meanwhile. Each further time takes
+/// twice as many: in a page that is executed and has data, too, what is decoded anew each time costs next to nothing per store.
 const STORES_UNTIL_DATA: u32 = 64;
+/// Stores after which a page is taken for data at most.
+const MOST_STORES_UNTIL_DATA: u32 = 1 << 20;
+/// Times that a page's translations may become void before translating it again waits, twice as long each further time.
+const VOID_TIMES_UNPUNISHED: u32 = 4;
+/// Log2 of the arrivals at hot slots that translating a page again waits for at most.
+const MOST_WAITING_BITS: u32 = 16;
+
+/// Bytes of a page.
+const PAGE: u16 = 4096;
 
 /// Heat of a slot where nothing is to be translated.
 pub(crate) const NEVER: u16 = u16::MAX;
@@ -30,15 +45,52 @@ pub(crate) struct CodePage {
     heat: Box<[Cell<u16>; SLOTS]>,
     /// Regions of this page that were translated under another version are void; 0 if there are none.
     version: Cell<u64>,
+    /// Slots of which the instruction is part of a valid region.
+    translated: SlotSet,
+    /// Times that valid regions became void because a store reached them.
+    void_times: Cell<u32>,
+    /// Arrivals at hot slots until the page may be translated again.
+    waiting: Cell<u32>,
     /// Slow stores since something was decoded.
-    stores: Cell<u32>,
+    stores: StoreCount,
     /// Id pages that lie over this page.
     ids: RefCell<Vec<Rc<IdPage>>>,
 }
 
-/// Static ids of a page's slots in one address space at one virtual address.
-pub(crate) struct IdPage {
-    pub ids: Box<[Cell<u32>; SLOTS]>,
+/// Counts the stores to a page that take the slow path.
+#[derive(Default)]
+struct StoreCount {
+    /// Stores since something was decoded.
+    stores: Cell<u32>,
+    /// Times that the page was taken for data.
+    times_data: Cell<u32>,
+}
+
+impl StoreCount {
+    /// Something in the page was decoded.
+    fn restart(&self) {
+        self.stores.set(0);
+    }
+
+    /// Counts a store. True if the page is to be taken for data.
+    fn add(&self) -> bool {
+        self.stores.set(self.stores.get() + 1);
+        let times = self.times_data.get();
+        let enough = STORES_UNTIL_DATA.saturating_mul(1 << times.min(20));
+        let is_data = self.stores.get() >= enough.min(MOST_STORES_UNTIL_DATA);
+        if is_data {
+            self.stores.set(0);
+            self.times_data.set(times + 1);
+        }
+        is_data
+    }
+}
+
+/// The slots that hold instructions which bytes `from..to` of their page are part of.
+fn slots_of(from: u16, to: u16) -> Range<usize> {
+    // A 4-byte instruction that starts one slot earlier reaches into the bytes, too.
+    let first = usize::from(from / 2).saturating_sub(1);
+    first..usize::from(to).div_ceil(2).min(SLOTS)
 }
 
 fn boxed<T>(new: impl Fn() -> T) -> Box<[T; SLOTS]> {
@@ -56,7 +108,10 @@ impl CodePage {
             slots: boxed(Slot::empty),
             heat: boxed(|| Cell::new(0)),
             version: Cell::new(0),
-            stores: Cell::new(0),
+            translated: SlotSet::default(),
+            void_times: Cell::new(0),
+            waiting: Cell::new(0),
+            stores: StoreCount::default(),
             ids: RefCell::default(),
         })
     }
@@ -69,13 +124,21 @@ impl CodePage {
     /// Fills a slot. Ids that other address spaces gave to what it held before are dropped, unless
     /// it holds the same again.
     pub fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
-        self.stores.set(0);
+        self.stores.restart();
         self.slots[slot].set(inst);
         for page in self.ids.borrow().iter() {
             let id = page.ids[slot].get();
             if id != NO_ID && encodings.get(id as usize) != Some(&inst.raw) {
                 page.ids[slot].set(NO_ID);
             }
+        }
+    }
+
+    /// From here on it drops ids of slots that change. A page that was forgotten meanwhile does not know all that lie over it.
+    fn add_ids(&self, table: &Rc<IdPage>) {
+        let mut known = self.ids.borrow_mut();
+        if !known.iter().any(|other| Rc::ptr_eq(other, table)) {
+            known.push(table.clone());
         }
     }
 
@@ -105,25 +168,61 @@ impl CodePage {
         self.version.get()
     }
 
-    /// Empties slots. True if regions of the page were translated: they are void.
-    fn clear(&self, from: usize, to: usize) -> bool {
-        for slot in &self.slots[from..to] {
-            slot.clear();
-        }
-        self.forget_translations()
+    /// Slots of which the instruction is part of a valid region.
+    pub fn translated(&self) -> &SlotSet {
+        &self.translated
     }
 
-    fn forget_translations(&self) -> bool {
-        let translated = self.version.replace(0) != 0;
-        if translated {
+    /// Counts an arrival at a hot slot. True if the page may be translated: one whose code is overwritten again and again is left to
+    /// the interpreter for ever longer.
+    pub fn may_be_translated(&self) -> bool {
+        let waiting = self.waiting.get();
+        if self.version.get() != 0 || waiting == 0 {
+            return true;
+        }
+        self.waiting.set(waiting - 1);
+        false
+    }
+
+    /// Empties slots; says what is gone with them.
+    fn empty(&self, slots: Range<usize>) -> Gone {
+        let regions = self.translated.has_any(slots.clone());
+        let mut instructions = false;
+        for slot in &self.slots[slots] {
+            instructions |= !slot.is_empty();
+            slot.clear();
+        }
+        if regions {
+            self.forget_translations();
+            let times = self.void_times.get();
+            self.void_times.set(times.saturating_add(1));
+            let bits = { times.saturating_sub(VOID_TIMES_UNPUNISHED) }.min(MOST_WAITING_BITS);
+            self.waiting.set((1 << bits) - 1);
+        }
+        Gone {
+            instructions,
+            regions,
+        }
+    }
+
+    fn forget_translations(&self) {
+        if self.version.replace(0) != 0 {
+            self.translated.clear();
             self.forget_heat();
         }
-        translated
     }
 
     fn forget_heat(&self) {
         self.heat.iter().for_each(|heat| heat.set(0));
     }
+}
+
+/// What is gone with slots that were emptied.
+struct Gone {
+    /// Some of them held an instruction.
+    instructions: bool,
+    /// Translated regions had some of them, and are void.
+    regions: bool,
 }
 
 /// All decoded pages and id pages.
@@ -133,7 +232,9 @@ pub(crate) struct CodeCache {
     /// By page number relative to the start of RAM.
     pages: Vec<Option<Rc<CodePage>>>,
     decoded: usize,
-    ids: HashMap<(u32, u64, u64), Rc<IdPage>>,
+    /// Stores to pages in which only other harts have code, by index.
+    elsewhere: HashMap<usize, StoreCount>,
+    ids: IdPages,
     /// Encoding of every static instruction, by id.
     pub encodings: Vec<u32>,
     /// Versions of pages that were given.
@@ -149,7 +250,8 @@ impl CodeCache {
             hart,
             pages: Vec::new(),
             decoded: 0,
-            ids: HashMap::new(),
+            elsewhere: HashMap::new(),
+            ids: IdPages::default(),
             encodings: Vec::new(),
             versions: 0,
             generation: 0,
@@ -186,12 +288,25 @@ impl CodeCache {
     }
 
     /// True if there is no room for another page: the caller drops its page handles, then calls
-    /// [`Self::clear`].
+    /// [`Self::make_room`].
     pub fn is_full(&self) -> bool {
-        self.decoded >= MAX_PAGES || self.ids.len() >= MAX_ID_PAGES
+        self.decoded >= MAX_PAGES || self.ids.is_full()
     }
 
-    /// Forgets every page. Static ids keep their numbers, and are defined anew when met again.
+    /// Makes room: packs static ids and, if there are too many decoded pages, forgets all of those.
+    pub fn make_room(&mut self, ram: &mut Ram) {
+        if self.decoded >= MAX_PAGES {
+            self.clear(ram);
+        }
+        self.ids.pack();
+        for page in self.pages.iter().flatten() {
+            // What only the page has is packed.
+            let mut tables = page.ids.borrow_mut();
+            tables.retain(|table| Rc::strong_count(table) > 1);
+        }
+    }
+
+    /// Forgets every decoded page. Static ids keep their numbers.
     pub fn clear(&mut self, ram: &mut Ram) {
         for page in self.pages.drain(..).flatten() {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
@@ -199,7 +314,7 @@ impl CodeCache {
         // Others may hold code of these pages.
         ram.tell_everything();
         self.decoded = 0;
-        self.ids.clear();
+        self.elsewhere.clear();
         self.generation += 1;
     }
 
@@ -227,56 +342,51 @@ impl CodeCache {
 
     /// The ids of a page as it appears at `vpage` in address space `space`.
     pub fn ids(&mut self, space: u32, vpage: u64, page: &CodePage) -> Rc<IdPage> {
-        let new = || {
-            let ids = Rc::new(IdPage {
-                ids: boxed(|| Cell::new(NO_ID)),
-            });
-            page.ids.borrow_mut().push(ids.clone());
-            ids
-        };
-        self.ids
-            .entry((space, vpage, page.pa))
-            .or_insert_with(new)
-            .clone()
+        let key = (space, vpage, page.pa);
+        self.ids.get(key, page, &self.encodings)
     }
 
-    /// The hart stored `size` bytes to a page with code. True if the page counts as data from now
-    /// on, and stores to it need not be noticed any more.
+    /// The hart stored `size` bytes to a page with code. True if instructions that it had decoded are gone.
     pub fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
-        ram.tell(pa, Event::Overwritten, self.hart);
-        let Some(Some(page)) = self.pages.get(index(pa)) else {
-            // Another hart's code, which it drops: it says when it decodes there again.
-            ram.clear_page_flags(pa, Ram::HAS_CODE);
-            return true;
+        let from = (pa & 0xfff) as u16;
+        let to = from + size as u16;
+        let index = index(pa);
+        let is_data = match self.pages.get(index) {
+            Some(Some(page)) => page.stores.add(),
+            _ => self.elsewhere.entry(index).or_default().add(),
         };
-        let first = (pa & 0xfff) as usize >> 1;
-        let last = ((pa & 0xfff) + size - 1) as usize >> 1;
-        // A 4-byte instruction that starts one slot earlier reaches into the bytes, too.
-        let void = page.clear(first.saturating_sub(1), (last + 1).min(SLOTS));
-        self.generation += u64::from(void);
-        page.stores.set(page.stores.get() + 1);
-        if page.stores.get() < STORES_UNTIL_DATA {
-            return false;
+        if !is_data {
+            ram.tell(pa, Event::Overwritten { from, to }, self.hart);
+            return self.empty(index, slots_of(from, to));
         }
-        self.generation += u64::from(page.clear(0, SLOTS));
-        page.stores.set(0);
+        // Stores to the page are noticed no more, until somebody decodes there again.
+        let (from, to) = (0, PAGE);
+        ram.tell(pa, Event::Overwritten { from, to }, self.hart);
         ram.clear_page_flags(pa, Ram::HAS_CODE);
-        true
+        self.empty(index, 0..SLOTS)
     }
 
     /// Every page may have been overwritten.
     pub fn all_overwritten(&mut self) {
         for page in self.pages.iter().flatten() {
-            page.clear(0, SLOTS);
+            page.empty(0..SLOTS);
         }
         self.generation += 1;
     }
 
-    /// Somebody else overwrote the page with number `number` (`pa >> 12`), or some of it.
-    pub fn overwritten(&mut self, number: u64) {
-        if let Some(Some(page)) = self.pages.get(index(number << 12)) {
-            self.generation += u64::from(page.clear(0, SLOTS));
-        }
+    /// Somebody else overwrote bytes `from..to` of the page with number `number` (`pa >> 12`), or some of them.
+    pub fn overwritten(&mut self, number: u64, from: u16, to: u16) {
+        self.empty(index(number << 12), slots_of(from, to));
+    }
+
+    /// Empties slots of a page, if it is known. True if they held instructions.
+    fn empty(&mut self, index: usize, slots: Range<usize>) -> bool {
+        let Some(Some(page)) = self.pages.get(index) else {
+            return false;
+        };
+        let gone = page.empty(slots);
+        self.generation += u64::from(gone.regions);
+        gone.instructions
     }
 }
 

@@ -228,6 +228,11 @@ impl Calls {
         }
     }
 
+    /// A thread is over, by the kernel's number of it.
+    pub(crate) fn end(&mut self, tid: u32) {
+        self.waiting.remove(&tid);
+    }
+
     /// Sees a span before anything is charged for it.
     pub(crate) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         if self.flat {

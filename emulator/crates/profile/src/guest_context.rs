@@ -1,13 +1,15 @@
 //! Which process and thread run, as the guest's side-band records tell.
 
+mod commands;
 mod wire;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::waits::{SchedulerEvent, Transition};
+use crate::waits::{SchedulerEvent, SwitchOut, Transition};
 use crate::{Mapping, Process, ProcessId, Thread, ThreadId};
 
+use commands::{Commands, EntryOf, add_mapping};
 use wire::{SideBand, parse};
 
 /// Follows the side-band records of one hart's stream. Records that do not parse are counted and
@@ -18,11 +20,20 @@ pub struct GuestContext {
     /// The living process of each of the kernel's process ids.
     living: HashMap<u32, ProcessId>,
     current: ProcessId,
+    /// The kernel's process id of the process that runs.
+    pid: Option<u32>,
     threads: Vec<Thread>,
     /// The living thread of each of the kernel's thread ids.
     living_threads: HashMap<u32, ThreadId>,
     thread: ThreadId,
+    /// The kernel's number of the thread that runs.
+    tid: u32,
+    commands: Commands,
     forked: Option<Forked>,
+    /// The kernel's number of the thread that the last record told to be over.
+    ended: Option<u32>,
+    /// The process that the last record told to be over.
+    ended_process: Option<ProcessId>,
     kernel_text: Option<Range<u64>>,
     /// If it is asked for.
     scheduled: Option<Vec<SchedulerEvent>>,
@@ -57,11 +68,13 @@ impl GuestContext {
             first_cycle: 0,
             end_cycle: None,
             mappings: Vec::new(),
+            stands_for: None,
         };
         Self {
             processes: vec![boot],
             living: HashMap::new(),
             current: ProcessId::BOOT,
+            pid: None,
             threads: vec![Thread::new(
                 ThreadId(0),
                 ProcessId::BOOT,
@@ -71,7 +84,11 @@ impl GuestContext {
             )],
             living_threads: HashMap::new(),
             thread: ThreadId(0),
+            tid: 0,
+            commands: Commands::default(),
             forked: None,
+            ended: None,
+            ended_process: None,
             kernel_text: None,
             scheduled: None,
             malformed: 0,
@@ -88,6 +105,11 @@ impl GuestContext {
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.thread
+    }
+
+    /// The kernel's number of the thread that runs.
+    pub(crate) fn tid(&self) -> u32 {
+        self.tid
     }
 
     /// All threads, by number.
@@ -108,6 +130,16 @@ impl GuestContext {
     /// The task that the last record announced.
     pub(crate) fn take_forked(&mut self) -> Option<Forked> {
         self.forked.take()
+    }
+
+    /// The kernel's number of the thread that the last record told to be over.
+    pub(crate) fn take_ended(&mut self) -> Option<u32> {
+        self.ended.take()
+    }
+
+    /// The process that the last record told to be over.
+    pub(crate) fn take_ended_process(&mut self) -> Option<ProcessId> {
+        self.ended_process.take()
     }
 
     /// All entities, by number.
@@ -153,16 +185,16 @@ impl GuestContext {
                 left,
             }) => {
                 if let Some((tid, left)) = left {
+                    self.ended = (left == SwitchOut::Ended).then_some(tid);
                     self.schedule(cycle, Transition::Leaves(tid, left));
                 }
-                let id = self.entity(cycle, pid, &comm);
-                let process = &mut self.processes[id.0 as usize];
+                let mut id = self.entity(cycle, pid, &comm);
                 // Kernel threads take their names after birth; a program's other threads may have
                 // names of their own.
-                if pid == tid && process.name != comm {
-                    process.name.clone_from(&comm);
+                if pid == tid {
+                    id = self.name_process(cycle, pid, id, &comm);
                 }
-                self.current = id;
+                (self.current, self.pid) = (id, Some(pid));
                 self.run(cycle, tid, id, comm);
             }
             Some(SideBand::Wake { tid, waker }) => {
@@ -171,21 +203,26 @@ impl GuestContext {
             Some(SideBand::Exec { pid, comm }) => self.exec(cycle, pid, comm),
             Some(SideBand::Mmap { pid, mapping }) => {
                 let id = self.entity(cycle, pid, "");
-                self.processes[id.0 as usize].mappings.push(Mapping {
+                let process = &mut self.processes[id.0 as usize];
+                let mapping = Mapping {
                     since: cycle,
                     ..mapping
-                });
+                };
+                match process.stands_for {
+                    None => process.mappings.push(mapping),
+                    Some(_) => add_mapping(&mut process.mappings, mapping),
+                }
             }
             Some(SideBand::Exit { pid, tid }) => {
                 // What is left of it still runs in the kernel, and may be switched to again: its
                 // number stays its own until another process is born with it.
                 if pid == tid
-                    && let Some(id) = self.living.get(&pid)
+                    && let Some(&id) = self.living.get(&pid)
                 {
-                    self.processes[id.0 as usize].end_cycle = Some(cycle);
+                    self.end_process(cycle, id);
                 }
-                if let Some(id) = self.living_threads.get(&tid) {
-                    self.threads[id.0 as usize].end_cycle = Some(cycle);
+                if let Some(&id) = self.living_threads.get(&tid) {
+                    self.end_thread(cycle, id);
                 }
             }
             Some(SideBand::Fork {
@@ -196,7 +233,7 @@ impl GuestContext {
             }) => {
                 self.living_threads.remove(&tid);
                 // The others' streams have the record, too, with a time of their own.
-                if self.threads[self.thread.0 as usize].tid == parent_tid {
+                if self.tid == parent_tid {
                     self.schedule(cycle, Transition::Begins(tid));
                 }
                 self.forked = Some(Forked {
@@ -212,10 +249,19 @@ impl GuestContext {
             Some(SideBand::Comm { pid, tid, comm }) => {
                 if pid == tid {
                     let id = self.entity(cycle, pid, &comm);
-                    self.processes[id.0 as usize].name.clone_from(&comm);
+                    let named = self.name_process(cycle, pid, id, &comm);
+                    if (self.current, self.pid) == (id, Some(pid)) {
+                        self.current = named;
+                    }
                 }
                 if let Some(id) = self.living_threads.get(&tid) {
-                    self.threads[id.0 as usize].rename(cycle, comm);
+                    let thread = &mut self.threads[id.0 as usize];
+                    if self.processes[thread.process.0 as usize]
+                        .stands_for
+                        .is_none()
+                    {
+                        thread.rename(cycle, comm);
+                    }
                 }
             }
             Some(SideBand::Kernel { text }) => self.kernel_text = Some(text),
@@ -227,13 +273,49 @@ impl GuestContext {
     fn entity(&mut self, cycle: u64, pid: u32, name: &str) -> ProcessId {
         match self.living.get(&pid) {
             Some(&id) => id,
-            None => self.create(cycle, pid, 0, name.to_owned(), Vec::new()),
+            // Other harts may not hear of it, and have to agree on who has an entity of its own.
+            None => self.add(EntryOf::Own, cycle, pid, 0, name.to_owned(), Vec::new()),
+        }
+    }
+
+    /// Gives a process its name. Gives its entity, which is another one if the one before stands for many.
+    fn name_process(&mut self, cycle: u64, pid: u32, id: ProcessId, name: &str) -> ProcessId {
+        let process = &mut self.processes[id.0 as usize];
+        if process.name == name {
+            return id;
+        }
+        let Some(others) = &mut process.stands_for else {
+            name.clone_into(&mut process.name);
+            return id;
+        };
+        *others = others.saturating_sub(1);
+        self.create(cycle, pid, 0, name.to_owned(), Vec::new())
+    }
+
+    /// Notes the end of a process that has an entity of its own.
+    fn end_process(&mut self, cycle: u64, id: ProcessId) {
+        let process = &mut self.processes[id.0 as usize];
+        if process.stands_for.is_none() {
+            process.end_cycle = Some(cycle);
+            self.ended_process = Some(id);
+        }
+    }
+
+    /// Notes the end of a thread of such a process.
+    fn end_thread(&mut self, cycle: u64, id: ThreadId) {
+        let thread = &mut self.threads[id.0 as usize];
+        if self.processes[thread.process.0 as usize]
+            .stands_for
+            .is_none()
+        {
+            thread.end_cycle = Some(cycle);
         }
     }
 
     /// A thread runs from now on.
     fn run(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) {
         self.thread = self.thread_of(cycle, tid, process, name);
+        self.tid = tid;
         self.schedule(cycle, Transition::Runs(tid, self.thread));
     }
 
@@ -250,23 +332,32 @@ impl GuestContext {
     /// The living entity of a thread, which has this name from now on.
     fn thread_of(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) -> ThreadId {
         if let Some(&id) = self.living_threads.get(&tid)
+            && self.processes[process.0 as usize].stands_for.is_none()
             && let thread = &mut self.threads[id.0 as usize]
             && thread.process == process
         {
             thread.rename(cycle, name);
             return id;
         }
-        let id = ThreadId(self.threads.len() as u32);
-        self.threads
-            .push(Thread::new(id, process, tid, cycle, name));
-        if let Some(before) = self.living_threads.insert(tid, id) {
-            self.threads[before.0 as usize]
-                .end_cycle
-                .get_or_insert(cycle);
+        let threads = &mut self.threads;
+        let mut new = |name: String| {
+            let id = ThreadId(threads.len() as u32);
+            threads.push(Thread::new(id, process, tid, cycle, name));
+            id
+        };
+        let id = match self.processes[process.0 as usize].stands_for {
+            None => new(name),
+            Some(_) => { &mut self.commands }.thread(process, &name, || new(name.clone())),
+        };
+        if let Some(before) = self.living_threads.insert(tid, id)
+            && self.threads[before.0 as usize].end_cycle.is_none()
+        {
+            self.end_thread(cycle, before);
         }
         id
     }
 
+    /// Makes the entity of a new process, or gives that of its command's further processes.
     fn create(
         &mut self,
         cycle: u64,
@@ -275,27 +366,61 @@ impl GuestContext {
         name: String,
         mappings: Vec<Mapping>,
     ) -> ProcessId {
-        let id = ProcessId(self.processes.len() as u32);
-        self.processes.push(Process {
-            id,
+        let entry = self.commands.entry_of(&name, self.processes.len());
+        self.add(entry, cycle, pid, generation, name, mappings)
+    }
+
+    fn add(
+        &mut self,
+        entry: EntryOf,
+        cycle: u64,
+        pid: u32,
+        generation: u32,
+        name: String,
+        mappings: Vec<Mapping>,
+    ) -> ProcessId {
+        let next = ProcessId(self.processes.len() as u32);
+        let mut new = Process {
+            id: next,
             pid: Some(pid),
             generation,
             name,
             first_cycle: cycle,
             end_cycle: None,
-            mappings,
-        });
+            mappings: Vec::new(),
+            stands_for: None,
+        };
+        let id = match entry {
+            EntryOf::Others(id) => id,
+            EntryOf::Own => next,
+            EntryOf::NewOthers => {
+                self.commands.set_others(&new.name, next);
+                (new.pid, new.generation, new.stands_for) = (None, 0, Some(0));
+                next
+            }
+        };
+        if id == next {
+            self.processes.push(new);
+        }
+        let process = &mut self.processes[id.0 as usize];
+        match &mut process.stands_for {
+            None => process.mappings = mappings,
+            Some(others) => {
+                *others += 1;
+                let known = &mut process.mappings;
+                { mappings.into_iter() }.for_each(|mapping| add_mapping(known, mapping));
+            }
+        }
         self.living.insert(pid, id);
         id
     }
 
     fn exec(&mut self, cycle: u64, pid: u32, comm: String) {
         let before = self.entity(cycle, pid, &comm);
-        let process = &mut self.processes[before.0 as usize];
-        process.end_cycle = Some(cycle);
-        let generation = process.generation + 1;
+        self.end_process(cycle, before);
+        let generation = self.processes[before.0 as usize].generation + 1;
         let after = self.create(cycle, pid, generation, comm.clone(), Vec::new());
-        if self.current == before {
+        if (self.current, self.pid) == (before, Some(pid)) {
             self.current = after;
             self.run(cycle, pid, after, comm);
         }
@@ -310,10 +435,10 @@ impl GuestContext {
             }
             None => (String::new(), Vec::new()),
         };
-        if let Some(old) = self.living.remove(&pid) {
-            self.processes[old.0 as usize]
-                .end_cycle
-                .get_or_insert(cycle);
+        if let Some(old) = self.living.remove(&pid)
+            && self.processes[old.0 as usize].end_cycle.is_none()
+        {
+            self.end_process(cycle, old);
         }
         self.create(cycle, pid, 0, name, mappings);
     }

@@ -1,9 +1,12 @@
-//! Inactive processes: those that have not run for some time. What is counted of them is packed, until they run again.
+//! Inactive processes: those that have not run for some time, or ended. What is counted of them is packed, until they run again.
 
 use crate::ProcessId;
 
 /// A process is inactive once it has not run for so many cycles: longer than the time slices of a few processes that take turns.
 const INACTIVE_AFTER: u64 = 1 << 24;
+
+/// A process that ended is inactive once it has not run for so many cycles, however few those are: it runs no more. Ended processes are looked for as often.
+const ENDED_AFTER: u64 = 1 << 20;
 
 /// So many inactive processes stay unpacked: packing costs time, and again whenever one of them runs in between.
 const MAX_UNPACKED: usize = 64;
@@ -18,6 +21,10 @@ pub(crate) struct InactiveProcesses {
     stopped: Vec<Option<u64>>,
     /// Cycle of the next search.
     next: u64,
+    /// Processes that ended and were not noticed yet.
+    ended: Vec<ProcessId>,
+    /// Cycle of the next look at `ended`.
+    next_ended: u64,
 }
 
 impl Default for InactiveProcesses {
@@ -34,6 +41,8 @@ impl InactiveProcesses {
             kept,
             stopped: Vec::new(),
             next: 0,
+            ended: Vec::new(),
+            next_ended: 0,
         }
     }
 
@@ -46,8 +55,48 @@ impl InactiveProcesses {
         self.stopped[index] = Some(cycle);
     }
 
-    /// The processes that are newly inactive, once more are than stay unpacked. Searches every `length` cycles.
+    /// A process ended. It may still run for a while, as the kernel frees its resources.
+    pub(crate) fn end(&mut self, process: ProcessId) {
+        self.ended.push(process);
+    }
+
+    /// The processes that are newly inactive: all that ended, and others once more are than stay unpacked. Searches every `length` cycles.
     pub(crate) fn look(&mut self, running: ProcessId, cycle: u64) -> Option<Vec<ProcessId>> {
+        let mut ended = self.look_at_ended(running, cycle);
+        match self.search(running, cycle) {
+            Some(others) => ended.extend(others),
+            None if ended.is_empty() => return None,
+            None => {}
+        }
+        Some(ended)
+    }
+
+    fn look_at_ended(&mut self, running: ProcessId, cycle: u64) -> Vec<ProcessId> {
+        if self.ended.is_empty() || cycle < self.next_ended {
+            return Vec::new();
+        }
+        let after = ENDED_AFTER.min(self.length);
+        self.next_ended = cycle + after;
+        let mut cold = Vec::new();
+        self.ended.retain(|process| {
+            if *process == running {
+                return true;
+            }
+            // One that never ran on this hart, or was noticed meanwhile, has none.
+            let Some(since) = self.stopped.get_mut(process.0 as usize) else {
+                return false;
+            };
+            let rests = since.is_some_and(|since| since + after <= cycle);
+            if rests {
+                *since = None;
+                cold.push(*process);
+            }
+            since.is_some()
+        });
+        cold
+    }
+
+    fn search(&mut self, running: ProcessId, cycle: u64) -> Option<Vec<ProcessId>> {
         if cycle < self.next {
             return None;
         }
@@ -95,6 +144,21 @@ mod tests {
         assert_eq!([one, two].map(|it| inactive.is_cold(it)), [true, true]);
         inactive.stop(two, 3 * INACTIVE_AFTER + 30);
         assert!(!inactive.is_cold(two));
+    }
+
+    #[test]
+    fn processes_that_ended_cool_at_once() {
+        let mut inactive = InactiveProcesses::default();
+        let [one, two, elsewhere] = [1, 2, 9].map(ProcessId);
+        assert_eq!(inactive.look(one, 1), Some(vec![]));
+        inactive.end(one);
+        inactive.end(elsewhere);
+        assert_eq!(inactive.look(one, 2), None, "it still runs");
+        inactive.stop(one, 100);
+        assert_eq!(inactive.look(two, ENDED_AFTER + 99), None);
+        assert_eq!(inactive.look(two, 3 * ENDED_AFTER), Some(vec![one]));
+        assert!(inactive.is_cold(one) && !inactive.is_cold(elsewhere));
+        assert_eq!(inactive.look(two, 5 * ENDED_AFTER), None);
     }
 
     #[test]

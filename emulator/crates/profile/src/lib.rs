@@ -61,7 +61,7 @@ pub use merge::MergedNumbers;
 pub use names::process_names;
 pub use oracle::UNITS_PER_CYCLE;
 pub use over_time::{ProcessTime, TimeBin};
-pub use process::{Mapping, Process, ProcessId, Thread, ThreadId};
+pub use process::{Mapping, Process, ProcessId, ProcessKey, Thread, ThreadId};
 pub use profile::Profile;
 pub use profilers::Profiler;
 pub use published::{Level, Published};

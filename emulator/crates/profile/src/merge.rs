@@ -16,8 +16,8 @@ use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
 use crate::waits::SchedulerLog;
 use crate::{
-    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, Profile, Sample,
-    SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
+    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, ProcessKey,
+    Profile, Sample, SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
 };
 
 /// Numbers of a hart's evaluation in the merged one.
@@ -67,8 +67,8 @@ type SpaceKey = Result<(ProcessId, u32), (usize, u32)>;
 /// Makes the merged one.
 struct Merger {
     merged: Evaluation,
-    processes: FxHashMap<(Option<u32>, u32), ProcessId>,
-    threads: FxHashMap<(ProcessId, u32), ThreadId>,
+    processes: FxHashMap<ProcessKey, ProcessId>,
+    threads: FxHashMap<(ProcessId, u32, Option<String>), ThreadId>,
     spaces: BTreeMap<SpaceKey, u32>,
     insts: FxHashMap<InstKey, InstId>,
     contexts: FxHashMap<Context, ContextId>,
@@ -238,12 +238,13 @@ impl Merger {
     fn process(&mut self, process: &Process) -> ProcessId {
         let list = &mut self.merged.processes;
         let id = ProcessId(list.len() as u32);
-        match self.processes.entry((process.pid, process.generation)) {
+        match self.processes.entry(process.key()) {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let merged = &mut list[known.0 as usize];
                 merged.first_cycle = merged.first_cycle.min(process.first_cycle);
                 merged.end_cycle = merged.end_cycle.max(process.end_cycle);
+                merged.stands_for = merged.stands_for.max(process.stands_for);
                 known
             }
             Entry::Vacant(unknown) => {
@@ -259,7 +260,13 @@ impl Merger {
     fn thread(&mut self, process: ProcessId, thread: &Thread) -> ThreadId {
         let list = &mut self.merged.threads;
         let id = ThreadId(list.len() as u32);
-        match self.threads.entry((process, thread.tid)) {
+        // Where an entity stands for many processes, so do its threads, by name.
+        let stands_for = self.merged.processes[process.0 as usize].stands_for;
+        let key = match stands_for {
+            None => (process, thread.tid, None),
+            Some(_) => (process, 0, Some(thread.name().to_owned())),
+        };
+        match self.threads.entry(key) {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let merged = &mut list[known.0 as usize];

@@ -3,12 +3,15 @@
 use crate::{Evaluation, ProcessId};
 
 /// The command name; with the process id where several have it, and with the number of its program
-/// where one process id ran several of that name. The name `all` is kept for the sum of all.
+/// where one process id ran several of that name; with how many it stands for, if these are several. The name `all` is kept for the sum of all.
 pub fn process_names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<String> {
     let of = |id: &ProcessId| evaluation.processes.get(id.0 as usize);
     let plain = |id: &ProcessId| match of(id) {
-        Some(process) if !process.name.is_empty() && process.name != "all" => process.name.clone(),
-        Some(process) => format!("{}?", process.name),
+        Some(process) => match process.stands_for {
+            Some(others) => format!("{} ({others} others)", process.name),
+            None if !process.name.is_empty() && process.name != "all" => process.name.clone(),
+            None => format!("{}?", process.name),
+        },
         None => "?".to_owned(),
     };
     let pid = |id: &ProcessId| of(id).and_then(|process| process.pid);

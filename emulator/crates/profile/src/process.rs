@@ -30,7 +30,13 @@ pub struct Process {
     pub end_cycle: Option<u64>,
     /// Executable mappings in order of time, those of the parent included.
     pub mappings: Vec<Mapping>,
+    /// `None` for one process. Of a command that very many processes run, the first have an entity each, and all others one together: so
+    /// many are in this one, which has no `pid` and no end.
+    pub stands_for: Option<u32>,
 }
+
+/// What tells processes apart on all harts: the kernel's process id and the generation; the command, if it stands for many.
+pub type ProcessKey = (Option<u32>, u32, Option<String>);
 
 /// Dense number of a thread of a profile entity.
 #[derive(
@@ -122,6 +128,12 @@ impl Mapping {
 }
 
 impl Process {
+    /// What the process is known by on all harts.
+    pub fn key(&self) -> ProcessKey {
+        let command = self.stands_for.map(|_| self.name.clone());
+        (self.pid, self.generation, command)
+    }
+
     /// The mapping of `address` at `cycle`: the latest that holds by then, or the first one later
     /// (a report may reach the stream a little after the code first runs).
     pub fn mapping_at(&self, address: u64, cycle: u64) -> Option<&Mapping> {

@@ -36,6 +36,7 @@ fn process(id: ProcessId, pid: Option<u32>, name: &str) -> Process {
             path: "/usr/bin/quickstart".to_owned(),
             since: 0,
         }],
+        stands_for: None,
     }
 }
 

@@ -33,4 +33,4 @@ mod translator;
 
 pub use frame::{Call, DONE, Entry, Execute, Fallback, Frame, GO_ON, STAYS, TRAPPED};
 pub use layout::{Layout, TlbLayout};
-pub use translator::{CodeKind, Page, Translator, TranslatorError};
+pub use translator::{CodeKind, Page, SlotSet, Translator, TranslatorError};

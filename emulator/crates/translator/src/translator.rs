@@ -1,6 +1,8 @@
 //! Code of regions: what compiles it, and where it is kept.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -9,6 +11,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use isa::{SLOTS, Slot};
 
+use crate::discover::Block;
 use crate::frame::{Call, Fallback};
 use crate::{Layout, discover, emit, interpret};
 
@@ -33,6 +36,37 @@ pub struct Page<'a> {
     pub version: u64,
     /// Its instructions, as far as they were decoded.
     pub slots: &'a [Slot; SLOTS],
+    /// Slots of which the instruction is part of a region of this version; [`Translator::region`] adds to it.
+    pub translated: &'a SlotSet,
+}
+
+/// A set of slots of a page.
+#[derive(Debug, Default)]
+pub struct SlotSet([Cell<u64>; SLOTS / 64]);
+
+impl SlotSet {
+    /// Adds a slot.
+    pub fn add(&self, slot: usize) {
+        let word = &self.0[slot / 64];
+        word.set(word.get() | 1 << (slot % 64));
+    }
+
+    /// True if it has any of these slots.
+    pub fn has_any(&self, slots: Range<usize>) -> bool {
+        // Most ranges lie in one word.
+        let words = { slots.start / 64..slots.end.div_ceil(64) }.map(|word| {
+            let first = slots.start.saturating_sub(64 * word);
+            let after = (slots.end - 64 * word).min(64);
+            let mask = u64::MAX >> (64 - (after - first)) << first;
+            self.0[word].get() & mask
+        });
+        !slots.is_empty() && words.fold(0, |any, word| any | word) != 0
+    }
+
+    /// Empties it.
+    pub fn clear(&self) {
+        self.0.iter().for_each(|word| word.set(0));
+    }
 }
 
 /// Why there is no translator.
@@ -191,6 +225,9 @@ impl Translator {
             self.has_fma,
         );
         let code = self.compile()?;
+        for placed in blocks.iter().flat_map(Block::instructions) {
+            page.translated.add(placed.index);
+        }
         self.fallbacks.push(fallbacks);
         self.regions.insert(pa, (page.version, code));
         Some(code)

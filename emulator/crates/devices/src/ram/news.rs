@@ -5,11 +5,19 @@
 /// drops all its decoded code.
 const MAX_NEWS: usize = 4096;
 
+/// Number of the last news that [`Log::add`] looks at: a loop stores to a few pages in turn.
+const LOOKED_AT: u64 = 4;
+
 /// What happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Bytes of a page with code were written.
-    Overwritten,
+    Overwritten {
+        /// The first of them, counted from the page's start.
+        from: u16,
+        /// The first after them.
+        to: u16,
+    },
     /// From now on, stores to the page must take the slow path: a hart decoded code in it, or has a reservation there.
     Noticed,
 }
@@ -23,6 +31,23 @@ pub struct News {
     pub event: Event,
     /// The hart that caused the event and need not react; `None`: a device, a debugger, a loader.
     pub by: Option<usize>,
+}
+
+impl News {
+    /// Makes it tell another event, too, if that is of the same kind, page and origin; else it changes nothing.
+    fn tells(&mut self, other: &Self) -> bool {
+        if (self.page, self.by) != (other.page, other.by) {
+            return false;
+        }
+        match (&mut self.event, other.event) {
+            (Event::Noticed, Event::Noticed) => true,
+            (Event::Overwritten { from, to }, Event::Overwritten { from: f, to: t }) => {
+                (*from, *to) = (f.min(*from), t.max(*to));
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The log.
@@ -42,9 +67,11 @@ impl Log {
         self.dropped + self.news.len() as u64
     }
 
-    /// Logs an event, unless it equals the last one and no hart has read that yet.
+    /// Logs an event, unless one of the last that no hart has read yet can tell it, too.
     pub fn add(&mut self, news: News) {
-        if self.read < self.end() && self.news.last() == Some(&news) {
+        let unread = (self.end() - self.read).min(LOOKED_AT);
+        let mut last = self.news.iter_mut().rev().take(unread as usize);
+        if last.any(|known| known.tells(&news)) {
             return;
         }
         if self.news.len() == MAX_NEWS {
@@ -77,11 +104,32 @@ mod tests {
     use super::*;
 
     fn overwritten(page: u64) -> News {
+        bytes(page, 0, 4096)
+    }
+
+    fn bytes(page: u64, from: u16, to: u16) -> News {
         News {
             page,
-            event: Event::Overwritten,
+            event: Event::Overwritten { from, to },
             by: None,
         }
+    }
+
+    #[test]
+    fn stores_to_a_few_pages_are_one_news_each_until_somebody_reads() {
+        let mut log = Log::default();
+        for n in 0..1000 {
+            log.add(bytes(n % 3, 8 * (n % 100) as u16, 8 * (n % 100) as u16 + 8));
+        }
+        let all = [0, 1, 2].map(|page| bytes(page, 0, 800));
+        assert_eq!(log.since(0), Some(&all[..]));
+        let other = News {
+            by: Some(1),
+            ..bytes(0, 0, 8)
+        };
+        log.add(other);
+        log.add(bytes(0, 16, 24));
+        assert_eq!(log.since(3), Some(&[other, bytes(0, 16, 24)][..]));
     }
 
     #[test]

@@ -313,7 +313,9 @@ impl Hart {
             Some(news) => {
                 for news in news.iter().filter(|news| news.by != Some(self.id)) {
                     match news.event {
-                        Event::Overwritten => self.code.overwritten(news.page),
+                        Event::Overwritten { from, to } => {
+                            self.code.overwritten(news.page, from, to);
+                        }
                         Event::Noticed => {
                             let host = (news.page << 12).wrapping_sub(self.host_to_pa) as *mut u8;
                             self.store_tlb.flush_host(host);

@@ -18,9 +18,17 @@ const GLOBAL: u32 = 1;
 /// The first user address space.
 const FIRST_USER: u32 = 2;
 
+/// User address spaces that have a number of their own. Of more, all that begin at the same instruction have one together: they run the same program, and
+/// an instruction at the same virtual and physical address has the same static id. So the numbers of spaces and ids, and whatever is kept by them, do not
+/// grow with each process that runs a program.
+const OWN_SPACES: usize = if cfg!(test) { 8 } else { 64 };
+
 /// Numbers of address spaces, and the static ids of addresses that could not be fetched.
 pub(crate) struct Spaces {
+    /// By root page table and the guest's tag.
     users: HashMap<(u64, u64), u32>,
+    /// Numbers that many spaces have together, by the address at which they begin.
+    together: HashMap<u64, u32>,
     faults: HashMap<(u32, u64), StaticId>,
     /// The guest's tag that user code runs under.
     tag: u64,
@@ -30,15 +38,26 @@ impl Spaces {
     pub fn new() -> Self {
         Self {
             users: HashMap::new(),
+            together: HashMap::new(),
             faults: HashMap::new(),
             tag: 0,
         }
     }
 
-    /// The user space of a root page table under the current tag.
-    fn user(&mut self, root: u64) -> u32 {
-        let next = FIRST_USER + self.users.len() as u32;
-        *self.users.entry((root, self.tag)).or_insert(next)
+    /// The user space of a root page table under the current tag; `pc` is fetched from it.
+    fn user(&mut self, root: u64, pc: u64) -> u32 {
+        let key = (root, self.tag);
+        if let Some(&known) = self.users.get(&key) {
+            return known;
+        }
+        let own = self.users.len().min(OWN_SPACES);
+        let next = FIRST_USER + (own + self.together.len()) as u32;
+        let space = match own < OWN_SPACES {
+            true => next,
+            false => *self.together.entry(pc).or_insert(next),
+        };
+        self.users.insert(key, space);
+        space
     }
 
     pub fn fault(&self, space: u32, pc: u64) -> Option<StaticId> {
@@ -80,13 +99,13 @@ impl Hart {
         }
         if self.code.is_full() {
             self.fetch_tlb.flush();
-            self.code.clear(&mut env.bus.ram);
+            self.code.make_room(&mut env.bus.ram);
         }
         // Numbered as a timing model meets them: untimed runs before it leave no trace.
         let space = match (translated, leaf.pte & (pte::U | pte::G)) {
             _ if !T::TIMED => BARE,
             (false, _) => BARE,
-            (true, pte::U) => self.spaces.user(self.csrs.satp.root()),
+            (true, pte::U) => self.spaces.user(self.csrs.satp.root(), pc),
             (true, _) => GLOBAL,
         };
         // Protection that differs within the page is looked up for each instruction anew, which
@@ -190,13 +209,13 @@ impl Hart {
         })
     }
 
-    /// The address space that a fetch at the current privilege would be in, if it worked.
-    pub(super) fn space_of_privilege(&mut self) -> u32 {
+    /// The address space that a fetch from `pc` at the current privilege would be in, if it worked.
+    pub(super) fn space_of_privilege(&mut self, pc: u64) -> u32 {
         match self.privilege {
             _ if self.csrs.satp.levels() == 0 => BARE,
             Privilege::Machine => BARE,
             Privilege::Supervisor => GLOBAL,
-            Privilege::User => self.spaces.user(self.csrs.satp.root()),
+            Privilege::User => self.spaces.user(self.csrs.satp.root(), pc),
         }
     }
 

@@ -339,8 +339,7 @@ impl Hart {
         // SAFETY: callers have checked that `size` bytes at `pa` are RAM and in one page, and
         // `size` is at most 8. `Ram::store` would do, but counts as a device's write.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
-        if flags & Ram::HAS_CODE != 0 {
-            self.code.stored(pa, u64::from(size), &mut bus.ram);
+        if flags & Ram::HAS_CODE != 0 && self.code.stored(pa, u64::from(size), &mut bus.ram) {
             // It may have emptied the slot of the instruction that stores: the loop must not look at that again.
             self.afterwards(after::DEVICE);
         }

@@ -292,7 +292,7 @@ impl Hart {
         pc: u64,
     ) -> (DecodedInst, StaticId) {
         let inst = isa::decode(0);
-        let space = self.space_of_privilege();
+        let space = self.space_of_privilege(pc);
         let known = self.spaces.fault(space, pc);
         let id = known.unwrap_or_else(|| self.define(env, space, pc, inst));
         self.spaces.set_fault(space, pc, id);

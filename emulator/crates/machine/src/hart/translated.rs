@@ -198,11 +198,15 @@ impl Hart {
         };
         let entry = self.frame.entry(pc);
         if (entry.pc, entry.key) != (pc, key) {
+            if !page.code.may_be_translated() {
+                return None;
+            }
             self.code.translates(&page.code);
             let source = Page {
                 pa: page.code.pa,
                 version: page.code.version(),
                 slots: &page.code.slots,
+                translated: page.code.translated(),
             };
             let Some(code) = translator.region(source, index) else {
                 page.code.set_never_hot(index);

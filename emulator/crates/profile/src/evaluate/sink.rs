@@ -118,6 +118,9 @@ impl SpanSink for Run {
                 if before != self.process {
                     self.inactive.stop(before, cycle);
                 }
+                if let Some(ended) = self.context.take_ended_process() {
+                    self.inactive.end(ended);
+                }
                 if let Some(cold) =
                     { self.inactive.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
                 {
@@ -128,8 +131,12 @@ impl SpanSink for Run {
                         stacks.calls.fork(new.parent, new.tid, new.is_thread);
                     }
                     let thread = self.context.thread();
-                    let tid = self.context.threads()[thread.0 as usize].tid;
-                    stacks.calls.select(self.process, thread, tid);
+                    stacks
+                        .calls
+                        .select(self.process, thread, self.context.tid());
+                    if let Some(tid) = self.context.take_ended() {
+                        stacks.calls.end(tid);
+                    }
                 }
                 if let Some(details) = &mut self.details {
                     details.select(self.process);

@@ -427,3 +427,65 @@ fn the_cycles_of_threads_are_those_that_were_profiled() {
         assert!(evaluation.threads.len() > 3);
     }
 }
+
+/// A stream in which a shell starts so many programs, one after the other. All execute a few dozen instructions.
+fn processes(count: u32) -> Vec<Batch> {
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    let event = |kind, bytes| Event::SideBand { kind, bytes };
+    let task = |pid: u32, name: &[u8; 4]| [words(&[pid, pid]), name.to_vec(), vec![0; 12]].concat();
+    let mut events = vec![event(1, task(1, b"sh\0\0"))];
+    for pid in 2..2 + count {
+        events.push(event(5, words(&[pid, pid, 1, 1])));
+        events.push(event(1, task(pid, b"sh\0\0")));
+        events.push(event(2, task(pid, b"true")));
+        events.push(event(4, words(&[pid, pid])));
+        events.push(event(1, task(1, b"sh\0\0")));
+    }
+    // Each twentieth is a jump to one of the first instructions, with the fields of the others zero.
+    let word = |n: u32| match n % 20 {
+        0 => (n / 20 % 7) << 4 | 15,
+        _ => n.wrapping_mul(2_654_435_761) & 0xff_fff0,
+    };
+    let stream: Vec<u32> = (0..4 * events.len() as u32).map(word).collect();
+    let mut events = events.into_iter();
+    let mut batches = synthetic::batches(&stream, 1);
+    for batch in &mut batches {
+        let places = (0..batch.records.len() as u32).step_by(4);
+        let told = places.zip(&mut events);
+        batch.events.extend(told);
+        batch.events.sort_by_key(|(at, _)| *at);
+    }
+    batches
+}
+
+#[test]
+fn an_evaluation_does_not_grow_with_each_process() {
+    let evaluated = |count| {
+        let samplers = samplers(7, 1);
+        let mut evaluator = Evaluator::new(&samplers, Region::Whole)
+            .in_detail(4)
+            .with_call_stacks();
+        for batch in processes(count) {
+            evaluator.batch(&batch).unwrap();
+        }
+        let evaluation = evaluator.finish();
+        check(&evaluation).unwrap();
+        evaluation
+    };
+    let sizes = |evaluation: &Evaluation| {
+        let contexts = evaluation.contexts.as_ref().unwrap();
+        let outermost = { contexts.iter() }.filter(|context| context.caller.is_none());
+        (
+            evaluation.processes.len(),
+            evaluation.threads.len(),
+            outermost.count(),
+            evaluation.oracle.processes(),
+        )
+    };
+    let many = evaluated(2000);
+    // Boot and the shell, four of each command, and one for all others of each.
+    assert_eq!(sizes(&many), (12, 12, 12, 12));
+    assert_eq!(sizes(&evaluated(100)), sizes(&many));
+    let others = { many.processes.iter() }.filter_map(|process| process.stands_for);
+    assert_eq!(others.collect::<Vec<_>>(), [1996, 1996]);
+}

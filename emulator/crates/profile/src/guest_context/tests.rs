@@ -239,3 +239,99 @@ fn what_the_scheduler_does_is_kept_in_order() {
     }
     assert_eq!(context.malformed(), 4);
 }
+
+/// A shell with number 1 starts programs, each of which is born as a copy of it.
+fn start(context: &mut GuestContext, cycle: u64, pid: u32, comm: &str) {
+    context.record(cycle, 5, &words(&[pid, pid, 1, 1]));
+    context.record(cycle + 1, 1, &task(pid, pid, "sh"));
+    context.record(cycle + 2, 2, &task(pid, pid, comm));
+    context.record(cycle + 3, 3, &mmap(pid, 0x10000, 0x1000, "/bin/true"));
+}
+
+fn stop(context: &mut GuestContext, cycle: u64, pid: u32) {
+    context.record(cycle, 4, &words(&[pid, pid]));
+    context.record(cycle + 1, 1, &task(1, 1, "sh"));
+}
+
+#[test]
+fn very_many_processes_of_a_command_have_a_few_entities() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(1, 1, "sh"));
+    context.record(2, 3, &mmap(1, 0x8000, 0x100, "/bin/sh"));
+    let mut entities = Vec::new();
+    for n in 0..100 {
+        start(&mut context, 100 * n, 10 + n as u32, "true");
+        assert_eq!(name(&context), "true");
+        entities.push((context.current(), context.thread()));
+        assert_eq!(context.tid(), 10 + n as u32);
+        stop(&mut context, 100 * n + 50, 10 + n as u32);
+        assert_eq!(context.current(), ProcessId(1));
+    }
+    let all = context.processes();
+    let own = |name: &str| {
+        let of = all
+            .iter()
+            .filter(|p| p.name == name && p.stands_for.is_none());
+        of.count()
+    };
+    // Beside the shell itself, which nobody saw being born.
+    assert_eq!((own("true"), own("sh")), (4, 5));
+    let together: Vec<_> = { all.iter().filter(|p| p.stands_for.is_some()) }
+        .map(|p| {
+            (
+                p.name.as_str(),
+                p.pid,
+                p.stands_for,
+                p.end_cycle,
+                p.mappings.len(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        together,
+        [
+            ("sh", None, Some(96), None, 1),
+            ("true", None, Some(96), None, 1)
+        ]
+    );
+    assert_eq!((all.len(), context.threads().len()), (12, 12));
+    let (last, thread) = entities[99];
+    assert!(entities[4..].iter().all(|one| *one == (last, thread)));
+    assert!(entities[..4].iter().all(|one| *one != (last, thread)));
+}
+
+#[test]
+fn a_process_leaves_those_that_it_was_counted_with_by_a_name_of_its_own() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(1, 1, "sh"));
+    for n in 0..10 {
+        start(&mut context, 100 * n, 10 + n as u32, "true");
+    }
+    let together = context.current();
+    assert_eq!(context.processes()[together.0 as usize].stands_for, Some(6));
+    // Another one of them, which does not run.
+    context.record(2000, 7, &task(18, 18, "other"));
+    assert_eq!(context.current(), together);
+    context.record(2001, 1, &task(18, 18, "other"));
+    let other = &context.processes()[context.current().0 as usize];
+    assert_eq!((other.pid, other.name.as_str()), (Some(18), "other"));
+    assert_eq!(context.processes()[together.0 as usize].stands_for, Some(5));
+    // The program that one executes next is its own, and the others' stay where they are.
+    context.record(2002, 2, &task(17, 17, "last"));
+    assert_eq!(name(&context), "other");
+    context.record(2003, 1, &task(17, 17, "last"));
+    assert_eq!(name(&context), "last");
+    context.record(2004, 1, &task(16, 16, "true"));
+    assert_eq!(context.current(), together);
+}
+
+#[test]
+fn commands_beyond_all_numbers_share_entities_too() {
+    let mut context = GuestContext::new();
+    context.record(1, 1, &task(1, 1, "sh"));
+    for n in 0..1000u32 {
+        start(&mut context, u64::from(n), 10 + n, &format!("c{}", n % 30));
+    }
+    assert!(context.processes().len() <= 40 + 31);
+    assert!(context.threads().len() <= 40 + 31);
+}
