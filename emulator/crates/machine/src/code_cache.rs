@@ -134,12 +134,20 @@ impl CodePage {
         }
     }
 
-    /// From here on it drops ids of slots that change. A page that was forgotten meanwhile does not know all that lie over it.
-    fn add_ids(&self, table: &Rc<IdPage>) {
+    /// From here on it drops ids of slots that change, as it does now with those that changed since it knew the table last.
+    fn add_ids(&self, table: &Rc<IdPage>, encodings: &[u32]) {
         let mut known = self.ids.borrow_mut();
-        if !known.iter().any(|other| Rc::ptr_eq(other, table)) {
-            known.push(table.clone());
+        if known.iter().any(|other| Rc::ptr_eq(other, table)) {
+            return;
         }
+        for (slot, id) in self.slots.iter().zip(table.ids.iter()) {
+            let (inst, number) = (slot.get(), id.get());
+            if inst.len != 0 && number != NO_ID && encodings.get(number as usize) != Some(&inst.raw)
+            {
+                id.set(NO_ID);
+            }
+        }
+        known.push(table.clone());
     }
 
     /// Counts an arrival at a slot. True if there were `enough` before, so that what starts there is translated, or

@@ -162,3 +162,16 @@ fn packed_ids_are_bounded() {
     cache.make_room(&mut ram);
     assert_eq!(cache.ids(3, 0x10, &page).ids[5].get(), NO_ID);
 }
+
+#[test]
+fn ids_of_a_page_that_was_forgotten_are_those_of_what_it_holds() {
+    let (mut ram, mut cache, page) = setup();
+    define(&mut cache, &page, 2);
+    cache.clear(&mut ram);
+    let (page, _) = cache.page(RAM_BASE + 0x1008, &mut ram);
+    page.fill(5, isa::decode(ADDI + (1 << 20)), &cache.encodings);
+    assert_eq!(cache.ids(1, 0x10, &page).ids[5].get(), NO_ID);
+    let (page, _) = cache.page(RAM_BASE + 0x1008, &mut ram);
+    page.fill(5, isa::decode(ADDI), &cache.encodings);
+    assert_eq!(cache.ids(0, 0x10, &page).ids[5].get(), 0);
+}

@@ -60,22 +60,22 @@ impl IdPages {
 
     /// The ids of `page`. It drops those of slots that hold another instruction by now.
     pub fn get(&mut self, key: IdKey, page: &CodePage, encodings: &[u32]) -> Rc<IdPage> {
-        if let Some(known) = self.tables.get(&key) {
-            page.add_ids(known);
-            return known.clone();
-        }
+        let table = match self.tables.get(&key) {
+            Some(known) => known.clone(),
+            None => self.unpacked(key),
+        };
+        page.add_ids(&table, encodings);
+        table
+    }
+
+    fn unpacked(&mut self, key: IdKey) -> Rc<IdPage> {
         let table = Rc::new(IdPage::new());
         if let Some(packed) = self.packed.remove(&key) {
             self.packed_ids -= packed.ids.len();
             for (slot, id) in packed.slots.iter().zip(&packed.ids) {
-                let slot = usize::from(*slot);
-                let inst = page.slots[slot].get();
-                if inst.len == 0 || encodings.get(*id as usize) == Some(&inst.raw) {
-                    table.ids[slot].set(*id);
-                }
+                table.ids[usize::from(*slot)].set(*id);
             }
         }
-        page.add_ids(&table);
         self.tables.insert(key, table.clone());
         table
     }
