@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
+use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
 
 /// Runs a command under the timing core after a functional boot; the output, and the run's folder.
 fn run(dir: &Path, name: &str, command: &str, set: &[&str]) -> (Output, PathBuf) {
@@ -65,7 +65,9 @@ fn a_run_ends_in_good_order_before_it_takes_too_much_memory() {
     assert_eq!(run_json["spec"]["run"].get("host_memory"), None);
     let mut verify = tipsim();
     verify.args(["trace", "verify"]).arg(out.join("trace.tip"));
-    assert!(succeed(&mut verify).starts_with("whole:"));
+    let verified = verify.output().unwrap();
+    assert_error(&verified, 1, &["trace.tip", "before its time"]);
+    assert!(stdout(&verified).starts_with("whole:"));
     assert!(stdout(&output).contains("cycles"));
     assert!(out.join("report.txt").exists() && out.join("report.html").exists());
 }

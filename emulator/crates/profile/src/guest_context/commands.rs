@@ -6,7 +6,7 @@ use crate::{Mapping, ProcessId, ThreadId};
 
 /// Processes of one command that have an entry each. What is counted for an entry is kept until the end of a run: a shell script that
 /// starts thousands of programs must not take gigabytes.
-const OWN_ENTRIES: u32 = if cfg!(test) { 4 } else { 128 };
+const OWN_ENTRIES: u32 = if cfg!(test) { 4 } else { 32 };
 /// Entries that there are at most before every command has one for all its further processes.
 const MAX_ENTRIES: usize = if cfg!(test) { 40 } else { 1024 };
 /// Mappings that an entry for many processes keeps.
