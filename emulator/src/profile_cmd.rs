@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::cli::{Made, ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::input::{MADE_INPUT, standard_input};
+use crate::results::PROFILE_SPEC;
 use crate::{run, what_if};
 
-/// The spec's name in the output folder.
-const SPEC: &str = "profile.toml";
 /// ELF's number of RISC-V.
 const EM_RISCV: u16 = 243;
 
@@ -32,7 +31,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     let text = spec_text(args, &name, &command, &files, input.is_some())?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
-        spec: out.join(SPEC),
+        spec: out.join(PROFILE_SPEC),
         set: args.set.clone(),
         out: out.clone(),
         guest_dir: args.guest_dir.clone(),
@@ -52,7 +51,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     let servers: String = servers.collect();
     println!(
         "again: tipsim run {}{set}{servers} --out DIR",
-        quote(&out.join(SPEC).display().to_string())
+        quote(&out.join(PROFILE_SPEC).display().to_string())
     );
     if args.what_if {
         what_if::what_if(&WhatIfArgs::suggested(out, args.guest_dir.clone()))?;

@@ -225,11 +225,15 @@ impl Recorded {
 
     /// Writes the reports among the results anew.
     pub fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
-        let mut how: Value = match run.has(RUN) {
-            true => run.json(RUN)?,
-            // It was killed.
-            false => self.meta.clone(),
-        };
+        let mut how = self.meta.clone();
+        if let (Value::Object(how), true) = (&mut how, run.has(RUN)) {
+            // What the run said itself; of one that was killed, what it said as it began.
+            let own: serde_json::Map<String, Value> = run.json(RUN)?;
+            match run.is_unfinished() {
+                true => how.extend(own),
+                false => *how = own,
+            }
+        }
         let (excerpts, damaged) = self.excerpts(run);
         // What the run said of itself says more than what its trace shows.
         let recorded = { how["part"].as_str() }.map(str::to_owned);
@@ -242,7 +246,7 @@ impl Recorded {
         if let Some(how) = how.as_object_mut() {
             how.insert("part".to_owned(), json!(part));
         }
-        if !run.has(RUN) {
+        if run.is_unfinished() || !run.has(RUN) {
             run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
         }
         let whole = self.whole();
@@ -326,6 +330,16 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
 
 fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
     let hart = one_of_several(args, run);
+    let no_report = run.part().filter(|_| !run.has(&kept::name(hart, REPORT)));
+    if let Some(part) = no_report {
+        return match args.format {
+            ReportFormat::Text => put(args, &(part_line(part) + "\n")),
+            _ => Err(anyhow::anyhow!(
+                "{}: there is no report: {part}",
+                args.dir.display()
+            )),
+        };
+    }
     let text = |file: &str| run.text(&kept::name(hart, file));
     if let Some(what) = &args.explain {
         return explained(args, run, what);
@@ -357,7 +371,15 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
         }
         (None, ReportFormat::Html) => text("report.html")?,
         (None, ReportFormat::Json) => text(REPORT)?,
-        (None, _) => text("report.txt")?,
+        (None, _) => {
+            let text = text("report.txt")?;
+            // It was written before something else could not be.
+            let part = run.part().map(part_line);
+            match part.filter(|_| !text.starts_with("NOT WHOLE")) {
+                Some(line) => line + "\n\n" + &text,
+                None => text,
+            }
+        }
     };
     put(args, &text)
 }

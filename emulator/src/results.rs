@@ -36,6 +36,8 @@ pub use work::Work;
 pub const GUEST_FILES: &str = "files";
 /// The trace of a run.
 pub const TRACE: &str = "trace.tip";
+/// The spec that `tipsim profile` made of its arguments.
+pub const PROFILE_SPEC: &str = "profile.toml";
 /// How a run went.
 pub const RUN: &str = "run.json";
 /// What the guest's console printed.

@@ -12,7 +12,7 @@ mod share;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -26,7 +26,7 @@ use profile::Sampler;
 use timing::Preset;
 use user_net::UserNet;
 
-use crate::cli::RunArgs;
+use crate::cli::{Made, RunArgs};
 use crate::counts::RegionCounts;
 use crate::ends::{PANIC_ARGUMENT, Standstill, Watch};
 use crate::failure::{BadInput, bad_input};
@@ -36,7 +36,7 @@ use crate::host_memory;
 use crate::input::{self, MADE_INPUT};
 use crate::net;
 use crate::packages::{DebianImage, Packages};
-use crate::results::{CONSOLE, Work};
+use crate::results::{CONSOLE, PROFILE_SPEC, RUN, Work};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
 use crate::spec::{self, GuestImage, Mode, Net, Spec};
@@ -48,7 +48,7 @@ use crate::uncore::UncoreRegion;
 use boot::Boot;
 use description::metadata;
 use laps::Laps;
-use outcome::Outcome;
+use outcome::{Outcome, Reports};
 use progress::Progress;
 use region::Regions;
 use share::Share;
@@ -56,6 +56,9 @@ use share::Share;
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
 const SLICE: u64 = 1 << 22;
+
+/// Exit status of a program that SIGINT ended, as shells have it.
+const STATUS_OF_INTERRUPT: u8 = 130;
 
 /// Longest kernel command line (Linux's COMMAND_LINE_SIZE on RISC-V, less the terminator).
 const MAX_BOOTARGS: usize = 1023;
@@ -96,8 +99,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
 
     let mut work = Work::begin(&args.out)?;
+    let repeated = match &args.made {
+        Some(_) => None,
+        None => repeated(args, &plan.spec)?,
+    };
     let mut input: Option<Box<dyn Read>> = None;
-    if let Some(made) = &args.made {
+    if let Some(made) = args.made.as_ref().or(repeated.as_ref()) {
         let name = args.spec.file_name().unwrap_or_default();
         { work.results() }.write(&name.to_string_lossy(), made.spec.as_bytes())?;
         if let Some(content) = &made.input {
@@ -105,6 +112,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
             input = Some(Box::new(&content[..]));
         }
     }
+    let begun = serde_json::to_vec_pretty(&outcome::begun(&plan))?;
+    work.results().write(RUN, &begun)?;
     let share = Share {
         path: work.guest_files(),
     };
@@ -123,21 +132,53 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     share.take_back(&plan.spec.run.files);
     command::take_back(&share.path);
     let part = outcome.part();
-    let written = outcome.write(&plan, work.results(), args.brief, part.as_deref());
+    let written = outcome.write(&plan, work.results(), part.as_deref());
     let unwritten = { written.as_ref().err() }.map(|error| format!("{error:#}"));
-    // What failed first is why the rest does.
-    let status = match written {
-        Err(error) if !outcome.failed() => Err(error),
-        _ => outcome.verdict(&args.out, work.path()),
-    };
-    let published = work.publish(part.or(unwritten).as_deref());
-    match (status, published) {
-        (Err(first), Err(second)) => {
-            eprintln!("tipsim: {second:#}");
-            Err(first)
-        }
-        (status, published) => published.and(status),
+    let (place, published) = work.publish(part.or(unwritten).as_deref());
+    // Nobody may read what is printed, which ends the program: the results are in their place by then.
+    if let Err(error) = &published {
+        eprintln!("tipsim: {error:#}");
     }
+    let reports = match written {
+        Ok(reports) => reports,
+        // What failed first is why the rest does.
+        Err(error) if !outcome.failed() => return Err(error),
+        Err(_) => Reports::default(),
+    };
+    print!(
+        "{}",
+        if args.brief {
+            reports.verdict
+        } else {
+            reports.text
+        }
+    );
+    let status = outcome.verdict(&args.out, &place)?;
+    published?;
+    // The run was over before the signal came; a script that has more of them shall end.
+    Ok(match stop.load(Ordering::Relaxed) {
+        true if status == 0 => STATUS_OF_INTERRUPT,
+        _ => status,
+    })
+}
+
+/// The spec of `tipsim profile` that is to be run again into its own folder: it stays beside the results, with its input.
+fn repeated(args: &RunArgs, spec: &Spec) -> anyhow::Result<Option<Made>> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let folder = real(&args.out);
+    let own = |path: &Path| {
+        folder.is_some() && real(path).as_deref().and_then(Path::parent) == folder.as_deref()
+    };
+    let read = |path: &Path| std::fs::read(path).map_err(|e| bad_input(path, e));
+    if !own(&args.spec) || args.spec.file_name() != Some(PROFILE_SPEC.as_ref()) {
+        return Ok(None);
+    }
+    let text = String::from_utf8(read(&args.spec)?).map_err(|e| bad_input(&args.spec, e))?;
+    let input = spec.run.input.as_deref().filter(|input| own(input));
+    Ok(Some(Made {
+        spec: text,
+        input: input.map(read).transpose()?,
+    }))
 }
 
 impl Plan {

@@ -19,7 +19,7 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     let moving = match marker.moving.take() {
         Some(moving) => moving,
         None => Moving {
-            old: name_of(&room::old_name(out)?),
+            old: name_of(&room::old_name(out, room::is_whole(out))?),
             entries: entries(partial)?,
         },
     };

@@ -113,6 +113,11 @@ impl Results {
         marker.write(&self.folder)
     }
 
+    /// Whether its run was killed, and nothing has been made of that yet.
+    pub fn is_unfinished(&self) -> bool {
+        self.is_running()
+    }
+
     fn is_running(&self) -> bool {
         { &self.marker }
             .as_ref()
@@ -189,7 +194,9 @@ impl Results {
         let path = self.path().join(name);
         let read = self.folder.read(name, MAX_RESULT_BYTES);
         let bytes = read.map_err(|e| bad_input(&path, e))?;
-        let expected = self.marker.as_ref().map(|marker| marker.files.get(name));
+        // That of a run which was killed was written as it began.
+        let marker = self.marker.as_ref().filter(|_| !self.is_unfinished());
+        let expected = marker.map(|marker| marker.files.get(name));
         match expected {
             Some(Some(expected)) if sha256(&bytes[..]).ok().as_ref() == Some(expected) => Ok(bytes),
             Some(Some(_)) => Err(bad_input(

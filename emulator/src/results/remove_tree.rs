@@ -58,7 +58,7 @@ mod tests {
         fs::create_dir_all(path("share/wide/b")).unwrap();
         symlink("../kept", path("share/link")).unwrap();
         symlink(outer.path(), path("share/wide/a/up")).unwrap();
-        fs::set_permissions(path("share/wide"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path("share/wide"), fs::Permissions::from_mode(0o000)).unwrap();
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let mut folder = openat(CWD, path("share"), flags, Mode::empty()).unwrap();
         for _ in 0..30_000 {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::marker::{MARKER, Marker, State};
 use super::remove_tree::remove_tree;
-use super::{CONSOLE, GUEST_FILES, RUN, TRACE};
+use super::{CONSOLE, GUEST_FILES, PROFILE_SPEC, RUN, TRACE};
+use crate::sha256::sha256;
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
 const OWN: [&str; 15] = [
@@ -26,7 +27,7 @@ const OWN: [&str; 15] = [
     "errors.json",
     "flame.json",
     "truth.json",
-    "profile.toml",
+    PROFILE_SPEC,
     "input",
 ];
 /// What the lock of a folder is on.
@@ -40,6 +41,19 @@ const MOST: usize = 1 << 20;
 pub(super) fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
         && Folder::open(path).is_ok_and(|folder| matches!(Marker::read(&folder), Ok(Some(_))))
+}
+
+/// Whether a folder has the results of a whole run.
+pub(super) fn is_whole(path: &Path) -> bool {
+    let marker = Folder::open(path).and_then(|folder| Marker::read(&folder));
+    matches!(
+        marker,
+        Ok(Some(Marker {
+            state: State::Ended,
+            part: None,
+            ..
+        }))
+    )
 }
 
 /// Removes a folder that a run made, if it holds nothing else; `false`: it does, and nothing was removed.
@@ -62,8 +76,8 @@ pub(super) fn remove(path: &Path) -> io::Result<bool> {
 }
 
 /// The name under which the run before is kept: `DIR.old`, or with a number if something that no run made is there, or
-/// has been put into it.
-pub(super) fn old_name(out: &Path) -> io::Result<PathBuf> {
+/// has been put into it. The results of a whole run do not make room for those of one that was cut short.
+pub(super) fn old_name(out: &Path, is_whole_run: bool) -> io::Result<PathBuf> {
     for n in 0.. {
         let name = match n {
             0 => suffixed(out, ".old"),
@@ -71,7 +85,8 @@ pub(super) fn old_name(out: &Path) -> io::Result<PathBuf> {
         };
         let free = fs::symlink_metadata(&name).is_err();
         // What cannot be removed, such as a tree that is too deep, stays as well.
-        if free || (is_ours(&name) && remove(&name).unwrap_or(false)) {
+        let is_worth_less = || is_whole_run || !is_whole(&name);
+        if free || (is_ours(&name) && is_worth_less() && remove(&name).unwrap_or(false)) {
             return Ok(name);
         }
     }
@@ -125,6 +140,8 @@ impl Found {
         self.folders.push(path.to_owned());
         for (name, kind, path) in entries(path)? {
             let is_own = match kind.is_dir() {
+                // Whoever has changed it may want it.
+                false if name == PROFILE_SPEC => is_as_written(&marker, &name, &path),
                 false => is_result(&name) || marker.files.contains_key(&name),
                 true if name == GUEST_FILES && marker.state != State::Ended => {
                     self.trees.push(path.clone());
@@ -226,6 +243,12 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, fs::FileType, PathBuf)>> {
         Ok((name, entry.file_type()?, entry.path()))
     };
     fs::read_dir(folder)?.map(entry).collect()
+}
+
+/// Whether a file is what a run wrote.
+fn is_as_written(marker: &Marker, name: &str, path: &Path) -> bool {
+    let found = fs::File::open(path).and_then(sha256).ok();
+    found.is_some() && found.as_ref() == marker.files.get(name)
 }
 
 /// Names in a folder that results have, but for the lock, which all runs into it share.

@@ -85,19 +85,20 @@ impl Work {
     }
 
     /// Puts the results in their place, in one step; the run before is kept as `DIR.old`. `part`: why they are not of a whole run.
-    ///
-    /// # Errors
-    /// If they cannot be put there: they stay where they are, which the error says.
-    pub fn publish(mut self, part: Option<&str>) -> anyhow::Result<()> {
+    /// Returns where they are, and what went wrong.
+    pub fn publish(mut self, part: Option<&str>) -> (PathBuf, anyhow::Result<()>) {
         self.published = true;
         let path = self.path().to_owned();
-        self.finish(part).map_err(|e| {
-            let out = self.out.display();
-            anyhow::anyhow!(
-                "{}: cannot be renamed to {out}, the results stay here: {e}",
-                path.display()
-            )
-        })
+        match self.finish(part) {
+            Ok(()) => (self.out.clone(), Ok(())),
+            Err(error) => {
+                let (shown, out) = (path.display(), self.out.display());
+                let error = format!(
+                    "{shown}: cannot take the place of {out}, the results stay here: {error}"
+                );
+                (path, Err(anyhow::anyhow!(error)))
+            }
+        }
     }
 
     fn finish(&mut self, part: Option<&str>) -> io::Result<()> {
@@ -115,7 +116,7 @@ impl Work {
         if here || !room::is_only_ours(out) {
             return move_in(path, out);
         }
-        let old = room::old_name(out)?;
+        let old = room::old_name(out, room::is_whole(out))?;
         match rename(path, out, RenameFlags::EXCHANGE) {
             Ok(()) => rename(path, &old, RenameFlags::NOREPLACE),
             // Some file systems cannot exchange.
@@ -246,7 +247,7 @@ fn make_room(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let out = path.with_extension("");
-    let old = room::old_name(if is_before { &out } else { path })?;
+    let old = room::old_name(if is_before { &out } else { path }, room::is_whole(path))?;
     rename(path, &old, RenameFlags::NOREPLACE)
 }
 

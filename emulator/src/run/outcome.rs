@@ -114,6 +114,30 @@ pub struct Outcome {
     pub host: Option<HostOutcome>,
 }
 
+/// A run's report for the terminal; empty if nothing was profiled.
+#[derive(Default)]
+pub struct Reports {
+    /// All of it.
+    pub text: String,
+    /// What binds the program.
+    pub verdict: String,
+}
+
+/// What run.json says of a run that has begun: a report of one that was killed needs it.
+pub fn begun(plan: &Plan) -> serde_json::Value {
+    let mut spec = plan.spec.clone();
+    spec.make_absolute();
+    json!({
+        "name": plan.spec.name,
+        "tipsim": env!("CARGO_PKG_VERSION"),
+        "end": "Killed",
+        "part": "it was killed before its end",
+        "core": plan.preset,
+        "spec": spec,
+        "symbols": symbols(plan),
+    })
+}
+
 const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
 
 impl Outcome {
@@ -141,15 +165,14 @@ impl Outcome {
         self.console.as_ref().or(host)
     }
 
-    /// Writes run.json and the report's files; `part`: why they are not of a whole run.
-    /// On the terminal is the whole report, or `brief` the verdict.
+    /// Writes run.json and the report's files; `part`: why they are not of a whole run. Returns what is for the terminal.
     pub fn write(
         &mut self,
         plan: &Plan,
         run: &mut Results,
-        brief: bool,
         part: Option<&str>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Reports> {
+        let mut reports = Reports::default();
         let mut how = self.run_json(plan);
         how["part"] = json!(part);
         run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
@@ -170,18 +193,16 @@ impl Outcome {
         if let Some(whole) = Evaluation::merged(harts) {
             let of = of(None);
             let written = report_cmd::write(run, &whole, &symbols, &of, &plan.preset, how.clone())?;
-            if whole.cycles == 0 {
-                println!("{NO_REGION}");
-            } else {
-                print!("{}", if brief { written.verdict } else { written.text });
+            if whole.cycles > 0 {
+                reports = Reports {
+                    text: written.text,
+                    verdict: written.verdict,
+                };
             }
         }
         for (hart, evaluation) in self.one_of_several() {
             let of = of(Some(hart));
             report_cmd::write(run, evaluation, &symbols, &of, &plan.preset, how.clone())?;
-        }
-        if self.never_began {
-            println!("{NO_REGION}");
         }
         // Last: without it nothing is lost. What a report made of the trace would not say is not kept.
         let several = self.evaluations().len() > 1;
@@ -195,7 +216,7 @@ impl Outcome {
                 kept::keep(run, several.then_some(hart), evaluation)?;
             }
         }
-        Ok(())
+        Ok(reports)
     }
 
     /// Something could not be recorded.
