@@ -476,7 +476,7 @@ fn simulate(
     if let Some(stats) = stats.first() {
         laps.timing.cycles = stats.cycles;
     }
-    let never_began = plan.spec.boots_functionally_first() && host.is_none();
+    let never_began = plan.spec.boots_functionally_first() && regions.count == 0;
     Ok(Outcome {
         end,
         never_began,

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use toml::Value as Toml;
 
 use crate::cli::WhatIfArgs;
-use crate::failure::{bad_input, write_whole};
+use crate::failure::{bad_input, cannot_write};
 use crate::report_cmd::Recorded;
-use crate::results::{RUN, Results};
+use crate::results::{Folder, RUN, Results};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
@@ -67,16 +67,13 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         spec,
         program,
     };
-    results
-        .folder()
-        .make(FOLDER)
-        .map_err(|e| bad_input(&args.dir.join(FOLDER), e))?;
     let folder = args.dir.join(FOLDER);
+    let trials_folder = { results.folder().make(FOLDER) }.map_err(|e| bad_input(&folder, e))?;
     let before = match recorded.is_of_this_simulator() {
         true => program_cycles(&results, &original.program)?,
         false => {
             eprintln!("tipsim: another tipsim ran it: once more as it was");
-            original.run_without(&[], &folder.join("before"))?
+            original.run_without(&[], &trials_folder, "before")?
         }
     };
     let most = args.most as usize;
@@ -99,8 +96,8 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             candidate.kind,
             candidate.function
         );
-        let out = folder.join((first + n).to_string());
-        let cycles = original.run_without(&candidate.instructions, &out)?;
+        let name = (first + n).to_string();
+        let cycles = original.run_without(&candidate.instructions, &trials_folder, &name)?;
         let trial = json!(Trial {
             candidate,
             cycles,
@@ -156,12 +153,9 @@ fn next_number(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let number = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
-        name.split('.').next()?.parse::<usize>().ok()
+        name.split('.').next()?.parse::<u16>().ok().map(usize::from)
     };
-    entries
-        .filter_map(number)
-        .max()
-        .map_or(1, |last| last.saturating_add(1))
+    entries.filter_map(number).max().map_or(1, |last| last + 1)
 }
 
 /// A run that can be repeated: its run.json, and the spec in it.
@@ -200,7 +194,12 @@ fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
 
 impl Original<'_> {
     /// Runs it on a core without the cause at these instructions; the program's cycles.
-    fn run_without(&self, instructions: &[Instruction], out: &Path) -> anyhow::Result<f64> {
+    fn run_without(
+        &self,
+        instructions: &[Instruction],
+        folder: &Folder,
+        name: &str,
+    ) -> anyhow::Result<f64> {
         let mut spec = self.spec.clone();
         // What is asked for is cycles.
         spec.record = Record {
@@ -223,12 +222,18 @@ impl Original<'_> {
         let before = before.and_then(|value| value.as_array().cloned());
         let all = before.unwrap_or_default().into_iter().chain(without);
         what_if.insert("without".to_owned(), Toml::Array(all.collect()));
-        let mut path = out.as_os_str().to_owned();
-        path.push(".toml");
-        let path = Path::new(&path);
-        write_whole(path, toml::to_string(&spec)?)?;
+        let (out, file) = (folder.path().join(name), format!("{name}.toml"));
+        let path = folder.path().join(&file);
+        // The folder may be somebody else's.
+        let written = folder.write(&file, toml::to_string(&spec)?.as_bytes());
+        written.map_err(|e| cannot_write(&path, e))?;
+        anyhow::ensure!(
+            !out.is_symlink(),
+            "{}: expected a folder, found a link",
+            out.display()
+        );
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("run").arg(path).arg("--out").arg(out);
+        command.arg("run").arg(&path).arg("--out").arg(&out);
         if let Some(dir) = &self.args.guest_dir {
             command.arg("--guest-dir").arg(dir);
         }
@@ -237,7 +242,7 @@ impl Original<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status()?;
-        let results = Results::open(out).with_context(|| format!("the run failed ({status})"))?;
+        let results = Results::open(&out).with_context(|| format!("the run failed ({status})"))?;
         let run: Value = results.json(RUN)?;
         let same = |key: &str| run[key] == self.run[key];
         anyhow::ensure!(

@@ -75,6 +75,13 @@ pub struct TraceMark {
     pub end: String,
 }
 
+impl State {
+    /// The run came to its end, and everything that it left is written.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Moving | Self::Ended)
+    }
+}
+
 impl TraceMark {
     /// Of an open trace.
     ///

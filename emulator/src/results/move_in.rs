@@ -65,7 +65,8 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
 fn check(moving: &Moving, out: &Path) -> io::Result<()> {
     let is_name = |name: &String| Path::new(name).file_name() == Some(name.as_ref());
     let front = format!("{}.old", name_of(out));
-    if is_name(&moving.old) && moving.old.starts_with(&front) && moving.entries.iter().all(is_name)
+    if is_name(&moving.old) && moving.old.starts_with(&front) && { moving.entries.iter() }
+        .all(|name| room::is_name_of_results(name))
     {
         return Ok(());
     }
@@ -78,12 +79,12 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What is to be moved: everything but the journal and the lock.
+/// What is to be moved: the results but for the journal.
 fn entries(partial: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(partial)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name != MARKER && name != LOCK {
+        if name != MARKER && room::is_name_of_results(&name) {
             names.push(name);
         }
     }
@@ -95,7 +96,9 @@ fn entries(partial: &Path) -> io::Result<Vec<String>> {
 fn remove(partial: &Folder) -> io::Result<()> {
     partial.remove(MARKER)?;
     partial.remove(LOCK)?;
-    fs::remove_dir(partial.path())
+    // What others have put there stays.
+    let _ = fs::remove_dir(partial.path());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -141,6 +144,7 @@ mod tests {
         for (old, entry) in [
             ("out.old", "../victim"),
             ("out.old", "/etc/hostname"),
+            ("out.old", "Makefile"),
             ("../elsewhere", "run.json"),
             ("elsewhere", "run.json"),
             ("out.old/..", "run.json"),

@@ -106,7 +106,8 @@ impl Results {
         let Some(marker) = &mut self.marker else {
             return Ok(());
         };
-        marker.state = State::Ended;
+        // Until they are in their place: whoever finds them goes on with that.
+        marker.state = State::Moving;
         marker.part = part.map(str::to_owned);
         marker.trace = trace.map(TraceMark::of).transpose()?;
         marker.guest_files = guest_files;

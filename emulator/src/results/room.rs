@@ -34,6 +34,8 @@ const OWN: [&str; 15] = [
 pub(super) const LOCK: &str = ".lock";
 /// The folder of the runs that `tipsim what-if` made.
 const TRIALS: &str = "what-if";
+/// Bytes of the list of what a guest left, which chooses the names.
+const MAX_LIST_BYTES: usize = 16 << 20;
 /// Files and folders that are looked at; a folder with more is kept.
 const MOST: usize = 1 << 20;
 
@@ -46,14 +48,7 @@ pub(super) fn is_ours(path: &Path) -> bool {
 /// Whether a folder has the results of a whole run.
 pub(super) fn is_whole(path: &Path) -> bool {
     let marker = Folder::open(path).and_then(|folder| Marker::read(&folder));
-    matches!(
-        marker,
-        Ok(Some(Marker {
-            state: State::Ended,
-            part: None,
-            ..
-        }))
-    )
+    matches!(marker, Ok(Some(Marker { state, part: None, .. })) if state.is_over())
 }
 
 /// Removes a folder that a run made, if it holds nothing else; `false`: it does, and nothing was removed.
@@ -100,7 +95,8 @@ pub(super) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What a run left in `files/`: paths of files and links, and of folders, which end in `/`. What cannot be listed is left out.
+/// What a run left in `files/`: paths of files and links, and of folders, which end in `/`. What cannot be listed is left out, and
+/// all of it if the list were too long.
 pub(super) fn listed(files: &Path) -> Vec<String> {
     let mut found = Found::default();
     // What is not in the list is never removed.
@@ -119,6 +115,9 @@ pub(super) fn listed(files: &Path) -> Vec<String> {
         .chain(folders)
         .collect();
     list.sort();
+    if list.iter().map(String::len).sum::<usize>() > MAX_LIST_BYTES {
+        list.clear();
+    }
     list
 }
 
@@ -143,7 +142,7 @@ impl Found {
                 // Whoever has changed it may want it.
                 false if name == PROFILE_SPEC => is_as_written(&marker, &name, &path),
                 false => is_result(&name) || marker.files.contains_key(&name),
-                true if name == GUEST_FILES && marker.state != State::Ended => {
+                true if name == GUEST_FILES && !marker.state.is_over() => {
                     self.trees.push(path.clone());
                     true
                 }
@@ -200,6 +199,7 @@ impl Found {
             if self.files.len() + self.folders.len() > MOST {
                 return Ok(false);
             }
+            make_listable(&folder)?;
             for (_, kind, path) in entries(&folder)? {
                 match kind.is_dir() {
                     true => next.push(path),
@@ -215,8 +215,6 @@ impl Found {
     fn listed(&mut self, path: &Path, front: &str, list: &HashSet<&str>) -> io::Result<bool> {
         let mut next = vec![(path.to_owned(), front.to_owned())];
         while let Some((folder, front)) = next.pop() {
-            // The guest may have taken the right to list it or to remove from it.
-            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
             for (name, kind, path) in entries(&folder)? {
                 let name = format!("{front}{name}{}", if kind.is_dir() { "/" } else { "" });
                 if !list.contains(name.as_str()) {
@@ -232,6 +230,15 @@ impl Found {
             }
         }
         Ok(true)
+    }
+}
+
+/// Gives the host's user the rights to list a folder, to move it and to remove from it: the guest may have taken them.
+fn make_listable(folder: &Path) -> io::Result<()> {
+    let mode = fs::metadata(folder)?.permissions().mode();
+    match mode & 0o700 {
+        0o700 => Ok(()),
+        _ => fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o700)),
     }
 }
 
@@ -254,16 +261,18 @@ fn is_as_written(marker: &Marker, name: &str, path: &Path) -> bool {
 /// Names in a folder that results have, but for the lock, which all runs into it share.
 pub(super) fn results_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for (name, kind, _) in entries(folder)? {
-        let is_of_run = match kind.is_dir() {
-            true => name == GUEST_FILES || name == TRIALS || is_hart(&name),
-            false => is_result(&name) && name != LOCK,
-        };
-        if is_of_run {
+    for (name, ..) in entries(folder)? {
+        if is_name_of_results(&name) {
             names.push(name);
         }
     }
     Ok(names)
+}
+
+/// Whether something is called as results are, but for the lock, which all runs into a folder share.
+pub(super) fn is_name_of_results(name: &str) -> bool {
+    let is_folder = name == GUEST_FILES || name == TRIALS || is_hart(name);
+    is_folder || (is_result(name) && name != LOCK)
 }
 
 /// Whether nothing is in a folder but what a run made.

@@ -108,7 +108,8 @@ impl Work {
         place(out).map_err(io::Error::other)?;
         let here = std::env::current_dir().is_ok_and(|here| here.starts_with(out));
         if !here && (!out.exists() || fs::remove_dir(out).is_ok()) {
-            return rename(path, out, RenameFlags::NOREPLACE);
+            rename(path, out, RenameFlags::NOREPLACE)?;
+            return in_place(out);
         }
         // A report that is being rebuilt there is waited for.
         let _lock = lock_file(&Folder::open(out)?)?;
@@ -118,7 +119,10 @@ impl Work {
         }
         let old = room::old_name(out, room::is_whole(out))?;
         match rename(path, out, RenameFlags::EXCHANGE) {
-            Ok(()) => rename(path, &old, RenameFlags::NOREPLACE),
+            Ok(()) => {
+                in_place(out)?;
+                rename(path, &old, RenameFlags::NOREPLACE)
+            }
             // Some file systems cannot exchange.
             Err(_) => move_in(path, out),
         }
@@ -131,6 +135,16 @@ impl Drop for Work {
             let _ = room::remove(self.path());
         }
     }
+}
+
+/// Writes down that results are in their place.
+fn in_place(out: &Path) -> io::Result<()> {
+    let folder = Folder::open(out)?;
+    if let Some(mut marker) = Marker::read(&folder)? {
+        marker.state = State::Ended;
+        marker.write(&folder)?;
+    }
+    Ok(())
 }
 
 /// The path at which results take their place, without links, if they may.

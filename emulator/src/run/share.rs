@@ -23,7 +23,12 @@ impl Share {
             let name = file
                 .file_name()
                 .ok_or_else(|| bad_input(file, "expected a file or folder with a name"))?;
-            copy(file, &self.path.join(name))?;
+            let to = self.path.join(name);
+            if std::fs::symlink_metadata(&to).is_ok() {
+                let error = "run.files: expected files of different names, found two of this name";
+                return Err(bad_input(file, error).into());
+            }
+            copy(file, &to)?;
         }
         Ok(())
     }

@@ -87,6 +87,8 @@ impl<'a> DebugFiles<'a> {
         }
         let (name, crc) = elf.object.gnu_debuglink().ok().flatten()?;
         let mut refused = Vec::new();
+        // A name, not a path: a program chooses it as it likes.
+        let name = Path::new(OsStr::from_bytes(name)).file_name()?.as_bytes();
         for path in self.candidate_paths(name) {
             let Ok(bytes) = elf::read(&path) else {
                 continue;

@@ -63,6 +63,10 @@ pub(super) struct Elf<'data> {
 
 /// Reads a regular file of at most [`MAX_BYTES`].
 pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    // To open a pipe would wait for whoever writes to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
     let file = File::open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() > MAX_BYTES {
@@ -76,6 +80,9 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 /// True if the file says that it is an ELF file.
 pub(super) fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
+    if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && &magic == b"\x7fELF"
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,8 +58,10 @@ fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     if !is_source(path) {
         return None;
     }
-    if path.is_absolute() && path.is_file() {
-        return Some(path.to_owned());
+    if path.is_absolute()
+        && let Some(real) = real_source(path)
+    {
+        return Some(real);
     }
     let mut names = Vec::new();
     for name in path.components() {
@@ -72,6 +75,20 @@ fn find(files: &SymbolFiles, path: &str) -> Option<PathBuf> {
     let ends: Vec<PathBuf> = ends.collect();
     let below = |folder: &PathBuf| ends.iter().find_map(|end| resolve_in(folder, end));
     files.sources.iter().find_map(below)
+}
+
+/// Folders of files that are none: reading them may do something, or never end.
+const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// The source file that a path leads to. A program names its sources as it likes, and may be an enemy's: its names reach nothing
+/// else, not by links either.
+fn real_source(path: &Path) -> Option<PathBuf> {
+    let is_none = |path: &Path| NO_FILES.iter().any(|folder| path.starts_with(folder));
+    if is_none(path) {
+        return None;
+    }
+    let real = path.canonicalize().ok()?;
+    (is_source(&real) && !is_none(&real) && real.is_file()).then_some(real)
 }
 
 /// What servers have of that file.
@@ -92,7 +109,9 @@ fn lines(file: &Path) -> Option<Vec<String>> {
     if fs::metadata(file).ok()?.len() > MAX_FILE {
         return None;
     }
-    let text = fs::read(file).ok()?;
+    let mut text = Vec::new();
+    let file = fs::File::open(file).ok()?;
+    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
     let shown = |line: &str| line.trim_end().chars().take(MAX_LINE).collect();
     Some(text.lines().map(shown).collect())
