@@ -111,3 +111,25 @@ fn a_run_that_cannot_be_repeated_is_refused() {
     let output = command.arg("what-if").arg(&dir).output().unwrap();
     assert_error(&output, 2, &["run.json", "found guest.net"]);
 }
+
+/// Somebody else's results: links among the trials lead nowhere.
+#[test]
+fn trials_are_not_written_through_links() {
+    let dir = scratch("what-if-links");
+    let out = profiled("chain", &dir);
+    let victim = dir.join("victim");
+    std::fs::write(&victim, "victim").unwrap();
+    let trials = out.join("what-if");
+    std::fs::create_dir(&trials).unwrap();
+    for name in [
+        "1.toml",
+        "2.toml",
+        "before.toml",
+        "18446744073709551615.toml",
+    ] {
+        std::os::unix::fs::symlink(&victim, trials.join(name)).unwrap();
+    }
+    let mut command = tipsim();
+    succeed(command.arg("what-if").arg(&out).args(["--most", "1"]));
+    assert_eq!(std::fs::read_to_string(victim).unwrap(), "victim");
+}

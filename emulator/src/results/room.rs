@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
-use super::marker::{MARKER, Marker, State};
+use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
 use super::{CONSOLE, GUEST_FILES, PROFILE_SPEC, RUN, TRACE};
 use crate::sha256::sha256;
@@ -35,7 +35,7 @@ pub(super) const LOCK: &str = ".lock";
 /// The folder of the runs that `tipsim what-if` made.
 const TRIALS: &str = "what-if";
 /// Bytes of the list of what a guest left, which chooses the names.
-const MAX_LIST_BYTES: usize = 16 << 20;
+const MAX_LIST_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
 /// Files and folders that are looked at; a folder with more is kept.
 const MOST: usize = 1 << 20;
 
@@ -291,6 +291,7 @@ fn is_hart(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::marker::State;
     use super::*;
 
     fn run(path: &Path, state: State, guest_files: &[&str]) {
@@ -352,5 +353,25 @@ mod tests {
         let list: Vec<&str> = list.iter().map(String::as_str).collect();
         run(&at("run"), State::Ended, &list);
         assert!(remove(&at("run")).unwrap() && !at("run").exists());
+    }
+
+    #[test]
+    fn a_guest_decides_neither_how_long_the_list_is_nor_whether_it_can_be_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = dir.path().join("files");
+        fs::create_dir_all(files.join("closed/inner")).unwrap();
+        for folder in ["closed/inner", "closed", ""] {
+            let closed = fs::Permissions::from_mode(0o000);
+            fs::set_permissions(files.join(folder), closed).unwrap();
+        }
+        assert_eq!(listed(&files), ["closed/", "closed/inner/"]);
+        let mode = |name: &str| fs::metadata(files.join(name)).unwrap().permissions().mode();
+        assert_eq!((mode("") & 0o777, mode("closed") & 0o777), (0o700, 0o700));
+        // Names that are longer than all lists may be.
+        let long = "x".repeat(250);
+        for n in 0..=MAX_LIST_BYTES / 250 {
+            fs::write(files.join(format!("{n:04}{}", &long[..246])), "").unwrap();
+        }
+        assert_eq!(listed(&files), [""; 0]);
     }
 }

@@ -311,3 +311,61 @@ fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
         done => Ok(done?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Killed with everything written and nothing moved: the next command finishes that, and the run is not lost.
+    #[test]
+    fn results_that_are_written_come_to_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        for n in 1..=3 {
+            let mut work = Work::begin(&out).unwrap();
+            let content = format!("run {n}");
+            work.results
+                .write("report.txt", content.as_bytes())
+                .unwrap();
+            match n {
+                2 => {
+                    work.results.end(None).unwrap();
+                    work.published = true;
+                }
+                _ => work.publish(None).1.unwrap(),
+            }
+            let run = Results::open(&out).unwrap();
+            assert_eq!(run.text("report.txt").unwrap(), content);
+            assert!(!suffixed(&out, ".partial").exists());
+        }
+        let before = Results::open(&suffixed(&out, ".old")).unwrap();
+        assert_eq!(before.text("report.txt").unwrap(), "run 2");
+    }
+
+    /// What is whole is kept until something whole comes after it.
+    #[test]
+    fn parts_do_not_take_the_place_of_a_whole_run_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let run = |name: &str, part: Option<&str>| {
+            let mut work = Work::begin(&at("out")).unwrap();
+            work.results.write("report.txt", name.as_bytes()).unwrap();
+            work.publish(part).1.unwrap();
+        };
+        let text = |name: &str| fs::read_to_string(at(name).join("report.txt")).unwrap();
+        run("whole", None);
+        for name in ["first part", "second part", "third part"] {
+            run(name, Some("it was interrupted"));
+        }
+        assert_eq!(
+            (text("out"), text("out.old"), text("out.old.1")),
+            ("third part".into(), "whole".into(), "second part".into())
+        );
+        run("another whole", None);
+        run("one more", None);
+        assert_eq!(
+            (text("out"), text("out.old")),
+            ("one more".into(), "another whole".into())
+        );
+    }
+}

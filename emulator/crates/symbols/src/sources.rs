@@ -121,6 +121,28 @@ fn lines(file: &Path) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn names_that_a_program_chose_lead_to_sources_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("secret"), "secret").unwrap();
+        fs::write(at("real.c"), "text").unwrap();
+        std::os::unix::fs::symlink(at("secret"), at("link.c")).unwrap();
+        std::os::unix::fs::symlink("/proc/self/status", at("status.c")).unwrap();
+        std::os::unix::fs::symlink(at("real.c"), at("good.c")).unwrap();
+        let files = SymbolFiles::default();
+        let found = |path: &Path| find(&files, path.to_str().unwrap());
+        assert_eq!(found(&at("good.c")), found(&at("real.c")));
+        assert!(found(&at("real.c")).is_some());
+        for name in ["link.c", "status.c", "secret"] {
+            assert_eq!(found(&at(name)), None, "{name}");
+        }
+        let opened = fs::File::open(dir.path()).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
+        let by_descriptor = format!("/proc/self/fd/{number}/real.c");
+        assert_eq!(found(Path::new(&by_descriptor)), None);
+    }
+
     fn text(files: &SymbolFiles, file: &str, line: u32) -> Option<String> {
         let file = file.into();
         let mut sources = Sources::new(files);
