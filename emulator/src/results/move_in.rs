@@ -125,8 +125,12 @@ mod tests {
     }
 
     fn names(path: &Path) -> Vec<String> {
-        let mut names = entries(path).unwrap();
-        names.retain(|name| name != "files");
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names
+            .filter(|name| ![MARKER, LOCK, "files"].contains(&name.as_str()))
+            .collect();
+        names.sort();
         names
     }
 

@@ -331,6 +331,7 @@ mod tests {
                 2 => {
                     work.results.end(None).unwrap();
                     work.published = true;
+                    drop(work);
                 }
                 _ => work.publish(None).1.unwrap(),
             }
