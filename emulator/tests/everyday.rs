@@ -142,7 +142,7 @@ fn a_full_disk_names_the_file_and_leaves_no_half_ones() {
     std::fs::write(&spec, format!("{FUNCTIONAL}{command}")).unwrap();
     let without = ["--set", "run.files=[]"];
     let cases: [(&str, u32, &[&str], &str); 4] = [
-        ("share", 64, &[], "share/big: cannot write"),
+        ("share", 64, &[], "files/big: cannot write"),
         (
             "console",
             64,
@@ -184,7 +184,10 @@ fn a_full_disk_names_the_file_and_leaves_no_half_ones() {
             last.contains(expected) && last.contains("File too large"),
             "{name}: {said}"
         );
-        for entry in std::fs::read_dir(&out).unwrap() {
+        assert!(!dir.join(format!("{name}.partial")).exists(), "{name}");
+        // Nothing has begun where the given files do not fit.
+        assert_eq!(out.exists(), name != "share", "{name}");
+        for entry in std::fs::read_dir(&out).into_iter().flatten() {
             let file = entry.unwrap().file_name().into_string().unwrap();
             assert!(!file.ends_with(".partial"), "{name}: {file}");
             assert!(name != "report" || file != "report.html", "a half report");
