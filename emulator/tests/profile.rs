@@ -85,7 +85,7 @@ fn words_and_scripts_reach_the_guest_and_its_status_comes_back() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", stdout(&output));
     assert_eq!(
-        std::fs::read_to_string(dir.join("o/a b")).unwrap(),
+        std::fs::read_to_string(dir.join("o/files/a b")).unwrap(),
         "1\n2\n"
     );
 }

@@ -193,8 +193,7 @@ fn a_region_of_marks_alone_is_all_that_is_timed() {
     let dir = scratch("region-not-marked");
     let spec = "[run]\nboot = \"functional\"\nregion = \"marked\"\ncommand = \"true\"\n";
     let output = run_spec(&dir, spec).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).contains("nothing was profiled"));
+    common::assert_error(&output, 1, &["nothing was profiled"]);
 }
 
 #[test]

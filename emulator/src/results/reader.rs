@@ -10,7 +10,7 @@ use super::folder::Folder;
 use super::marker::{MARKER, Marker, State, TraceMark};
 use super::room::{self, suffixed};
 use super::work::{holder, lock_file, settle};
-use super::{GUEST_FILES, MAX_RESULT_BYTES, TRACE};
+use super::{GUEST_FILES, MAX_RESULT_BYTES, RUN, TRACE};
 use crate::failure::{BadInput, bad_input, cannot_write};
 use crate::sha256::sha256;
 
@@ -34,6 +34,8 @@ impl Results {
         match results.marker.as_ref().map(|marker| marker.state) {
             Some(State::Running) => Err(bad_input(dir, unfinished(dir))),
             Some(State::Moving | State::Ended | State::Killed) => Ok(results),
+            // Without that it is no run's folder: what is missing is told.
+            None if !results.has(RUN) => Ok(results),
             None => {
                 eprintln!(
                     "tipsim: warning: {}: no {MARKER}, as if an older tipsim had made it or its files had been copied: nobody knows whether they belong to one run",

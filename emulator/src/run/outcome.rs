@@ -200,6 +200,14 @@ impl Outcome {
                 };
             }
         }
+        // Of a run that ended well, that is its failure, and told as such.
+        if self.end.is_part() && (self.never_began || reports.text.is_empty()) {
+            let text = NO_REGION.to_owned() + "\n";
+            reports = Reports {
+                verdict: text.clone(),
+                text,
+            };
+        }
         for (hart, evaluation) in self.one_of_several() {
             let of = of(Some(hart));
             report_cmd::write(run, evaluation, &symbols, &of, &plan.preset, how.clone())?;
