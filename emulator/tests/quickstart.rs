@@ -157,20 +157,20 @@ fn the_guests_own_profile_agrees() {
 
 #[test]
 fn perf_in_the_guest_reports_split_samples() {
-    let report = text("perf-report.txt");
+    let report = text("files/perf-report.txt");
     for function in ["compute_", "flush_", "mispredict_", "stall_", "frontend_"] {
         assert!(
             report.contains(function),
             "no {function}* in perf report:\n{report}"
         );
     }
-    let annotate = text("perf-annotate.txt");
+    let annotate = text("files/perf-annotate.txt");
     assert!(
         annotate.contains("frflags") || annotate.contains("fsflags"),
         "{annotate}"
     );
     // A sample of n addresses is n lines that share its weight: some period is a fraction.
-    let script = text("perf-script.txt");
+    let script = text("files/perf-script.txt");
     let periods: Vec<u64> = script
         .lines()
         .filter_map(|l| l.split_whitespace().next()?.parse().ok())

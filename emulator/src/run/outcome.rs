@@ -201,7 +201,8 @@ impl Outcome {
             }
         }
         // Of a run that ended well, that is its failure, and told as such.
-        if self.end.is_part() && (self.never_began || reports.text.is_empty()) {
+        let is_empty = Evaluation::merged(harts).is_some_and(|whole| whole.cycles == 0);
+        if self.end.is_part() && (self.never_began || is_empty) {
             let text = NO_REGION.to_owned() + "\n";
             reports = Reports {
                 verdict: text.clone(),
