@@ -127,14 +127,14 @@ fn a_guest_that_ends_before_its_command_is_a_failure() {
         let output = run(&dir, &script, &[]);
         let words = ["the guest ended before its command did: ", how];
         assert_fails(&output, &words, &["begins"]);
-        let kept = std::fs::read_to_string(dir.join("out/status")).unwrap();
+        let kept = std::fs::read_to_string(dir.join("out/files/status")).unwrap();
         assert_eq!(kept, "0\n");
         assert!(common::json(&dir.join("out/run.json"))["exit_status"].is_null());
     }
     let output = run(&dir, "exit 3", &[]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert_eq!(common::json(&dir.join("out/run.json"))["exit_status"], 3);
-    assert!(!dir.join("out/.tipsim-status").exists());
+    assert!(!dir.join("out/files/.tipsim-status").exists());
 }
 
 #[test]

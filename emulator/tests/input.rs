@@ -89,7 +89,7 @@ fn a_spec_names_a_file_for_it() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
     assert!(console.contains("12\r\nend\r\n"), "{console}");
-    assert!(!dir.join("out/.tipsim-input").exists());
+    assert!(!dir.join("out/files/.tipsim-input").exists());
     for (text, words) in [
         (
             "[run]\ninput = \"numbers\"\n",

@@ -356,7 +356,7 @@ fn a_functional_boot_times_the_command_alone() {
         "from the host\n"
     );
     assert!(
-        !a.join("tool").exists(),
+        !a.join("files/tool").exists(),
         "what the host gave is not a result"
     );
 }
