@@ -76,7 +76,7 @@ fn the_answer_comes_first_and_leads_to_its_code() {
 fn what_was_brought_in_does_not_run() {
     let evil = "<script>window.ran = 'script'</script><img src=\"x\" onerror=\"window.ran = 'handler'\">\
         <script src=\"data:text/javascript,window.ran='source'\"></script>\
-        <a id=\"link\" href=\"javascript:window.ran='link'\">x</a></main>";
+        <a id=\"link\" href=\"javascript:void(window.ran='link')\">x</a></main>";
     let look = |name: &str, page: &str| {
         Browser {
             steps: "byId('link').click(); await later(500);

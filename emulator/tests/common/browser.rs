@@ -22,7 +22,7 @@ const later = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 "#;
 
 /// What lets the steps of a test be executed under the page's policy.
-const NONCE: &str = "tipsim-test";
+pub const NONCE: &str = "tipsim-test";
 
 /// How a page is opened.
 pub struct Browser<'a> {
