@@ -352,7 +352,7 @@ fn a_functional_boot_times_the_command_alone() {
     let console = std::fs::read_to_string(a.join("console.log")).unwrap();
     assert!(console.contains("from the host"), "{console}");
     assert_eq!(
-        std::fs::read_to_string(a.join("copy")).unwrap(),
+        std::fs::read_to_string(a.join("files/copy")).unwrap(),
         "from the host\n"
     );
     assert!(
