@@ -332,7 +332,11 @@ fn a_run_that_profiled_nothing_fails() {
             .contains("nothing was profiled")
     );
     // No report of an earlier run is in its place.
-    assert_error(&report(&out, &[]), 2, &["report.txt"]);
+    let shown = report(&out, &[]);
+    assert_error(&shown, 1, &["not whole: nothing was profiled"]);
+    assert!(first_line(&shown).starts_with("NOT WHOLE: nothing was profiled"));
+    let page = report(&out, &["--format", "html"]);
+    assert_error(&page, 1, &["there is no report: nothing was profiled"]);
 }
 
 #[test]
