@@ -29,11 +29,13 @@ pub struct Work {
 }
 
 impl Work {
-    /// Whether results may take their place at `out`; makes nothing.
+    /// Checks whether results may take their place at `out`. Makes nothing, but goes on with what a killed run had begun there.
     ///
     /// # Errors
     /// If something is there that no run made, or that cannot be replaced.
     pub fn check(out: &Path) -> Result<(), BadInput> {
+        let real = out.canonicalize().unwrap_or_else(|_| out.to_owned());
+        settle(&real).map_err(|e| bad_input(&suffixed(&real, ".partial"), e))?;
         place(out).map(drop)
     }
 
@@ -103,29 +105,7 @@ impl Work {
 
     fn finish(&mut self, part: Option<&str>) -> io::Result<()> {
         self.results.end(part)?;
-        let (path, out) = (self.path(), &self.out);
-        // What is there may have changed since the run began.
-        place(out).map_err(io::Error::other)?;
-        let here = std::env::current_dir().is_ok_and(|here| here.starts_with(out));
-        if !here && (!out.exists() || fs::remove_dir(out).is_ok()) {
-            rename(path, out, RenameFlags::NOREPLACE)?;
-            return in_place(out);
-        }
-        // A report that is being rebuilt there is waited for.
-        let _lock = lock_file(&Folder::open(out)?)?;
-        // What others have put there stays where it is, and so does a shell that was called there.
-        if here || !room::is_only_ours(out) {
-            return move_in(path, out);
-        }
-        let old = room::old_name(out, room::is_whole(out))?;
-        match rename(path, out, RenameFlags::EXCHANGE) {
-            Ok(()) => {
-                in_place(out)?;
-                rename(path, &old, RenameFlags::NOREPLACE)
-            }
-            // Some file systems cannot exchange.
-            Err(_) => move_in(path, out),
-        }
+        put(self.path(), &self.out)
     }
 }
 
@@ -135,6 +115,42 @@ impl Drop for Work {
             let _ = room::remove(self.path());
         }
     }
+}
+
+/// Puts results that are all written from the working folder `path`, whose lock the caller has, into their place.
+fn put(path: &Path, out: &Path) -> io::Result<()> {
+    // Its folder has files of two runs by now.
+    if is_being_moved(path)? {
+        return move_in(path, out);
+    }
+    // What is there may have changed since the run began.
+    place(out).map_err(io::Error::other)?;
+    let here = std::env::current_dir().is_ok_and(|here| here.starts_with(out));
+    if !here && (!out.exists() || fs::remove_dir(out).is_ok()) {
+        rename(path, out, RenameFlags::NOREPLACE)?;
+        return in_place(out);
+    }
+    // A report that is being rebuilt there is waited for.
+    let _lock = lock_file(&Folder::open(out)?)?;
+    // What others have put there stays where it is, and so does a shell that was called there.
+    if here || !room::is_only_ours(out) {
+        return move_in(path, out);
+    }
+    let old = room::old_name(out, room::is_whole(out))?;
+    match rename(path, out, RenameFlags::EXCHANGE) {
+        Ok(()) => {
+            in_place(out)?;
+            rename(path, &old, RenameFlags::NOREPLACE)
+        }
+        // Some file systems cannot exchange.
+        Err(_) => move_in(path, out),
+    }
+}
+
+/// Whether some of the results in a working folder may have been moved out of it.
+fn is_being_moved(path: &Path) -> io::Result<bool> {
+    let marker = Marker::read(&Folder::open(path)?)?;
+    Ok(marker.is_some_and(|marker| marker.moving.is_some()))
 }
 
 /// Writes down that results are in their place.
@@ -238,7 +254,7 @@ pub(super) fn settle(out: &Path) -> io::Result<()> {
     match Marker::read(&folder)? {
         Some(marker) if marker.state == State::Moving && holder(&partial).is_none() => {
             let _lock = lock_file(&folder)?;
-            move_in(&partial, out)
+            put(&partial, out)
         }
         _ => Ok(()),
     }
@@ -248,7 +264,7 @@ pub(super) fn settle(out: &Path) -> io::Result<()> {
 fn make_room(path: &Path) -> io::Result<()> {
     let marker = Marker::read(&Folder::open(path)?)?;
     if { marker.as_ref() }.is_some_and(|marker| marker.state == State::Moving) {
-        return move_in(path, &path.with_extension(""));
+        return put(path, &path.with_extension(""));
     }
     // A run that was killed between two renames had put its results in place already: this is the run before.
     let is_before = marker.is_some_and(|marker| marker.state == State::Ended);
@@ -314,33 +330,82 @@ fn rename(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::marker::Moving;
     use super::*;
 
-    /// Killed with everything written and nothing moved: the next command finishes that, and the run is not lost.
+    /// Killed with everything written and nothing moved, in a fresh folder (1) and in a used one (2, 3): the next command, be it a
+    /// reader or a run, finishes that, and the run is not lost.
     #[test]
     fn results_that_are_written_come_to_their_place() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
-        for n in 1..=3 {
+        for n in 1..=4 {
             let mut work = Work::begin(&out).unwrap();
             let content = format!("run {n}");
             work.results
                 .write("report.txt", content.as_bytes())
                 .unwrap();
             match n {
-                2 => {
+                1..=3 => {
                     work.results.end(None).unwrap();
                     work.published = true;
                     drop(work);
                 }
                 _ => work.publish(None).1.unwrap(),
             }
+            if n == 2 {
+                continue;
+            }
             let run = Results::open(&out).unwrap();
             assert_eq!(run.text("report.txt").unwrap(), content);
             assert!(!suffixed(&out, ".partial").exists());
         }
         let before = Results::open(&suffixed(&out, ".old")).unwrap();
-        assert_eq!(before.text("report.txt").unwrap(), "run 2");
+        assert_eq!(before.text("report.txt").unwrap(), "run 3");
+    }
+
+    /// Killed with half of the results moved: a run finishes that, too, before it looks for what others have in its folder.
+    #[test]
+    fn a_run_goes_on_with_a_move_before_it_begins() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        for n in 1..=2 {
+            let mut work = Work::begin(&out).unwrap();
+            work.results.write("report.txt", &[b'0' + n]).unwrap();
+            work.results.write("run.json", &[b'0' + n]).unwrap();
+            work.publish(None).1.unwrap();
+            fs::write(out.join("notes"), "mine").unwrap();
+        }
+        let mut work = Work::begin(&out).unwrap();
+        work.results.write("report.txt", b"3").unwrap();
+        work.results.write("run.json", b"3").unwrap();
+        work.results.end(None).unwrap();
+        let mut marker = Marker::read(work.results.folder()).unwrap().unwrap();
+        marker.moving = Some(Moving {
+            old: "out.old.1".to_owned(),
+            entries: ["files", "report.txt", "run.json"]
+                .map(str::to_owned)
+                .into(),
+        });
+        marker.write(work.results.folder()).unwrap();
+        let (partial, old) = (work.path().to_owned(), suffixed(&out, ".old.1"));
+        work.published = true;
+        drop(work);
+        fs::create_dir(&old).unwrap();
+        for name in ["tipsim.json", "files", "report.txt"] {
+            fs::rename(out.join(name), old.join(name)).unwrap();
+        }
+        fs::rename(partial.join("report.txt"), out.join("report.txt")).unwrap();
+        Work::check(&out).unwrap();
+        let text = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        for name in ["report.txt", "run.json"] {
+            assert_eq!(
+                (text(&out, name), text(&old, name)),
+                ("3".into(), "2".into())
+            );
+        }
+        assert_eq!(text(&out, "notes"), "mine");
+        assert!(Work::begin(&out).is_ok());
     }
 
     /// What is whole is kept until something whole comes after it.
