@@ -36,7 +36,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Of this simulator and the trace of a run.
+    /// Returns the stamp of this simulator and a run's trace.
     fn now(run: &Results) -> std::io::Result<Self> {
         Self::of(sha256(File::open(std::env::current_exe()?)?)?, run)
     }

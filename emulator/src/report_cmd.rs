@@ -153,7 +153,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Of the run with these results.
+    /// Reads what a run kept of its evaluations, or replays its trace.
     pub fn read(run: &Results, call_stacks: bool) -> anyhow::Result<Self> {
         let path = run.path().join(TRACE);
         // A report that is there is of the whole trace: one of a part must not take its place.

@@ -129,9 +129,9 @@ fn gain(trial: &Value) -> f64 {
 
 /// What earlier questions found.
 struct Earlier {
-    /// Of the same program.
+    /// Trials of the same program.
     trials: Vec<Value>,
-    /// Entries like `what_if` of run.json, of other programs.
+    /// Entries like `what_if` of run.json that are about other programs.
     others: Vec<Value>,
 }
 

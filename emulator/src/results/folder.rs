@@ -89,7 +89,7 @@ impl Folder {
     /// Reads a regular file of at most `most` bytes.
     ///
     /// # Errors
-    /// As of [`Self::file`], and if it cannot be read.
+    /// If there is none, if it is no regular file or a larger one, and if it cannot be read.
     pub fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(name, most)?.take(most).read_to_end(&mut bytes)?;
@@ -138,7 +138,7 @@ impl Folder {
     /// Writes a whole file, as [`Self::replace`] does.
     ///
     /// # Errors
-    /// As of [`Self::replace`].
+    /// If it cannot be written; then what was there before still is.
     pub fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         self.replace(name, |file| file.write_all(content))
     }

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::folder::Folder;
 use crate::sha256::sha256;
 
-/// Its name.
+/// The file's name.
 pub const MARKER: &str = "tipsim.json";
 /// The layout that this simulator writes and reads.
 const FORMAT: u32 = 1;
-/// It names at most some hundred thousand files of a guest.
+/// Bytes of the largest marker that is read; it names at most some hundred thousand files of a guest.
 const MAX_BYTES: u64 = 256 << 20;
 /// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
 const TRACE_END: u64 = 24;
@@ -22,7 +22,7 @@ const TRACE_END: u64 = 24;
 /// What `tipsim.json` holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// Version of its layout.
+    /// Version of the marker's layout.
     pub format: u32,
     /// Version of the simulator.
     pub tipsim: String,
@@ -83,7 +83,7 @@ impl State {
 }
 
 impl TraceMark {
-    /// Of an open trace.
+    /// Reads size and last bytes of an open trace.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -98,7 +98,7 @@ impl TraceMark {
 }
 
 impl Marker {
-    /// Of a run that begins in this process.
+    /// Makes the marker of a run that begins in this process.
     pub fn running() -> Self {
         Self {
             format: FORMAT,
@@ -113,10 +113,10 @@ impl Marker {
         }
     }
 
-    /// Reads that of a folder; `None` if it has none.
+    /// Reads the marker of a folder; `None` if it has none.
     ///
     /// # Errors
-    /// If there is something of its name that is none.
+    /// If `tipsim.json` is there but is no marker.
     pub fn read(folder: &Folder) -> io::Result<Option<Self>> {
         let bytes = match folder.read(MARKER, MAX_BYTES) {
             Ok(bytes) => bytes,
@@ -133,7 +133,7 @@ impl Marker {
         }
     }
 
-    /// Writes it.
+    /// Writes the marker of a folder.
     ///
     /// # Errors
     /// If that fails.

@@ -92,7 +92,7 @@ impl Results {
         }
     }
 
-    /// Those of a run that begins, in its working folder, which is held by `lock`.
+    /// Makes the results of a run that begins, in its working folder, which `lock` holds.
     pub(super) fn begun(folder: Folder, marker: Marker, lock: File) -> Self {
         Self {
             folder,
@@ -217,7 +217,7 @@ impl Results {
     /// Reads a text.
     ///
     /// # Errors
-    /// As of [`Self::read`], and if it is no UTF-8.
+    /// If the file is not there, is not what was written, or is no UTF-8.
     pub fn text(&self, name: &str) -> Result<String, BadInput> {
         let text = String::from_utf8(self.read(name)?);
         text.map_err(|e| bad_input(&self.path().join(name), e))
@@ -226,7 +226,7 @@ impl Results {
     /// Reads JSON.
     ///
     /// # Errors
-    /// As of [`Self::read`], and if it is no such JSON.
+    /// If the file is not there, is not what was written, or is no such JSON.
     pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, BadInput> {
         let value = serde_json::from_slice(&self.read(name)?);
         value.map_err(|e| bad_input(&self.path().join(name), e))

@@ -42,7 +42,7 @@ impl Work {
     /// Makes the working folder beside `out`, and holds it.
     ///
     /// # Errors
-    /// As of [`Self::check`], and if another run works for `out`.
+    /// If something is at `out` that no run made or that cannot be replaced, and if another run works for `out`.
     pub fn begin(out: &Path) -> anyhow::Result<Self> {
         let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent {

@@ -44,7 +44,7 @@ pub enum End {
 }
 
 impl End {
-    /// The same, with what the guest left: whether it has `no_status` of its command, and the console's file in `work`.
+    /// Says more exactly why a guest ended, by what it left: whether it has `no_status` of its command, and the console's file in `work`.
     pub fn settled(self, no_status: bool, work: &Path) -> Self {
         let Self::Guest(exit) = self else { return self };
         match (exit, command::panic(work)) {

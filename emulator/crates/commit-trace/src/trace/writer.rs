@@ -231,7 +231,7 @@ impl<W: Write> TraceWriter<W> {
     /// ([`TraceEnd::Part`](super::TraceEnd::Part)).
     ///
     /// # Errors
-    /// As of [`Self::finish`].
+    /// If the file cannot be written; the chunks that were written before stay readable.
     pub fn finish_part(self) -> Result<TraceSummary, TraceError> {
         self.finish_with(PART_MAGIC)
     }

@@ -13,8 +13,8 @@ impl Hart {
         (self.privilege != Privilege::User).then_some(self.user_entries)
     }
 
-    /// Returns true if the hart has stopped for good: it is in machine mode, takes no interrupt, and is in a loop of one jump,
-    /// or of `wfi` and a jump. Firmware that cannot go on ends so (OpenSBI's `sbi_hart_hang`).
+    /// Returns true if the hart has stopped for good: it is in machine mode, takes no interrupt, and loops over a jump alone or
+    /// over `wfi` and a jump. Firmware that cannot go on ends so (OpenSBI's `sbi_hart_hang`).
     pub fn is_halted(&self, bus: &mut Bus) -> bool {
         if self.privilege != Privilege::Machine || self.csrs.mstatus & status::MIE != 0 {
             return false;
