@@ -7,8 +7,7 @@
 //! another trace, damage) is as if it were not there, since the trace has it all.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{Error, ErrorKind};
 
 use critical_path::Excerpts;
 use profile::Evaluation;
@@ -16,16 +15,15 @@ use report::stored::{self, Stored, StoredError};
 use serde::Serialize;
 
 use crate::failure::cannot_write;
-use crate::results::{Results, TRACE};
+use crate::results::{Results, TRACE, size_and_end};
 use crate::sha256::sha256;
 
-const NAME: &str = "evaluation.zst";
+/// What has the evaluation.
+pub const EVALUATION: &str = "evaluation.zst";
 /// What has the excerpts.
 pub const EXCERPTS: &str = "excerpts.zst";
 /// Who can read such excerpts.
 const EXCERPTS_FORMAT: &str = "excerpts 1";
-/// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
-const END: u64 = 24;
 
 /// What an evaluation was made by, and of.
 #[derive(Debug, Serialize)]
@@ -42,24 +40,12 @@ impl Stamp {
     }
 
     fn of(simulator: String, run: &Results) -> std::io::Result<Self> {
-        let mut trace = run.file(TRACE)?;
-        let trace_bytes = trace.metadata()?.len();
-        trace.seek(SeekFrom::Start(trace_bytes.saturating_sub(END)))?;
-        let mut trace_end = Vec::new();
-        trace.take(END).read_to_end(&mut trace_end)?;
+        let (trace_bytes, trace_end) = size_and_end(run.file(TRACE)?)?;
         Ok(Self {
             simulator,
             trace_bytes,
             trace_end,
         })
-    }
-}
-
-/// Where a report is: that of the whole run, and of several harts that of one.
-pub fn folder(out: &Path, hart: Option<u32>) -> PathBuf {
-    match hart {
-        None => out.to_owned(),
-        Some(hart) => out.join(format!("hart{hart}")),
     }
 }
 
@@ -77,8 +63,8 @@ pub fn name(hart: Option<u32>, file: &str) -> String {
 /// If it cannot be written.
 pub fn keep(run: &Results, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
     Stamp::now(run)
-        .and_then(|stamp| write(run, &name(hart, NAME), &stamp, evaluation))
-        .map_err(|e| cannot_write(&run.path().join(name(hart, NAME)), e))
+        .and_then(|stamp| write(run, &name(hart, EVALUATION), &stamp, evaluation))
+        .map_err(|e| cannot_write(&run.path().join(name(hart, EVALUATION)), e))
 }
 
 /// Stores a content under a stamp among a run's results.
@@ -118,7 +104,7 @@ pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts
 /// # Errors
 /// If this simulator has not made it of the run's trace, or it is damaged.
 pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, StoredError> {
-    read(run, &name(hart, NAME), &Stamp::now(run)?)
+    read(run, &name(hart, EVALUATION), &Stamp::now(run)?)
 }
 
 /// What was kept under such a stamp.

@@ -15,7 +15,6 @@ use timing::Preset;
 use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
-use crate::kept::folder;
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
 use crate::results::{RUN, Results, TRACE};
 use crate::sampled_events::metric;
@@ -188,7 +187,7 @@ impl Recorded {
                 Err(StoredError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => eprintln!(
                     "tipsim: {}: {error}: it is made anew from the trace",
-                    folder(run.path(), one).join("evaluation.zst").display()
+                    run.path().join(kept::name(one, kept::EVALUATION)).display()
                 ),
             }
             is_kept = false;

@@ -28,6 +28,7 @@ mod room;
 mod work;
 
 pub use folder::Folder;
+pub use marker::size_and_end;
 pub use reader::Results;
 pub use remove_tree::remove_tree;
 pub use work::Work;
@@ -36,6 +37,8 @@ pub use work::Work;
 pub const GUEST_FILES: &str = "files";
 /// The trace of a run.
 pub const TRACE: &str = "trace.tip";
+/// The folder of the runs that `tipsim what-if` made.
+pub const TRIALS: &str = "what-if";
 /// The spec that `tipsim profile` made of its arguments.
 pub const PROFILE_SPEC: &str = "profile.toml";
 /// How a run went.

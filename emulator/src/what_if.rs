@@ -14,12 +14,9 @@ use toml::Value as Toml;
 use crate::cli::WhatIfArgs;
 use crate::failure::{bad_input, cannot_write};
 use crate::report_cmd::Recorded;
-use crate::results::{Folder, RUN, Results};
+use crate::results::{Folder, RUN, Results, TRIALS};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
-
-/// The folder of the runs in that of the run.
-const FOLDER: &str = "what-if";
 
 /// A candidate, and what became of it.
 #[derive(Debug, Serialize)]
@@ -67,8 +64,8 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         spec,
         program,
     };
-    let folder = args.dir.join(FOLDER);
-    let trials_folder = { results.folder().make(FOLDER) }.map_err(|e| bad_input(&folder, e))?;
+    let folder = args.dir.join(TRIALS);
+    let trials_folder = { results.folder().make(TRIALS) }.map_err(|e| bad_input(&folder, e))?;
     let before = match recorded.is_of_this_simulator() {
         true => program_cycles(&results, &original.program)?,
         false => {

@@ -15,8 +15,8 @@ pub const MARKER: &str = "tipsim.json";
 /// The layout that this simulator writes and reads.
 const FORMAT: u32 = 1;
 /// Bytes of the largest marker that is read; it names at most some hundred thousand files of a guest.
-const MAX_BYTES: u64 = 256 << 20;
-/// Bytes of a trace's end that tell it from another of equal length: they have the checksum of its index.
+const MAX_BYTES: u64 = 64 << 20;
+/// Bytes of a trace's end that tell it from another of equal length.
 const TRACE_END: u64 = 24;
 
 /// What `tipsim.json` holds.
@@ -87,14 +87,23 @@ impl TraceMark {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn of(mut trace: File) -> io::Result<Self> {
-        let bytes = trace.metadata()?.len();
-        trace.seek(SeekFrom::Start(bytes.saturating_sub(TRACE_END)))?;
-        let mut end = Vec::new();
-        trace.take(TRACE_END).read_to_end(&mut end)?;
+    pub fn of(trace: File) -> io::Result<Self> {
+        let (bytes, end) = size_and_end(trace)?;
         let end = end.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { bytes, end })
     }
+}
+
+/// Reads what tells a trace from another one: its size, and its last bytes, which have the checksum of its index.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn size_and_end(mut trace: File) -> io::Result<(u64, Vec<u8>)> {
+    let bytes = trace.metadata()?.len();
+    trace.seek(SeekFrom::Start(bytes.saturating_sub(TRACE_END)))?;
+    let mut end = Vec::new();
+    trace.take(TRACE_END).read_to_end(&mut end)?;
+    Ok((bytes, end))
 }
 
 impl Marker {

@@ -51,9 +51,7 @@ impl Results {
     /// # Errors
     /// If there is none, and if a later run into the folder goes on or was killed.
     pub fn open_any(dir: &Path) -> Result<Self, BadInput> {
-        let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        settle(&real).map_err(|e| bad_input(&suffixed(&real, ".partial"), e))?;
-        let later = later(dir);
+        let later = later(dir)?;
         let folder = match Folder::open(dir) {
             Ok(folder) => folder,
             Err(error) => {
@@ -72,7 +70,7 @@ impl Results {
             marker,
             lock: None,
         };
-        if results.is_running() && holder(dir).is_some() {
+        if results.is_unfinished() && holder(dir).is_some() {
             return Err(bad_input(dir, unfinished(dir)));
         }
         Ok(results)
@@ -86,7 +84,7 @@ impl Results {
         let parent = file
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
-        match later(parent.unwrap_or(Path::new("."))) {
+        match later(parent.unwrap_or(Path::new(".")))? {
             Some(later) => Err(bad_input(file, later)),
             None => Ok(()),
         }
@@ -118,10 +116,6 @@ impl Results {
 
     /// Whether its run was killed, and nothing has been made of that yet.
     pub fn is_unfinished(&self) -> bool {
-        self.is_running()
-    }
-
-    fn is_running(&self) -> bool {
         { &self.marker }
             .as_ref()
             .is_some_and(|marker| marker.state == State::Running)
@@ -279,16 +273,23 @@ impl Results {
     }
 }
 
-/// What to say of a later run into the folder that has not put its results there.
-fn later(dir: &Path) -> Option<String> {
+/// Says what became of a later run into the folder that has not put its results there. One that was killed while it did so is gone
+/// on with first.
+fn later(dir: &Path) -> Result<Option<String>, BadInput> {
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let partial = suffixed(&real, ".partial");
+    let unreadable = |e: io::Error| bad_input(&partial, e);
+    settle(&real).map_err(unreadable)?;
     if !room::is_ours(&partial) {
-        return None;
+        return Ok(None);
     }
-    let marker = Marker::read(&Folder::open(&partial).ok()?).ok()??;
+    let marker = Folder::open(&partial).and_then(|folder| Marker::read(&folder));
     // A run that was killed between two renames had put its results in place already.
-    (marker.state != State::Ended).then(|| unfinished(&partial))
+    let is_before = |marker: Marker| marker.state == State::Ended;
+    match marker.map_err(unreadable)?.is_none_or(is_before) {
+        true => Ok(None),
+        false => Ok(Some(unfinished(&partial))),
+    }
 }
 
 /// What to say of a working folder.

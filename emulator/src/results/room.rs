@@ -9,18 +9,20 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
-use super::{CONSOLE, GUEST_FILES, PROFILE_SPEC, RUN, TRACE};
+use super::{CONSOLE, GUEST_FILES, PROFILE_SPEC, RUN, TRACE, TRIALS};
+use crate::input::MADE_INPUT;
+use crate::kept::{EVALUATION, EXCERPTS};
 use crate::sha256::sha256;
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
-const OWN: [&str; 15] = [
+const RESULT_FILES: [&str; 15] = [
     MARKER,
     LOCK,
     RUN,
     CONSOLE,
     TRACE,
-    "evaluation.zst",
-    "excerpts.zst",
+    EVALUATION,
+    EXCERPTS,
     "report.txt",
     "report.json",
     "report.html",
@@ -28,16 +30,14 @@ const OWN: [&str; 15] = [
     "flame.json",
     "truth.json",
     PROFILE_SPEC,
-    "input",
+    MADE_INPUT,
 ];
 /// What the lock of a folder is on.
 pub(super) const LOCK: &str = ".lock";
-/// The folder of the runs that `tipsim what-if` made.
-const TRIALS: &str = "what-if";
 /// Bytes of the list of what a guest left, which chooses the names.
 const MAX_LIST_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
 /// Files and folders that are looked at; a folder with more is kept.
-const MOST: usize = 1 << 20;
+const MAX_ENTRIES: usize = 1 << 20;
 
 /// Whether there is a folder that a run made.
 pub(super) fn is_ours(path: &Path) -> bool {
@@ -151,9 +151,7 @@ impl Found {
                     self.folders.push(path.clone());
                     self.listed(&path, "", &listed)?
                 }
-                true if name == TRIALS || name == format!("{TRIALS}.partial") => {
-                    self.trials(&path)?
-                }
+                true if name == TRIALS => self.trials(&path)?,
                 true if is_hart(&name) => self.hart(&path)?,
                 true => false,
             };
@@ -164,7 +162,7 @@ impl Found {
                 self.files.push(path);
             }
         }
-        Ok(self.files.len() + self.folders.len() <= MOST)
+        Ok(self.files.len() + self.folders.len() <= MAX_ENTRIES)
     }
 
     /// Adds the reports of a hart.
@@ -196,7 +194,7 @@ impl Found {
     fn all(&mut self, path: &Path) -> io::Result<bool> {
         let mut next = vec![path.to_owned()];
         while let Some(folder) = next.pop() {
-            if self.files.len() + self.folders.len() > MOST {
+            if self.files.len() + self.folders.len() > MAX_ENTRIES {
                 return Ok(false);
             }
             make_listable(&folder)?;
@@ -281,7 +279,7 @@ pub(super) fn is_only_ours(path: &Path) -> bool {
 }
 
 fn is_result(name: &str) -> bool {
-    OWN.contains(&name.strip_suffix(".partial").unwrap_or(name))
+    RESULT_FILES.contains(&name.strip_suffix(".partial").unwrap_or(name))
 }
 
 fn is_hart(name: &str) -> bool {

@@ -16,8 +16,8 @@ use super::reader::Results;
 use super::room::{self, LOCK, suffixed};
 use crate::failure::{BadInput, bad_input, cannot_write};
 
-/// Another process has made the folder and is about to say so.
-const JUST_MADE: Duration = Duration::from_secs(1);
+/// What another process takes at most to mark a folder as its own that it has just made.
+const TIME_TO_MARK: Duration = Duration::from_secs(1);
 
 /// A run's working folder, `DIR.partial`. Dropped before [`Self::publish`], it is removed.
 pub struct Work {
@@ -234,12 +234,12 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
         }
         if room::is_ours(path) {
             make_room(path).map_err(|e| cannot_write(path, e))?;
-        } else if begun.elapsed() > JUST_MADE && fs::remove_dir(path).is_err() {
+        } else if begun.elapsed() > TIME_TO_MARK && fs::remove_dir(path).is_err() {
             // A killed run leaves an empty one, if it was killed then.
             let error = "expected nothing of this name, or what a run left that was killed; found something else";
             return Err(bad_input(path, error).into());
         } else {
-            std::thread::sleep(JUST_MADE / 20);
+            std::thread::sleep(TIME_TO_MARK / 20);
         }
     }
 }
