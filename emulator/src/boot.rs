@@ -17,7 +17,7 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
-use crate::signals::{self, Leave};
+use crate::signals::{self, SessionEnd};
 use crate::spec::{self, Mode, Net, parse_size};
 use crate::stuck;
 use crate::system::{Setup, System, harts};
@@ -51,7 +51,7 @@ fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
 
 /// Boots; the exit status is the guest's, or that of the command that it was given.
 pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
-    let leave = Leave::default();
+    let leave = SessionEnd::default();
     // First: all threads that are started later inherit it.
     signals::handle(&leave);
     let saved = args.restore.as_deref().map(Checkpoint::open).transpose()?;

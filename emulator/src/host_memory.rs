@@ -32,7 +32,7 @@ pub fn check(field: &str, memory: u64) -> Result<(), BadInput> {
 
 /// Memory that a run leaves to the host if nobody says otherwise: an eighth of what is left, and at least so many bytes. The run's end takes some of
 /// it: what was recorded becomes a report.
-const LEAST_SPARED: u64 = 512 << 20;
+const MIN_LEFT_TO_HOST: u64 = 512 << 20;
 
 /// Bytes that this process may have in use: what was `asked` for, or else what it has now and what the host, and each of the
 /// control groups that it is in, has left, less a margin. No bound where that is unknown.
@@ -46,7 +46,8 @@ pub fn bound(asked: Option<u64>) -> u64 {
                 .min(left_in_groups(&groups, read).unwrap_or(u64::MAX)),
         )
     };
-    let most = |left: u64| in_use().unwrap_or(0) + (left - (left / 8).max(LEAST_SPARED).min(left));
+    let most =
+        |left: u64| in_use().unwrap_or(0) + (left - (left / 8).max(MIN_LEFT_TO_HOST).min(left));
     asked.or_else(|| left().map(most)).unwrap_or(u64::MAX)
 }
 

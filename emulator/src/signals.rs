@@ -17,7 +17,7 @@ const STATUS_OF_SIGNALS: i32 = 128;
 
 /// Whether a session is to end, and why. Clones share one state.
 #[derive(Clone, Default)]
-pub struct Leave(Arc<State>);
+pub struct SessionEnd(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -27,7 +27,7 @@ struct State {
     noticed: AtomicBool,
 }
 
-impl Leave {
+impl SessionEnd {
     /// Asks the session to end.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Release);
@@ -48,7 +48,7 @@ impl Leave {
 
 /// Handles signals from now on, on a thread of its own. To be called before any other thread is started: they inherit that
 /// these signals are not delivered to them.
-pub fn handle(leave: &Leave) {
+pub fn handle(leave: &SessionEnd) {
     let wanted = ENDING.into_iter().chain(STOPPING);
     // What was ignored when the process started stays ignored (nohup).
     let wanted: Vec<i32> = wanted.filter(|&signal| !is_ignored(signal)).collect();
@@ -99,7 +99,7 @@ fn stop() {
 
 /// Asks the session to end, and ends the process if the session does not notice, for instance because nobody reads what it
 /// prints.
-fn end(leave: &Leave, signal: i32) {
+fn end(leave: &SessionEnd, signal: i32) {
     let again = leave.is_asked();
     leave.0.signal.store(signal, Ordering::Release);
     leave.ask();

@@ -15,11 +15,11 @@ use rustix::fs::{FileType, fstat};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use crate::failure::cannot_write;
-use crate::signals::Leave;
+use crate::signals::SessionEnd;
 
 /// What the terminal was before this process put it into raw mode; `None`: it did not, or put it back. One for the whole
 /// process, since signals and panics restore it, too.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static TERMIOS_BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Bytes of input that may wait for the guest before no more are read: a script can be endless.
 const MAX_WAITING: usize = 1 << 20;
@@ -96,7 +96,7 @@ const ESCAPE: u8 = 1; // Ctrl-A
 impl Terminal {
     /// Puts standard input into raw mode if it is a terminal, and feeds `input` from it, on a thread of its own unless all of
     /// it is there at once. Ctrl-A x asks `leave`; Ctrl-A Ctrl-A sends one Ctrl-A.
-    pub fn open(input: Input, leave: Leave) -> Self {
+    pub fn open(input: Input, leave: SessionEnd) -> Self {
         let raw = make_raw();
         let ended = Arc::new(AtomicBool::new(false));
         if raw {
@@ -188,7 +188,9 @@ fn is_in_background() -> bool {
 
 fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
     // It is valid even if a thread panicked while it held the lock.
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+    TERMIOS_BEFORE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A panic's message is printed on a terminal that can show it.
@@ -203,7 +205,7 @@ fn restore_after_panics() {
     });
 }
 
-fn read(input: &Input, leave: &Leave, raw: bool) {
+fn read(input: &Input, leave: &SessionEnd, raw: bool) {
     let mut escaped = false;
     for byte in std::io::stdin().lock().bytes() {
         let Ok(byte) = byte else { break };

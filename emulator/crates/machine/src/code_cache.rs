@@ -21,14 +21,14 @@ const MAX_PAGES: usize = 16384;
 /// twice as many: in a page that is executed and has data, too, what is decoded anew each time costs next to nothing per store.
 const STORES_UNTIL_DATA: u32 = 64;
 /// Stores after which a page is taken for data at most.
-const MOST_STORES_UNTIL_DATA: u32 = 1 << 20;
+const MAX_STORES_UNTIL_DATA: u32 = 1 << 20;
 /// Times that a page's translations may become void before translating it again waits, twice as long each further time.
 const VOID_TIMES_UNPUNISHED: u32 = 4;
 /// Log2 of the arrivals at hot slots that translating a page again waits for at most.
-const MOST_WAITING_BITS: u32 = 16;
+const MAX_TRANSLATION_DELAY_BITS: u32 = 16;
 
 /// Bytes of a page.
-const PAGE: u16 = 4096;
+const PAGE_BYTES: u16 = 4096;
 
 /// Heat of a slot where nothing is to be translated.
 pub(crate) const NEVER: u16 = u16::MAX;
@@ -77,7 +77,7 @@ impl StoreCount {
         self.stores.set(self.stores.get() + 1);
         let times = self.times_data.get();
         let enough = STORES_UNTIL_DATA.saturating_mul(1 << times.min(20));
-        let is_data = self.stores.get() >= enough.min(MOST_STORES_UNTIL_DATA);
+        let is_data = self.stores.get() >= enough.min(MAX_STORES_UNTIL_DATA);
         if is_data {
             self.stores.set(0);
             self.times_data.set(times + 1);
@@ -193,7 +193,7 @@ impl CodePage {
     }
 
     /// Empties slots; says what is gone with them.
-    fn empty(&self, slots: Range<usize>) -> Gone {
+    fn empty(&self, slots: Range<usize>) -> Invalidated {
         let regions = self.translated.has_any(slots.clone());
         let mut instructions = false;
         for slot in &self.slots[slots] {
@@ -204,10 +204,11 @@ impl CodePage {
             self.forget_translations();
             let times = self.void_times.get();
             self.void_times.set(times.saturating_add(1));
-            let bits = { times.saturating_sub(VOID_TIMES_UNPUNISHED) }.min(MOST_WAITING_BITS);
+            let bits =
+                { times.saturating_sub(VOID_TIMES_UNPUNISHED) }.min(MAX_TRANSLATION_DELAY_BITS);
             self.waiting.set((1 << bits) - 1);
         }
-        Gone {
+        Invalidated {
             instructions,
             regions,
         }
@@ -225,8 +226,8 @@ impl CodePage {
     }
 }
 
-/// What is gone with slots that were emptied.
-struct Gone {
+/// What was invalidated with slots that were emptied.
+struct Invalidated {
     /// Some of them held an instruction.
     instructions: bool,
     /// Translated regions had some of them, and are void.
@@ -368,7 +369,7 @@ impl CodeCache {
             return self.empty(index, slots_of(from, to));
         }
         // Stores to the page are noticed no more, until somebody decodes there again.
-        let (from, to) = (0, PAGE);
+        let (from, to) = (0, PAGE_BYTES);
         ram.tell(pa, Event::Overwritten { from, to }, self.hart);
         ram.clear_page_flags(pa, Ram::HAS_CODE);
         self.empty(index, 0..SLOTS)

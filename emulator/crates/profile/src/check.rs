@@ -31,14 +31,14 @@ fn expect(holds: bool, error: impl FnOnce() -> String) -> Checked {
 }
 
 /// How many there are of what other parts of an evaluation have numbers of.
-struct Known {
+struct EntityCounts {
     processes: usize,
     threads: usize,
     instructions: usize,
     contexts: usize,
 }
 
-impl Known {
+impl EntityCounts {
     fn process(&self, field: &str, process: ProcessId) -> Checked {
         below(field, "a process", process.0.into(), self.processes)
     }
@@ -150,7 +150,7 @@ impl Evaluation {
     /// # Errors
     /// The field, what was expected of it and what was found.
     pub fn check(&self) -> Result<(), String> {
-        let known = Known {
+        let known = EntityCounts {
             processes: self.processes.len(),
             threads: self.threads.len(),
             instructions: self.static_info.len(),
@@ -184,7 +184,7 @@ impl Evaluation {
     }
 
     /// Each is at the place of its number.
-    fn check_lists(&self, known: &Known) -> Checked {
+    fn check_lists(&self, known: &EntityCounts) -> Checked {
         let ids = self.processes.iter().map(|process| process.id.0);
         expect(ids.eq(0..known.processes as u32), || {
             "processes: expected them in the order of their numbers".into()
@@ -221,7 +221,7 @@ impl Evaluation {
         Ok(())
     }
 
-    fn check_weights(&self, known: &Known) -> Checked {
+    fn check_weights(&self, known: &EntityCounts) -> Checked {
         let total = known.profile("oracle", &self.oracle)?;
         let expected = (self.cycles - self.idle) * UNITS_PER_CYCLE;
         expect(total == expected, || {
@@ -249,7 +249,7 @@ impl Evaluation {
         Ok(())
     }
 
-    fn check_over_time(&self, known: &Known) -> Checked {
+    fn check_over_time(&self, known: &EntityCounts) -> Checked {
         if let Some(top_down) = &self.top_down {
             let width = top_down.width;
             expect((1..=MAX_COMMIT_WIDTH as u32).contains(&width), || {
@@ -303,7 +303,7 @@ impl Evaluation {
 fn ascending(
     field: &str,
     processes: impl Iterator<Item = ProcessId> + Clone,
-    known: &Known,
+    known: &EntityCounts,
 ) -> Checked {
     { processes.clone() }.try_for_each(|process| known.process(field, process))?;
     expect(processes.is_sorted_by(|one, next| one < next), || {
@@ -312,7 +312,7 @@ fn ascending(
 }
 
 impl SamplerResult {
-    fn check(&self, known: &Known) -> Checked {
+    fn check(&self, known: &EntityCounts) -> Checked {
         let field = format!("sampler {}", self.sampler.name);
         let field = field.as_str();
         expect(self.sampler.schedule.period > 0, || {

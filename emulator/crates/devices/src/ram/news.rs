@@ -6,7 +6,7 @@
 const MAX_NEWS: usize = 4096;
 
 /// Number of the last news that [`Log::add`] looks at: a loop stores to a few pages in turn.
-const LOOKED_AT: u64 = 4;
+const RECENT_NEWS: u64 = 4;
 
 /// What happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Log {
 
     /// Logs an event, unless one of the last that no hart has read yet can tell it, too.
     pub fn add(&mut self, news: News) {
-        let unread = (self.end() - self.read).min(LOOKED_AT);
+        let unread = (self.end() - self.read).min(RECENT_NEWS);
         let mut last = self.news.iter_mut().rev().take(unread as usize);
         if last.any(|known| known.tells(&news)) {
             return;

@@ -9,9 +9,6 @@ use crate::virtio::fs::node::Node;
 use crate::virtio::fs::wire::{Reader, Writer};
 use crate::virtio::fs::{Call, Result};
 
-/// Maximum number of bytes of a value.
-const MOST: usize = EXTENDED_MAX;
-
 impl Call<'_> {
     pub(super) fn getxattr(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
         let (size, _, name) = (r.u32()?, r.u32()?, r.name()?);
@@ -28,7 +25,7 @@ impl Call<'_> {
     pub(super) fn listxattr(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result {
         let size = r.u32()?;
         let node = self.node()?;
-        let mut list = vec![0; MOST];
+        let mut list = vec![0; EXTENDED_MAX];
         let length = fs::listxattr(node.magic_link(), &mut list[..]).unwrap_or(0);
         let mut names: Vec<Vec<u8>> = list[..length]
             .split(|byte| *byte == 0)
@@ -108,7 +105,7 @@ fn is_users(name: &[u8]) -> Result<bool> {
 }
 
 fn host_value(node: &Node, name: &[u8]) -> Result<Vec<u8>> {
-    let mut value = vec![0; MOST];
+    let mut value = vec![0; EXTENDED_MAX];
     let length = match fs::getxattr(node.magic_link(), name, &mut value[..]) {
         Err(Errno::OPNOTSUPP) => return Err(Errno::NODATA),
         length => length?,
