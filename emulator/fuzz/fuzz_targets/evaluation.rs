@@ -6,14 +6,12 @@ mod common;
 
 use std::sync::OnceLock;
 
-use common::{Change, change, disassemble, evaluations, run, symbolizer};
+use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symbolizer};
 use export::{Export, Format, Options};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
 use report::{Report, stored};
 use serde_json::Value;
-
-const STAMP: &[u8] = b"stamp";
 
 fn use_all(harts: &[Evaluation]) {
     let Some(whole) = Evaluation::merged(harts) else {
@@ -26,6 +24,7 @@ fn use_all(harts: &[Evaluation]) {
     common::write(&report);
     let options = Options {
         name: "run",
+        part: None,
         clock_hz: 1_000_000_000,
         oracle: true,
         exact: false,
@@ -40,8 +39,8 @@ fn use_all(harts: &[Evaluation]) {
 }
 
 fuzz_target!(|input: (u8, Vec<Change>, Option<Vec<u8>>, bool)| {
-    static ALL: OnceLock<Vec<(Evaluation, Value)>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
+    static MADE_UP: OnceLock<Vec<(Evaluation, Value)>> = OnceLock::new();
+    let all = MADE_UP.get_or_init(|| {
         let of = |one: Evaluation| {
             let value = serde_json::to_value(&one).unwrap();
             (one, value)
@@ -49,22 +48,10 @@ fuzz_target!(|input: (u8, Vec<Change>, Option<Vec<u8>>, bool)| {
         evaluations().into_iter().map(of).collect()
     });
     let (which, changes, raw, merge) = input;
-    let mut bytes = Vec::new();
-    match raw {
-        Some(raw) => {
-            let mut encoder = zstd::Encoder::new(&mut bytes, 1).unwrap();
-            std::io::Write::write_all(&mut encoder, &[STAMP, &raw].concat()).unwrap();
-            encoder.finish().unwrap();
-        }
-        None => {
-            let mut value = all[usize::from(which) % all.len()].1.clone();
-            change(&mut value, changes);
-            let Ok(changed) = serde_json::from_value::<Evaluation>(value) else {
-                return;
-            };
-            stored::write(&mut bytes, STAMP, &changed).unwrap();
-        }
-    }
+    let whole = &all[usize::from(which) % all.len()].1;
+    let Some(bytes) = stored_file::<Evaluation>(whole, changes, raw) else {
+        return;
+    };
     if let Ok(read) = stored::read::<Evaluation>(&*bytes, STAMP) {
         match merge {
             true => use_all(&[read, all[0].0.clone()]),

@@ -6,14 +6,12 @@ mod common;
 use std::sync::OnceLock;
 
 use commit_trace::InstId;
-use common::{Change, change, disassemble, evaluations, run, symbolizer};
+use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symbolizer};
 use critical_path::{Excerpt, Excerpts, Row, Widths};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
 use report::{Report, stored};
 use serde_json::Value;
-
-const STAMP: &[u8] = b"stamp";
 
 /// Some turns of the loop of the evaluation.
 fn excerpts() -> Excerpts {
@@ -48,28 +46,15 @@ fn excerpts() -> Excerpts {
 }
 
 fuzz_target!(|input: (Vec<Change>, Option<Vec<u8>>)| {
-    static BOTH: OnceLock<(Evaluation, Value)> = OnceLock::new();
-    let (evaluation, whole) = BOTH.get_or_init(|| {
+    static MADE_UP: OnceLock<(Evaluation, Value)> = OnceLock::new();
+    let (evaluation, whole) = MADE_UP.get_or_init(|| {
         let evaluation = evaluations().pop().unwrap();
         (evaluation, serde_json::to_value(excerpts()).unwrap())
     });
     let (changes, raw) = input;
-    let mut bytes = Vec::new();
-    match raw {
-        Some(raw) => {
-            let mut encoder = zstd::Encoder::new(&mut bytes, 1).unwrap();
-            std::io::Write::write_all(&mut encoder, &[STAMP, &raw].concat()).unwrap();
-            encoder.finish().unwrap();
-        }
-        None => {
-            let mut value = whole.clone();
-            change(&mut value, changes);
-            let Ok(changed) = serde_json::from_value::<Excerpts>(value) else {
-                return;
-            };
-            stored::write(&mut bytes, STAMP, &changed).unwrap();
-        }
-    }
+    let Some(bytes) = stored_file::<Excerpts>(whole, changes, raw) else {
+        return;
+    };
     if let Ok(read) = stored::read::<Excerpts>(&*bytes, STAMP) {
         let symbolizer = symbolizer();
         let report = Report::build(evaluation, &symbolizer, &[], &disassemble, run());

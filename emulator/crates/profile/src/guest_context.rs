@@ -274,7 +274,7 @@ impl GuestContext {
         match self.living.get(&pid) {
             Some(&id) => id,
             // Other harts may not hear of it, and have to agree on who has an entity of its own.
-            None => self.add(EntryOf::Own, cycle, pid, 0, name.to_owned(), Vec::new()),
+            None => self.add(EntryOf::Own, NewProcess::named(cycle, pid, name)),
         }
     }
 
@@ -289,7 +289,7 @@ impl GuestContext {
             return id;
         };
         *others = others.saturating_sub(1);
-        self.create(cycle, pid, 0, name.to_owned(), Vec::new())
+        self.create(NewProcess::named(cycle, pid, name))
     }
 
     /// Notes the end of a process that has an entity of its own.
@@ -358,27 +358,20 @@ impl GuestContext {
     }
 
     /// Makes the entity of a new process, or gives that of its command's further processes.
-    fn create(
-        &mut self,
-        cycle: u64,
-        pid: u32,
-        generation: u32,
-        name: String,
-        mappings: Vec<Mapping>,
-    ) -> ProcessId {
-        let entry = self.commands.entry_of(&name, self.processes.len());
-        self.add(entry, cycle, pid, generation, name, mappings)
+    fn create(&mut self, new: NewProcess) -> ProcessId {
+        let entry = self.commands.entry_of(&new.name, self.processes.len());
+        self.add(entry, new)
     }
 
-    fn add(
-        &mut self,
-        entry: EntryOf,
-        cycle: u64,
-        pid: u32,
-        generation: u32,
-        name: String,
-        mappings: Vec<Mapping>,
-    ) -> ProcessId {
+    /// Makes an entity of its own for a process, or adds the process to that of its command's further ones.
+    fn add(&mut self, entry: EntryOf, new: NewProcess) -> ProcessId {
+        let NewProcess {
+            cycle,
+            pid,
+            generation,
+            name,
+            mappings,
+        } = new;
         let next = ProcessId(self.processes.len() as u32);
         let mut new = Process {
             id: next,
@@ -419,7 +412,10 @@ impl GuestContext {
         let before = self.entity(cycle, pid, &comm);
         self.end_process(cycle, before);
         let generation = self.processes[before.0 as usize].generation + 1;
-        let after = self.create(cycle, pid, generation, comm.clone(), Vec::new());
+        let after = self.create(NewProcess {
+            generation,
+            ..NewProcess::named(cycle, pid, &comm)
+        });
         if (self.current, self.pid) == (before, Some(pid)) {
             self.current = after;
             self.run(cycle, pid, after, comm);
@@ -440,7 +436,33 @@ impl GuestContext {
         {
             self.end_process(cycle, old);
         }
-        self.create(cycle, pid, 0, name, mappings);
+        self.create(NewProcess {
+            mappings,
+            ..NewProcess::named(cycle, pid, &name)
+        });
+    }
+}
+
+/// What is known of a process as it begins to be told of.
+struct NewProcess {
+    cycle: u64,
+    pid: u32,
+    /// How many programs it has executed before.
+    generation: u32,
+    name: String,
+    mappings: Vec<Mapping>,
+}
+
+impl NewProcess {
+    /// Makes a process of this name that has executed no other program before, and has no mappings.
+    fn named(cycle: u64, pid: u32, name: &str) -> Self {
+        Self {
+            cycle,
+            pid,
+            generation: 0,
+            name: name.to_owned(),
+            mappings: Vec::new(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use commit_trace::synthetic;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use profile::{Evaluation, Evaluator, Profiler, Region, Sampler, Schedule};
 use report::Report;
+use report::stored::{self, Stored};
 use serde_json::{Value, json};
 use symbols::{SymbolFiles, Symbolizer};
 
@@ -40,6 +41,33 @@ pub fn change(document: &mut Value, changes: Vec<Change>) {
             replace(value, replacement);
         }
     }
+}
+
+/// The stamp of files that targets store.
+pub const STAMP: &[u8] = b"stamp";
+
+/// Makes a stored file: of any content, if there is one, else of a whole one that was changed. `None`: the changes made something that
+/// cannot be stored.
+pub fn stored_file<T: Stored>(
+    whole: &Value,
+    changes: Vec<Change>,
+    content: Option<Vec<u8>>,
+) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match content {
+        Some(content) => {
+            let mut encoder = zstd::Encoder::new(&mut bytes, 1).unwrap();
+            std::io::Write::write_all(&mut encoder, &[STAMP, &content].concat()).unwrap();
+            encoder.finish().unwrap();
+        }
+        None => {
+            let mut value = whole.clone();
+            change(&mut value, changes);
+            let changed = serde_json::from_value::<T>(value).ok()?;
+            stored::write(&mut bytes, STAMP, &changed).unwrap();
+        }
+    }
+    Some(bytes)
 }
 
 fn count(value: &Value) -> usize {
@@ -114,8 +142,10 @@ pub fn disassemble(raw: u32, _: u64) -> String {
 
 /// Facts about a run, as `run.json` has them.
 pub fn run() -> Value {
-    let hart = json!({ "cycles": 21_000, "idle": 1_000, "instructions": 15_000, "mispredicts": 12 });
-    let counts = json!({ "cycles": 20_000, "inst": 15_000, "l1d.miss": 80, "topdown.retiring": 300 });
+    let hart =
+        json!({ "cycles": 21_000, "idle": 1_000, "instructions": 15_000, "mispredicts": 12 });
+    let counts =
+        json!({ "cycles": 20_000, "inst": 15_000, "l1d.miss": 80, "topdown.retiring": 300 });
     json!({
         "name": "run", "tipsim": "0.1.0", "command": "./work", "mode": "timing", "end": "Finished", "deterministic": true,
         "cycles": 21_000, "instructions": 15_000, "clock_hz": 1_000_000_000, "seed": 0, "host_seconds": 1.5,
