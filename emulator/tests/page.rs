@@ -5,6 +5,8 @@ mod callers;
 mod common;
 #[path = "page/large.rs"]
 mod large;
+#[path = "page/names.rs"]
+mod names;
 #[path = "page/pictures.rs"]
 mod pictures;
 #[path = "page/range.rs"]

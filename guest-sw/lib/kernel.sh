@@ -26,10 +26,31 @@ build_kernel() {
     [ "$missing" = 0 ]
     make_kernel "$tree" Image
     make_kernel "$tree" -s kernelrelease > release
+    if grep -qx CONFIG_GDB_SCRIPTS=y .config; then make_kernel "$tree" scripts_gdb; fi
+    if grep -qx CONFIG_MODULES=y .config; then make_kernel "$tree" modules; fi
     mkdir -p keep
-    mv vmlinux arch/riscv/boot/Image usr/gen_init_cpio .config release keep/ 2> /dev/null || true
+    cp vmlinux arch/riscv/boot/Image usr/gen_init_cpio .config release keep/
+    if grep -qx CONFIG_GDB_SCRIPTS=y .config; then keep_gdb_scripts; fi
+    if grep -qx CONFIG_MODULES=y .config; then keep_module_build; fi
     # Only the results are kept: the object files are 20 times as big.
     find . -mindepth 1 -maxdepth 1 ! -name keep -exec rm -rf {} +
     mv keep/* keep/.config .
     rmdir keep
+}
+
+# The kernel's own commands for GDB (lx-ps, lx-dmesg, …), which GDB loads with vmlinux.
+keep_gdb_scripts() {
+    cp -rL vmlinux-gdb.py keep/
+    mkdir -p keep/scripts
+    cp -rL scripts/gdb keep/scripts/
+}
+
+# What the build of a module reads: the configuration, generated headers, the build's own programs, the symbols.
+keep_module_build() {
+    mkdir keep/kernel-build
+    cp -a Makefile .config Module.symvers include scripts keep/kernel-build/
+    mkdir -p keep/kernel-build/arch/riscv
+    cp -a arch/riscv/include keep/kernel-build/arch/riscv/
+    # Their linker script, and what the vDSO gives to the kernel's headers.
+    find arch/riscv -name '*.lds' -exec cp --parents {} keep/kernel-build/ \;
 }

@@ -9,7 +9,8 @@ kernel_package=linux-source-6.12
 host_tools="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc libc6-dev make flex bison bc python3 pkg-config
     xz-utils bzip2 patch ca-certificates debian-archive-keyring"
 # What perf is built against; with all they depend on these are the sysroot, and the guest's libraries come from it.
-sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libslang2-dev"
+sysroot_packages="libc6-dev libelf-dev libdw-dev libcapstone-dev zlib1g-dev libzstd-dev libiberty-dev libslang2-dev
+    libtraceevent-dev libaudit-dev"
 plain_packages="$kernel_package opensbi ncurses-base libc6-dbg"
 # What is built from Debian's source package. In the lock file NAME.orig and NAME.debian are its two archives.
 source_packages=busybox

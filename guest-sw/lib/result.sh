@@ -11,6 +11,10 @@ build_result() {
     cp -al "$firmware"/fw_jump.elf "$firmware"/fw_dynamic.elf "$firmware"/fw_dynamic.bin "$part"
     cp -al "$kernel"/Image "$kernel"/vmlinux "$part"
     cp -al "$kernel"/.config "$part/kernel.config"
+    local extra
+    for extra in vmlinux-gdb.py scripts kernel-build; do
+        [ ! -e "$kernel/$extra" ] || cp -al "$kernel/$extra" "$part"
+    done
     cp -al "$rootfs"/initramfs.cpio "$rootfs"/debug "$part"
     ln "$part/debug/usr/bin/quickstart" "$part/quickstart"
     KERNEL_RELEASE=$(cat "$kernel/release") COMPILER=$compiler PATCHES=$(all_patches) \

@@ -64,6 +64,9 @@ int main(void)
 	mount_at("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=0620,ptmxmode=0666");
 	mount_at("tmpfs", "/dev/shm", safe, "mode=1777");
 	mount_at("mqueue", "/dev/mqueue", safe | MS_NOEXEC, NULL);
+	/* There in a kernel with tracing. */
+	if (!access("/sys/kernel/tracing", F_OK))
+		mount_at("tracefs", "/sys/kernel/tracing", safe | MS_NOEXEC, NULL);
 	link_at("/proc/self/fd", "/dev/fd");
 	link_at("/proc/self/fd/0", "/dev/stdin");
 	link_at("/proc/self/fd/1", "/dev/stdout");

@@ -11,7 +11,7 @@ use super::html::{escape, words};
 use super::model::Report;
 use super::rows::RowBuilder;
 use super::text::Options;
-use super::text::fit::{fit, fit_end, fit_name, fixed, wrap};
+use super::text::fit::{fit, fit_label, fit_name, fixed, wrap};
 
 /// Causes that are named, and the share of the process from which on one is.
 const MAX_CAUSES: usize = 4;
@@ -262,8 +262,8 @@ impl Cause {
 impl Place {
     fn in_words(&self) -> String {
         let at = match &self.source {
-            Some(source) => format!("{}, {}", fit_end(&self.label, 40), short(source)),
-            None => fit_end(&self.label, 40),
+            Some(source) => format!("{}, {}", fit_label(&self.label, 40), short(source)),
+            None => fit_label(&self.label, 40),
         };
         format!(
             "{} %  {}: {}, mostly at `{}` ({at})",
@@ -347,13 +347,15 @@ impl Report {
                 let function = escape(&place.function);
                 let _ = write!(
                     out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\">{function}</a>, {}: {}, mostly at <code>{}</code> ({}{at}){}. Try: {}.</li>",
+                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\" title=\"{function}\">{}</a>, {}: {}, mostly at <code>{}</code> (<span title=\"{}\">{}</span>{at}){}. Try: {}.</li>",
                     verdict.process,
                     place.pc,
+                    escape(&fit_name(&place.function, 60)),
                     words(&format!("{} %", fixed(place.share))),
                     words(&place.cause.in_words()),
                     escape(&place.text),
                     escape(&place.label),
+                    escape(&fit_label(&place.label, 60)),
                     { self.loop_in_words(verdict.process, &place.function) }
                         .map_or_else(String::new, |text| format!("; {}", words(&text))),
                     place.advice

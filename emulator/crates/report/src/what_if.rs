@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::html::escape;
 use super::model::Report;
-use super::text::fit::{fit, fit_end, fit_name};
+use super::text::fit::{fit, fit_label, fit_name};
 
 /// What run.json has under `what_if`.
 #[derive(Debug, Default, Deserialize)]
@@ -66,7 +66,7 @@ impl Trial {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let place = format!("({}{source}){more}", fit_end(&first.label, 40));
+        let place = format!("({}{source}){more}", fit_label(&first.label, 40));
         Some((&first.text, place))
     }
 }

@@ -49,6 +49,34 @@ function sum(values) {
   return total;
 }
 const file = (path) => path.slice(path.lastIndexOf("/") + 1);
+// As text/fit.rs shortens names of functions: without the arguments of templates, then without parameters; an offset (+0x12) stays.
+// The whole name belongs in a `title`.
+const LONGEST_NAME = 60;
+function brief(name, longest = LONGEST_NAME) {
+  if (name.length <= longest) return name;
+  const offset = /\+0x[0-9a-f]+$/.exec(name)?.[0] ?? "";
+  const parts = [name.slice(0, name.length - offset.length)];
+  const fits = () => parts.at(-1).length + offset.length <= longest;
+  for (const [open, close] of ["<>", "()"]) if (!fits()) parts.push(withoutInner(parts.at(-1), open, close));
+  return (fits() ? parts.at(-1) : parts.at(-1).slice(0, Math.max(1, longest - offset.length - 1)) + "…") + offset;
+}
+function withoutInner(name, open, close) {
+  let [out, depth, before] = ["", 0, " "];
+  for (let at = 0; at < name.length; at += 1) {
+    const letter = name[at];
+    // `operator<<`, `operator->`, and the one pair of parentheses that is a name.
+    const isName = /operator[<>()]*$/.test(out) || name.startsWith("(anonymous", at);
+    if (letter === open && !(depth === 0 && isName)) {
+      if (depth === 0) out += name[at + 1] === close ? open : open + "…";
+      depth += 1;
+    } else if (letter === close && depth > 0 && before !== "-") {
+      depth -= 1;
+    }
+    if (depth === 0) out += letter;
+    before = letter;
+  }
+  return out;
+}
 const lower = (value) => value.toLowerCase();
 const hasWords = (value, words) => words.every((word) => value.includes(word));
 const wordsOf = (value) => lower(value).split(/\s+/).filter(Boolean);

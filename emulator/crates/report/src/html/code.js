@@ -16,7 +16,7 @@ function codeOptions() {
   }
   byId("listed").replaceChildren(...wanted.map((at) => {
     const row = data.functions[at];
-    return make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(shareOf(row, F))} %)`);
+    return make("option", { value: at, title: text(row[F.name]) }, `${owner(row[F.process])}${brief(text(row[F.name]))} (${percent(shareOf(row, F))} %)`);
   }));
   byId("listed").value = code.function;
 }
@@ -172,7 +172,7 @@ async function openCode(at, pc = null, line = null) {
   }
   code.function = at;
   if (byId("listed").querySelector(`option[value="${at}"]`) === null) {
-    byId("listed").prepend(make("option", { value: at }, `${owner(row[F.process])}${text(row[F.name])} (${percent(shareOf(row, F))} %)`));
+    byId("listed").prepend(make("option", { value: at, title: text(row[F.name]) }, `${owner(row[F.process])}${brief(text(row[F.name]))} (${percent(shareOf(row, F))} %)`));
   }
   byId("listed").value = at;
   showCode(pc, line, true);

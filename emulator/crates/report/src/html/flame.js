@@ -30,7 +30,7 @@ function flameTree(nodes, names, measures) {
 }
 
 const FRAME = 21;
-const shortName = (node) => (node.kind === KIND.line || node.kind === KIND.module ? file(node.name) || node.name : node.name);
+const shortName = (node) => (node.kind === KIND.line || node.kind === KIND.module ? file(node.name) || node.name : brief(node.name));
 const processOf = (node) => { while (node && node.kind > KIND.process) node = node.above; return node; };
 
 // What is under `root` where a node is under `before`, if there is any.

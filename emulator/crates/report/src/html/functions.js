@@ -30,7 +30,7 @@ function functionTable() {
     const missing = row[F.missing].map(text).join("\n");
     return make("tr", {}, make("td", { title: [name, missing].join("\n") },
       missing ? make("b", { class: "mark", title: missing }, "? ") : null,
-      button(name, () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
+      button(owner(row[F.process]) + brief(text(row[F.name])), () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
       make("td", { class: "number" }, number(cyclesOf(row, F))),
       oracleCell(shareOf(row, F), largest),
@@ -81,7 +81,7 @@ function instructionTable() {
     ...profilerColumns(I),
   ], (row) => make("tr", {},
     make("td", { title: "0x" + row[I.pc] + "\n" + labelTitle(row) }, mark(row),
-      button(owner(row[I.process]) + row[I.label], () => go(row), { class: "link", tabindex: -1 })),
+      button(owner(row[I.process]) + brief(row[I.label]), () => go(row), { class: "link", tabindex: -1 })),
     make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
     sourceCell(row),
     make("td", { class: "number" }, number(cyclesOf(row, I))),

@@ -31,7 +31,7 @@
   }
 
   const loopSelect = make("select");
-  loops.forEach((loop, at) => loopSelect.append(make("option", { value: at }, loop.name)));
+  loops.forEach((loop, at) => loopSelect.append(make("option", { value: at, title: loop.name }, loop.shown)));
   const kindSelect = make("select");
   const zoomOut = make("button", { type: "button", "aria-label": "fewer pixels for a cycle" }, "−");
   const zoomIn = make("button", { type: "button", "aria-label": "more pixels for a cycle" }, "+");
@@ -73,7 +73,7 @@
     chain.replaceChildren(...loop.chain.map((link) => make("tr", {},
       make("td", { class: "number" }, link.cycles.toFixed(2)), make("td", {}, make("code", {}, link.text)),
       make("td", {}, causes.find(([key]) => key === link.cause)[1]),
-      make("td", {}, link.label, " ", make("span", { class: "muted" }, (link.source ?? "").split("/").at(-1))))));
+      make("td", { title: link.label }, link.shown, " ", make("span", { class: "muted" }, (link.source ?? "").split("/").at(-1))))));
   }
 
   function waits([stage, , , cause]) {

@@ -14,7 +14,7 @@ function stacks() {
   const ranged = rangeStack(chosen.process);
   const whole = ranged ? sum(rangeStack(0)) || 1 : 1;
   const row = (name, share, stack) => make("div", { class: "stack-row" },
-    make("div", { class: "name", title: name }, name),
+    make("div", { class: "name", title: name }, brief(name, 44)),
     make("div", { class: "number" }, percent(share) + " %"), stackBar(stack, CATEGORIES));
   const others = data.processes.map((_, at) => at).filter((at) => at > 0 && chosen.process === 0);
   const byFunction = !ranged || (chosen.process > 0 && rangeSums() !== null);
@@ -81,7 +81,7 @@ function topDown() {
     { name: "Slots", number: true, key: (f) => f.slots, sorted: true, width: "8.5rem" },
     ...roots.map((node) => ({ name: node.name + ", %", number: true, width: "6.5rem", key: (f) => f.shares[node.path] ?? 0 })),
     { name: "Look closer at", width: "14rem" },
-  ], (f) => make("tr", {}, make("td", { title: f.name }, owner(f.process) + f.name),
+  ], (f) => make("tr", {}, make("td", { title: f.name }, owner(f.process) + brief(f.name)),
     make("td", { class: "number" }, number(f.slots)),
     ...roots.map((node) => make("td", { class: "number" }, percent(f.shares[node.path] ?? 0))),
     make("td", {}, deepest(f.closer).map((path) => names[path]).join(", "))))
@@ -119,7 +119,7 @@ function events() {
     { name: "Oracle, %", number: true, key: (row) => total(row.stack), sorted: true, width: "5.5rem" },
     { name: "by event", key: (row) => parts(row.stack), width: "17rem" },
     { name: first ? `by ${first}` : "", width: "17rem", key: (row) => parts(row.stacks[first] ?? {}) },
-  ], (row) => make("tr", {}, make("td", { title: row.label }, owner(row.process) + row.label),
+  ], (row) => make("tr", {}, make("td", { title: row.label }, owner(row.process) + brief(row.label)),
     make("td", { class: "code", title: row.text }, row.text.replace("\t", " ")),
     make("td", { class: "number" }, percent(total(row.stack))),
     ...[row.stack, row.stacks[first] ?? {}].map((stack) => make("td", { title: parts(stack) }, parts(stack)))))

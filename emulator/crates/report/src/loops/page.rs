@@ -3,13 +3,25 @@
 use critical_path::Cause;
 use serde_json::json;
 
-use super::LoopRow;
-use super::text::short;
+use super::text::{fit_place, short};
+use super::{ChainLink, LoopRow};
 use crate::html::{embed, escape, script, words};
 use crate::model::Report;
-use crate::text::fit::{count, fixed};
+use crate::text::fit::{count, fit_label, fixed};
 
 pub(crate) const PIPELINE_SCRIPT: &str = include_str!("../html/pipeline.js");
+
+/// Characters of a name in a table or a choice; the whole name is its title.
+const NAME_WIDTH: usize = 60;
+
+impl ChainLink {
+    /// What JSON has of the instruction, and its place as the table shows it.
+    fn for_page(&self) -> serde_json::Value {
+        let mut link = json!(self);
+        link["shown"] = fit_label(&self.label, NAME_WIDTH).into();
+        link
+    }
+}
 
 impl LoopRow {
     fn cells(&self) -> [String; 7] {
@@ -53,8 +65,9 @@ impl Report {
         for row in &loops.loops {
             let source = { row.source.as_deref() }.map_or("", short);
             out += &format!(
-                "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"words\">{}</td>",
+                "<tr><td title=\"{}\"><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"words\">{}</td>",
                 escape(&row.label),
+                escape(&fit_label(&row.label, NAME_WIDTH)),
                 escape(source),
                 fixed(row.share),
                 words(&row.bound()),
@@ -70,10 +83,11 @@ impl Report {
             .filter(|row| !row.views.is_empty())
             .map(|row| {
                 json!({
-                    "name": format!("{} ({} %)", row.place(), fixed(row.share)),
+                    "name": row.place(),
+                    "shown": format!("{} ({} %)", fit_place(&row.label, row.source.as_deref(), NAME_WIDTH), fixed(row.share)),
                     "mean": row.cycles_per_iteration,
                     "causes": row.causes,
-                    "chain": row.chain,
+                    "chain": row.chain.iter().map(ChainLink::for_page).collect::<Vec<_>>(),
                     "views": row.views.iter().map(|view| view.json()).collect::<Vec<_>>(),
                 })
             })

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::{ChainLink, LoopRow, LoopsReport};
 use crate::model::Report;
 use crate::text::Options;
-use crate::text::fit::{count, fit, fit_end, fixed};
+use crate::text::fit::{count, fit, fit_label, fixed};
 
 /// Loops of the text, those whose instructions follow, and how many of these.
 const SHOWN: usize = 8;
@@ -39,6 +39,15 @@ pub(super) fn place(label: &str, source: Option<&str>) -> String {
     }
 }
 
+/// A [`place`] of at most `width` characters, if its source leaves room for the name.
+pub(super) fn fit_place(label: &str, source: Option<&str>, width: usize) -> String {
+    let tail = source.map_or(0, |source| short(source).chars().count() + 2);
+    place(
+        &fit_label(label, width.saturating_sub(tail).max(12)),
+        source,
+    )
+}
+
 /// The file's own name, with its line.
 pub(super) fn short(source: &str) -> &str {
     source.rsplit('/').next().unwrap_or(source)
@@ -46,13 +55,13 @@ pub(super) fn short(source: &str) -> &str {
 
 impl ChainLink {
     fn line(&self) -> String {
-        let place = place(&self.label, self.source.as_deref());
+        let place = fit_place(&self.label, self.source.as_deref(), 44);
         format!(
             "{:>12.2}  {:<32}{:<26}{}",
             self.cycles,
             fit(&self.text, 31),
             self.cause.name(),
-            fit_end(&place, 44),
+            place,
         )
     }
 }
@@ -96,7 +105,7 @@ impl Report {
             writeln!(
                 out,
                 "{:<44}{:>6}{:>13}{:>8}{:>7.1}{:>9.2}{:>15}{:>7.2}{:>7.2}",
-                fit_end(&row.place(), 43),
+                fit_place(&row.label, row.source.as_deref(), 43),
                 fixed(row.share),
                 count(row.iterations),
                 row.trips_in_words(),

@@ -26,6 +26,12 @@ pub(crate) fn fit_name(name: &str, width: usize) -> String {
     }
 }
 
+/// Fits a place, `function+0x12`: as [`fit_name`], and the offset stays.
+pub(crate) fn fit_label(label: &str, width: usize) -> String {
+    let (name, offset) = label.split_at(label.rfind("+0x").unwrap_or(label.len()));
+    fit_name(name, width.saturating_sub(offset.len())) + &fit(offset, width)
+}
+
 /// A name with an ellipsis in place of what is between these brackets.
 fn without(name: &str, open: char, close: char) -> String {
     let mut out = String::new();
@@ -150,6 +156,10 @@ mod tests {
             "(anonymous namespace)::Tree<…>::at(…) const"
         );
         assert_eq!(fit_name("f<a->b>()", 8), "f<…>()");
+        assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 16), "a::f<…>(d)+0x1f");
+        assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 13), "a::f<…>(…+0x1f");
+        assert_eq!(fit_label("main+0x1f", 40), "main+0x1f");
+        assert_eq!(fit_label("abcdef", 4), "abc…");
         assert_eq!(count(1_234_567.2), "1,234,567");
         assert_eq!(count(12.0), "12");
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);

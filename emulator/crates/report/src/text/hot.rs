@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use profile::{CATEGORIES, Profiler};
 
-use super::fit::{fit, fit_end, fit_name, percent, wrap};
+use super::fit::{fit, fit_end, fit_label, fit_name, percent, wrap};
 use super::{Options, short};
 use crate::columns::Column;
 use crate::model::Report;
@@ -126,7 +126,7 @@ fn instructions(
         write!(
             out,
             "{:<31}{:<26}{:>6}",
-            fit_end(&row.label, 30),
+            fit_label(&row.label, 30),
             fit(&text, 25),
             percent(row.share)
         )?;
@@ -183,7 +183,7 @@ fn disagreements(
             writeln!(
                 out,
                 "{name:<16}{:<34}{:<28}{:>9}{:>9}{:>+11.1}",
-                fit_end(&row.label, 33),
+                fit_label(&row.label, 33),
                 fit(&row.text.replace('\t', " "), 27),
                 percent(row.share),
                 percent(row.shares[*column]),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use profile::Level;
 
-use super::fit::{fit, fit_end, fixed, percent};
+use super::fit::{fit, fit_label, fixed, percent};
 use crate::model::Report;
 use crate::tea::{EventStack, TeaColumn, TeaReport};
 
@@ -95,7 +95,7 @@ pub(super) fn write(
         writeln!(
             out,
             "{:<31}{:<26}{:>6}  {}",
-            fit_end(&row.label, 30),
+            fit_label(&row.label, 30),
             fit(&row.text.replace('\t', " "), 25),
             percent(all),
             fit(&parts.join(", "), 55)
