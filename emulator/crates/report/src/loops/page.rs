@@ -4,7 +4,7 @@ use critical_path::Cause;
 use serde_json::json;
 
 use super::LoopRow;
-use super::text::short;
+use super::text::place;
 use crate::html::{embed, escape, script, words};
 use crate::model::Report;
 use crate::text::fit::{count, fixed};
@@ -51,7 +51,8 @@ impl Report {
         }
         out += "<th>process</th></tr></thead><tbody>";
         for row in &loops.loops {
-            let source = { row.source.as_deref() }.map_or("", short);
+            let source = place("", row.source.as_deref(), row.library_source.as_deref());
+            let source = source.trim_start_matches(", ");
             out += &format!(
                 "<tr><td><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"words\">{}</td>",
                 escape(&row.label),

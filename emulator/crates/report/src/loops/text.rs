@@ -15,7 +15,11 @@ const MAX_LINKS: usize = 10;
 impl LoopRow {
     /// `function+0x12, file.c:10`.
     pub(super) fn place(&self) -> String {
-        place(&self.label, self.source.as_deref())
+        place(
+            &self.label,
+            self.source.as_deref(),
+            self.library_source.as_deref(),
+        )
     }
 
     pub(super) fn trips_in_words(&self) -> String {
@@ -32,21 +36,29 @@ impl LoopRow {
     }
 }
 
-pub(super) fn place(label: &str, source: Option<&str>) -> String {
-    match source {
-        Some(source) => format!("{label}, {}", short(source)),
-        None => label.to_owned(),
+/// A label with the line of the program there, and the line of library code that is inlined there.
+pub(crate) fn place(label: &str, source: Option<&str>, library: Option<&str>) -> String {
+    match (source, library) {
+        (Some(source), Some(library)) => {
+            format!("{label}, {} ({})", short(source), short(library))
+        }
+        (Some(source), None) => format!("{label}, {}", short(source)),
+        _ => label.to_owned(),
     }
 }
 
 /// The file's own name, with its line.
-pub(super) fn short(source: &str) -> &str {
+pub(crate) fn short(source: &str) -> &str {
     source.rsplit('/').next().unwrap_or(source)
 }
 
 impl ChainLink {
     fn line(&self) -> String {
-        let place = place(&self.label, self.source.as_deref());
+        let place = place(
+            &self.label,
+            self.source.as_deref(),
+            self.library_source.as_deref(),
+        );
         format!(
             "{:>12.2}  {:<32}{:<26}{}",
             self.cycles,
