@@ -66,17 +66,21 @@ impl InclusiveRow {
     }
 }
 
-/// Functions of the program's own sources, by name, each with its first known line; out of line ones and inlined ones.
-pub(super) fn own_functions(symbols: &Symbols) -> HashMap<String, Source> {
-    let mut own: HashMap<String, Source> = HashMap::new();
-    let mut add = |name: &str, source: Option<&Source>| {
+/// Functions of programs' own sources, out of line ones and inlined ones: by module and name, each with its first known line.
+pub(super) type OwnFunctions = HashMap<(usize, String), Source>;
+
+/// Finds the functions of programs' own sources.
+pub(super) fn own_functions(symbols: &Symbols) -> OwnFunctions {
+    let mut own = OwnFunctions::new();
+    let mut add = |module: usize, name: &str, source: Option<&Source>| {
         let Some(source) = source.filter(|source| source.line > 0 && source.is_of_program()) else {
             return;
         };
-        match own.get_mut(name) {
+        let key = (module, name.to_owned());
+        match own.get_mut(&key) {
             Some(known) if known.file == source.file => known.line = known.line.min(source.line),
             Some(_) => {}
-            None => _ = own.insert(name.to_owned(), source.clone()),
+            None => _ = own.insert(key, source.clone()),
         }
     };
     for at in &symbols.locations {
@@ -84,13 +88,14 @@ pub(super) fn own_functions(symbols: &Symbols) -> HashMap<String, Source> {
             source, inlined, ..
         } = at;
         // The code of a function lies at the line of the location; what is inlined there was called from the line of the next one.
+        let module = at.module.0 as usize;
         let mut here = source.as_ref();
         for frame in inlined {
-            add(&frame.function, here);
+            add(module, &frame.function, here);
             here = frame.call.as_ref();
         }
         if !symbols.module(at.module).path.starts_with('[') {
-            add(&symbols.function(at.function).name, here);
+            add(module, &symbols.function(at.function).name, here);
         }
     }
     own
@@ -150,6 +155,13 @@ impl<'a> Inclusive<'a> {
             .map(|above| above as usize)
     }
 
+    /// The module of a function's node; of what is inlined, that of the function into which it is.
+    fn module(&self, at: usize) -> usize {
+        let mut nodes = std::iter::successors(Some(at), |at| self.above(*at));
+        let function = nodes.find(|at| self.flame.callers[*at].1 == FrameKind::Function);
+        function.map_or(0, |at| self.flame.callers[at].3 as usize)
+    }
+
     fn is_function(&self, at: usize) -> bool {
         matches!(
             self.flame.callers[at].1,
@@ -188,28 +200,24 @@ impl<'a> Inclusive<'a> {
     }
 
     /// The functions of the program's own sources below which most of a command's time is.
-    pub fn of_command(
-        &self,
-        command: &CommandRow,
-        own: &HashMap<String, Source>,
-    ) -> Vec<InclusiveRow> {
+    pub fn of_command(&self, command: &CommandRow, own: &OwnFunctions) -> Vec<InclusiveRow> {
         let whole = command.cycles.max(f64::MIN_POSITIVE);
-        let mut sums: HashMap<&str, Sums> = HashMap::new();
+        let mut sums: HashMap<(usize, String), Sums> = HashMap::new();
         for at in 0..self.cycles.len() {
-            let name = self.name(at);
             let wanted = self.is_function(at)
                 && command.members.contains(&self.process[at])
-                && own.contains_key(name)
                 && self.is_outermost(at);
-            if wanted {
-                let of = sums.entry(name).or_default();
+            let key = (self.module(at), self.name(at).to_owned());
+            if wanted && own.contains_key(&key) {
+                let of = sums.entry(key).or_default();
                 of.cycles += self.cycles[at];
                 of.nodes.push(at);
             }
         }
         let children = self.children();
         let mut rows: Vec<InclusiveRow> = Vec::new();
-        for (function, sums) in sums {
+        for (key, sums) in sums {
+            let function = &*key.1;
             let mut below: HashMap<&str, f64> = HashMap::new();
             for &node in &sums.nodes {
                 for &child in &children[node] {
@@ -238,7 +246,7 @@ impl<'a> Inclusive<'a> {
             callees.truncate(MAX_CALLEES);
             rows.push(InclusiveRow {
                 function: function.to_owned(),
-                source: own.get(function).map(line),
+                source: own.get(&key).map(line),
                 share,
                 callees,
             });
@@ -334,7 +342,7 @@ mod tests {
             line,
         };
         let own = [("main", line(40)), ("parse", line(15))];
-        let own = own.map(|(name, at)| (name.to_owned(), at)).into();
+        let own = own.map(|(name, at)| ((0, name.to_owned()), at)).into();
         let command = CommandRow {
             name: "quickstart".into(),
             count: 1,
