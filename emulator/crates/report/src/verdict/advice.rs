@@ -138,6 +138,12 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
             "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
         }
         Component::Execution => fewer_instructions(owner),
+        // Nobody places the code of others anew.
+        Component::FrontEnd | Component::FrontEndCache | Component::FrontEndTlb
+            if owner != Owner::Program =>
+        {
+            fewer_instructions(owner)
+        }
         Component::Alu | Component::Divider if divides => NO_DIVISION,
         Component::Alu | Component::Divider => SHORTER_CHAIN,
         Component::LoadL1 => {
@@ -313,6 +319,8 @@ mod tests {
                 );
             }
         }
+        let placed = of_component(Component::FrontEnd, "f", "fence w,w", Owner::Kernel);
+        assert!(placed.contains("system calls"), "{placed}");
         let of = |module, has_line, others: bool| Owner::of(module, has_line, || others);
         assert_eq!(of("[kernel]", false, false), Owner::Kernel);
         assert_eq!(of("/lib/libc.so.6", false, false), Owner::Library);
