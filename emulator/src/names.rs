@@ -79,6 +79,9 @@ impl SymbolPaths {
             roots: self.roots.clone(),
             shared: self.shared.clone(),
             sources: self.roots.iter().cloned().chain(here).collect(),
+            guest_written: { self.shared.iter() }
+                .find(|shared| shared.guest == SHARE)
+                .map(|shared| shared.host.clone()),
             kernel: self.kernel.clone(),
             kernel_physical: Some(machine::KERNEL_BASE),
             firmware: self.firmware.clone(),

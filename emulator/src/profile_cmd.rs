@@ -163,6 +163,10 @@ fn spec_text(
     set("run", "command", format!("{command}\n").into());
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());
+    if args.call_stacks {
+        let record = toml::toml! { call_stacks = true };
+        table.insert("record".to_owned(), record.into());
+    }
     table.insert("name".to_owned(), name.into());
     Ok(toml::to_string(&table)?)
 }

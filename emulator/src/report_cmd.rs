@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use commit_trace::TraceEnd;
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
-use report::{Comparison, Flame, Options, Report, Run, explain, part_line};
+use report::{Compared, Comparison, Flame, Options, Report, Run, explain, part_line};
 use serde_json::{Value, json};
 use timing::Preset;
 
 use crate::cli::{Level, ReportArgs, ReportFormat};
+use crate::epoch::Epoch;
 use crate::export_cmd::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::names::{SymbolPaths, disassemble, symbol_paths};
@@ -307,8 +308,8 @@ pub fn status(dir: &Path, part: Option<&str>) -> u8 {
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool. The exit status says whether the
 /// run was whole.
 pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
-    if let Some(after) = &args.after {
-        return compare(args, after);
+    if !args.after.is_empty() {
+        return compare(args);
     }
     if !args.map.is_empty() {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
@@ -444,8 +445,8 @@ fn flame(args: &ReportArgs, run: &Results) -> Result<Flame, BadInput> {
     run.json(&name)
 }
 
-/// `tipsim report BEFORE AFTER`.
-fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<u8> {
+/// `tipsim report BEFORE AFTER`, or with more runs, each of which is compared with the first.
+fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
     const ROWS: usize = 20;
     let renamed = |pair: &String| match pair.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => {
@@ -456,33 +457,74 @@ fn compare(args: &ReportArgs, after_dir: &Path) -> anyhow::Result<u8> {
         ))),
     };
     let map: Vec<_> = args.map.iter().map(renamed).collect::<Result<_, _>>()?;
-    if args.level.is_some() || !args.profiler.is_empty() {
-        let error = "--level, --profiler: expected one run, found two to compare";
-        return Err(BadInput(error.into()).into());
+    let count = 1 + args.after.len();
+    let only_one = [
+        ("--level", args.level.is_some()),
+        ("--profiler", !args.profiler.is_empty()),
+        ("--rebuild", args.rebuild),
+        ("--explain", args.explain.is_some()),
+    ];
+    if let Some((option, _)) = only_one.iter().find(|(_, given)| *given) {
+        let error = format!("{option}: expected one run, found {count} to compare");
+        return Err(BadInput(error).into());
     }
-    let runs = [Results::open(&args.dir)?, Results::open(after_dir)?];
-    for run in &runs {
+    if count > 2 && !map.is_empty() {
+        let error = format!("--map: expected two runs to compare, found {count}");
+        return Err(BadInput(error).into());
+    }
+    let dirs: Vec<&Path> = { std::iter::once(&args.dir).chain(&args.after) }
+        .map(PathBuf::as_path)
+        .collect();
+    let runs: Vec<Results> = dirs
+        .iter()
+        .map(|dir| Results::open(dir))
+        .collect::<Result<_, _>>()?;
+    let read = |(dir, run): (&&Path, &Results)| {
         check_hart(args, run)?;
-    }
-    let read = |run: &Results| run.json::<Run>(&kept::name(one_of_several(args, run), REPORT));
-    let (before, after) = (read(&runs[0])?, read(&runs[1])?);
-    let comparison =
-        Comparison::new(&before, &after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
-    match args.format {
-        ReportFormat::Text => put(args, &comparison.text(ROWS))?,
-        ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n"))?,
-        ReportFormat::Html => {
-            let (before, after) = (flame(args, &runs[0])?, flame(args, &runs[1])?);
-            put(args, &comparison.html(&before, &after, &map))?;
+        let report: Run = run.json(&kept::name(one_of_several(args, run), REPORT))?;
+        anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
+    };
+    let reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
+    if let [before, after] = &reports[..] {
+        let comparison =
+            Comparison::new(before, after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
+        match args.format {
+            ReportFormat::Text => put(args, &comparison.text(ROWS))?,
+            ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n"))?,
+            ReportFormat::Html => {
+                let (before, after) = (flame(args, &runs[0])?, flame(args, &runs[1])?);
+                put(args, &comparison.html(&before, &after, &map))?;
+            }
+            _ => return Err(no_format("two runs").into()),
         }
-        _ => {
-            let error = "--format: expected text, json or html to compare two runs";
-            return Err(BadInput(error.into()).into());
+    } else {
+        let compared = Compared::new(&reports);
+        match args.format {
+            ReportFormat::Text => put(args, &compared.text(ROWS))?,
+            ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&compared)? + "\n"))?,
+            ReportFormat::Html => put(args, &compared.html())?,
+            _ => return Err(no_format("runs").into()),
         }
     }
-    let statuses = [(&runs[0], &before), (&runs[1], &after)]
-        .map(|(run, report)| status(run.path(), report.part()));
-    Ok(statuses[0].max(statuses[1]))
+    let statuses =
+        { runs.iter().zip(&reports) }.map(|(run, report)| status(run.path(), report.part()));
+    Ok(statuses.max().unwrap_or(0))
+}
+
+fn no_format(what: &str) -> BadInput {
+    BadInput(format!(
+        "--format: expected text, json or html to compare {what}"
+    ))
+}
+
+/// Returns when a run ended, in UTC and without fractions of seconds, by the time of its run.json.
+fn when(run: &Results) -> Option<String> {
+    let written = std::fs::metadata(run.path().join(RUN))
+        .ok()?
+        .modified()
+        .ok()?;
+    let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Epoch::At(since.as_secs()).to_string())
 }
 
 fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Result<String> {

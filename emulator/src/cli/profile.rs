@@ -36,6 +36,10 @@ pub struct ProfileArgs {
     /// Then run it again, each time without one of the causes that it loses most cycles to: what a change of it would gain (tipsim what-if).
     #[arg(long)]
     pub what_if: bool,
+    /// Follow calls, too: what is below each function, and a flame graph by callers and threads (`record.call_stacks`). It takes longer;
+    /// `tipsim report DIR --rebuild --call-stacks` does it later.
+    #[arg(long)]
+    pub call_stacks: bool,
     /// Set one key of the run spec, e.g. `core.rob.entries=128`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

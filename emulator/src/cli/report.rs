@@ -13,8 +13,8 @@ use super::{Level, ReportFormat};
 pub struct ReportArgs {
     /// Output directory of a run.
     pub dir: PathBuf,
-    /// Output directory of another run, after a change: what got faster or slower by it.
-    pub after: Option<PathBuf>,
+    /// Output directory of another run, after a change: what got faster or slower by it. Of several: each is compared with the first.
+    pub after: Vec<PathBuf>,
     /// Only this level.
     #[arg(long, value_enum)]
     pub level: Option<Level>,

@@ -174,6 +174,7 @@ pub const PROCESSES: Table = Table {
     about: "a process; the first, `all`, is all of them. Its cycle stack is of its own cycles",
     columns: columns! {
         "process": Name, "", "unique name: the command, with the process id where several have it";
+        "command": Name? null, "", "the command, which several processes may have";
         "pid": U32? null, "", "process id; null for all and boot";
         "class": Name, "", "compute, flush or stall";
         "cycles": F64, "cycles", "cycles by the Oracle";
@@ -212,6 +213,7 @@ pub const FUNCTIONS: Table = Table {
         "module": Name, "", "guest path of its file";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";
+        "total": F64? null, "share", "that share with all that it calls; null if calls were not followed";
         "store_queue": F64, "share", "of it, cycles in which a full store queue held dispatch back: part of the cycle stack, too";
     },
     has_cycle_stack: true,
@@ -229,7 +231,8 @@ pub const INSTRUCTIONS: Table = Table {
         "function": Name, "", "function";
         "label": Text, "", "function and distance from its start";
         "inlined": Texts, "", "functions inlined here, the innermost first";
-        "source": Text? null, "", "file:line";
+        "source": Text? null, "", "file:line: the innermost of the program's own files";
+        "library_source": Text? null, "", "file:line of library code that is inlined there";
         "instruction": Text, "", "disassembly";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";

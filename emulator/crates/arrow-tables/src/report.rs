@@ -83,6 +83,7 @@ impl Report<'_> {
         let rows = array(&self.0["processes"]).iter().map(|process| {
             let mut row = row([
                 ("process", process["name"].clone()),
+                ("command", process["command"].clone()),
                 ("pid", process["pid"].clone()),
                 ("class", process["class"].clone()),
                 ("cycles", process["cycles"].clone()),
@@ -134,6 +135,7 @@ impl Report<'_> {
                 ("module", self.0["modules"][module]["path"].clone()),
                 ("cycles", function["cycles"].clone()),
                 ("oracle", function["share"].clone()),
+                ("total", function["total"].clone()),
                 ("store_queue", function["store_queue"].clone()),
             ]);
             categories(&mut row, &function["stack"]);
@@ -154,6 +156,7 @@ impl Report<'_> {
                 ("label", instruction["label"].clone()),
                 ("inlined", instruction["inlined"].clone()),
                 ("source", instruction["source"].clone()),
+                ("library_source", instruction["library_source"].clone()),
                 ("instruction", instruction["text"].clone()),
                 ("cycles", instruction["cycles"].clone()),
                 ("oracle", instruction["share"].clone()),

@@ -1,8 +1,10 @@
 //! What the cycles of a critical path go to.
 
-use commit_trace::{DataSource, DispatchWait};
+use commit_trace::{CycleClass, DataSource, DispatchWait};
 use isa::InstClass;
 use serde::Serialize;
+
+use crate::Row;
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
@@ -14,6 +16,17 @@ macro_rules! causes {
         }
 
         impl Cause {
+    /// The latency of a load whose line was on its way already: it waits for whoever answers that request.
+    const fn in_flight(class: CycleClass) -> Self {
+        match class {
+            CycleClass::LoadL2 => Self::LoadL2,
+            CycleClass::LoadLlc => Self::LoadLlc,
+            CycleClass::LoadDram => Self::LoadMemory,
+            CycleClass::LoadPeer => Self::LoadPeer,
+            _ => Self::LoadL1,
+        }
+    }
+
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -36,7 +49,7 @@ causes! {
     Divide "divider latency",
     /// The latency of a pipelined FP operation, or of a move between register files.
     Fp "FP latency",
-    /// The latency of a load that the L1 answered,
+    /// The latency of a load that the L1 answered, with a line that had not to be asked for,
     LoadL1 "L1 latency",
     /// a store in the store queue, with what it waited for that store,
     LoadForward "store-to-load forwarding",
@@ -91,21 +104,24 @@ causes! {
 }
 
 impl Cause {
-    /// The latency of an instruction of a class, whose data came from `source`.
-    pub(crate) fn latency(class: InstClass, source: DataSource) -> Self {
+    /// The latency of a row's instruction, which has this class.
+    pub(crate) fn latency(class: InstClass, row: &Row) -> Self {
         use InstClass as C;
         match class {
-            C::Load | C::FpLoad | C::LoadReserved | C::Amo | C::StoreConditional => match source {
-                DataSource::Unknown | DataSource::L1 | DataSource::InFlight => Self::LoadL1,
-                DataSource::StoreQueue => Self::LoadForward,
-                DataSource::L2 => Self::LoadL2,
-                DataSource::Llc => Self::LoadLlc,
-                DataSource::Memory => Self::LoadMemory,
-                DataSource::PeerClean | DataSource::PeerModified | DataSource::Upgrade => {
-                    Self::LoadPeer
+            C::Load | C::FpLoad | C::LoadReserved | C::Amo | C::StoreConditional => {
+                match row.source {
+                    DataSource::Unknown | DataSource::L1 => Self::LoadL1,
+                    DataSource::InFlight => Self::in_flight(row.class),
+                    DataSource::StoreQueue => Self::LoadForward,
+                    DataSource::L2 => Self::LoadL2,
+                    DataSource::Llc => Self::LoadLlc,
+                    DataSource::Memory => Self::LoadMemory,
+                    DataSource::PeerClean | DataSource::PeerModified | DataSource::Upgrade => {
+                        Self::LoadPeer
+                    }
+                    DataSource::Device => Self::Device,
                 }
-                DataSource::Device => Self::Device,
-            },
+            }
             C::Store | C::FpStore => Self::Store,
             C::IntMul => Self::Multiply,
             C::IntDiv | C::FpDivSqrt => Self::Divide,

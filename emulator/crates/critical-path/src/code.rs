@@ -77,7 +77,8 @@ impl Inst {
         }
     }
 
-    pub(crate) fn is_load(&self) -> bool {
+    /// Returns whether it loads from memory and does nothing else there.
+    pub fn is_load(&self) -> bool {
         matches!(self.class, InstClass::Load | InstClass::FpLoad)
     }
 

@@ -128,6 +128,24 @@ impl<'a> Graph<'a> {
         }))
     }
 
+    /// Returns whether a row waits, through registers, for an earlier execution of its own instruction: as each step of a linked list
+    /// waits for the step before.
+    pub fn waits_for_itself(&self, at: usize) -> bool {
+        let first = at.saturating_sub(REACH);
+        let mut seen = vec![false; at - first];
+        let mut open: Vec<usize> = self.operands[at].into_iter().flatten().collect();
+        while let Some(row) = open.pop() {
+            if row < first || std::mem::replace(&mut seen[row - first], true) {
+                continue;
+            }
+            if self.row(row).inst == self.row(at).inst {
+                return true;
+            }
+            open.extend(self.operands[row].into_iter().flatten());
+        }
+        false
+    }
+
     /// The row that starts the packet of a row.
     pub(crate) fn packet(&self, at: usize) -> Option<usize> {
         self.packets[at]

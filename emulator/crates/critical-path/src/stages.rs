@@ -103,6 +103,6 @@ impl Graph<'_> {
             return Cause::DataTlb;
         }
         let class = self.inst(at).map_or(InstClass::IntAlu, |inst| inst.class);
-        Cause::latency(class, row.source)
+        Cause::latency(class, row)
     }
 }

@@ -188,11 +188,7 @@ impl Walk<'_> {
             .graph
             .inst(at)
             .map_or(InstClass::IntAlu, |inst| inst.class);
-        self.to(
-            row.issue + row.translating,
-            at,
-            Cause::latency(class, row.source),
-        );
+        self.to(row.issue + row.translating, at, Cause::latency(class, row));
         self.to(row.issue, at, Cause::DataTlb);
         (Node::Issued, at)
     }

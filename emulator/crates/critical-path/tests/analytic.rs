@@ -102,6 +102,12 @@ impl CommitSink for Sink {
     }
 }
 
+/// A linked list that no L2 holds: nodes of a cache line each, in an order without strides.
+const LIST: u64 = RAM_BASE + 0x40_0000;
+const NODES: u64 = 1 << 16;
+/// The register that points to its first node.
+const NODE: u32 = 13;
+
 const INSTRUCTIONS: u64 = 400_000;
 
 /// Runs a program that does not end; with excerpts or without.
@@ -117,6 +123,13 @@ fn run(text: &[u32], excerpts: bool) -> Sink {
     hart.set_reg(12, 3);
     // A pointer to itself.
     bus.ram.store(DATA, 8, DATA).unwrap();
+    hart.set_reg(NODE as usize, LIST);
+    for node in 0..NODES {
+        let next = (node * 40_693 + 12_289) % NODES;
+        bus.ram
+            .store(LIST + 64 * node, 8, LIST + 64 * next)
+            .unwrap();
+    }
     let preset = Preset::load("boom-4w").unwrap();
     let widths = Widths {
         decode: 4,
@@ -254,6 +267,36 @@ fn a_pointer_chase_in_the_l1_takes_its_latency() {
         found.per_iteration
     );
     assert!(found.share(Cause::LoadL1) > 0.95, "{:?}", found.causes);
+}
+
+#[test]
+fn a_load_of_a_line_in_flight_waits_for_who_answers() {
+    // The first load of a node asks for its line; the one that the next node depends on finds it on its way.
+    let found = endless(&[ld(6, NODE, 8), ld(NODE, NODE, 0)]);
+    assert!(found.per_iteration > 40.0, "{}", found.per_iteration);
+    let below = [Cause::LoadL2, Cause::LoadLlc, Cause::LoadMemory];
+    let below: f64 = below.into_iter().map(|cause| found.share(cause)).sum();
+    assert!(below > 0.95, "{:?}", found.causes);
+}
+
+#[test]
+fn steps_of_a_list_wait_for_each_other_and_those_of_an_array_do_not() {
+    let waits = |text: &[u32], inst: u32| {
+        let sink = run(text, true);
+        let excerpts: Excerpts = sink.collector.finish();
+        let code = Code::new(&sink.static_info);
+        let excerpt = &excerpts.list[1];
+        let graph = Graph::new(&code, excerpt);
+        let rows = excerpt.rows.iter();
+        let at = rows.rposition(|row| row.inst == InstId(inst)).unwrap();
+        graph.waits_for_itself(at)
+    };
+    assert!(waits(&[ld(5, NODE, 0), add(NODE, 5, 0), jump(-2)], 0));
+    assert!(!waits(&[ld(5, 10, 0), addi(10, 10, 8), jump(-2)], 0));
+    // A sum waits for itself, but not the load that it adds.
+    let sum = [ld(5, 10, 0), addi(10, 10, 8), add(6, 6, 5), jump(-3)];
+    assert!(!waits(&sum, 0));
+    assert!(waits(&sum, 2));
 }
 
 #[test]

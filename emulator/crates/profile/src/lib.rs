@@ -58,7 +58,7 @@ pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};
 pub use guest_context::GuestContext;
 pub use merge::MergedNumbers;
-pub use names::process_names;
+pub use names::{command_name, process_names};
 pub use oracle::UNITS_PER_CYCLE;
 pub use over_time::{ProcessTime, TimeBin};
 pub use process::{Mapping, Process, ProcessId, ProcessKey, Thread, ThreadId};

@@ -6,13 +6,9 @@ use crate::{Evaluation, ProcessId};
 /// where one process id ran several of that name; with how many it stands for, if these are several. The name `all` is kept for the sum of all.
 pub fn process_names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<String> {
     let of = |id: &ProcessId| evaluation.processes.get(id.0 as usize);
-    let plain = |id: &ProcessId| match of(id) {
-        Some(process) => match process.stands_for {
-            Some(others) => format!("{} ({others} others)", process.name),
-            None if !process.name.is_empty() && process.name != "all" => process.name.clone(),
-            None => format!("{}?", process.name),
-        },
-        None => "?".to_owned(),
+    let plain = |id: &ProcessId| match of(id).and_then(|process| process.stands_for) {
+        Some(others) => format!("{} ({others} others)", command_name(evaluation, *id)),
+        None => command_name(evaluation, *id),
     };
     let pid = |id: &ProcessId| of(id).and_then(|process| process.pid);
     processes
@@ -35,4 +31,13 @@ pub fn process_names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<St
             with_id
         })
         .collect()
+}
+
+/// The command of a process, which several may have; never empty, and never "all", which is the name of their sum.
+pub fn command_name(evaluation: &Evaluation, process: ProcessId) -> String {
+    match evaluation.processes.get(process.0 as usize) {
+        Some(process) if !process.name.is_empty() && process.name != "all" => process.name.clone(),
+        Some(process) => format!("{}?", process.name),
+        None => "?".to_owned(),
+    }
 }

@@ -1,22 +1,26 @@
 //! From an evaluation to a report.
 
-use profile::{Evaluation, Filter, Level, process_names};
+use std::collections::HashSet;
+
+use profile::{Evaluation, Filter, Level, command_name, process_names};
 use serde_json::Value;
 use symbols::{Symbolizer, Symbols};
 
 use super::columns::{Column, Levels};
+use super::elapsed::Elapsed;
 use super::error::{Sums, Truth, Whole};
 use super::flame::{Flame, FlameBuilder, Placed};
 use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
 use super::in_guest::{InGuest, InGuestBuilder};
+use super::inclusive::{self, Inclusive};
 use super::model::{Report, Totals, focus};
 use super::over_time::{self, OverTime};
 use super::rows::{self, Function, Selection};
-use super::tables::{InstructionRow, ModuleRow, ProcessReport};
+use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
-use super::verdict::{self, Verdict};
+use super::verdict::{Verdict, VerdictBuilder};
 use super::words::{self, Disagreement};
 use crate::perf_data::GuestProfile;
 
@@ -60,27 +64,49 @@ impl Report {
             module_units,
             in_guest,
         } = ProcessParts::new(&selection, &gathered, &columns, guests);
+        let stale = super::listing::stale(&gathered.symbols, &symbolizer.sources());
         let listings = super::listing::listings(
             &selection,
             &gathered,
             &functions,
             &focus,
+            &stale,
             symbolizer.sources(),
         );
         let shown = over_time::shown(&instructions, &listings);
         let over_time = OverTime::new(evaluation, &gathered, &placed, &functions, &shown);
-        Self {
+        let mut warnings = warnings(evaluation, &gathered, &matched, units);
+        for (_, stale) in stale {
+            if !warnings.contains(&stale.why) {
+                warnings.push(stale.why);
+            }
+        }
+        let top_down = super::topdown::top_down(evaluation, &gathered, &names, &functions);
+        let mut functions: Vec<FunctionRow> = functions.into_iter().map(|f| f.row).collect();
+        let commands = super::commands::commands(&processes);
+        let mut verdict = verdict;
+        if let Some(inclusive) = Inclusive::new(&flame, &processes) {
+            inclusive.add_to(&mut functions, &processes);
+            let own = inclusive::own_functions(&gathered.symbols);
+            for of_command in &mut verdict {
+                let command = commands.iter().find(|row| row.name == of_command.command);
+                of_command.inclusive =
+                    command.map_or_else(Vec::new, |row| inclusive.of_command(row, &own));
+            }
+        }
+        let mut report = Self {
+            totals: totals(evaluation, &meta),
             meta,
-            totals: totals(evaluation),
             threads: threads::threads(evaluation, &gathered),
             waiting: None,
             harts: Vec::new(),
-            top_down: super::topdown::top_down(evaluation, &gathered, &names, &functions),
+            top_down,
             modules: modules(&gathered.symbols, module_units),
-            warnings: warnings(evaluation, &gathered, &matched, units),
+            warnings,
             columns,
+            commands,
             processes,
-            functions: functions.into_iter().map(|f| f.row).collect(),
+            functions,
             instructions,
             listings,
             flame,
@@ -93,13 +119,16 @@ impl Report {
             in_guest,
             disagreements,
             verdict,
-        }
+        };
+        report.advise();
+        report
     }
 }
 
-fn totals(evaluation: &Evaluation) -> Totals {
+fn totals(evaluation: &Evaluation, meta: &Value) -> Totals {
     let busy = evaluation.cycles.saturating_sub(evaluation.idle).max(1);
     Totals {
+        elapsed: Elapsed::of(meta),
         cycles: evaluation.cycles,
         idle: evaluation.idle,
         instructions: evaluation.instructions,
@@ -183,6 +212,9 @@ impl ProcessParts {
         let summaries = &gathered.processes;
         let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
         let names = process_names(evaluation, &ids);
+        let commands: Vec<String> = { ids.iter() }
+            .map(|id| command_name(evaluation, *id))
+            .collect();
         let mut all = ProcessSums::new(summaries, columns.len());
         let whole = summaries.iter().map(|summary| summary.oracle_total);
         let whole = whole.sum::<u64>() as f64 / units;
@@ -192,13 +224,15 @@ impl ProcessParts {
             1 + summaries.len(),
             |index, column| summaries[index - 1].columns[column].samples,
             |index| share(summaries[index - 1].oracle_total),
+            |index| &commands[index - 1],
         );
+        let in_verdict: HashSet<&str> = { focus.iter() }.map(|at| &*commands[at - 1]).collect();
         let mut processes = Vec::new();
         let mut functions = rows::Functions::default();
         let mut instructions = rows::Instructions::default();
         let mut tea = tea::TeaBuilder::new(evaluation, columns);
         let mut disagreements = Vec::new();
-        let mut verdict = Vec::new();
+        let mut verdict = VerdictBuilder::new(selection);
         let mut flame = FlameBuilder::new(evaluation, &gathered.symbols, columns);
         let mut in_guest = InGuestBuilder::new(columns, guests);
         let mut module_units = vec![0u64; gathered.symbols.modules.len()];
@@ -208,10 +242,14 @@ impl ProcessParts {
             let mut own = ProcessSums::new(std::slice::from_ref(summary), columns.len());
             own.add(&rows, &mut all);
             let id = summary.process.0 as usize;
-            let pid = evaluation.processes.get(id).and_then(|p| p.pid);
+            let process = evaluation.processes.get(id);
+            let stands_for = process.and_then(|process| process.stands_for);
             processes.push(ProcessReport {
                 id: Some(summary.process),
-                ..own.finish(name, pid, share(rows.oracle_total), units)
+                command: commands[at].clone(),
+                count: stands_for.map_or(1, |others| others as usize),
+                pid: process.and_then(|process| process.pid),
+                ..own.finish(name, share(rows.oracle_total), units)
             });
             functions.add(selection, at, &rows);
             flame.add(name, &rows);
@@ -224,7 +262,9 @@ impl ProcessParts {
             if in_focus {
                 let own = words::disagreements(evaluation, at, &rows, columns, &mut builder);
                 disagreements.extend(own);
-                verdict.push(verdict::verdict(evaluation, at, &rows, &mut builder));
+            }
+            if in_verdict.contains(&*commands[at]) {
+                verdict.add(at, &commands[at], &rows);
             }
             for (place, weight) in rows.places.iter().zip(&rows.oracle) {
                 let module = gathered.symbols.locations[*place as usize].module;
@@ -232,7 +272,11 @@ impl ProcessParts {
             }
         }
         let (flame, placed) = flame.finish();
-        processes.insert(0, all.finish("all", None, 1.0, units));
+        let everyone = ProcessReport {
+            count: processes.iter().map(|process| process.count).sum(),
+            ..all.finish("all", 1.0, units)
+        };
+        processes.insert(0, everyone);
         Self {
             names,
             focus,
@@ -241,7 +285,7 @@ impl ProcessParts {
             instructions: instructions.finish(selection, gathered),
             tea: tea.map(tea::TeaBuilder::finish),
             disagreements,
-            verdict,
+            verdict: verdict.finish(&mut builder),
             flame,
             placed,
             module_units,
@@ -299,7 +343,7 @@ impl ProcessSums {
         }
     }
 
-    fn finish(self, name: &str, pid: Option<u32>, share: f64, units: f64) -> ProcessReport {
+    fn finish(self, name: &str, share: f64, units: f64) -> ProcessReport {
         let total = self.stack.iter().sum::<u64>().max(1) as f64;
         let stack = self.stack.map(|part| part as f64 / total);
         let error = |(whole, sums): (Whole, [Sums; 3])| {
@@ -312,7 +356,9 @@ impl ProcessSums {
         };
         ProcessReport {
             name: name.to_owned(),
-            pid,
+            command: name.to_owned(),
+            count: 1,
+            pid: None,
             id: None,
             cycles: self.oracle_total as f64 / units,
             share,
@@ -347,7 +393,7 @@ fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
 }
 
 /// The class of a process, as published: by the share of committing cycles, then by that of flushes.
-fn class(stack: &[f64; 7]) -> &'static str {
+pub(super) fn class(stack: &[f64; 7]) -> &'static str {
     if stack[0] > 0.5 {
         "compute"
     } else if stack[5] + stack[6] > 0.03 {

@@ -1,30 +1,36 @@
-//! Two runs side by side, before and after a change: what got faster or slower, and in which category of the cycle stack.
+//! Two runs side by side, before and after a change: what got faster or slower, and in which category of the cycle stack; or more runs,
+//! each beside the first.
 //!
-//! Rows are matched by name: a function by process, module and symbol, an instruction by process, distance from its
-//! function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
+//! Rows are matched by name: a process by its command (all processes of one command are one row), a function by process, module and
+//! symbol, an instruction by process, distance from its function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
 //! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts
 //! as having no cycles there.
 //!
 //! A process with another name in the second run can be declared the same.
 
+mod more;
 mod renamed;
 mod run;
 #[cfg(test)]
 mod tests;
 mod text;
+mod waiting;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use more::{Compared, ComparedRow};
 use renamed::known;
 pub(crate) use renamed::{file_now, now};
-pub use run::{Run, Totals};
+pub use run::{Run, RunTitle, Totals};
+pub(crate) use text::{TOTALS, relative};
+pub use waiting::{ThreadChange, ThreadTime, WaitChange, WaitTime, WaitingChanges};
 
-/// A process, function or instruction in both runs. Cycles are the Oracle's; 0 in a run that does not have it.
+/// A command, function or instruction in both runs. Cycles are the Oracle's; 0 in a run that does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
-    /// Its process, or itself if it is one.
+    /// The command of its processes, or itself if it is one.
     pub process: String,
     /// Function or instruction; empty for a process.
     pub name: String,
@@ -36,6 +42,12 @@ pub struct Change {
     pub after: f64,
     /// Change of the cycles by category.
     pub stack: Vec<f64>,
+    /// Of a command: its processes before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<[usize; 2]>,
+    /// Of a command that several processes run: each of them, matched in the order in which they were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Change>,
 }
 
 impl Change {
@@ -43,11 +55,26 @@ impl Change {
     pub fn delta(&self) -> f64 {
         self.after - self.before
     }
+
+    /// The command with its number of processes, if it has several in a run.
+    pub(crate) fn process_title(&self) -> String {
+        match self.count {
+            Some([before, after]) if before.max(after) < 2 => self.process.clone(),
+            Some([count, same]) if count == same => format!("{} ({count} processes)", self.process),
+            Some([before, after]) => format!("{} ({before} → {after} processes)", self.process),
+            None => self.process.clone(),
+        }
+    }
 }
 
 /// Two runs side by side. Lists begin with the largest change.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
+    /// Which runs they are: before and after.
+    pub runs: [RunTitle; 2],
+    /// Settings of core and spec that are not the same, with their values before and after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
     /// Names of the categories.
     pub categories: Vec<String>,
     /// Totals before.
@@ -57,7 +84,10 @@ pub struct Comparison {
     /// Why a run is not whole, a sentence each; none if both are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// All processes; "all" is their sum.
+    /// What threads waited for, if both runs tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingChanges>,
+    /// All processes, those of one command together; "all" is their sum.
     pub processes: Vec<Change>,
     /// The functions that either report names.
     pub functions: Vec<Change>,
@@ -69,6 +99,9 @@ pub struct Comparison {
     /// Names before and after of a process that may have been renamed: each takes much time in one run and is not in the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, String)>,
+    /// The commands of processes whose names are others, before and after: those with several processes.
+    #[serde(skip)]
+    commands: [BTreeMap<String, String>; 2],
 }
 
 /// Share of their run's cycles from which on two processes of different names may be one that was renamed.
@@ -114,6 +147,51 @@ impl Changes {
     }
 }
 
+impl Change {
+    /// Adds the processes of a command.
+    fn take_members(&mut self, before: &Run, after: &Run, map: &[(String, String)]) {
+        let of = |run: &Run, own: &dyn Fn(&str) -> bool| {
+            let members = run.processes.iter().skip(1);
+            let mut members: Vec<_> = members.filter(|p| own(p.command())).cloned().collect();
+            members.sort_by_key(|process| process.pid);
+            members
+        };
+        let members = [
+            of(before, &|name| now(name, map) == self.process),
+            of(after, &|name| name == self.process),
+        ];
+        if self.process == "all" && members.iter().all(Vec::is_empty) {
+            return;
+        }
+        let processes = |side: usize| members[side].iter().map(|process| process.count).sum();
+        self.count = Some([processes(0), processes(1)]);
+        let most = members[0].len().max(members[1].len());
+        if most < 2 {
+            return;
+        }
+        for at in 0..most {
+            let [before, after] = [members[0].get(at), members[1].get(at)];
+            let cycles = |process: Option<&run::Process>, category: usize| {
+                process.map_or(0.0, |p| {
+                    p.cycles * p.stack.get(category).copied().unwrap_or(0.0)
+                })
+            };
+            let name = { after.or(before) }.map_or_else(String::new, |p| p.name.clone());
+            self.members.push(Self {
+                process: name,
+                before: before.map_or(0.0, |process| process.cycles),
+                after: after.map_or(0.0, |process| process.cycles),
+                stack: { 0..self.stack.len() }
+                    .map(|category| cycles(after, category) - cycles(before, category))
+                    .collect(),
+                ..Self::default()
+            });
+        }
+        self.members
+            .sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
+    }
+}
+
 impl Comparison {
     /// Compares two runs; `map`: the names of processes before, and what they are called after.
     ///
@@ -134,12 +212,10 @@ impl Comparison {
             };
             // Shares are those of the process.
             let total = |process: usize| run.processes.get(process).map_or(0.0, |p| p.cycles);
-            let name = |process: usize| {
-                { run.processes.get(process) }.map_or_else(String::new, |p| today(&p.name))
-            };
+            let name = |process: usize| today(run.command(process));
             for process in &run.processes {
                 let stack = process.stack.iter().map(|share| share * process.cycles);
-                let key = (today(&process.name), String::new(), String::new());
+                let key = (today(process.command()), String::new(), String::new());
                 processes.add(key, "", process.cycles, stack, sign);
             }
             for row in &run.functions {
@@ -160,26 +236,39 @@ impl Comparison {
                 instructions.add(key, place, row.cycles, stack, sign);
             }
         }
-        let (totals_before, totals_after) = (before.totals, after.totals);
-        let processes = processes.ranked();
+        let (totals_before, totals_after) = (before.totals(), after.totals());
+        let mut processes = processes.ranked();
+        for change in &mut processes {
+            change.take_members(before, after, &map);
+        }
         let harts = (before.harts(), after.harts());
         let much = |cycles: f64, totals: &Totals| cycles > RENAMED_SHARE * totals.cycles as f64;
         let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
         let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
         let renamed = gone.zip(new);
         Ok(Self {
+            runs: [before.title(), after.title()],
+            differences: before.differences(after),
+            waiting: waiting::changes(before, after, &map),
             categories: after.categories.clone(),
             before: totals_before,
             after: totals_after,
             parts: [("before", before), ("after", after)]
                 .into_iter()
-                .filter_map(|(which, run)| Some(format!("{which}: {}", run.meta.part.as_deref()?)))
+                .filter_map(|(which, run)| Some(format!("{which}: {}", run.part()?)))
                 .collect(),
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
             harts: (harts.0.max(harts.1) > 1).then_some(harts),
+            commands: [before, after].map(Run::commands),
             processes,
             functions: functions.ranked(),
             instructions: instructions.ranked(),
         })
+    }
+
+    /// Returns the command of a process by its name.
+    pub(crate) fn command<'a>(&'a self, is_before: bool, process: &'a str) -> &'a str {
+        let commands = &self.commands[usize::from(!is_before)];
+        commands.get(process).map_or(process, String::as_str)
     }
 }

@@ -96,12 +96,12 @@ pub struct FlameNode(
 );
 
 impl Flame {
-    /// Two runs in one: own cycles of nodes are those after, and by column those before, both by part. `now` says what a process
-    /// or module is called after.
+    /// Two runs in one: own cycles of nodes are those after, and by column those before, both by part. `name_of` says what a node of
+    /// either run (`true`: of the one before) is called in both.
     pub(super) fn merged(
         before: &Self,
         after: &Self,
-        now: impl Fn(FrameKind, &str) -> String,
+        name_of: impl Fn(bool, FrameKind, &str) -> String,
     ) -> Self {
         let mut names = Names::default();
         let mut merge = |of: fn(&Self) -> &[FlameNode]| {
@@ -111,10 +111,7 @@ impl Flame {
                 let mut number = vec![0];
                 for FlameNode(above, kind, name, _, cycles, _) in of(flame) {
                     let name = flame.names.get(*name as usize).map_or("?", String::as_str);
-                    let name = match is_before {
-                        true => names.number(&now(*kind, name)),
-                        false => names.number(name),
-                    };
+                    let name = names.number(&name_of(is_before, *kind, name));
                     // A file that was written wrongly must not lead outside the list.
                     let above = number.get(*above as usize).copied().unwrap_or(0);
                     let node = *index.entry((above, *kind, name)).or_insert_with(|| {

@@ -5,6 +5,7 @@
 
 mod compared;
 mod data;
+mod several;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -24,7 +25,7 @@ const STYLE: [&str; 4] = [
     include_str!("html/pipeline.css"),
 ];
 /// The page's script, in the order of its parts.
-const SCRIPT: [&str; 12] = [
+const SCRIPT: [&str; 13] = [
     include_str!("html/base.js"),
     include_str!("html/table.js"),
     include_str!("html/flame.js"),
@@ -34,6 +35,7 @@ const SCRIPT: [&str; 12] = [
     include_str!("html/functions.js"),
     include_str!("html/code.js"),
     include_str!("html/threads.js"),
+    include_str!("html/processes.js"),
     include_str!("html/stacks.js"),
     include_str!("html/errors.js"),
     include_str!("html/main.js"),

@@ -22,9 +22,11 @@
 mod blocks;
 mod build;
 mod columns;
+mod commands;
 mod compare;
 mod contended;
 mod counters;
+mod elapsed;
 mod error;
 mod explain;
 mod flame;
@@ -33,6 +35,7 @@ mod guest;
 mod harts;
 mod html;
 mod in_guest;
+mod inclusive;
 mod json;
 mod listing;
 mod loops;
@@ -57,13 +60,18 @@ mod what_if;
 mod words;
 
 pub use columns::{Column, LevelError, Levels};
-pub use compare::{Change, Comparison, Run};
+pub use compare::{
+    Change, Compared, ComparedRow, Comparison, Run, RunTitle, ThreadChange, ThreadTime, WaitChange,
+    WaitTime, WaitingChanges,
+};
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair, counted};
+pub use elapsed::Elapsed;
 pub use explain::{Answer, Explanation, explain};
 pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
+pub use inclusive::{CalleeRow, InclusiveRow};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 pub use model::{Report, Totals, part_line};
 pub use over_time::{OverTime, TimedItem};
@@ -74,8 +82,8 @@ pub use precise::{
 pub use printable::{is_obeyed, printable, printable_json, printable_lines};
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
-    FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport, SourceLine,
-    ThreadRow,
+    CommandRow, FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport,
+    SourceLine, StaleSource, ThreadRow,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use text::Options;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use symbols::{BuildId, Source, Sources};
+use symbols::{BuildId, ModuleId, Source, Sources, Symbols};
 
 use super::gather::{Gathered, Rows};
 use super::rows::{Function, RowBuilder, Selection};
-use super::tables::{InstructionRow, Listing, ListingRow, SourceLine};
+use super::tables::{InstructionRow, Listing, ListingRow, SourceLine, StaleSource};
 
 /// Functions with a listing.
 const MAX_LISTINGS: usize = 40;
@@ -16,12 +16,15 @@ const MAX_LINES: usize = 12_000;
 /// Source lines of a listing, about; and how many are shown around one that has instructions.
 const MAX_SOURCE_LINES: usize = 2_000;
 const AROUND: u32 = 3;
+/// Source files that are looked at for whether they were changed.
+const MAX_FILES: usize = 5_000;
 
 pub(super) fn listings(
     selection: &Selection<'_>,
     gathered: &Gathered<'_>,
     functions: &[Function],
     focus: &[usize],
+    stale: &[(ModuleId, StaleSource)],
     mut sources: Sources<'_>,
 ) -> Vec<Listing> {
     let mut builder = RowBuilder::new(selection);
@@ -73,7 +76,7 @@ pub(super) fn listings(
             let gap = next.is_some_and(|next| next != here);
             next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
             let at = &selection.symbols.locations[rows.places[row] as usize];
-            at.source.iter().for_each(|at| source.add(at));
+            at.program_line().into_iter().for_each(|at| source.add(at));
             list.push(ListingRow {
                 leader: rows.leaders[row] == here.1,
                 gap,
@@ -81,14 +84,42 @@ pub(super) fn listings(
             });
         }
         let module = selection.symbols.function(function.id).module;
-        let module = selection.symbols.module(module);
+        let shown = source.read(
+            &mut sources,
+            selection.symbols.module(module).build_id.as_ref(),
+        );
+        let is_shown = |stale: &&StaleSource| shown.iter().any(|line| line.file == stale.file);
+        let of_module = { stale.iter() }
+            .filter(|(of, _)| *of == module)
+            .map(|(_, stale)| stale);
         out.push(Listing {
             function: index,
             rows: list,
-            source: source.read(&mut sources, module.build_id.as_ref()),
+            stale: of_module.filter(is_shown).cloned().collect(),
+            source: shown,
         });
     }
     out
+}
+
+/// The source files that the program lines of some symbols name, of which the host has others than were compiled, or may have: with the
+/// modules that they are of.
+pub(super) fn stale(symbols: &Symbols, sources: &Sources<'_>) -> Vec<(ModuleId, StaleSource)> {
+    let mut known: BTreeSet<(ModuleId, &str)> = BTreeSet::new();
+    let mut found = Vec::new();
+    for at in &symbols.locations {
+        let Some(source) = at.program_line() else {
+            continue;
+        };
+        if known.len() >= MAX_FILES || !known.insert((at.module, &source.file)) {
+            continue;
+        }
+        if let Some(why) = sources.stale(&source.file, symbols.module(at.module)) {
+            let file = source.file.to_string();
+            found.push((at.module, StaleSource { file, why }));
+        }
+    }
+    found
 }
 
 /// Lines of source files around those that have instructions.

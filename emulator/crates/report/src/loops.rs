@@ -17,6 +17,7 @@ use super::model::Report;
 use super::text::fit::fit_name;
 use build::Builder;
 pub(crate) use page::PIPELINE_SCRIPT;
+pub(crate) use text::{fit_place, place, short};
 use view::View;
 
 /// The section's content.
@@ -43,8 +44,11 @@ pub struct LoopRow {
     pub function: String,
     /// Its first instruction: function, with the distance from the start,
     pub label: String,
-    /// and `file:line`, if known.
+    /// and `file:line`, if known: the innermost of the program's own files,
     pub source: Option<String>,
+    /// with that of library code, if that is what was inlined there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_source: Option<String>,
     /// How many loops of the function are around it.
     pub depth: usize,
     /// Cycles of its instructions, by the Oracle, those of inner loops included,
@@ -69,6 +73,8 @@ pub struct LoopRow {
     pub least: LeastCycles,
     /// What the cycles of an iteration go to, by the critical path; the most first.
     pub causes: Vec<CauseCycles>,
+    /// The load with most of the path's cycles waits for itself of the iteration before, as a step of a linked list does.
+    pub chases_pointers: bool,
     /// The instructions that the critical path goes through, in order of address.
     pub chain: Vec<ChainLink>,
     /// The best, the median and the worst iteration as pictures.
@@ -105,8 +111,11 @@ pub struct ChainLink {
     pub label: String,
     /// Disassembly.
     pub text: String,
-    /// `file:line`, if known.
+    /// `file:line`, if known: the innermost of the program's own files.
     pub source: Option<String>,
+    /// `file:line` of library code, if that is what was inlined there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_source: Option<String>,
     /// What takes most of its cycles.
     pub cause: Cause,
     /// Cycles per iteration.
@@ -121,6 +130,15 @@ impl LeastCycles {
 }
 
 impl LoopRow {
+    /// Returns what takes at least this share of an iteration's cycles, the most first.
+    pub(super) fn causes_from(&self, share: f64) -> impl Iterator<Item = Cause> {
+        let least = share * self.cycles_per_iteration.max(f64::MIN_POSITIVE);
+        let causes = self.causes.iter();
+        causes
+            .filter(move |it| it.cycles >= least)
+            .map(|it| it.cause)
+    }
+
     /// The causes worth a word, in words.
     fn bound(&self) -> String {
         let whole = self.cycles_per_iteration.max(f64::MIN_POSITIVE);
@@ -140,14 +158,23 @@ impl LoopRow {
 }
 
 impl Report {
-    /// The loop of a process's function that takes most of its cycles, in words.
-    pub(super) fn loop_in_words(&self, process: usize, function: &str) -> Option<String> {
+    /// The loop of a function that takes most of the cycles of some processes there.
+    pub(super) fn loop_of(&self, processes: &[usize], function: &str) -> Option<&LoopRow> {
         let loops = &self.loops.as_ref()?.loops;
-        let found =
-            { loops.iter() }.find(|row| row.process == process && row.function == function)?;
+        let own = |row: &&LoopRow| processes.contains(&row.process) && row.function == function;
+        loops.iter().find(own)
+    }
+
+    /// That loop in words.
+    pub(super) fn loop_in_words(&self, processes: &[usize], function: &str) -> Option<String> {
+        let found = self.loop_of(processes, function)?;
         Some(format!(
             "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
-            text::place(&fit_name(&found.label, 60), found.source.as_deref()),
+            place(
+                &fit_name(&found.label, 60),
+                found.source.as_deref(),
+                found.library_source.as_deref()
+            ),
             found.instructions_per_iteration,
             found.cycles_per_iteration,
             found.bound()
@@ -164,6 +191,7 @@ impl Report {
     ) -> Self {
         let found = Builder::new(evaluation, excerpts, symbolizer, disassemble).build(&self);
         self.loops = (!found.loops.is_empty()).then_some(found);
+        self.advise();
         self
     }
 }

@@ -1,5 +1,7 @@
 //! What a report holds. All shares are fractions of the process's own total.
 
+use std::collections::HashMap;
+
 use profile::ProcessId;
 use serde::Serialize;
 use serde_json::Value;
@@ -7,13 +9,16 @@ use serde_json::Value;
 use super::columns::Column;
 use super::contended::ContendedReport;
 use super::counters::CounterReport;
+use super::elapsed::Elapsed;
 use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
 use super::loops::LoopsReport;
 use super::over_time::OverTime;
 use super::precise::PreciseReport;
-use super::tables::{FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow};
+use super::tables::{
+    CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow,
+};
 use super::tea::TeaReport;
 use super::topdown::TopDownReport;
 use super::verdict::Verdict;
@@ -39,7 +44,9 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// Processes by share of cycles; the first is all of them together, named "all".
     pub processes: Vec<ProcessReport>,
-    /// What binds the processes in focus.
+    /// The commands of these by share of cycles: all processes of one are a row.
+    pub commands: Vec<CommandRow>,
+    /// What binds the commands in focus.
     pub verdict: Vec<Verdict>,
     /// Threads by process and share of cycles; those of a process that have the same name are one.
     pub threads: Vec<ThreadRow>,
@@ -93,21 +100,38 @@ impl Report {
     }
 
     /// The processes that a reader wants first, by index: those that perf sampled in the guest, if it
-    /// did, else those with at least a twentieth of the cycles; the most expensive first.
+    /// did, else those with at least a twentieth of the cycles, and the most expensive one of each command that has as much; the most
+    /// expensive first.
     pub fn focus(&self) -> Vec<usize> {
         let samples = |index: usize, column: usize| self.processes[index].samples[column];
         let share = |index: usize| self.processes[index].share;
-        focus(&self.columns, self.processes.len(), samples, share)
+        let command = |index: usize| &*self.processes[index].command;
+        focus(&self.columns, self.processes.len(), samples, share, command)
+    }
+
+    /// Returns those of [`Self::focus`] that are the first of their command.
+    pub(super) fn focus_by_command(&self) -> Vec<usize> {
+        let mut known: Vec<&str> = Vec::new();
+        let mut found = self.focus();
+        found.retain(|index| {
+            let command = &*self.processes[*index].command;
+            let is_new = !known.contains(&command);
+            known.push(command);
+            is_new
+        });
+        found
     }
 }
 
-/// See [`Report::focus`]; from the number of processes, the samples of one in a column, and its share.
-pub(super) fn focus(
+/// See [`Report::focus`]; from the number of processes, the samples of one in a column, its share and its command.
+pub(super) fn focus<'a>(
     columns: &[Column],
     processes: usize,
     samples: impl Fn(usize, usize) -> f64,
     share: impl Fn(usize) -> f64,
+    command: impl Fn(usize) -> &'a str,
 ) -> Vec<usize> {
+    const NOTICEABLE: f64 = 0.05;
     let guests = || (0..columns.len()).filter(|column| columns[*column].profiler.is_none());
     let sampled = |index: &usize| guests().any(|column| samples(*index, column) > 0.0);
     let own = 1..processes;
@@ -115,13 +139,26 @@ pub(super) fn focus(
     if !found.is_empty() {
         return found;
     }
-    own.filter(|index| share(*index) >= 0.05).collect()
+    let mut by_command: HashMap<&str, (usize, f64)> = HashMap::new();
+    for index in own.clone() {
+        // The first is the most expensive one.
+        by_command.entry(command(index)).or_insert((index, 0.0)).1 += share(index);
+    }
+    let leads = |index: usize| {
+        let (first, share) = by_command[command(index)];
+        first == index && share >= NOTICEABLE
+    };
+    own.filter(|index| share(*index) >= NOTICEABLE || leads(*index))
+        .collect()
 }
 
 /// Totals of the region of interest.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
-    /// Cycles, idle ones included.
+    /// Simulated time of the region, if the run's description tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed: Option<Elapsed>,
+    /// Cycles of all harts together, idle ones included.
     pub cycles: u64,
     /// Cycles in which the hart slept; not profiled.
     pub idle: u64,

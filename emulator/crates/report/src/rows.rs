@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use commit_trace::StaticInfo;
+use commit_trace::{InstId, StaticInfo};
 use profile::Evaluation;
 use profile::topdown::Slots;
-use symbols::{FunctionId, Location, Symbols};
+use symbols::{FunctionId, Location, Source, Symbols};
 
 use super::gather::{Gathered, Rows};
 use super::tables::{FunctionRow, InstructionRow};
@@ -86,6 +86,7 @@ impl Functions {
                     module: function.module.0 as usize,
                     cycles: oracle[key] as f64 / selection.units,
                     share: share(oracle[key], rows.oracle_total),
+                    total: None,
                     stack: stacks[key].map(|units| share(units, rows.oracle_total)),
                     store_queue: share(store_queue[key], rows.oracle_total),
                     shares: columns
@@ -175,6 +176,22 @@ impl Instructions {
     }
 }
 
+/// What an instruction is called.
+pub(super) struct Code {
+    /// The function that it is in.
+    pub function: String,
+    /// That function, with the distance from its start.
+    pub label: String,
+    /// Address, in hexadecimal.
+    pub pc: String,
+    /// Disassembly in a line.
+    pub text: String,
+    /// `file:line` of the program, if known.
+    pub source: Option<String>,
+    /// `file:line` of library code that is inlined there.
+    pub library_source: Option<String>,
+}
+
 /// Makes instruction rows; remembers disassembly, which processes share.
 pub(super) struct RowBuilder<'a> {
     selection: &'a Selection<'a>,
@@ -201,20 +218,38 @@ impl<'a> RowBuilder<'a> {
         symbols.function(at.function).name.to_string()
     }
 
+    /// What an instruction at a location of the symbols is called.
+    pub fn code(&mut self, inst: InstId, place: usize) -> Code {
+        let symbols = self.selection.symbols;
+        let at = &symbols.locations[place];
+        let StaticInfo { raw, pc, .. } = self.selection.evaluation.static_info[inst.0 as usize];
+        Code {
+            function: symbols.function(at.function).name.to_string(),
+            label: symbols.label(place),
+            pc: format!("{pc:x}"),
+            text: self.text(raw, at.offset).replace('\t', " "),
+            source: source(at),
+            library_source: at.library_line().map(line),
+        }
+    }
+
+    fn text(&mut self, raw: u32, address: u64) -> &str {
+        let disassemble = self.selection.disassemble;
+        let text = self.texts.entry((raw, address));
+        text.or_insert_with(|| disassemble(raw, address))
+    }
+
     pub fn instruction(&mut self, rows: &Rows, process: usize, row: usize) -> InstructionRow {
         let Selection {
             evaluation,
             symbols,
-            disassemble,
             units,
+            ..
         } = self.selection;
         let place = rows.places[row] as usize;
         let at = &symbols.locations[place];
         let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
-        let text = self
-            .texts
-            .entry((raw, at.offset))
-            .or_insert_with(|| disassemble(raw, at.offset));
+        let text = self.text(raw, at.offset).to_owned();
         InstructionRow {
             process: process + 1,
             inst: rows.insts[row],
@@ -228,7 +263,8 @@ impl<'a> RowBuilder<'a> {
                 .map(|frame| frame.function.to_string())
                 .collect(),
             source: source(at),
-            text: text.clone(),
+            library_source: at.library_line().map(line),
+            text,
             cycles: rows.oracle[row] as f64 / units,
             share: share(rows.oracle[row], rows.oracle_total),
             stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
@@ -242,8 +278,11 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
+/// `file:line`.
+pub(super) fn line(source: &Source) -> String {
+    format!("{}:{}", source.file, source.line)
+}
+
 fn source(at: &Location) -> Option<String> {
-    at.source
-        .as_ref()
-        .map(|source| format!("{}:{}", source.file, source.line))
+    at.program_line().map(line)
 }

@@ -11,6 +11,10 @@ use super::columns::{LevelError, Levels};
 pub struct ProcessReport {
     /// Unique name: the command, with the process id where several have it.
     pub name: String,
+    /// The command, which several processes may have.
+    pub command: String,
+    /// Processes that it stands for: more than one where very many have its command; of "all" the number of all.
+    pub count: usize,
     /// Process id; `None` for "all" and for "boot".
     pub pid: Option<u32>,
     /// Its number in the evaluation; `None` for "all".
@@ -28,6 +32,44 @@ pub struct ProcessReport {
     pub samples: Vec<f64>,
     /// Error per column; `None` where the column says nothing about this process.
     pub errors: Vec<Option<Levels<LevelError>>>,
+}
+
+/// The processes of one command.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandRow {
+    /// The command.
+    pub name: String,
+    /// Its processes.
+    pub count: usize,
+    /// These by index into [`processes`](crate::Report::processes), the most expensive first; one may stand for many.
+    pub members: Vec<usize>,
+    /// Cycles by the Oracle.
+    pub cycles: f64,
+    /// Share of all processes' cycles.
+    pub share: f64,
+    /// Share of each category of [`profile::CATEGORIES`].
+    pub stack: [f64; 7],
+    /// As of a process.
+    pub class: &'static str,
+}
+
+impl CommandRow {
+    /// Returns the command, with the number of its processes if these are several.
+    pub fn title(&self) -> String {
+        match self.count {
+            0 | 1 => self.name.clone(),
+            count => format!("{} ({count} processes)", self.name),
+        }
+    }
+
+    /// Returns that title, with the number alone if it has more than `width` characters.
+    pub(super) fn short_title(&self, width: usize) -> String {
+        let title = self.title();
+        match title.chars().count() <= width {
+            true => title,
+            false => format!("{} ({})", self.name, self.count),
+        }
+    }
 }
 
 /// The threads of a process that have the same name.
@@ -60,6 +102,9 @@ pub struct FunctionRow {
     pub cycles: f64,
     /// Share of the process by the Oracle.
     pub share: f64,
+    /// That share with all that it calls, if calls were followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
     /// Of these, the share of cycles in which a full store queue held dispatch back.
@@ -89,8 +134,11 @@ pub struct InstructionRow {
     pub function: String,
     /// Functions inlined here, the innermost first.
     pub inlined: Vec<String>,
-    /// `file:line`, if known.
+    /// `file:line`, if known: the innermost of the program's own files.
     pub source: Option<String>,
+    /// `file:line` of library code, if that is what was inlined there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_source: Option<String>,
     /// Disassembly; targets of jumps as `address`.
     pub text: String,
     /// Cycles by the Oracle.
@@ -114,6 +162,18 @@ pub struct Listing {
     pub rows: Vec<ListingRow>,
     /// Source lines that have some of these instructions, and those around them, if their files are known; by file and line.
     pub source: Vec<SourceLine>,
+    /// Files of these that are not what was compiled, or may not be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<StaleSource>,
+}
+
+/// A source file on the host that is not what was compiled, or may not be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StaleSource {
+    /// Path as the compiler saw it.
+    pub file: String,
+    /// Why, in a sentence.
+    pub why: String,
 }
 
 /// A line of a source file.

@@ -295,3 +295,49 @@ fn threads_of_one_name_are_one_row_of_every_report() {
     );
     assert_eq!(json!(report)["threads"][1]["count"], 38);
 }
+
+#[test]
+fn processes_of_one_command_are_one_row() {
+    let mut evaluation = evaluation();
+    for process in &mut evaluation.processes {
+        if process.name == "sh" {
+            process.name = "quickstart".into();
+        }
+    }
+    let report = report_of(&evaluation, None);
+    let both = { report.commands.iter() }
+        .find(|row| row.name == "quickstart")
+        .unwrap();
+    assert_eq!((both.count, both.members.len()), (2, 2));
+    let members = both.members.iter().map(|&at| report.processes[at].cycles);
+    assert!((both.cycles - members.sum::<f64>()).abs() < 1e-6);
+    let text = report.text(&Options::default());
+    assert!(text.contains("\nquickstart (2)  "), "{text}");
+    assert_eq!(both.short_title(24), "quickstart (2 processes)");
+    // The verdict is on both together.
+    let verdict = text
+        .lines()
+        .find(|line| line.starts_with("quickstart (2 processes): "));
+    let cycles = format!("{:.1} M cycles", both.cycles / 1e6);
+    assert!(verdict.is_some_and(|line| line.contains(&cycles)), "{text}");
+    assert!(
+        text.contains("is the most expensive of the 2 processes of quickstart"),
+        "{text}"
+    );
+    let json = report.json();
+    assert_eq!(json["commands"][0]["members"], json!([1, 2]));
+    assert_eq!(json["processes"][1]["command"], "quickstart");
+}
+
+#[test]
+fn elapsed_time_comes_first() {
+    let mut report = report_of(&evaluation(), None);
+    assert_eq!(report.totals.elapsed, None);
+    let meta = json!({"regions": {"cycles": 36_734_211}, "core": {"clock": {"mhz": 1600}}});
+    report.totals.elapsed = elapsed::Elapsed::of(&meta);
+    let text = report.text(&Options::default());
+    assert!(
+        text.contains("\n36,734,211 cycles elapsed, 22.959 ms\n"),
+        "{text}"
+    );
+}

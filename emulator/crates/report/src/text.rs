@@ -12,6 +12,7 @@ use profile::CATEGORIES;
 
 use super::model::{Report, part_line};
 use super::sections::TextPosition;
+use super::tables::CommandRow;
 use super::{printable_lines, sensitivity};
 use fit::{count, fit, percent};
 
@@ -66,6 +67,10 @@ impl Report {
             writeln!(out)?;
         }
         let totals = &self.totals;
+        if let Some(elapsed) = totals.elapsed {
+            let ms = { elapsed.ms }.map_or_else(String::new, |ms| format!(", {ms:.3} ms"));
+            writeln!(out, "{} cycles elapsed{ms}", count(elapsed.cycles as f64))?;
+        }
         writeln!(
             out,
             "{} cycles ({} idle), {} instructions, {:.2} per cycle, {} traps",
@@ -89,7 +94,7 @@ impl Report {
             Some(name) => (0..self.processes.len())
                 .filter(|index| self.processes[*index].name == *name)
                 .collect(),
-            None => self.focus(),
+            None => self.focus_by_command(),
         };
         wanted.truncate(options.processes.max(1));
         // One process is the same as all.
@@ -99,6 +104,17 @@ impl Report {
         let shown = wanted.clone();
         for index in wanted {
             writeln!(out)?;
+            let command = { self.command_of(index) }.filter(|row| row.members.len() > 1);
+            if let Some(command) = command {
+                writeln!(
+                    out,
+                    "{} is the most expensive of the {} processes of {}, which have {} % of all cycles together.",
+                    fit(&self.processes[index].name, 40),
+                    command.count,
+                    fit(&command.name, 16),
+                    fit::fixed(command.share),
+                )?;
+            }
             errors::write(out, self, index)?;
             sensitivity::write_split(out, self, index)?;
             hot::write(out, self, index, options)?;
@@ -138,21 +154,40 @@ impl Report {
         }
         writeln!(out)?;
         let mut hidden = 0;
-        for process in &self.processes {
-            if process.share < options.min_share && options.process.as_ref() != Some(&process.name)
-            {
-                hidden += 1;
+        let all = &self.processes[0];
+        let mut lines = vec![(
+            all.name.clone(),
+            all.cycles,
+            all.share,
+            all.class,
+            all.stack,
+        )];
+        for command in &self.commands {
+            let asked =
+                |index: &usize| Some(&self.processes[*index].name) == options.process.as_ref();
+            if command.share < options.min_share && !command.members.iter().any(asked) {
+                hidden += command.count;
                 continue;
             }
+            let CommandRow {
+                cycles,
+                share,
+                class,
+                stack,
+                ..
+            } = command;
+            lines.push((command.short_title(23), *cycles, *share, *class, *stack));
+        }
+        for (name, cycles, share, class, stack) in lines {
             write!(
                 out,
                 "{:<24}{:>15}{:>8}  {:<8}",
-                fit(&process.name, 23),
-                count(process.cycles),
-                percent(process.share),
-                process.class
+                fit(&name, 23),
+                count(cycles),
+                percent(share),
+                class
             )?;
-            for share in process.stack {
+            for share in stack {
                 write!(out, "{:>9}", percent(share))?;
             }
             writeln!(out)?;

@@ -1,37 +1,51 @@
 //! The verdict: what a process spends its cycles on, its most expensive places, and what is tried against such. The Oracle's cycles,
 //! by [`Component`].
 
+mod advice;
+
 use std::fmt::Write;
 
-use profile::{Component, CycleStack, Evaluation};
+use commit_trace::InstId;
+use profile::{Component, CycleStack};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
+use symbols::{FunctionId, Symbols};
 
 use super::gather::Rows;
 use super::html::{escape, words};
+use super::inclusive::InclusiveRow;
+use super::loops;
 use super::model::Report;
-use super::rows::RowBuilder;
+use super::rows::{Code, RowBuilder, Selection};
+use super::tables::CommandRow;
 use super::text::Options;
-use super::text::fit::{fit, fit_label, fit_name, fixed, wrap};
+use super::text::fit::{fit, fit_name, fixed, wrap};
+pub use advice::Owner;
 
 /// Causes that are named, and the share of the process from which on one is.
 const MAX_CAUSES: usize = 4;
 const NOTICEABLE: f64 = 0.05;
 /// Share of a function from which on a wait is what is said of it, and not that it commits.
 const WORTH_A_WORD: f64 = 0.2;
-/// Processes are named that have this share of the cycles of the one with most.
+/// Commands are named that have this share of the cycles of the one with most.
 const COMPARABLE: f64 = 0.2;
 /// Places that are named.
 const MAX_PLACES: usize = 3;
 
-/// What a process spends its cycles on.
+/// What the processes of a command spend their cycles on. All shares are of the cycles of all of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// Index into [`processes`](Report::processes).
+    /// The most expensive of them: index into [`processes`](Report::processes).
     pub process: usize,
+    /// The command.
+    pub command: String,
     /// What takes most of its cycles, the most expensive first.
     pub causes: Vec<Cause>,
     /// Its most expensive functions.
     pub places: Vec<Place>,
+    /// Functions of the program's own sources with all that they call, if calls were followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inclusive: Vec<InclusiveRow>,
 }
 
 /// A reason for cycles.
@@ -39,16 +53,18 @@ pub struct Verdict {
 pub struct Cause {
     /// Which.
     pub component: Component,
-    /// Share of the process's cycles.
+    /// Share of the command's cycles.
     pub share: f64,
 }
 
 /// A function, and what it waits for.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
+    /// The most expensive process that has it: index into [`processes`](Report::processes).
+    pub process: usize,
     /// Its name.
     pub function: String,
-    /// Share of the process's cycles.
+    /// Share of the command's cycles.
     pub share: f64,
     /// What takes most of them,
     pub cause: Cause,
@@ -58,69 +74,174 @@ pub struct Place {
     pub pc: String,
     /// its disassembly,
     pub text: String,
-    /// and `file:line`, if known.
+    /// and `file:line`, if known: the innermost of the program's own files,
     pub source: Option<String>,
-    /// What is tried against it.
-    pub advice: &'static str,
+    /// with that of library code, if that is what was inlined there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_source: Option<String>,
+    /// Whose code it is.
+    pub owner: Owner,
+    /// What is tried against it: what the critical path of its loop says, if it has one, else what its cause does.
+    pub advice: String,
 }
 
-/// The verdict on the process at `at` among the gathered.
-pub(super) fn verdict(
-    evaluation: &Evaluation,
-    at: usize,
-    rows: &Rows,
-    builder: &mut RowBuilder<'_>,
-) -> Verdict {
-    let whole = rows.oracle_total.max(1) as f64;
-    let keys = &rows.function;
-    let mut all = CycleStack::default();
-    let mut functions = vec![CycleStack::default(); keys.count];
-    // By row, where there is any.
-    let mut stacks: Vec<(usize, CycleStack)> = Vec::new();
-    for (inst, stack) in evaluation.stacks.of(rows.process) {
-        if let Ok(row) = rows.insts.binary_search(&inst) {
-            all += stack;
-            functions[keys.of_row[row] as usize] += stack;
-            stacks.push((row, stack));
+/// Adds up what the processes of commands spend their cycles on.
+pub(super) struct VerdictBuilder<'a> {
+    selection: &'a Selection<'a>,
+    commands: Vec<CommandSums>,
+}
+
+/// An instruction wherever processes have it: its function, and its address in the file.
+type CodePlace = (FunctionId, u64);
+
+/// The cycles of a command's processes.
+struct CommandSums {
+    name: String,
+    /// The first process among the gathered.
+    process: usize,
+    /// Units of the Oracle.
+    total: u64,
+    functions: FxHashMap<FunctionId, CycleStack>,
+    instructions: FxHashMap<CodePlace, CodeSums>,
+}
+
+/// The cycles of an instruction in a command's processes.
+struct CodeSums {
+    stack: CycleStack,
+    /// The first process that has any, among the gathered.
+    process: usize,
+    /// Its instruction there, and the number of that one's location.
+    inst: InstId,
+    location: usize,
+}
+
+impl<'a> VerdictBuilder<'a> {
+    pub fn new(selection: &'a Selection<'a>) -> Self {
+        Self {
+            selection,
+            commands: Vec::new(),
         }
     }
-    let mut order: Vec<usize> = (0..keys.count).collect();
-    order.sort_by_key(|&key| std::cmp::Reverse(functions[key].total()));
-    let places = order.into_iter().take(MAX_PLACES).filter_map(|key| {
-        let component = worst(&functions[key]);
-        let own = { stacks.iter() }.filter(|(row, _)| keys.of_row[*row] as usize == key);
-        let (row, _) =
-            own.max_by_key(|(row, stack)| (stack[component], std::cmp::Reverse(*row)))?;
-        let made = builder.instruction(rows, at, *row);
-        let text = made.text.replace('\t', " ");
-        Some(Place {
-            share: functions[key].total() as f64 / whole,
-            cause: Cause {
+
+    /// Adds the process at `at` among the gathered, which has this command.
+    pub fn add(&mut self, at: usize, command: &str, rows: &Rows) {
+        let Selection {
+            evaluation,
+            symbols,
+            ..
+        } = self.selection;
+        let known = self.commands.iter().position(|sums| sums.name == command);
+        let known = known.unwrap_or_else(|| {
+            self.commands.push(CommandSums {
+                name: command.to_owned(),
+                process: at,
+                total: 0,
+                functions: FxHashMap::default(),
+                instructions: FxHashMap::default(),
+            });
+            self.commands.len() - 1
+        });
+        let sums = &mut self.commands[known];
+        sums.total = sums.total.saturating_add(rows.oracle_total);
+        for (inst, stack) in evaluation.stacks.of(rows.process) {
+            let Ok(row) = rows.insts.binary_search(&inst) else {
+                continue;
+            };
+            let place = rows.places[row] as usize;
+            let location = &symbols.locations[place];
+            *sums.functions.entry(location.function).or_default() += stack;
+            let code = (location.function, location.offset);
+            let known = sums.instructions.entry(code).or_insert(CodeSums {
+                stack: CycleStack::default(),
+                process: at,
+                inst,
+                location: place,
+            });
+            known.stack += stack;
+        }
+    }
+
+    /// The verdicts, those on the commands with most cycles first.
+    pub fn finish(mut self, builder: &mut RowBuilder<'_>) -> Vec<Verdict> {
+        self.commands
+            .sort_by_key(|sums| (std::cmp::Reverse(sums.total), sums.process));
+        let sums = self.commands.iter();
+        sums.map(|sums| sums.verdict(builder, self.selection.symbols))
+            .collect()
+    }
+}
+
+impl CommandSums {
+    /// Returns whose code a function is, of which one instruction is known.
+    fn owner(&self, id: FunctionId, made: &Code, symbols: &Symbols) -> Owner {
+        let module = symbols.function(id).module;
+        // Some code of the file has source lines: what has none was compiled by others.
+        let of_file = |sums: &&CodeSums| symbols.locations[sums.location].module == module;
+        let has_lines = |sums: &CodeSums| symbols.locations[sums.location].source.is_some();
+        let others_have = || {
+            { self.instructions.values() }
+                .filter(of_file)
+                .any(has_lines)
+        };
+        Owner::of(
+            &symbols.module(module).path,
+            made.source.is_some(),
+            others_have,
+        )
+    }
+
+    fn verdict(&self, builder: &mut RowBuilder<'_>, symbols: &Symbols) -> Verdict {
+        let whole = self.total.max(1) as f64;
+        let mut all = CycleStack::default();
+        self.functions.values().for_each(|stack| all += *stack);
+        let mut order: Vec<(&FunctionId, &CycleStack)> = self.functions.iter().collect();
+        order.sort_by_key(|(id, stack)| (std::cmp::Reverse(stack.total()), id.0));
+        let places = order
+            .into_iter()
+            .take(MAX_PLACES)
+            .filter_map(|(id, stack)| {
+                let component = worst(stack);
+                let own = { self.instructions.iter() }.filter(|((function, _), _)| function == id);
+                let most = |((_, address), sums): &(&CodePlace, &CodeSums)| {
+                    (sums.stack[component], std::cmp::Reverse(*address))
+                };
+                let (_, sums) = own.max_by_key(most)?;
+                let made = builder.code(sums.inst, sums.location);
+                Some(Place {
+                    process: sums.process + 1,
+                    share: stack.total() as f64 / whole,
+                    cause: Cause {
+                        component,
+                        share: stack[component] as f64 / whole,
+                    },
+                    owner: self.owner(*id, &made, symbols),
+                    advice: String::new(),
+                    function: made.function,
+                    label: made.label,
+                    pc: made.pc,
+                    text: made.text,
+                    source: made.source,
+                    library_source: made.library_source,
+                })
+            });
+        let places: Vec<Place> = places.filter(|place| place.share >= NOTICEABLE).collect();
+        let mut causes: Vec<Cause> = Component::ALL
+            .into_iter()
+            .map(|component| Cause {
                 component,
-                share: functions[key][component] as f64 / whole,
-            },
-            advice: advice(component, &made.function, &text),
-            function: made.function,
-            label: made.label,
-            pc: made.pc,
-            text,
-            source: made.source,
-        })
-    });
-    let mut causes: Vec<Cause> = Component::ALL
-        .into_iter()
-        .map(|component| Cause {
-            component,
-            share: all[component] as f64 / whole,
-        })
-        .filter(|cause| cause.share >= NOTICEABLE)
-        .collect();
-    causes.sort_by(|a, b| b.share.total_cmp(&a.share));
-    causes.truncate(MAX_CAUSES);
-    Verdict {
-        process: at + 1,
-        places: places.filter(|place| place.share >= NOTICEABLE).collect(),
-        causes,
+                share: all[component] as f64 / whole,
+            })
+            .filter(|cause| cause.share >= NOTICEABLE)
+            .collect();
+        causes.sort_by(|a, b| b.share.total_cmp(&a.share));
+        causes.truncate(MAX_CAUSES);
+        Verdict {
+            process: self.process + 1,
+            command: self.name.clone(),
+            places,
+            causes,
+            inclusive: Vec::new(),
+        }
     }
 }
 
@@ -161,90 +282,6 @@ const fn doing(component: Component) -> &'static str {
     }
 }
 
-/// What is tried against cycles of a component in a function, at such an instruction.
-fn advice(component: Component, function: &str, text: &str) -> &'static str {
-    let name = text.split_whitespace().next().unwrap_or_default();
-    let divides = ["div", "rem", "fdiv", "fsqrt", "c.div"]
-        .iter()
-        .any(|start| name.starts_with(start));
-    match component {
-        // Each stub has one target, and nothing in it to improve.
-        _ if symbols::is_plt(function) => {
-            "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
-        }
-        Component::Execution => {
-            "fewer instructions: a better algorithm, -O3, -march with Zba, Zbb, Zbs"
-        }
-        Component::Alu | Component::Divider if divides => {
-            "multiply by a reciprocal, divide once, or take shifts"
-        }
-        Component::Alu | Component::Divider => {
-            "shorter chains of dependent operations: several accumulators, unrolling"
-        }
-        Component::LoadL1 => {
-            "loads that do not wait for each other: keep values in registers, indices instead of pointers"
-        }
-        Component::LoadL2 | Component::LoadLlc => {
-            "data that fits the caches: blocking, smaller types, fields that are used together side by side"
-        }
-        Component::LoadDram => {
-            "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early"
-        }
-        Component::LoadPeer => {
-            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
-        }
-        Component::Store => "what is stored earlier, or not at all",
-        Component::FrontEndStores => {
-            "fewer or wider stores, to lines that are in the cache already"
-        }
-        Component::Serialize | Component::Flush if is_fp_state(name) => {
-            "no saving of FP flags: -fno-trapping-math -fno-math-errno, conversions instead of ceil, floor, rint"
-        }
-        Component::Serialize | Component::Flush if name.starts_with("fence") => {
-            "fewer or weaker fences: acquire and release instead of sequential consistency"
-        }
-        Component::Serialize | Component::Flush => {
-            "fewer of these instructions: take them out of loops"
-        }
-        Component::Device => "fewer accesses to devices: larger requests",
-        Component::FrontEnd => {
-            "straighter code: -O2 with a profile (AutoFDO), fewer taken branches"
-        }
-        Component::FrontEndCache | Component::FrontEndTlb => {
-            "less or better placed code: -Os for what is cold, layout by a profile (AutoFDO, BOLT)"
-        }
-        Component::Mispredict if is_indirect(name) => {
-            "fewer targets of one jump: its commonest ones by branches before it, calls that the compiler can see through (final, templates)"
-        }
-        Component::Mispredict => {
-            "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn"
-        }
-        Component::MemoryOrdering => {
-            "do not load what was stored just before by another address: keep it in a register"
-        }
-        Component::Exception => {
-            "fewer system calls and page faults: larger buffers, memory that is used again"
-        }
-        Component::Interrupt => "nothing in the program: interrupts are the machine's",
-    }
-}
-
-/// It goes where a register says.
-fn is_indirect(name: &str) -> bool {
-    matches!(name, "jalr" | "jr" | "c.jalr" | "c.jr")
-}
-
-/// It reads or writes the FP status, which waits for all before it.
-fn is_fp_state(name: &str) -> bool {
-    let names = ["frflags", "fsflags", "frcsr", "fscsr", "frrm", "fsrm"];
-    names.iter().any(|start| name.starts_with(start))
-}
-
-/// The file's own name, with its line.
-fn short(source: &str) -> &str {
-    source.rsplit('/').next().unwrap_or(source)
-}
-
 impl Verdict {
     /// What the cycles go to, as the end of a sentence.
     fn causes_in_words(&self) -> String {
@@ -261,10 +298,8 @@ impl Cause {
 
 impl Place {
     fn in_words(&self) -> String {
-        let at = match &self.source {
-            Some(source) => format!("{}, {}", fit_label(&self.label, 40), short(source)),
-            None => fit_label(&self.label, 40),
-        };
+        let (source, library) = (self.source.as_deref(), self.library_source.as_deref());
+        let at = loops::fit_place(&self.label, source, library, 70);
         format!(
             "{} %  {}: {}, mostly at `{}` ({at})",
             fixed(self.share),
@@ -276,51 +311,95 @@ impl Place {
 }
 
 impl Report {
-    fn shown_verdicts(&self, options: &Options) -> impl Iterator<Item = &Verdict> {
-        let wanted = options.process.clone();
-        let share = |verdict: &Verdict| self.processes[verdict.process].share;
-        let most = self.verdict.iter().map(share).fold(0.0, f64::max);
-        let named = move |verdict: &&Verdict| match &wanted {
-            Some(name) => self.processes[verdict.process].name == *name,
-            None => share(verdict) >= COMPARABLE * most,
-        };
-        { self.verdict.iter() }
-            .filter(named)
-            .take(options.processes.max(1))
+    /// Says of each place what is tried against it.
+    pub(super) fn advise(&mut self) {
+        let mut verdict = std::mem::take(&mut self.verdict);
+        for of_command in &mut verdict {
+            let members = { self.commands.iter() }.find(|row| row.name == of_command.command);
+            let members = members.map_or(&[][..], |row| &row.members);
+            for place in &mut of_command.places {
+                place.advice = advice::for_place(place, self.loop_of(members, &place.function));
+            }
+        }
+        self.verdict = verdict;
     }
 
-    /// What binds the processes in focus, in words.
+    fn shown_verdicts(&self, options: &Options) -> impl Iterator<Item = (&Verdict, &CommandRow)> {
+        let wanted = options.process.clone();
+        let command =
+            |verdict: &Verdict| { self.commands.iter() }.find(|row| row.name == verdict.command);
+        let all: Vec<(&Verdict, &CommandRow)> = { self.verdict.iter() }
+            .filter_map(|verdict| Some((verdict, command(verdict)?)))
+            .collect();
+        let most = { all.iter() }.map(|(_, row)| row.share).fold(0.0, f64::max);
+        let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
+            Some(name) => {
+                let own = row.members.iter().map(|&index| &self.processes[index].name);
+                row.name == *name || own.into_iter().any(|own| own == name)
+            }
+            None => row.share >= COMPARABLE * most,
+        };
+        let count = options.processes.max(1);
+        all.into_iter().filter(named).take(count)
+    }
+
+    /// What binds the commands in focus, in words.
     pub fn write_verdict(&self, out: &mut String, options: &Options) -> std::fmt::Result {
-        for verdict in self.shown_verdicts(options) {
-            let process = &self.processes[verdict.process];
+        for (verdict, command) in self.shown_verdicts(options) {
             let line = format!(
                 "{}: {:.1} M cycles: {}",
-                fit(&process.name, 40),
-                process.cycles / 1e6,
+                fit(&command.title(), 40),
+                command.cycles / 1e6,
                 verdict.causes_in_words()
             );
             writeln!(out)?;
             for line in wrap(&line, 116) {
                 writeln!(out, "{line}")?;
             }
-            if let Some(words) = self.waiting_in_words(verdict.process) {
+            if let Some(words) = self.waiting_in_words(&command.members) {
                 for line in wrap(&words, 114) {
                     writeln!(out, "  {line}")?;
+                }
+            }
+            for row in &verdict.inclusive {
+                for (n, line) in wrap(&row.in_words(), 112).iter().enumerate() {
+                    writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
             }
             for place in &verdict.places {
                 for (n, line) in wrap(&place.in_words(), 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
-                if let Some(words) = self.loop_in_words(verdict.process, &place.function) {
+                if let Some(words) = self.loop_in_words(&command.members, &place.function) {
                     for line in wrap(&words, 108) {
                         writeln!(out, "         {line}")?;
                     }
                 }
-                writeln!(out, "         try: {}", place.advice)?;
+                for (n, line) in wrap(&place.advice, 106).iter().enumerate() {
+                    writeln!(
+                        out,
+                        "         {}{line}",
+                        if n == 0 { "try: " } else { "     " }
+                    )?;
+                }
+            }
+        }
+        if let Some(offer) = self.offer_of_call_stacks() {
+            writeln!(out)?;
+            for line in wrap(offer, 116) {
+                writeln!(out, "{line}")?;
             }
         }
         Ok(())
+    }
+
+    /// How to learn what is below each function, if calls were not followed and can be.
+    fn offer_of_call_stacks(&self) -> Option<&'static str> {
+        let has_trace = self.meta["spec"]["record"]["trace"] == true;
+        let wanted = !self.verdict.is_empty() && self.flame.callers.is_empty() && has_trace;
+        wanted.then_some(
+            "Calls were not followed: tipsim report DIR --rebuild --call-stacks says what is below each function.",
+        )
     }
 
     /// The same for the page.
@@ -329,39 +408,50 @@ impl Report {
             return String::new();
         }
         let mut out = "<section id=\"verdict\" aria-labelledby=\"verdict-title\"><h2 id=\"verdict-title\">Verdict</h2>".to_owned();
-        for verdict in self.shown_verdicts(&Options::default()) {
-            let process = &self.processes[verdict.process];
+        for (verdict, command) in self.shown_verdicts(&Options::default()) {
             let _ = write!(
                 out,
-                "<p><b>{}</b>: {:.1} M cycles: {}{}.</p><ol>",
-                escape(&process.name),
-                process.cycles / 1e6,
+                "<p><b>{}</b>: {:.1} M cycles: {}{}.</p>{}",
+                escape(&command.title()),
+                command.cycles / 1e6,
                 words(&verdict.causes_in_words()),
-                { self.waiting_in_words(verdict.process) }
+                { self.waiting_in_words(&command.members) }
                     .map_or_else(String::new, |text| format!("; {}", words(&text))),
+                if verdict.inclusive.is_empty() {
+                    "<ol>"
+                } else {
+                    "<ul>"
+                },
             );
+            for row in &verdict.inclusive {
+                let _ = write!(out, "<li>{}</li>", words(&row.in_words()));
+            }
+            if !verdict.inclusive.is_empty() {
+                out += "</ul><ol>";
+            }
             for place in &verdict.places {
-                let at = place.source.as_deref().map_or(String::new(), |source| {
-                    format!(", {}", escape(short(source)))
-                });
+                let (source, library) = (place.source.as_deref(), place.library_source.as_deref());
+                let at = escape(&loops::fit_place(&place.label, source, library, 90));
                 let function = escape(&place.function);
                 let _ = write!(
                     out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\" title=\"{function}\">{}</a>, {}: {}, mostly at <code>{}</code> (<span title=\"{}\">{}</span>{at}){}. Try: {}.</li>",
-                    verdict.process,
+                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\" title=\"{function}\">{}</a>, {}: {}, mostly at <code>{}</code> (<span title=\"{}\">{at}</span>){}. Try: {}.</li>",
+                    place.process,
                     place.pc,
                     escape(&fit_name(&place.function, 60)),
                     words(&format!("{} %", fixed(place.share))),
                     words(&place.cause.in_words()),
                     escape(&place.text),
                     escape(&place.label),
-                    escape(&fit_label(&place.label, 60)),
-                    { self.loop_in_words(verdict.process, &place.function) }
+                    { self.loop_in_words(&command.members, &place.function) }
                         .map_or_else(String::new, |text| format!("; {}", words(&text))),
-                    place.advice
+                    escape(&place.advice)
                 );
             }
             out += "</ol>";
+        }
+        if let Some(offer) = self.offer_of_call_stacks() {
+            let _ = write!(out, "<p class=\"muted\">{}</p>", escape(offer));
         }
         out + "</section>"
     }
@@ -370,23 +460,6 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn advice_is_of_the_instruction() {
-        let advice = |component, text| advice(component, "f", text);
-        assert!(advice(Component::Flush, "fsflags zero,t1").contains("FP flags"));
-        assert!(advice(Component::Flush, "fence rw,rw").contains("fences"));
-        assert!(advice(Component::Mispredict, "jalr a3").contains("targets"));
-        assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
-        assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
-        assert!(advice(Component::Alu, "add a0,a1,a2").contains("accumulators"));
-        let stub = super::advice(
-            Component::Mispredict,
-            "[plt of libnode.so.115]",
-            "jalr t1,t3",
-        );
-        assert!(stub.contains("-fno-plt"), "{stub}");
-    }
 
     #[test]
     fn a_wait_is_told_before_what_commits() {

@@ -148,6 +148,25 @@ pub struct PlaceRow {
     pub time: Time,
 }
 
+impl ProgramWaiting {
+    /// Returns the time of two programs together.
+    fn and(&self, other: &Self) -> Self {
+        let cycles = self.cycles.saturating_add(other.cycles);
+        let share = |one: f64, two: f64| {
+            (one * self.cycles as f64 + two * other.cycles as f64) / cycles.max(1) as f64
+        };
+        Self {
+            process: self.process,
+            threads: self.threads + other.threads,
+            cycles,
+            running: share(self.running, other.running),
+            ready: share(self.ready, other.ready),
+            locks: share(self.locks, other.locks),
+            other: share(self.other, other.other),
+        }
+    }
+}
+
 impl ThreadWaiting {
     /// Its name and number.
     fn title(&self) -> String {

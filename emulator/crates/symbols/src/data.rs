@@ -5,7 +5,7 @@ use profile::Mapping;
 
 use super::check::Wanted;
 use super::debug::DebugFiles;
-use super::elf::Elf;
+use super::elf::{Elf, name_of};
 use super::name::demangle;
 use super::resolve::{Origin, Resolution, Symbolizer};
 use super::{BuildId, Place};
@@ -107,8 +107,8 @@ fn objects(elf: &Elf<'_>) -> Vec<(u64, u64, String)> {
         };
         let (start, size) = (symbol.address(), symbol.size());
         let wanted = st_info.st_type() == STT_OBJECT && size != 0;
-        let name = symbol.name().ok().filter(|_| wanted)?;
-        Some((start, start.saturating_add(size), demangle(name)))
+        let name = name_of(&symbol).filter(|_| wanted)?;
+        Some((start, start.saturating_add(size), demangle(&name)))
     };
     elf.object.symbols().filter_map(object).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::elf::{self, Elf};
 use super::interner::Interner;
 use super::lengths;
 use super::name::demangle;
-use super::symbols::{Frame, Source};
+use super::symbols::{Frame, Location, Source};
 use super::table::Table;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
@@ -25,6 +25,8 @@ type Reader<'a> = EndianSlice<'a, LittleEndian>;
 /// Nesting of debugging entries beyond which a file's debug information is not used: the lookup
 /// recurses once per level. Compilers stay below 100.
 const MAX_DEPTH: isize = 400;
+/// Source files of a program whose checksums are kept.
+const MAX_SOURCES: usize = 100_000;
 /// Inlined frames kept per address.
 const MAX_FRAMES: usize = 64;
 
@@ -51,6 +53,8 @@ pub(super) struct Lines<'a> {
     packages: OnceCell<Vec<DwarfPackage<Reader<'a>>>>,
     /// Some of the debug information is in a file that was not found.
     incomplete: bool,
+    /// MD5 of source files, by their paths.
+    checksums: BTreeMap<String, [u8; 16]>,
 }
 
 impl<'a> Lines<'a> {
@@ -78,9 +82,11 @@ impl<'a> Lines<'a> {
                 dwarf.set_sup(shared);
             }
         }
+        let checksums = checksums(&dwarf);
         let context = addr2line::Context::from_dwarf(dwarf)?;
         Ok(Some(Self {
             context,
+            checksums,
             parts,
             memory,
             table,
@@ -140,6 +146,28 @@ impl<'a> Lines<'a> {
             .map(|((function, _), call)| Frame { function, call })
             .collect();
         (source, inlined)
+    }
+
+    /// Returns the MD5 of each source file that some locations name, as far as it is known.
+    pub fn checksums<'l>(
+        &self,
+        named: impl Iterator<Item = &'l Location>,
+    ) -> BTreeMap<Arc<str>, [u8; 16]> {
+        let mut found = BTreeMap::new();
+        if self.checksums.is_empty() {
+            return found;
+        }
+        for at in named {
+            let calls = at.inlined.iter().filter_map(|frame| frame.call.as_ref());
+            for Source { file, .. } in at.source.iter().chain(calls) {
+                if let (false, Some(known)) =
+                    (found.contains_key(file), self.checksums.get(&**file))
+                {
+                    found.insert(file.clone(), *known);
+                }
+            }
+        }
+        found
     }
 
     /// The debug information that the compiler left in a file beside the object.
@@ -218,6 +246,45 @@ impl<'a> Lines<'a> {
         let files = self.parts.packages(self.debug.as_deref());
         files.into_iter().filter_map(open).collect()
     }
+}
+
+/// The MD5 of source files (DWARF 5, section 6.2.4.1), by their paths as `addr2line` makes them.
+fn checksums(dwarf: &Dwarf<Reader<'_>>) -> BTreeMap<String, [u8; 16]> {
+    let mut found = BTreeMap::new();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let Ok(unit) = dwarf.unit(header) else {
+            continue;
+        };
+        let Some(program) = &unit.line_program else {
+            continue;
+        };
+        let header = program.header();
+        if !header.file_has_md5() {
+            continue;
+        }
+        let text = |value| {
+            let text = dwarf.attr_string(&unit, value).ok()?;
+            Some(text.to_string_lossy().into_owned())
+        };
+        let folder = unit
+            .comp_dir
+            .as_ref()
+            .map(|dir| dir.to_string_lossy().into_owned());
+        for file in header.file_names() {
+            let mut path = PathBuf::from(folder.clone().unwrap_or_default());
+            let directory = match file.directory_index() {
+                0 => None,
+                _ => file.directory(header).and_then(text),
+            };
+            path.extend(directory);
+            path.extend(text(file.path_name()));
+            if found.len() < MAX_SOURCES && *file.md5() != [0; 16] {
+                found.insert(path.to_string_lossy().into_owned(), *file.md5());
+            }
+        }
+    }
+    found
 }
 
 fn skeletons<'a>(main: &Dwarf<Reader<'a>>) -> HashMap<DwoId, gimli::Unit<Reader<'a>>> {

@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use object::{CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSegment, SegmentFlags};
+use object::{
+    CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags,
+};
 
 use super::BuildId;
 
@@ -93,6 +95,17 @@ pub(super) fn build_id_of(path: &Path) -> Option<BuildId> {
         return None;
     }
     Elf::parse(&read(path).ok()?).ok()?.build_id()
+}
+
+/// The name of a symbol, in whatever encoding: what is not UTF-8 is read as Latin-1, so that different names stay different.
+pub(super) fn name_of<'data: 'file, 'file>(
+    symbol: &object::Symbol<'data, 'file>,
+) -> Option<Cow<'data, str>> {
+    let bytes = symbol.name_bytes().ok()?;
+    Some(match std::str::from_utf8(bytes) {
+        Ok(name) => name.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    })
 }
 
 impl<'data> Elf<'data> {

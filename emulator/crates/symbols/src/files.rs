@@ -55,6 +55,8 @@ pub struct SymbolFiles {
     pub firmware_base: Option<u64>,
     /// Folders with source files, which lie there at their paths or at any end of those; the preferred folder first.
     pub sources: Vec<PathBuf>,
+    /// Folder that the guest wrote: times of files there are those of the guest's clock.
+    pub guest_written: Option<PathBuf>,
     /// The vDSO with debug information (`vdso.so.dbg`); if none, the vDSO image in `kernel` is used.
     pub vdso: Option<PathBuf>,
     /// Who is asked for what is in none of the folders, in this order.

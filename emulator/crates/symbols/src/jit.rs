@@ -4,12 +4,13 @@
 //! A map has no times: of several functions at one address the one written last is taken for all executions. Of a jitdump file's
 //! functions at one address, the one whose bytes were executed is taken, and of several with the same bytes the last.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::check::Code;
+use super::files::SymbolFiles;
 use super::jitdump;
 
 /// Largest file that is read; that of a large node program has some 10 MiB.
@@ -69,10 +70,40 @@ fn parse_name(name: &str) -> Option<(Kind, u32)> {
         .or_else(|| Some((Kind::Dump, dump()?)))
 }
 
-/// The files in some folders by the process id in their names; of each kind only the one in the first folder.
-pub(super) fn files<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> HashMap<u32, Vec<PathBuf>> {
+/// Depth of folders below those that a run shared, and entries of all of them: a container's root may lie in one.
+const MAX_DEPTH: usize = 6;
+const MAX_ENTRIES: usize = 20_000;
+
+/// The folders in which such files of a guest may lie: a few of each folder given, and then all below those that a run shared.
+fn folders(files: &SymbolFiles) -> Vec<PathBuf> {
+    let near = { files.folders() }.flat_map(|folder| FOLDERS.map(|inner| folder.join(inner)));
+    let mut found: Vec<PathBuf> = near.collect();
+    let shared = files.shared.iter().map(|shared| (shared.host.clone(), 0));
+    let mut open: VecDeque<(PathBuf, usize)> = shared.collect();
+    let mut room = MAX_ENTRIES;
+    while let Some((folder, depth)) = open.pop_front() {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut entries: Vec<fs::DirEntry> = entries.take(room).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            room = room.saturating_sub(1);
+            // The guest may have made links, which lead out of the folder.
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && depth < MAX_DEPTH && room > 0 {
+                open.push_back((entry.path(), depth + 1));
+            }
+        }
+        if !found.contains(&folder) {
+            found.push(folder);
+        }
+    }
+    found
+}
+
+/// The files of a guest by the process id in their names; of each kind only the one in the first folder.
+pub(super) fn files(of: &SymbolFiles) -> HashMap<u32, Vec<PathBuf>> {
     let mut found: HashMap<u32, Vec<PathBuf>> = HashMap::new();
-    for folder in folders.flat_map(|folder| FOLDERS.map(|inner| folder.join(inner))) {
+    for folder in folders(of) {
         if fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink()) {
             continue;
         }

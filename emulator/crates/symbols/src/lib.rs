@@ -14,6 +14,7 @@
 //! Guest files are hostile input: every count and offset in them is checked by the parsers that
 //! we use, and what they do not limit (nesting, decompressed size, length of a demangled name) is limited here.
 
+mod calls;
 mod check;
 mod data;
 mod debug;
@@ -27,6 +28,7 @@ mod interner;
 mod jit;
 mod jitdump;
 mod lengths;
+mod md5;
 mod name;
 pub mod place;
 mod resolve;

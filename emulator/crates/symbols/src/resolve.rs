@@ -1,17 +1,19 @@
 //! The lookup itself: places grouped by module, each module read once.
 
 mod functions;
+mod images;
 mod locate;
 mod made_at_run_time;
 mod open;
 mod origin;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use super::check::Wanted;
+use super::BuildId;
+use super::check::{Opened, Wanted};
 use super::debug::DebugFiles;
 use super::dwarf::{FileArena, Lines};
 use super::elf::Elf;
@@ -121,6 +123,9 @@ impl Resolution<'_> {
         members: &[(usize, u64)],
         located: &mut [Option<Location>],
     ) {
+        if self.images(&source, places, members, located) {
+            return;
+        }
         let (name, build_id) = match &source {
             Origin::Path(path, id) => (path.clone(), id.clone()),
             Origin::Vdso(id) => ("[vdso]".into(), id.clone()),
@@ -134,6 +139,19 @@ impl Resolution<'_> {
             code: members.iter().filter_map(code).collect(),
         };
         let opened = self.open(&source, &name, &wanted);
+        self.opened(&source, name, build_id, opened, members, located);
+    }
+
+    /// Names addresses of a module by its file; an error says what to hand in.
+    fn opened(
+        &mut self,
+        source: &Origin,
+        name: Arc<str>,
+        build_id: Option<BuildId>,
+        opened: Result<Opened, Option<String>>,
+        members: &[(usize, u64)],
+        located: &mut [Option<Location>],
+    ) {
         let parsed = match &opened {
             Ok(file) => Elf::parse(&file.bytes).ok(),
             Err(_) => None,
@@ -145,6 +163,7 @@ impl Resolution<'_> {
                 build_id,
                 missing: opened.err().into_iter().flatten().collect(),
                 nameless: None,
+                checksums: BTreeMap::new(),
             });
             for &(at, offset) in members {
                 located[at] = Some(self.unresolved(module, offset));
@@ -174,6 +193,7 @@ impl Resolution<'_> {
             build_id: build_id.clone().or_else(|| elf.build_id()),
             missing: Vec::new(),
             nameless: None,
+            checksums: BTreeMap::new(),
         });
         let memory = FileArena::default();
         let of = debug_elf.as_ref().unwrap_or(&elf);
@@ -189,7 +209,14 @@ impl Resolution<'_> {
             lines: lines.as_ref(),
             go: go.as_ref(),
         };
-        self.locate(&source, &view, members, located);
+        self.locate(source, &view, members, located);
+        if let Some(lines) = &lines {
+            let named = members.iter().filter_map(|(at, _)| located[*at].as_ref());
+            let checksums = lines.checksums(named);
+            self.out.modules[module.0 as usize]
+                .checksums
+                .extend(checksums);
+        }
         drop(lines);
         let has_nameless = self
             .out

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::BuildId;
 use super::files::{SymbolFiles, resolve_in};
-use super::symbols::Source;
+use super::md5::md5;
+use super::symbols::{Module, Source};
 
 /// Longest file and line that are shown, in bytes and characters.
 const MAX_FILE: u64 = 4 << 20;
@@ -48,6 +49,44 @@ impl<'a> Sources<'a> {
         }
         let index = (source.line as usize).checked_sub(1)?;
         found.as_ref()?.get(index).map(String::as_str)
+    }
+}
+
+impl Sources<'_> {
+    /// Says why a source file is not the one that was compiled into a module, or may not be; `None` if it is, if that cannot be told, or if
+    /// there is no such file on the host.
+    pub fn stale(&self, file: &Arc<str>, module: &Module) -> Option<String> {
+        let path = find(self.files, file)?;
+        if let Some(compiled) = module.checksums.get(file) {
+            let found = md5(&fs::read(&path).ok()?);
+            let hex = |sum: &[u8; 16]| -> String {
+                sum.iter().map(|byte| format!("{byte:02x}")).collect()
+            };
+            return (found != *compiled).then(|| {
+                format!(
+                    "{} is not what {} was compiled from: its MD5 is {}, expected {}: its lines are others than those that ran",
+                    path.display(),
+                    module.name(),
+                    hex(&found),
+                    hex(compiled)
+                )
+            });
+        }
+        let program = module.file.as_ref()?;
+        let is_guests = |path: &Path| {
+            { self.files.guest_written.iter() }.any(|folder| path.starts_with(folder))
+        };
+        if is_guests(program) || is_guests(&path) {
+            return None;
+        }
+        let changed = |path: &Path| fs::metadata(path).ok()?.modified().ok();
+        (changed(&path)? > changed(program)?).then(|| {
+            format!(
+                "{} was changed after {} was built: its lines may be others than those that ran",
+                path.display(),
+                module.name()
+            )
+        })
     }
 }
 
@@ -119,6 +158,8 @@ fn lines(file: &Path) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -141,6 +182,56 @@ mod tests {
         let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
         let by_descriptor = format!("/proc/self/fd/{number}/real.c");
         assert_eq!(found(Path::new(&by_descriptor)), None);
+    }
+
+    #[test]
+    fn a_source_that_was_changed_after_the_program_was_built_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let written = |name: &str, seconds: u64| {
+            fs::write(at(name), "int main;").unwrap();
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            let file = fs::File::options().write(true).open(at(name)).unwrap();
+            file.set_modified(time).unwrap();
+            Arc::<str>::from(at(name).to_str().unwrap())
+        };
+        let old = written("old.c", 1_000);
+        written("program", 2_000);
+        let young = written("young.c", 3_000);
+        let mut module = Module {
+            path: "/out/program".into(),
+            file: Some(at("program")),
+            build_id: None,
+            checksums: BTreeMap::new(),
+            missing: Vec::new(),
+            nameless: None,
+        };
+        let files = SymbolFiles::default();
+        let sources = Sources::new(&files);
+        assert_eq!(sources.stale(&old, &module), None);
+        let why = sources.stale(&young, &module).unwrap();
+        assert!(
+            why.contains("young.c was changed after program was built"),
+            "{why}"
+        );
+        // What was compiled says more than when a file was written.
+        module.checksums.insert(young.clone(), md5(b"int main;"));
+        module.checksums.insert(old.clone(), md5(b"int other;"));
+        assert_eq!(sources.stale(&young, &module), None);
+        let why = sources.stale(&old, &module).unwrap();
+        assert!(
+            why.contains("old.c is not what program was compiled from: its MD5 is"),
+            "{why}"
+        );
+        // The guest has a clock of its own.
+        module.checksums.clear();
+        let files = SymbolFiles {
+            guest_written: Some(folder.path().to_owned()),
+            ..SymbolFiles::default()
+        };
+        assert_eq!(Sources::new(&files).stale(&young, &module), None);
+        let nowhere: Arc<str> = "/nowhere/x.c".into();
+        assert_eq!(sources.stale(&nowhere, &module), None);
     }
 
     fn text(files: &SymbolFiles, file: &str, line: u32) -> Option<String> {

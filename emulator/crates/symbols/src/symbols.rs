@@ -1,5 +1,6 @@
 //! What a resolved address is called.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ pub struct Module {
     pub file: Option<PathBuf>,
     /// Build ID, as the guest named it or else as found in the file.
     pub build_id: Option<BuildId>,
+    /// MD5 of the source files that were compiled, by their paths as the compiler saw them; of those that the debug information tells
+    /// and that a location names.
+    pub checksums: BTreeMap<Arc<str>, [u8; 16]>,
     /// Why names or source lines are missing: a sentence each, naming the file to hand in.
     pub missing: Vec<String>,
     /// The same for its functions that have no symbol; `None` if there are none.
@@ -88,6 +92,55 @@ pub struct Location {
     pub inlined: Vec<Frame>,
 }
 
+/// Starts of folders of sources that come with compilers, languages and systems.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/", "/rustc/", "/nix/store/"];
+/// Folders below that hold sources of users.
+const USER_FOLDERS: [&str; 3] = ["/usr/src/", "/usr/local/src/", "/usr/home/"];
+/// Folders of toolchains and of packages that package managers fetched, wherever they lie.
+const FETCHED_FOLDERS: [&str; 6] = [
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/.rustup/toolchains/",
+    "/lib/rustlib/",
+    "/include/c++/",
+    "/go/pkg/mod/",
+];
+
+impl Source {
+    /// Returns whether the file is neither of the compiler, the language's library and the system, nor of a package manager.
+    pub fn is_of_program(&self) -> bool {
+        let starts = |folders: &[&str]| folders.iter().any(|folder| self.file.starts_with(folder));
+        let is_of_system = starts(&SYSTEM_FOLDERS) && !starts(&USER_FOLDERS);
+        let is_fetched = FETCHED_FOLDERS
+            .iter()
+            .any(|folder| self.file.contains(folder));
+        !is_of_system && !is_fetched
+    }
+}
+
+impl Location {
+    /// Returns the innermost line that is in a file of the program: of library code that was inlined, that is the line from which it
+    /// was called. If there is none such, the innermost line of all.
+    pub fn program_line(&self) -> Option<&Source> {
+        let calls = self.inlined.iter().filter_map(|frame| frame.call.as_ref());
+        let mut lines = { self.source.iter() }
+            .chain(calls)
+            .filter(|source| source.line > 0);
+        lines
+            .find(|source| source.is_of_program())
+            .or(self.source.as_ref())
+    }
+
+    /// Returns the innermost line, if it is a library's that was inlined below [`Self::program_line`].
+    pub fn library_line(&self) -> Option<&Source> {
+        let source = self
+            .source
+            .as_ref()
+            .filter(|source| !source.is_of_program())?;
+        (self.program_line() != Some(source)).then_some(source)
+    }
+}
+
 /// The answer of [`super::Symbolizer::resolve`].
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
@@ -147,6 +200,84 @@ impl Symbols {
             }
         } else {
             format!("{}+{:#x}", self.module(at.module).name(), at.offset)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(file: &str, line: u32) -> Source {
+        Source {
+            file: file.into(),
+            line,
+        }
+    }
+
+    #[test]
+    fn inlined_library_code_has_the_programs_own_line() {
+        let map = at(
+            "/usr/riscv64-linux-gnu/include/c++/12/bits/stl_tree.h",
+            1463,
+        );
+        let own = at("/home/me/logstat.cpp", 26);
+        let frame = |call: &Source| Frame {
+            function: "f".into(),
+            call: Some(call.clone()),
+        };
+        let mut location = Location {
+            module: ModuleId(0),
+            offset: 0,
+            function: FunctionId(0),
+            source: Some(map.clone()),
+            inlined: vec![
+                frame(&map),
+                frame(&own),
+                frame(&at("/home/me/logstat.cpp", 80)),
+            ],
+        };
+        assert_eq!(location.program_line(), Some(&own));
+        assert_eq!(location.library_line(), Some(&map));
+        // A function of the library's own, out of line.
+        location.inlined.truncate(1);
+        assert_eq!(location.program_line(), Some(&map));
+        assert_eq!(location.library_line(), None);
+        location.source = Some(own.clone());
+        assert_eq!(
+            (location.program_line(), location.library_line()),
+            (Some(&own), None)
+        );
+        // A line that the compiler did not give is none.
+        location.source = Some(at("/home/me/logstat.cpp", 0));
+        location.inlined = vec![frame(&own)];
+        assert_eq!(
+            (location.program_line(), location.library_line()),
+            (Some(&own), None)
+        );
+    }
+
+    #[test]
+    fn sources_of_programs_and_of_others() {
+        for own in [
+            "/home/me/a.c",
+            "src/main.rs",
+            "../x/a.h",
+            "/build/project/include/a.hpp",
+            "/usr/src/app/a.c",
+        ] {
+            assert!(at(own, 1).is_of_program(), "{own}");
+        }
+        for others in [
+            "/usr/include/c++/14/bits/basic_string.h",
+            "/usr/lib/gcc/riscv64-linux-gnu/14/include/stddef.h",
+            "/rustc/90b35a6239c3d8bdabc530a6a0816f7ff89a0aaf/library/core/src/ptr/mut_ptr.rs",
+            "/root/.cargo/registry/src/index.crates.io-6f17d22bba15001f/hashbrown-0.15.0/src/raw.rs",
+            "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/rt.rs",
+            "/opt/toolchain/include/c++/12/bits/stl_map.h",
+            "/usr/local/go/src/runtime/map.go",
+        ] {
+            assert!(!at(others, 1).is_of_program(), "{others}");
         }
     }
 }

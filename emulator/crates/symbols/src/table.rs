@@ -1,17 +1,20 @@
 //! The functions of a module, sorted by address.
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolFlags, SymbolKind, elf};
+use std::borrow::Cow;
 
-use super::elf::Elf;
+use object::elf::{SHF_ALLOC, SHF_EXECINSTR, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolFlags, SymbolKind};
+
+use super::elf::{self, Elf};
 use super::go::GoTable;
 
 /// A function as its module names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'data> {
     pub start: u64,
     pub end: u64,
-    /// Mangled name; `None` if only the unwind tables know the function.
-    pub name: Option<&'data str>,
+    /// Mangled name; `None` if only unwind tables or calls tell the function.
+    pub name: Option<Cow<'data, str>>,
 }
 
 /// Address ranges that do not overlap, in order.
@@ -33,7 +36,7 @@ struct Candidate<'data> {
     start: u64,
     size: u64,
     limit: u64,
-    name: &'data str,
+    name: Cow<'data, str>,
     rank: Rank,
 }
 
@@ -49,8 +52,8 @@ impl Candidate<'_> {
 }
 
 impl<'data> Table<'data> {
-    /// The table from the symbol table of the file or of its debug file, or from the dynamic one, Go's own and
-    /// the unwind tables if the file is stripped.
+    /// The table from the symbol table of the file or of its debug file, or from the dynamic one, Go's own, the unwind tables and the calls
+    /// in the code if the file is stripped.
     pub fn build(
         elf: &Elf<'data>,
         debug: Option<&Elf<'data>>,
@@ -76,12 +79,13 @@ impl<'data> Table<'data> {
             a.start
                 .cmp(&b.start)
                 .then(b.rank.cmp(&a.rank))
-                .then(a.name.cmp(b.name))
+                .then(a.name.cmp(&b.name))
         });
         found.dedup_by_key(|c| c.start);
         let mut table = Self(non_overlapping(found));
         if stripped {
             table.fill_gaps(frames);
+            table.split_rest(&super::calls::functions(elf));
         }
         table
     }
@@ -109,6 +113,28 @@ impl<'data> Table<'data> {
         self.0.append(&mut extra);
         self.0.sort_by_key(|e| e.start);
     }
+
+    /// Parts what no entry covers by these ranges, which are in order.
+    fn split_rest(&mut self, ranges: &[(u64, u64)]) {
+        let mut extra = Vec::new();
+        for &(start, end) in ranges {
+            let mut from = start;
+            let first = self.0.partition_point(|entry| entry.end <= start);
+            let inside = self.0[first..].iter().take_while(|entry| entry.start < end);
+            for entry in inside {
+                extra.push((from, entry.start));
+                from = entry.end.max(from);
+            }
+            extra.push((from, end));
+        }
+        let extra = extra.into_iter().filter(|(start, end)| start < end);
+        self.0.extend(extra.map(|(start, end)| Entry {
+            start,
+            end,
+            name: None,
+        }));
+        self.0.sort_by_key(|entry| entry.start);
+    }
 }
 
 /// `(start, end)` of the sections that hold instructions.
@@ -117,7 +143,7 @@ fn code_sections(elf: &Elf<'_>) -> Vec<(u64, u64)> {
         .sections()
         .filter(|s| match s.flags() {
             SectionFlags::Elf { sh_flags, .. } => {
-                let wanted = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
+                let wanted = SHF_EXECINSTR.0 | SHF_ALLOC.0;
                 sh_flags.0 & wanted == wanted
             }
             _ => false,
@@ -139,11 +165,11 @@ fn candidates<'data: 'file, 'file>(
                 return None;
             };
             let kind = st_info.st_type();
-            let is_function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
-            let name = s.name().ok()?;
+            let is_function = kind == STT_FUNC || kind == STT_GNU_IFUNC;
+            let name = elf::name_of(&s)?;
             // Assembly labels count, the assembler's own do not: `.L…`, and `$x`, `$d` which mark
             // code and data (RISC-V ELF psABI, "Mapping Symbol").
-            if !is_function && kind != elf::STT_NOTYPE
+            if !is_function && kind != STT_NOTYPE
                 || name.is_empty()
                 || !is_function && name.starts_with(['$', '\u{1}'])
                 || name.starts_with(".L")
@@ -158,7 +184,6 @@ fn candidates<'data: 'file, 'file>(
                 start,
                 size: s.size(),
                 limit,
-                name,
                 rank: Rank {
                     is_function,
                     sized: s.size() != 0,
@@ -169,6 +194,7 @@ fn candidates<'data: 'file, 'file>(
                     ),
                     shorter: std::cmp::Reverse(name.len()),
                 },
+                name,
             })
         })
         .collect()
@@ -195,7 +221,7 @@ fn go_functions<'data>(
             start,
             size: end - start,
             limit,
-            name,
+            name: name.into(),
             rank,
         })
     })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 
+mod found;
 mod jit;
 mod parts;
 mod right_file;

@@ -7,7 +7,7 @@ const NAME_MAX: usize = 15;
 
 /// The name as the kernel has it, if a process of the run is called so.
 pub(super) fn known(name: &str, run: &Run) -> Result<String, String> {
-    let names = || run.processes.iter().map(|process| process.name.as_str());
+    let names = || (0..run.processes.len()).map(|process| run.command(process));
     let kept = match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => &name[..end],
         None => name,

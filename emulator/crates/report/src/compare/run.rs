@@ -1,15 +1,21 @@
 //! What a comparison needs of a run's `report.json`.
 
+use std::collections::BTreeMap;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::elapsed::Elapsed;
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
+    /// The run's own description (run.json).
     #[serde(default)]
-    pub(super) meta: Meta,
+    pub(super) meta: Value,
     pub(super) categories: Vec<String>,
-    pub(super) totals: Totals,
+    pub(super) totals: ReportTotals,
     pub(super) processes: Vec<Process>,
     pub(super) functions: Vec<Function>,
     pub(super) instructions: Vec<Instruction>,
@@ -17,44 +23,212 @@ pub struct Run {
     /// Of a report of several harts.
     #[serde(default)]
     pub(super) harts: Vec<IgnoredAny>,
+    /// What threads waited for, if the guest's kernel told.
+    #[serde(default)]
+    pub(super) waiting: Option<Waiting>,
+    /// The folder of the run, as the user named it.
+    #[serde(skip)]
+    pub(super) folder: String,
+    /// When it was run, if that is known.
+    #[serde(skip)]
+    pub(super) when: Option<String>,
 }
 
-/// What a comparison needs of how a run went.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Meta {
-    /// Why it is not whole, if it is not.
-    #[serde(default)]
-    pub(super) part: Option<String>,
+/// Which run it is: what the header of a comparison says of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunTitle {
+    /// Its folder, as the user named it.
+    pub folder: String,
+    /// The spec's name.
+    pub name: Option<String>,
+    /// The command that was run.
+    pub command: Option<String>,
+    /// The core's preset.
+    pub core: Option<String>,
+    /// Harts of the machine.
+    pub harts: usize,
+    /// When it was run, if that is known.
+    pub when: Option<String>,
 }
+
+impl RunTitle {
+    /// Returns the folder and what was run there, in a line.
+    pub(crate) fn line(&self) -> String {
+        let command = self.command.as_deref().map(str::trim);
+        let what = command.or(self.name.as_deref()).unwrap_or("?");
+        let harts = match self.harts {
+            1 => "1 hart".to_owned(),
+            harts => format!("{harts} harts"),
+        };
+        let mut facts = vec![harts];
+        facts.splice(0..0, self.core.clone());
+        facts.extend(self.when.clone());
+        let what = what.lines().collect::<Vec<_>>().join("; ");
+        format!("{}: {what} ({})", self.folder, facts.join(", "))
+    }
+}
+
+/// Settings that differ between runs, of which a header tells so many.
+const MAX_DIFFERENCES: usize = 8;
 
 impl Run {
+    /// Says which run it is: its folder, and when it was run.
+    pub fn titled(self, folder: &str, when: Option<String>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            when,
+            ..self
+        }
+    }
+
     /// Why it is not of a whole run, if it is not.
     pub fn part(&self) -> Option<&str> {
-        self.meta.part.as_deref()
+        self.meta["part"].as_str()
     }
 
     /// Harts that it is of.
     pub(super) fn harts(&self) -> usize {
         self.harts.len().max(1)
     }
+
+    pub(super) fn title(&self) -> RunTitle {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let harts = self.meta["spec"]["guest"]["harts"].as_u64();
+        RunTitle {
+            folder: self.folder.clone(),
+            name: text(&self.meta["name"]),
+            command: text(&self.meta["spec"]["run"]["command"]),
+            core: text(&self.meta["core"]["name"]),
+            harts: harts.map_or(self.harts(), |harts| harts as usize),
+            when: self.when.clone(),
+        }
+    }
+
+    /// Returns the settings of core and spec that are not the same in another run: each with its value here and there. What the header
+    /// says in other words is not among them.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        const SAID: [&str; 6] = [
+            "core.name",
+            "spec.name",
+            "spec.core.preset",
+            "spec.run.command",
+            "spec.run.files",
+            "spec.guest.harts",
+        ];
+        let mut found = Vec::new();
+        for part in ["core", "spec"] {
+            let (here, there) = (&self.meta[part], &other.meta[part]);
+            if here.is_object() && there.is_object() {
+                differences(part, here, there, &mut found);
+            }
+        }
+        found.retain(|(path, _)| !SAID.contains(&&**path) && !path.starts_with("spec.core."));
+        let more = found.len().saturating_sub(MAX_DIFFERENCES);
+        let mut lines: Vec<String> = { found.into_iter().take(MAX_DIFFERENCES) }
+            .map(|(path, values)| format!("{path} {values}"))
+            .collect();
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines
+    }
+
+    /// The command that a process runs: what several processes of one program have in common.
+    pub(super) fn command(&self, process: usize) -> &str {
+        self.processes.get(process).map_or("", Process::command)
+    }
+
+    /// Returns the commands of processes that are called differently themselves.
+    pub(super) fn commands(&self) -> BTreeMap<String, String> {
+        let all = self.processes.iter();
+        let others = all.filter(|process| process.command() != process.name);
+        others
+            .map(|process| (process.name.clone(), process.command().to_owned()))
+            .collect()
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        let ReportTotals {
+            cycles,
+            idle,
+            instructions,
+        } = self.totals;
+        Totals {
+            elapsed: Elapsed::of(&self.meta),
+            cycles,
+            idle,
+            instructions,
+        }
+    }
+}
+
+/// Adds the paths below which two values are not the same.
+fn differences(path: &str, here: &Value, there: &Value, found: &mut Vec<(String, String)>) {
+    if let (Value::Object(one), Value::Object(two)) = (here, there) {
+        let more = two.keys().filter(|key| !one.contains_key(*key));
+        for key in one.keys().chain(more) {
+            differences(&format!("{path}.{key}"), &here[key], &there[key], found);
+        }
+    } else if here != there {
+        found.push((path.to_owned(), format!("{here} → {there}")));
+    }
+}
+
+/// Totals of a report.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct ReportTotals {
+    pub(super) cycles: u64,
+    pub(super) idle: u64,
+    pub(super) instructions: u64,
 }
 
 /// Totals of a run.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Totals {
-    /// Cycles, idle ones included.
+    /// Simulated time of the region, if the run told.
+    pub elapsed: Option<Elapsed>,
+    /// Cycles of all harts together, idle ones included.
     pub cycles: u64,
-    /// Cycles in which the hart slept.
+    /// Cycles in which a hart slept.
     pub idle: u64,
     /// Committed instructions.
     pub instructions: u64,
 }
 
+impl Totals {
+    /// Returns the cycles in which a hart did not sleep.
+    pub(crate) fn busy(&self) -> u64 {
+        self.cycles.saturating_sub(self.idle)
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Process {
     pub(super) name: String,
+    #[serde(default)]
+    pub(super) pid: Option<u32>,
+    /// Processes that it stands for; older reports do not say.
+    #[serde(default = "one")]
+    pub(super) count: usize,
+    /// Older reports do not say.
+    #[serde(default)]
+    pub(super) command: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Process {
+    pub(super) fn command(&self) -> &str {
+        if let Some(command) = &self.command {
+            return command;
+        }
+        let number = { self.pid }.and_then(|pid| self.name.strip_suffix(&format!("-{pid}")));
+        number.unwrap_or(&self.name)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -79,4 +253,50 @@ pub(super) struct Instruction {
     pub(super) source: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
+}
+
+/// The section *Waiting* of a report.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Waiting {
+    pub(super) threads: Vec<Thread>,
+    pub(super) futexes: Vec<Futex>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Thread {
+    pub(super) process: usize,
+    pub(super) name: String,
+    pub(super) tid: u32,
+    pub(super) running: Stretches,
+    pub(super) ready: Stretches,
+    pub(super) waits: Vec<Wait>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Stretches {
+    pub(super) count: u64,
+    pub(super) cycles: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Wait {
+    pub(super) reason: String,
+    #[serde(flatten)]
+    pub(super) time: Stretches,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Futex {
+    pub(super) process: usize,
+    pub(super) address: String,
+    pub(super) object: Option<String>,
+    #[serde(flatten)]
+    pub(super) time: Stretches,
+    #[serde(default)]
+    pub(super) places: Vec<Place>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Place {
+    pub(super) label: String,
 }

@@ -84,7 +84,7 @@ fn harts_are_told() {
         !Comparison::new(&one, &one, &[])
             .unwrap()
             .text(10)
-            .contains("hart")
+            .contains("All harts")
     );
 }
 
@@ -107,4 +107,205 @@ fn renamed_processes_are_matched_if_one_says_so() {
     assert!(!matched.text(10).contains(hint));
     let error = Comparison::new(&before, &before, &map).unwrap_err();
     assert_eq!(error, "expected one of the processes a, found \"b\"");
+}
+
+/// A threaded program with a description: `elapsed` cycles of the region, and the cycles that its second thread waited for `lock`.
+fn threaded(elapsed: u64, waited: u64) -> Run {
+    let time = |cycles: u64, count: u64| json!({"cycles": cycles, "count": count, "longest": cycles, "share": 0.5});
+    let wait = |cycles: u64, count: u64| {
+        let mut row = time(cycles, count);
+        row["reason"] = json!("futex");
+        row["wakers"] = json!([]);
+        row
+    };
+    let thread = |tid: u32, waited: u64| {
+        json!({"process": 1, "name": "a", "tid": tid, "cycles": elapsed, "running": time(1_000_000, 3),
+            "ready": time(5_000, 2), "waits": [wait(waited, 9)], "unknown": 0.0})
+    };
+    let mut futex = time(waited, 9);
+    futex["process"] = json!(1);
+    futex["address"] = json!(format!("{elapsed:#x}"));
+    futex["object"] = json!("lock");
+    let shell = json!({"process": 2, "name": "sh", "tid": 1, "cycles": elapsed, "running": time(10, 1),
+        "ready": time(0, 0), "waits": [wait(elapsed, 1)], "unknown": 0.0});
+    let process =
+        |name: &str, cycles: f64| json!({"name": name, "cycles": cycles, "stack": [0.5, 0.5]});
+    serde_json::from_value(json!({
+        "meta": {"name": "a", "regions": {"cycles": elapsed}, "core": {"name": "boom-4w", "clock": {"mhz": 1000}, "rob": {"entries": 96}},
+            "spec": {"guest": {"harts": 4}, "run": {"command": "./a\n"}}},
+        "categories": ["Execution", "Load stall"],
+        "totals": {"cycles": 4 * elapsed, "idle": 4 * elapsed - 2_000_000, "instructions": 1000},
+        "processes": [process("all", 2e6), process("a", 2e6), process("sh", 10.0)],
+        "functions": [], "instructions": [], "modules": [],
+        "waiting": {"programs": [], "threads": [thread(7, 100), thread(8, waited), shell], "more_threads": 0,
+            "futexes": [futex], "more_futexes": 0},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn what_a_user_waits_comes_first() {
+    let before =
+        threaded(36_700_000, 24_000_000).titled("out/a", Some("2026-11-27T19:00:00Z".into()));
+    let mut after = threaded(12_800_000, 300_000).titled("out/b", None);
+    after.meta["core"]["rob"]["entries"] = json!(64);
+    let comparison = Comparison::new(&before, &after, &[]).unwrap();
+    let text = comparison.text(10);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "before     out/a: ./a (boom-4w, 4 harts, 2026-11-27T19:00:00Z)"
+    );
+    assert_eq!(lines[1], "after      out/b: ./a (boom-4w, 4 harts)");
+    assert_eq!(lines[2], "differ in  core.rob.entries 96 → 64");
+    let at = |start: &str| {
+        lines
+            .iter()
+            .position(|line| line.starts_with(start))
+            .unwrap()
+    };
+    let elapsed = at("M cycles elapsed");
+    assert!(
+        lines[elapsed].ends_with("36.700      12.800   -65.1 %"),
+        "{text}"
+    );
+    assert!(
+        lines[elapsed + 1].ends_with("36.700      12.800   -65.1 %"),
+        "{text}"
+    );
+    // The work is the same, and so are the busy cycles.
+    assert!(
+        lines[elapsed + 2].starts_with("M cycles, not idle"),
+        "{text}"
+    );
+    assert!(
+        lines[elapsed + 2].ends_with("2.000       2.000    +0.0 %"),
+        "{text}"
+    );
+    let waiting = comparison.waiting.as_ref().unwrap();
+    let waited = |row: &ThreadChange| [row.before, row.after].map(|time| time.unwrap().waiting);
+    let threads: Vec<(&str, [u64; 2])> = { waiting.threads.iter() }
+        .map(|row| (&*row.name, waited(row)))
+        .collect();
+    // The shell, which waits for the program's end, is not among them.
+    assert_eq!(
+        threads,
+        [
+            ("", [24_000_100, 300_100]),
+            ("a #2", [24_000_000, 300_000]),
+            ("a", [100, 100])
+        ]
+    );
+    assert!(
+        at("a: a #2 ") > at("all ") && at("a: futex ") < at("a: lock "),
+        "{text}"
+    );
+    let lock = &waiting.futexes[0];
+    assert_eq!(
+        (&*lock.name, lock.before.cycles, lock.after.cycles),
+        ("lock", 24_000_000, 300_000)
+    );
+}
+
+#[test]
+fn processes_of_one_command_are_one_row() {
+    let crowd = |cycles: &[f64]| -> Run {
+        let first = 40 + cycles.len() as u32;
+        let whole: f64 = cycles.iter().sum();
+        let mut processes = vec![json!({"name": "all", "cycles": whole, "stack": [0.0, 1.0]})];
+        processes.extend(cycles.iter().enumerate().map(|(at, cycles)| {
+            let pid = first + at as u32;
+            json!({"name": format!("curl-{pid}"), "pid": pid, "cycles": cycles, "stack": [0.25, 0.75]})
+        }));
+        let functions: Vec<_> = (1..=cycles.len())
+            .map(|at| json!({"process": at, "name": "inflate", "module": 0, "cycles": cycles[at - 1], "stack": [0.25, 0.75]}))
+            .collect();
+        serde_json::from_value(json!({
+            "categories": ["Execution", "Load stall"],
+            "totals": {"cycles": whole as u64, "idle": 0, "instructions": 1000},
+            "processes": processes, "functions": functions, "instructions": [],
+            "modules": [{"path": "/lib/libz.so"}],
+        }))
+        .unwrap()
+    };
+    let comparison = Comparison::new(&crowd(&[3e6, 5e6]), &crowd(&[1e6, 2e6, 3e6]), &[]).unwrap();
+    let [.., curl] = &comparison.processes[..] else {
+        panic!("no processes")
+    };
+    assert_eq!(
+        (&*curl.process, curl.before, curl.after),
+        ("curl", 8e6, 6e6)
+    );
+    assert_eq!(curl.process_title(), "curl (2 → 3 processes)");
+    let members: Vec<_> = curl
+        .members
+        .iter()
+        .map(|it| (&*it.process, it.before, it.after))
+        .collect();
+    // By order of process numbers: 3 to 1, 5 to 2, none to 3.
+    assert_eq!(
+        members,
+        [
+            ("curl-44", 5e6, 2e6),
+            ("curl-45", 0.0, 3e6),
+            ("curl-43", 3e6, 1e6)
+        ]
+    );
+    let [inflate] = &comparison.functions[..] else {
+        panic!("one function: {:?}", comparison.functions)
+    };
+    assert_eq!((inflate.before, inflate.after), (8e6, 6e6));
+    assert_eq!(comparison.command(true, "curl-43"), "curl");
+}
+
+#[test]
+fn several_runs_are_beside_the_first() {
+    let mut runs: Vec<Run> = [3e6, 1e6, 6e6, 3e6, 2e6]
+        .into_iter()
+        .enumerate()
+        .map(|(at, cycles)| {
+            run(cycles, (at == 1).then_some(5e5)).titled(&format!("out/{at}"), None)
+        })
+        .collect();
+    runs[2].meta = json!({"part": "it was interrupted"});
+    let compared = Compared::new(&runs);
+    let main = { compared.functions.iter() }
+        .find(|row| row.name == "main")
+        .unwrap();
+    assert_eq!(main.cycles, [3e6, 1e6, 6e6, 3e6, 2e6]);
+    let other = { compared.functions.iter() }
+        .find(|row| row.name == "other")
+        .unwrap();
+    assert_eq!(other.cycles, [0.0, 5e5, 0.0, 0.0, 0.0]);
+    let text = compared.text(10);
+    assert!(
+        text.starts_with("NOT WHOLE: run 3: it was interrupted\n"),
+        "{text}"
+    );
+    for part in [
+        "run 5      out/4",
+        "+100.0 %",
+        "-66.7 %",
+        "new",
+        "a: main ",
+        "M cycles, not idle",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 120),
+        "{text}"
+    );
+    // The fifth run is in a second block of tables.
+    assert_eq!(text.matches("Function, M cycles").count(), 2);
+    let page = compared.html();
+    for part in [
+        "out/4",
+        "run 5",
+        "-66.7\u{a0}%",
+        "a: other",
+        "role=\"alert\">NOT WHOLE: run 3",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
 }

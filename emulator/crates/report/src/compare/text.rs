@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Change, Comparison, Totals};
+use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
 use crate::model::part_line;
 use crate::printable_lines;
-use crate::text::fit::fit;
+use crate::text::fit::{fit, fit_name, wrap};
 
 /// Changes below this share of both runs' cycles are left out of the text.
 const NOTICEABLE: f64 = 0.0005;
@@ -23,6 +23,13 @@ impl Comparison {
         for part in &self.parts {
             writeln!(out, "{}\n", part_line(part))?;
         }
+        for (which, run) in ["before", "after"].into_iter().zip(&self.runs) {
+            titled(out, which, &run.line())?;
+        }
+        if !self.differences.is_empty() {
+            titled(out, "differ in", &self.differences.join(", "))?;
+        }
+        writeln!(out)?;
         if let Some((before, after)) = self.harts {
             let harts = |n| {
                 if n == 1 {
@@ -42,19 +49,18 @@ impl Comparison {
             "{:22}{:>12}{:>12}{:>10}",
             "", "before", "after", "change"
         )?;
-        let busy = |totals: &Totals| totals.cycles.saturating_sub(totals.idle);
-        for (name, value) in [
-            ("M cycles, not idle", &busy as &dyn Fn(&Totals) -> u64),
-            ("M instructions", &|totals| totals.instructions),
-        ] {
-            let (before, after) = (value(&self.before) as f64, value(&self.after) as f64);
+        for (name, value) in TOTALS {
+            let (Some(before), Some(after)) = (value(&self.before), value(&self.after)) else {
+                continue;
+            };
             writeln!(
                 out,
-                "{name:22}{:>12.3}{:>12.3}{}",
-                before / 1e6,
-                after / 1e6,
+                "{name:22}{before:>12.3}{after:>12.3}{}",
                 relative(before, after)
             )?;
+        }
+        if let Some(waiting) = &self.waiting {
+            waiting.write(out, limit)?;
         }
         for (title, rows) in [
             ("Process", &self.processes),
@@ -90,14 +96,10 @@ impl Comparison {
         )?;
         let mut written = 0;
         for row in noticed.take(limit) {
-            let name = match row.name.as_str() {
-                "" => row.process.clone(),
-                name => format!("{}: {name}", row.process),
-            };
             writeln!(
                 out,
                 "{:52}{:>11.3}{:>11.3}{:>+11.3}{}  {}",
-                fit(&name, 51),
+                fit_name(&row.title(), 51),
                 row.before / 1e6,
                 row.after / 1e6,
                 row.delta() / 1e6,
@@ -125,8 +127,130 @@ impl Comparison {
     }
 }
 
+impl Change {
+    /// What a row of text is called: its process and its name.
+    pub(super) fn title(&self) -> String {
+        match self.name.as_str() {
+            "" => self.process_title(),
+            name => format!("{}: {name}", self.process),
+        }
+    }
+}
+
+/// Gets a value of a run's totals, if the run told it.
+type TotalsValue = fn(&Totals) -> Option<f64>;
+
+/// What the totals' lines are called, and their values: what a user waits first.
+pub(crate) const TOTALS: [(&str, TotalsValue); 4] = [
+    ("M cycles elapsed", |totals| {
+        Some(totals.elapsed?.cycles as f64 / 1e6)
+    }),
+    ("ms elapsed", |totals| totals.elapsed?.ms),
+    ("M cycles, not idle", |totals| {
+        Some(totals.busy() as f64 / 1e6)
+    }),
+    ("M instructions", |totals| {
+        Some(totals.instructions as f64 / 1e6)
+    }),
+];
+
+/// Writes what a run is called and which it is.
+pub(super) fn titled(out: &mut String, which: &str, what: &str) -> std::fmt::Result {
+    for (at, line) in wrap(what, 108).iter().enumerate() {
+        writeln!(out, "{:<11}{line}", if at == 0 { which } else { "" })?;
+    }
+    Ok(())
+}
+
+impl WaitingChanges {
+    fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
+        let least = NOTICEABLE * self.threads.first().map_or(0.0, |all| all.cycles());
+        writeln!(
+            out,
+            "\n{:<36}{:>11}{:>11}{:>10}{:>12}{:>11}{:>10}",
+            "Thread, waiting and ready",
+            "M waiting",
+            "after",
+            "change",
+            "M ready",
+            "after",
+            "change"
+        )?;
+        for row in { self.threads.iter() }.take(limit) {
+            let name = match row.name.as_str() {
+                "" => row.process.clone(),
+                name if name == row.process => name.to_owned(),
+                name => format!("{}: {name}", row.process),
+            };
+            let cycles = |of: fn(&ThreadTime) -> u64| {
+                [row.before, row.after].map(|time| time.as_ref().map_or(0, of) as f64)
+            };
+            write!(out, "{:<36}", fit(&name, 35))?;
+            for (at, of) in [
+                (|t: &ThreadTime| t.waiting) as fn(&ThreadTime) -> u64,
+                |t| t.ready,
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let [before, after] = cycles(of);
+                write!(
+                    out,
+                    "{:>width$.3}{:>11.3}{}",
+                    before / 1e6,
+                    after / 1e6,
+                    relative(before, after),
+                    width = 11 + at
+                )?;
+            }
+            writeln!(out)?;
+        }
+        if self.threads.len() > limit {
+            writeln!(out, "and {} more", self.threads.len() - limit)?;
+        }
+        for (title, rows) in [("Waiting for", &self.reasons), ("Futex", &self.futexes)] {
+            let noticed =
+                |row: &&WaitChange| row.before.cycles.abs_diff(row.after.cycles) as f64 > least;
+            let mut rows = rows.iter().filter(noticed).take(limit).peekable();
+            if rows.peek().is_none() {
+                continue;
+            }
+            writeln!(
+                out,
+                "\n{title:52}{:>11}{:>11}{:>11}{:>10}  times",
+                "M before", "M after", "M change", "change"
+            )?;
+            for row in rows {
+                let (before, after) = (row.before.cycles as f64, row.after.cycles as f64);
+                writeln!(
+                    out,
+                    "{:52}{:>11.3}{:>11.3}{:>+11.3}{}  {} → {}",
+                    fit(&format!("{}: {}", row.process, row.name), 51),
+                    before / 1e6,
+                    after / 1e6,
+                    (after - before) / 1e6,
+                    relative(before, after),
+                    row.before.count,
+                    row.after.count,
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl super::ThreadChange {
+    /// Cycles of both runs.
+    fn cycles(&self) -> f64 {
+        let times = [self.before, self.after].into_iter().flatten();
+        times
+            .map(|time| time.running as f64 + time.ready as f64 + time.waiting as f64)
+            .sum()
+    }
+}
+
 /// The relative change, in ten columns.
-fn relative(before: f64, after: f64) -> String {
+pub(crate) fn relative(before: f64, after: f64) -> String {
     match (before > 0.0, after > 0.0) {
         (true, true) => format!("{:>+8.1} %", 100.0 * (after - before) / before),
         (false, true) => format!("{:>10}", "new"),

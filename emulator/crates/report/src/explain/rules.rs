@@ -144,8 +144,10 @@ impl<'a> ReportPath<'a> {
         }
         match self.keys[..] {
             ["meta", ..] => self.meta(),
+            ["totals", "elapsed", field] => self.elapsed(field),
             ["totals", field] => self.totals(field),
             ["columns", ..] => self.column(last),
+            ["commands", ..] => self.command(),
             ["processes", _, ..] => self.process(),
             ["functions" | "instructions", ..] => self.row(),
             ["modules", _, _] => rule(

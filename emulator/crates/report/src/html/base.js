@@ -5,10 +5,10 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const text = (number) => data.strings[number];
 // Fields of the row arrays (html/data.rs).
-const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6, missing: 7 };
+const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6, missing: 7, total: 8 };
 const I = {
   process: 0, pc: 1, label: 2, function: 3, inlined: 4, source: 5, text: 6, cycles: 7, share: 8, stack: 9, shares: 10,
-  item: 11, address: 12,
+  item: 11, address: 12, library: 13,
 };
 // Parts of time (parts.rs) in the order in which they are drawn; `index` is their place in the data.
 const PARTS = [[0, "Execution"], [1, "ALU stall"], [2, "Load stall"], [3, "Store stall"], [7, "Store queue full"],

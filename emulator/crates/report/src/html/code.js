@@ -25,7 +25,8 @@ function codeOptions() {
 function listingOf(at) {
   const found = data.listed.indexOf(at);
   if (found >= 0) {
-    return block(`listing-data-${found}`, ({ rows, source, strings }) => ({
+    return block(`listing-data-${found}`, ({ rows, source, stale, strings }) => ({
+      stale: new Map(stale),
       rows: rows.map(([flags, row]) => ({ flags, row: decodeRow(row, strings) })),
       source: source.map(([name, line, words]) => [strings[name], line, strings[words]]),
     }));
@@ -63,7 +64,7 @@ function sourceItems(listing) {
   const items = [];
   let before = null;
   for (const [name, line, words] of listing.source) {
-    if (!before || before[0] !== name) items.push({ file: name });
+    if (!before || before[0] !== name) items.push({ file: name, stale: listing.stale?.get(name) });
     else if (before[1] + 1 !== line) items.push({ gap: true });
     items.push({ at: `${name}:${line}`, line, words, time: time.get(`${name}:${line}`) });
     before = [name, line];
@@ -92,7 +93,8 @@ function showCode(pc = null, at = null, focus = false) {
   code.pc = code.items[start]?.row?.[I.pc] ?? null;
   code.at = code.items[start]?.row?.[I.source] ?? null;
   byId("code-note").textContent = listing.partial
-    ? "Only its most expensive instructions are in this page." : "A rule parts basic blocks, dots stand for code that never ran.";
+    ? "Only its most expensive instructions are in this page."
+    : [...(listing.stale?.values() ?? []), "A rule parts basic blocks, dots stand for code that never ran."].join(". ");
   panes.classList.toggle("both", code.sourceRows.length > 0);
   byId("source-pane").hidden = code.sourceRows.length === 0;
   disassembly(host, start, focus);
@@ -121,7 +123,7 @@ function disassembly(host, start, focus) {
     const { row } = item;
     const state = [item.leader ? "leader" : "", row[I.pc] === code.pc ? "chosen" : row[I.source] && row[I.source] === code.at ? "linked" : ""];
     const line = make("tr", { class: state.join(" ") },
-      make("td", { class: "code", title: labelTitle(row) }, mark(row), row[I.address]),
+      make("td", { class: "code", title: [labelTitle(row), sourceTitle(row)].join("\n") }, mark(row), row[I.address]),
       make("td", { class: "code", title: row[I.text] }, row[I.text].replace("\t", " ")),
       hasSource ? sourceCell(row) : null,
       make("td", { class: "number" }, number(cyclesOf(row, I))),
@@ -142,7 +144,8 @@ function sourcePane() {
     { name: "Line", number: true, width: "3.6rem" }, { name: "Oracle, %", number: true, width: "5.6rem" }, { name: "Source" },
   ], (item) => {
     if (item.gap) return make("tr", { class: "gap" }, make("td", { colspan: 3 }, "⋯"));
-    if (item.file) return make("tr", { class: "inline" }, make("td", { colspan: 3, title: item.file }, item.file));
+    if (item.file) return make("tr", { class: "inline" }, make("td", { colspan: 3, title: [item.stale, item.file].filter(Boolean).join("\n") },
+      item.stale ? make("b", { class: "mark" }, "changed since: ") : null, item.file));
     const line = make("tr", { class: item.at === code.at ? "chosen" : item.time ? "" : "cold" },
       make("td", { class: "number code" }, item.line),
       item.time ? oracleCell(item.time.share, largest) : make("td"),

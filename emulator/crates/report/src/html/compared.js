@@ -3,7 +3,12 @@
 const { comparison } = data;
 const view = { by: data.flame.callers.length ? "callers" : "lines", width: "after", process: "", words: "", trees: {} };
 const signed = (value, show) => (value > 0 ? "+" : value < 0 ? "−" : "") + show(Math.abs(value));
-const change = (before, after) => (before ? signed(after / before - 1, (value) => (100 * value).toFixed(1) + " %") : after ? "new" : "");
+const change = (before, after) => (!before ? (after ? "new" : "") : !after ? "gone"
+  : signed(after / before - 1, (value) => (100 * value).toFixed(1) + " %"));
+// How a change is painted: code of one run only is neither slower nor faster.
+const kindOf = (before, after) => (!before !== !after ? "once" : after > before ? "over" : "under");
+// By how much to sort a relative change: what is new comes first.
+const ratio = (before, after) => (before ? after / before : after ? Infinity : 0);
 
 const beforeOf = (node) => sum(node.values);
 const widthOf = (node) => (view.width === "after" ? node.total : beforeOf(node));
@@ -25,7 +30,12 @@ function paintChange(node) {
   const root = treeRoot();
   const strength = Math.min(1, Math.sqrt(20 * Math.abs(delta) / Math.max(root.total, beforeOf(root), 1)));
   if (strength < 0.02) return "none";
-  const color = `color-mix(in srgb, var(--${delta > 0 ? "over" : "under"}) ${(100 * strength).toFixed(0)}%, transparent)`;
+  const kind = kindOf(beforeOf(node), node.total);
+  if (kind === "once") {
+    const color = "color-mix(in srgb, var(--muted) 30%, transparent)";
+    return `repeating-linear-gradient(-45deg,${color} 0 4px,transparent 4px 8px)`;
+  }
+  const color = `color-mix(in srgb, var(--${kind}) ${(100 * strength).toFixed(0)}%, transparent)`;
   return `linear-gradient(${color},${color})`;
 }
 const ofWords = (name) => hasWords(lower(name), wordsOf(view.words));
@@ -38,6 +48,28 @@ function detail(node) {
   byId("flame-detail").replaceChildren(make("b", { class: "name", title: name }, name), ...rest.map((line) => make("span", {}, line)));
 }
 
+// Commands whose processes are shown.
+const opened = new Set();
+const processTitle = ({ process, count, before, after }) => {
+  if (!count || Math.max(...count) < 2) return process;
+  return `${process} (${count[0] === count[1] ? count[0] : `${count[0]} → ${count[1]}`} processes)`;
+};
+// What is before, after, and the change of both, as cells.
+function changeCells(before, after, most) {
+  const delta = after - before;
+  const strength = (70 * Math.sqrt(Math.abs(delta) / (most || 1))).toFixed(0);
+  return [make("td", { class: "number" }, number(before)), make("td", { class: "number" }, number(after)),
+    make("td", { class: "number " + (delta ? kindOf(before, after) : ""), style: `--d:${strength}` }, signed(delta, number)),
+    make("td", { class: "number" }, change(before, after))];
+}
+// Columns of these cells; `of` gives a row's values. Processes of a command stay with it, however the table is sorted.
+const changeColumns = (of) => [
+  { name: "Before", number: true, key: (row) => of(row.parent ?? row)[0], width: "8.5rem" },
+  { name: "After", number: true, key: (row) => of(row.parent ?? row)[1], width: "8.5rem" },
+  { name: "Change", number: true, key: (row) => Math.abs(of(row.parent ?? row)[1] - of(row.parent ?? row)[0]), sorted: true, width: "8.5rem" },
+  { name: "%", number: true, key: (row) => ratio(...of(row.parent ?? row)), width: "6rem" },
+];
+
 function changes(id, rows, name) {
   const wanted = rows.filter((row) => (!view.process || row.process === view.process) && ofWords([row.process, row.name, row.place].join(" ")));
   const most = rows.reduce((largest, row) => Math.max(largest, Math.abs(row.after - row.before)), 0) || 1;
@@ -45,22 +77,62 @@ function changes(id, rows, name) {
     const parts = comparison.categories.map((category, at) => [category, row.stack[at] ?? 0]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
     return parts.filter(([, delta]) => Math.round(delta)).slice(0, 2).map(([category, delta]) => `${category} ${signed(delta, compact)}`).join(", ");
   };
-  table(byId(id), [
-    ...(name ? [{ name, key: (row) => row.name }, { name: "Process", key: (row) => row.process, width: "7rem" }] : [{ name: "Process", key: (row) => row.process }]),
-    { name: "Before", number: true, key: (row) => row.before, width: "6.8rem" },
-    { name: "After", number: true, key: (row) => row.after, width: "6.8rem" },
-    { name: "Change", number: true, key: (row) => Math.abs(row.after - row.before), sorted: true, width: "6.8rem" },
-    { name: "%", number: true, key: (row) => row.after / (row.before || 1), width: "5rem" },
-    { name: "Mostly", width: "12rem" },
+  const flat = () => wanted.flatMap((row) => [row,
+    ...(opened.has(row.process) ? (row.members ?? []).map((member) => ({ ...member, parent: row })) : [])]);
+  const of = (row) => [row.before, row.after];
+  const toggle = (row, at) => {
+    if (!row.members?.length || name) return;
+    if (!opened.delete(row.process)) opened.add(row.process);
+    shown.show(flat());
+    shown.reveal(shown.rows().findIndex((other) => other.process === row.process && !other.parent), at !== undefined);
+  };
+  const title = (row) => {
+    if (name) return [row.name];
+    if (row.parent) return [make("span", { class: "twist" }), make("span", { class: "twist" }), row.process];
+    const twist = row.members?.length ? (opened.has(row.process) ? "▾" : "▸") : "";
+    return [make("span", { class: "twist" }, twist), processTitle(row)];
+  };
+  const shown = table(byId(id), [
+    ...(name ? [{ name, key: (row) => row.name }, { name: "Process", key: (row) => row.process, width: "7rem" }]
+      : [{ name: "Process", key: (row) => (row.parent ?? row).process }]),
+    ...changeColumns(of),
+    { name: "Mostly", width: "18rem" },
   ], (row) => {
-    const delta = row.after - row.before;
-    const strength = (70 * Math.sqrt(Math.abs(delta) / most)).toFixed(0);
-    return make("tr", {}, make("td", { title: [row.name || row.process, row.place].join("\n") }, row.name || row.process),
-      name ? make("td", {}, row.process) : null,
-      make("td", { class: "number" }, number(row.before)), make("td", { class: "number" }, number(row.after)),
-      make("td", { class: "number " + (delta > 0 ? "over" : "under"), style: `--d:${strength}` }, signed(delta, number)),
-      make("td", { class: "number" }, change(row.before, row.after)), make("td", { title: largest(row) }, largest(row)));
-  }, { label: name || "Processes" }).show(wanted);
+    const line = make("tr", {}, make("td", { title: [row.name || row.process, row.place].join("\n") }, ...title(row)),
+      name ? make("td", { title: row.process }, row.process) : null,
+      ...changeCells(row.before, row.after, most), make("td", { title: largest(row) }, largest(row)));
+    line.addEventListener("click", () => toggle(row));
+    return line;
+  }, {
+    label: name || "Processes",
+    keydown: (event, row, at) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); toggle(row, at); } },
+  });
+  shown.show(flat());
+}
+
+// Waits of both runs: a row's title, and its values before and after.
+function waits(id, rows, name, titleOf, of, last) {
+  const wanted = rows.filter((row) => (!view.process || row.process === view.process || row.process === "all")
+    && ofWords([row.process, row.name].join(" ")));
+  const most = rows.reduce((largest, row) => Math.max(largest, Math.abs(of(row)[1] - of(row)[0])), 0);
+  table(byId(id), [{ name, key: titleOf }, ...changeColumns(of), { name: last.name, number: true, width: "13rem", key: last.key }],
+    (row) => make("tr", {}, make("td", { title: titleOf(row) }, titleOf(row)), ...changeCells(...of(row), most),
+      make("td", { class: "number" }, last.show(row))), { label: name }).show(wanted);
+}
+function waiting() {
+  const found = comparison.waiting;
+  byId("waiting").hidden = !found;
+  if (!found) return;
+  const arrow = (before, after) => `${compact(before)} → ${compact(after)}`;
+  const time = (row, of) => [row.before?.[of] ?? 0, row.after?.[of] ?? 0];
+  const thread = (row) => (!row.name || row.name === row.process ? row.process : `${row.process}: ${row.name}`);
+  waits("thread-table", found.threads, "Thread, waiting", thread, (row) => time(row, "waiting"),
+    { name: "Ready", key: (row) => time(row, "ready")[1] - time(row, "ready")[0], show: (row) => arrow(...time(row, "ready")) });
+  const title = (row) => `${row.process}: ${row.name}`;
+  const count = { name: "Times", key: (row) => row.after.count - row.before.count, show: (row) => arrow(...time(row, "count")) };
+  waits("reason-table", found.reasons, "Reason", title, (row) => time(row, "cycles"), count);
+  byId("futex-title").hidden = byId("futex-table").hidden = found.futexes.length === 0;
+  waits("futex-table", found.futexes, "Futex", title, (row) => time(row, "cycles"), count);
 }
 
 const graph = flameGraph(byId("flame-graph"), {
@@ -69,6 +141,7 @@ const graph = flameGraph(byId("flame-graph"), {
 function refresh() {
   graph.draw();
   detail(treeRoot());
+  waiting();
   changes("process-table", comparison.processes, "");
   changes("function-table", comparison.functions, "Function");
   changes("instruction-table", comparison.instructions, "Instruction");
@@ -76,6 +149,21 @@ function refresh() {
 
 const { before, after } = comparison;
 const busy = (totals) => totals.cycles - totals.idle;
+for (const [which, run] of [["before", comparison.runs[0]], ["after", comparison.runs[1]]]) {
+  const facts = [run.core, run.harts === 1 ? "1 hart" : `${run.harts} harts`, run.when].filter(Boolean).join(", ");
+  const what = (run.command ?? run.name ?? "?").trim().split("\n").join("; ");
+  byId("runs").append(make("dt", {}, which), make("dd", {}, `${run.folder}: ${what} (${facts})`));
+}
+if (comparison.differences?.length) byId("runs").append(make("dt", {}, "differ in"), make("dd", {}, comparison.differences.join(", ")));
+const elapsed = before.elapsed && after.elapsed ? [before.elapsed, after.elapsed] : null;
+const ms = elapsed?.map((time) => time.ms);
+if (elapsed) {
+  const known = ms.every((time) => time != null);
+  const values = known ? ms.map((time) => time.toFixed(3)).join(" → ") + " ms" : elapsed.map((time) => compact(time.cycles)).join(" → ");
+  const title = elapsed.map((time) => number(time.cycles)).join(" → ") + " cycles";
+  byId("tiles").append(make("div", { class: "tile", title }, make("b", {}, values),
+    make("span", {}, `${known ? "" : "cycles "}elapsed: ${change(elapsed[0].cycles, elapsed[1].cycles)}`)));
+}
 for (const [name, was, is] of [["cycles, not idle", busy(before), busy(after)], ["instructions", before.instructions, after.instructions]]) {
   byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${compact(was)} → ${compact(is)}`), make("span", {}, `${name}: ${change(was, is)}`)));
 }

@@ -19,15 +19,22 @@ const SCRIPT: [&str; 4] = [
 impl Comparison {
     /// The comparison as an HTML page, with the flame graphs of both; `map` as for [`Comparison::new`].
     pub fn html(&self, before: &Flame, after: &Flame, map: &[(String, String)]) -> String {
-        let renamed = |kind: FrameKind, name: &str| match kind {
-            FrameKind::Process => now(name, map),
-            FrameKind::Module => file_now(name, map),
+        let name_of = |is_before: bool, kind: FrameKind, name: &str| match kind {
+            FrameKind::Process => {
+                let command = self.command(is_before, name);
+                if is_before {
+                    now(command, map)
+                } else {
+                    command.to_owned()
+                }
+            }
+            FrameKind::Module if is_before => file_now(name, map),
             _ => name.to_owned(),
         };
         let data = json!({
             "comparison": self,
             "categories": CATEGORIES,
-            "flame": Flame::merged(before, after, renamed),
+            "flame": Flame::merged(before, after, name_of),
         });
         filled(PAGE, |name, out| match name {
             "part" => self

@@ -73,6 +73,14 @@ impl Report {
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "commands": self.commands.iter().map(|command| json!({
+                "title": command.title(),
+                "members": command.members,
+                "cycles": command.cycles.round(),
+                "share": digits(command.share),
+                "class": command.class,
+                "stack": command.stack.map(digits),
+            })).collect::<Vec<_>>(),
             "top_down": self.top_down.as_ref().map(short),
             "tea": self.tea.as_ref().map(short),
             "disagreements": disagreements,
@@ -114,7 +122,12 @@ impl Report {
                 ])
             });
             let source: Vec<Value> = source.collect();
-            let value = json!({ "rows": lines, "source": source, "strings": rows.strings.list });
+            let stale = listing
+                .stale
+                .iter()
+                .map(|stale| json!([stale.file, stale.why]));
+            let stale: Vec<Value> = stale.collect();
+            let value = json!({ "rows": lines, "source": source, "stale": stale, "strings": rows.strings.list });
             block(out, &format!("listing-data-{number}"), &value);
         }
     }
@@ -147,7 +160,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// [process, name, module, cycles, share, stack, shares, missing]
+    /// [process, name, module, cycles, share, stack, shares, missing, share with all that it calls]
     fn function(&mut self, row: &FunctionRow) -> Value {
         let missing = row.missing.iter();
         let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
@@ -160,11 +173,12 @@ impl<'a> Rows<'a> {
             parts(row.stack, row.store_queue),
             self.shares(&row.shares),
             missing,
+            row.total.map(digits),
         ])
     }
 
     /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over time,
-    /// address in its file]
+    /// address in its file, source of inlined library code]
     fn instruction(&mut self, row: &InstructionRow) -> Value {
         json!([
             row.process,
@@ -185,6 +199,9 @@ impl<'a> Rows<'a> {
             self.shares(&row.shares),
             self.over_time.item(row),
             row.address,
+            row.library_source
+                .as_ref()
+                .map(|source| self.strings.number(source)),
         ])
     }
 

@@ -15,6 +15,9 @@ function functionTable() {
   const shares = rows.map((row) => shareOf(row, F));
   const largest = shares.reduce((most, share) => Math.max(most, share), 0);
   const share = sum(shares);
+  // What a function calls is known of the whole run alone.
+  const followed = !chosen.range && data.functions.some((row) => row[F.total] !== null);
+  const below = (row) => scale(row) * row[F.total];
   byId("function-count").textContent = `${number(rows.length)} functions, ${percent(share)} % of the cycles` +
     (chosen.process ? " of the process" : "") +
     (rangeSums() ? " in the chosen range" : "");
@@ -23,6 +26,7 @@ function functionTable() {
     { name: "Module", key: path, width: "10rem" },
     { name: "Cycles", number: true, key: (row) => cyclesOf(row, F), sorted: true, width: "8rem" },
     { name: "Oracle, %", number: true, key: (row) => shareOf(row, F), width: "5.5rem" },
+    ...(followed ? [{ name: "Below, %", number: true, key: below, width: "5.5rem", title: "With all that it calls" }] : []),
     { name: "Cycle stack", width: "6.8rem" },
     ...profilerColumns(F),
   ], (row) => {
@@ -34,6 +38,7 @@ function functionTable() {
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
       make("td", { class: "number" }, number(cyclesOf(row, F))),
       oracleCell(shareOf(row, F), largest),
+      followed ? make("td", { class: "number" }, percent(below(row))) : null,
       make("td", {}, miniStack(row[F.stack])),
       ...profilerCells(row, F, largest));
   }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row)); } }).show(rows);
@@ -41,19 +46,21 @@ function functionTable() {
 
 // Rows of a block with their strings in place.
 function decodeRow(row, strings) {
-  for (const field of [I.label, I.function, I.source, I.text]) row[field] = row[field] === null ? "" : strings[row[field]];
+  for (const field of [I.label, I.function, I.source, I.text, I.library]) row[field] = row[field] === null ? "" : strings[row[field]];
   row[I.inlined] = row[I.inlined].map((name) => strings[name]);
   return row;
 }
 const allInstructions = () => block("instruction-data", ({ rows, strings }) => rows.map((row) => decodeRow(row, strings))) ?? [];
 
 const labelTitle = (row) => [...row[I.inlined].map((name) => name + " (inlined)"), row[I.label]].join("\nin ");
-const sourceCell = (row) => make("td", { class: "path", title: row[I.source] }, make("bdi", {}, file(row[I.source])));
+// The line of the program, and as a tooltip that of library code which is inlined there.
+const sourceTitle = (row) => [row[I.source], row[I.library] && `inlined: ${row[I.library]}`].filter(Boolean).join("\n");
+const sourceCell = (row) => make("td", { class: "path", title: sourceTitle(row) }, make("bdi", {}, file(row[I.source])));
 
 const needles = new Map();
 function needle(row) {
   if (!needles.has(row)) {
-    needles.set(row, lower([row[I.pc], row[I.address], row[I.label], ...row[I.inlined], row[I.source], row[I.text], data.processes[row[I.process]].name].join(" ")));
+    needles.set(row, lower([row[I.pc], row[I.address], row[I.label], ...row[I.inlined], row[I.source], row[I.library], row[I.text], data.processes[row[I.process]].name].join(" ")));
   }
   return needles.get(row);
 }

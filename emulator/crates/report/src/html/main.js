@@ -2,8 +2,11 @@
 
 function header() {
   const { cycles, idle, instructions, ipc, traps } = data.totals;
+  const { elapsed } = data.totals;
   const tiles = [
-    [compact(cycles), "cycles", number(cycles)],
+    ...(elapsed ? [[elapsed.ms == null ? compact(elapsed.cycles) : elapsed.ms.toFixed(3) + " ms",
+      elapsed.ms == null ? "cycles elapsed" : `elapsed, ${compact(elapsed.cycles)} cycles`, number(elapsed.cycles) + " cycles elapsed"]] : []),
+    [compact(cycles), harts.count > 1 && harts.own === "all" ? "cycles of all harts" : "cycles", number(cycles)],
     [compact(instructions), "instructions", number(instructions)],
     [ipc.toFixed(2), "instructions per cycle", ""],
     [cycles ? (100 * idle / cycles).toFixed(1) + " %" : "0 %", "idle, not profiled", number(idle) + " cycles"],
@@ -26,7 +29,12 @@ function options(id, list, value) {
 function filters() {
   const all = chosen.range ? sum(rangeStack(0)) || 1 : 1;
   const share = (at) => (chosen.range ? sum(rangeStack(at)) / all : data.processes[at].share);
-  options("process", data.processes.map((entry, at) => [at, `${entry.name} (${percent(share(at))} %)`]), chosen.process);
+  const option = (at) => make("option", { value: at }, `${data.processes[at].name} (${percent(share(at))} %)`);
+  byId("process").replaceChildren(option(0), ...data.commands.map(({ title, members }) => {
+    if (members.length < 2) return option(members[0]);
+    return make("optgroup", { label: `${title} (${percent(sum(members.map(share)))} %)` }, ...members.map(option));
+  }));
+  byId("process").value = chosen.process;
   const own = data.functions.filter((row) => ofProcess(row[F.process]));
   const modules = new Map();
   for (const row of own) modules.set(row[F.module], (modules.get(row[F.module]) ?? 0) + shareOf(row, F));
@@ -206,5 +214,6 @@ listen();
 errorLegend();
 byId("stack-legend").append(legend(CATEGORIES));
 run();
+processTable();
 sectionLinks();
 refresh();

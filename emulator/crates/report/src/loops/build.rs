@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use commit_trace::InstId;
-use critical_path::{Code, Excerpts, Graph, Iterations, Loop, Queue, find_loops};
+use critical_path::{Cause, Code, Excerpts, Graph, Iterations, Loop, Queue, find_loops};
 use profile::{Evaluation, ProcessId};
 use rustc_hash::FxHashMap;
-use symbols::{FunctionId, Symbolizer, Symbols, place};
+use symbols::{FunctionId, Location, Symbolizer, Symbols, place};
 
 use super::view::View;
 use super::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 use crate::model::Report;
+use crate::rows::line;
 
 /// Loops that are kept, and those that have pictures.
 const MAX_LOOPS: usize = 20;
@@ -122,6 +123,7 @@ impl<'a> Builder<'a> {
             }
             let process = process(at);
             let mut row = self.row(&found[at], &iterations, whole[at]);
+            row.chases_pointers = self.chases_pointers(&iterations, &graphs);
             row.process = process;
             row.share = share(whole[at], process);
             row.own_share = share(own[at], process);
@@ -182,11 +184,16 @@ impl<'a> Builder<'a> {
         (self.disassemble)(info.raw, address).replace('\t', " ")
     }
 
+    fn location(&self, inst: InstId) -> Option<&Location> {
+        Some(&self.symbols.locations[*self.locations.get(&inst)?])
+    }
+
     fn source(&self, inst: InstId) -> Option<String> {
-        let source = self.symbols.locations[*self.locations.get(&inst)?]
-            .source
-            .as_ref()?;
-        Some(format!("{}:{}", source.file, source.line))
+        self.location(inst)?.program_line().map(line)
+    }
+
+    fn library_source(&self, inst: InstId) -> Option<String> {
+        self.location(inst)?.library_line().map(line)
     }
 
     fn row(&self, found: &Loop, iterations: &Iterations, cycles: f64) -> LoopRow {
@@ -213,6 +220,7 @@ impl<'a> Builder<'a> {
                 label: self.label(inst),
                 text: self.text(inst),
                 source: self.source(inst),
+                library_source: self.library_source(inst),
                 cause,
                 cycles,
             })
@@ -228,6 +236,7 @@ impl<'a> Builder<'a> {
             function: self.function(found.header),
             label: self.label(found.header),
             source: self.source(found.header),
+            library_source: self.library_source(found.header),
             depth: 0,
             cycles,
             share: 0.0,
@@ -240,9 +249,41 @@ impl<'a> Builder<'a> {
             instructions_per_iteration: iterations.instructions() as f64 / count,
             least: self.least(iterations),
             causes,
+            chases_pointers: false,
             chain: links.into_iter().filter_map(link).collect(),
             views: Vec::new(),
         }
+    }
+
+    /// See [`LoopRow::chases_pointers`]: of most iterations.
+    fn chases_pointers(&self, iterations: &Iterations, graphs: &[Graph<'_>]) -> bool {
+        const LOOKED_AT: usize = 16;
+        let load = |&(&(inst, _), _): &(&(InstId, Cause), &u64)| {
+            self.code
+                .get(inst)
+                .is_some_and(critical_path::Inst::is_load)
+        };
+        let most = iterations
+            .path
+            .iter()
+            .filter(load)
+            .max_by_key(|(_, cycles)| **cycles);
+        let Some((&(inst, _), _)) = most else {
+            return false;
+        };
+        // The first iteration of an excerpt may have nothing before it.
+        let known = iterations.list.iter().rev().filter_map(|iteration| {
+            let graph = &graphs[iteration.excerpt];
+            let rows = &self.excerpts.list[iteration.excerpt].rows;
+            let at = iteration
+                .rows
+                .clone()
+                .rev()
+                .find(|&at| rows[at].inst == inst)?;
+            Some(graph.waits_for_itself(at))
+        });
+        let known: Vec<bool> = known.take(LOOKED_AT).collect();
+        2 * known.iter().filter(|waits| **waits).count() > known.len()
     }
 
     fn least(&self, iterations: &Iterations) -> LeastCycles {

@@ -3,7 +3,7 @@
 use critical_path::Cause;
 use serde_json::json;
 
-use super::text::{fit_place, short};
+use super::text::{fit_place, place};
 use super::{ChainLink, LoopRow};
 use crate::html::{embed, escape, script, words};
 use crate::model::Report;
@@ -63,7 +63,8 @@ impl Report {
         }
         out += "<th>process</th></tr></thead><tbody>";
         for row in &loops.loops {
-            let source = { row.source.as_deref() }.map_or("", short);
+            let source = place("", row.source.as_deref(), row.library_source.as_deref());
+            let source = source.trim_start_matches(", ");
             out += &format!(
                 "<tr><td title=\"{}\"><code>{}</code> <span class=\"muted\">{}</span></td><td class=\"number\">{}</td><td class=\"words\">{}</td>",
                 escape(&row.label),
@@ -84,7 +85,7 @@ impl Report {
             .map(|row| {
                 json!({
                     "name": row.place(),
-                    "shown": format!("{} ({} %)", fit_place(&row.label, row.source.as_deref(), NAME_WIDTH), fixed(row.share)),
+                    "shown": format!("{} ({} %)", fit_place(&row.label, row.source.as_deref(), row.library_source.as_deref(), NAME_WIDTH), fixed(row.share)),
                     "mean": row.cycles_per_iteration,
                     "causes": row.causes,
                     "chain": row.chain.iter().map(ChainLink::for_page).collect::<Vec<_>>(),

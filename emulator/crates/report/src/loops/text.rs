@@ -15,7 +15,11 @@ const MAX_LINKS: usize = 10;
 impl LoopRow {
     /// `function+0x12, file.c:10`.
     pub(super) fn place(&self) -> String {
-        place(&self.label, self.source.as_deref())
+        place(
+            &self.label,
+            self.source.as_deref(),
+            self.library_source.as_deref(),
+        )
     }
 
     pub(super) fn trips_in_words(&self) -> String {
@@ -32,30 +36,38 @@ impl LoopRow {
     }
 }
 
-pub(super) fn place(label: &str, source: Option<&str>) -> String {
-    match source {
-        Some(source) => format!("{label}, {}", short(source)),
-        None => label.to_owned(),
+/// A label with the line of the program there, and the line of library code that is inlined there.
+pub(crate) fn place(label: &str, source: Option<&str>, library: Option<&str>) -> String {
+    match (source, library) {
+        (Some(source), Some(library)) => {
+            format!("{label}, {} ({})", short(source), short(library))
+        }
+        (Some(source), None) => format!("{label}, {}", short(source)),
+        _ => label.to_owned(),
     }
 }
 
 /// A [`place`] of at most `width` characters, if its source leaves room for the name.
-pub(super) fn fit_place(label: &str, source: Option<&str>, width: usize) -> String {
-    let tail = source.map_or(0, |source| short(source).chars().count() + 2);
-    place(
-        &fit_label(label, width.saturating_sub(tail).max(12)),
-        source,
-    )
+pub(crate) fn fit_place(
+    label: &str,
+    source: Option<&str>,
+    library: Option<&str>,
+    width: usize,
+) -> String {
+    let tail = place("", source, library).chars().count();
+    let label = fit_label(label, width.saturating_sub(tail).max(12));
+    place(&label, source, library)
 }
 
 /// The file's own name, with its line.
-pub(super) fn short(source: &str) -> &str {
+pub(crate) fn short(source: &str) -> &str {
     source.rsplit('/').next().unwrap_or(source)
 }
 
 impl ChainLink {
     fn line(&self) -> String {
-        let place = fit_place(&self.label, self.source.as_deref(), 44);
+        let (source, library) = (self.source.as_deref(), self.library_source.as_deref());
+        let place = fit_place(&self.label, source, library, 44);
         format!(
             "{:>12.2}  {:<32}{:<26}{}",
             self.cycles,
@@ -105,7 +117,12 @@ impl Report {
             writeln!(
                 out,
                 "{:<44}{:>6}{:>13}{:>8}{:>7.1}{:>9.2}{:>15}{:>7.2}{:>7.2}",
-                fit_place(&row.label, row.source.as_deref(), 43),
+                fit_place(
+                    &row.label,
+                    row.source.as_deref(),
+                    row.library_source.as_deref(),
+                    43
+                ),
                 fixed(row.share),
                 count(row.iterations),
                 row.trips_in_words(),

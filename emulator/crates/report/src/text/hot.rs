@@ -1,5 +1,6 @@
 //! The hottest functions and instructions, and the profilers' largest disagreements with the Oracle.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use profile::{CATEGORIES, Profiler};
@@ -7,6 +8,7 @@ use profile::{CATEGORIES, Profiler};
 use super::fit::{fit, fit_end, fit_label, fit_name, percent, wrap};
 use super::{Options, short};
 use crate::columns::Column;
+use crate::loops::short as short_path;
 use crate::model::Report;
 use crate::tables::InstructionRow;
 use crate::words::Disagreement;
@@ -47,38 +49,43 @@ fn functions(
     limit: usize,
 ) -> std::fmt::Result {
     writeln!(out)?;
-    write!(out, "{:<44}{:>7}", "Function, % of the cycles", "Oracle")?;
+    let followed = report.functions.iter().any(|row| row.total.is_some());
+    let name_width = if followed { 37 } else { 44 };
+    let title_of = "Function, % of the cycles";
+    write!(out, "{title_of:<name_width$}{:>7}", "Oracle")?;
+    if followed {
+        write!(out, "{:>7}", "below")?;
+    }
     for column in columns {
         write!(out, "{:>7}", title(report, *column))?;
     }
     writeln!(out)?;
-    let rows = report
-        .functions
-        .iter()
-        .filter(|row| process == 0 || row.process == process);
+    let rows = match process {
+        0 => by_command(report),
+        _ => { report.functions.iter() }
+            .filter(|row| row.process == process)
+            .map(|row| Shown {
+                name: row.name.clone(),
+                share: row.share,
+                total: row.total,
+                shares: row.shares.clone(),
+                missing: &row.missing,
+            })
+            .collect(),
+    };
     // A file that is missing is named once in a table.
     let mut listed = Vec::new();
-    for row in rows.take(limit) {
-        let name = match process {
-            0 => format!("{}: {}", report.processes[row.process].name, row.name),
-            _ => row.name.clone(),
-        };
-        // Rows have shares of their process.
-        let scale = match process {
-            0 => report.processes[row.process].share,
-            _ => 1.0,
-        };
-        write!(
-            out,
-            "{:<44}{:>7}",
-            fit_name(&name, 43),
-            percent(scale * row.share)
-        )?;
+    for row in rows.into_iter().take(limit) {
+        let name = fit_name(&row.name, name_width - 1);
+        write!(out, "{name:<name_width$}{:>7}", percent(row.share))?;
+        if followed {
+            write!(out, "{:>7}", percent(row.total.unwrap_or(row.share)))?;
+        }
         for column in columns {
-            write!(out, "{:>7}", percent(scale * row.shares[*column]))?;
+            write!(out, "{:>7}", percent(row.shares[*column]))?;
         }
         writeln!(out)?;
-        for missing in &row.missing {
+        for missing in row.missing {
             if listed.contains(&missing) {
                 continue;
             }
@@ -89,6 +96,47 @@ fn functions(
         }
     }
     Ok(())
+}
+
+/// A function as the table shows it.
+struct Shown<'a> {
+    name: String,
+    share: f64,
+    /// With all that it calls, if calls were followed.
+    total: Option<f64>,
+    /// By column.
+    shares: Vec<f64>,
+    missing: &'a [String],
+}
+
+/// Functions of all processes: of those of one command together. Shares are of all cycles.
+fn by_command(report: &Report) -> Vec<Shown<'_>> {
+    let mut rows: Vec<Shown<'_>> = Vec::new();
+    let mut known: HashMap<(&str, &str, usize), usize> = HashMap::new();
+    for function in &report.functions {
+        let process = &report.processes[function.process];
+        let key = (&*process.command, &*function.name, function.module);
+        let at = *known.entry(key).or_insert_with(|| {
+            rows.push(Shown {
+                name: format!("{}: {}", process.command, function.name),
+                share: 0.0,
+                total: function.total.map(|_| 0.0),
+                shares: vec![0.0; function.shares.len()],
+                missing: &function.missing,
+            });
+            rows.len() - 1
+        });
+        // Rows have shares of their process.
+        rows[at].share += process.share * function.share;
+        if let (Some(sum), Some(total)) = (&mut rows[at].total, function.total) {
+            *sum += process.share * total;
+        }
+        for (sum, share) in rows[at].shares.iter_mut().zip(&function.shares) {
+            *sum += process.share * share;
+        }
+    }
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    rows
 }
 
 /// Column titles of at most six characters.
@@ -133,12 +181,17 @@ fn instructions(
         for column in &shown {
             write!(out, "{:>6}", percent(row.shares[*column]))?;
         }
-        let source = row
-            .source
-            .as_deref()
-            .map_or("", |s| s.rsplit('/').next().unwrap_or(s));
         let room = 120 - 31 - 26 - 6 - 6 * shown.len() - 2 - 9;
-        let tail = format!("  {:<9}{}", mostly(row), fit_end(source, room));
+        let source = match (&row.source, &row.library_source) {
+            // The program's own line comes first, and is not cut.
+            (Some(source), Some(library)) => fit(
+                &format!("{} ({})", short_path(source), short_path(library)),
+                room,
+            ),
+            (Some(source), None) => fit_end(short_path(source), room),
+            _ => String::new(),
+        };
+        let tail = format!("  {:<9}{source}", mostly(row));
         writeln!(out, "{}", tail.trim_end())?;
     }
     Ok(())

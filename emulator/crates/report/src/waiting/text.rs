@@ -59,12 +59,19 @@ impl WaitingReport {
         own.filter(|thread| thread.running.share < 1.0 - WORTH_A_ROW)
     }
 
-    /// A program's waiting in a sentence, if it is worth one.
-    fn sentence(&self, process: usize) -> Option<String> {
-        let program = self.programs.iter().find(|p| p.process == process)?;
+    /// The waiting of the processes of a command in a sentence, if it is worth one.
+    fn sentence(&self, processes: &[usize]) -> Option<String> {
+        let own = self
+            .programs
+            .iter()
+            .filter(|p| processes.contains(&p.process));
+        let program = own.cloned().reduce(|sum, other| sum.and(&other))?;
         let mut parts = Vec::new();
         if program.locks >= WORTH_A_SENTENCE {
-            let own = |futex: &&FutexRow| futex.process == process && !futex.is_shared();
+            let own = |futex: &&FutexRow| {
+                // What a futex has is a share of its process's time alone.
+                [futex.process] == *processes && !futex.is_shared()
+            };
             let most = self.futexes.iter().find(own);
             let most = most.map_or_else(String::new, |futex| {
                 let wakers = futex.wakers();
@@ -97,8 +104,8 @@ impl WaitingReport {
 
 impl Report {
     /// See [`WaitingReport::sentence`].
-    pub(crate) fn waiting_in_words(&self, process: usize) -> Option<String> {
-        self.waiting.as_ref()?.sentence(process)
+    pub(crate) fn waiting_in_words(&self, processes: &[usize]) -> Option<String> {
+        self.waiting.as_ref()?.sentence(processes)
     }
 
     pub(crate) fn write_waiting(&self, out: &mut String, options: &Options) -> fmt::Result {

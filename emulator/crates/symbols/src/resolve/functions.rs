@@ -40,7 +40,7 @@ impl Resolution<'_> {
         if let Some(&known) = self.functions.get(&key) {
             return known;
         }
-        let name = match entry.name {
+        let name = match &entry.name {
             Some(name) => self.names.get_with(name, demangle),
             None => format!("{}+{:#x}", self.out.module(view.module).name(), entry.start).into(),
         };
@@ -86,10 +86,10 @@ impl Resolution<'_> {
         )
     }
 
-    /// A location in code of a module that no symbol covers, other than its PLT.
+    /// A location in code of a module that no symbol names, other than its PLT.
     pub(super) fn is_rest(&self, location: &Location) -> bool {
-        let rest = self.functions.get(&FunctionKey::Rest(location.module));
-        rest == Some(&location.function)
+        let plt = self.functions.get(&FunctionKey::Plt(location.module));
+        !self.out.function(location.function).named && plt != Some(&location.function)
     }
 
     pub(super) fn add(&mut self, key: FunctionKey, function: Function) -> FunctionId {

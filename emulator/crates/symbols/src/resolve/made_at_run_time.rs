@@ -1,6 +1,6 @@
 //! Names of code that programs made at run time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -18,28 +18,43 @@ impl Resolution<'_> {
     /// Locates the places in code made at run time for which there are map or jitdump files.
     pub(super) fn jit(&mut self, places: &[Place], located: &mut [Option<Location>]) {
         let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
+        // Processes that mapped the memory where they executed it.
+        let mut in_memory: BTreeSet<u32> = BTreeSet::new();
         for (at, place) in places.iter().enumerate() {
             if let Place::Jit {
-                pid, address, code, ..
+                pid,
+                address,
+                code,
+                otherwise,
             } = place
             {
                 by_process
                     .entry(*pid)
                     .or_default()
                     .push((at, *address, *code));
+                if let Place::File { .. } = **otherwise {
+                    in_memory.insert(*pid);
+                }
             }
         }
         if by_process.is_empty() {
             return;
         }
         let files = &self.symbolizer.files;
-        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files));
         for (pid, members) in &by_process {
             let code = match files.get(pid) {
                 Some(own) => Some(JitCode::read(own)),
                 None => self.other_process(*pid, members, files),
             };
             let Some(code) = code.map(Rc::new) else {
+                if in_memory.contains(pid) {
+                    self.warn(format!(
+                        "process {pid} executed code that it made at run time, and left no perf-{pid}.map or jit-{pid}.dump: hand in \
+                         the folder that has it (--debug-dir); in a container with a /tmp of its own that one is gone with the \
+                         container, unless the command copies it to /out"
+                    ));
+                }
                 continue;
             };
             self.keep_jit(*pid, &code);
@@ -58,6 +73,7 @@ impl Resolution<'_> {
                     build_id: None,
                     missing: Vec::new(),
                     nameless: None,
+                    checksums: BTreeMap::new(),
                 });
                 let key = FunctionKey::Jit(module, number);
                 located[*at] = Some(self.named(module, key, function, *address, *address));
@@ -84,7 +100,7 @@ impl Resolution<'_> {
             return;
         }
         let files = &self.symbolizer.files;
-        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files.folders()));
+        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files));
         for (pid, members) in by_process {
             let code = match (self.jit_code.get(&pid), files.get(&pid)) {
                 (Some(known), _) => Rc::clone(known),

@@ -7,6 +7,7 @@ impl ReportPath<'_> {
         let name = format!("processes.{}", self.names[1]);
         let cycles = self.own(2, "cycles");
         match self.keys[2..] {
+            ["count"] => rule("Processes that the row stands for.", "counted", "profile/src/guest_context.rs", "none"),
             ["pid"] => rule("The guest kernel's process id.", "from the driver's side-band records", "profile/src/guest_context.rs", "none"),
             ["cycles"] => rule("Cycles of the process by the Oracle: each cycle is charged once, to what the commit stage does or waits for.", "sum over its instructions of units / 840 (840 units are a cycle, so that n instructions that commit together share it evenly)", ORACLE, TIP),
             ["share"] => rule("Share of all processes' profiled cycles.", "cycles / processes.all.cycles", "report/src/build.rs", TIP)
@@ -17,6 +18,32 @@ impl ReportPath<'_> {
             ["samples", _] => rule("Samples of this sampler in the process.", "samples × (its weight in the process / its whole weight): samples are not counted per process, their cycles say how many it got", SAMPLERS, TIP)
                 .from(format!("columns.{}.samples", self.names[3]), self.at(&["columns", self.keys[3], "samples"])),
             ["errors", _, level, kind] => self.error(&name, cycles, level, kind),
+            _ => self.index(),
+        }
+    }
+
+    pub(super) fn command(&self) -> Rule {
+        let source = "report/src/commands.rs";
+        match self.keys[2..] {
+            ["count"] => rule("Processes of this command.", "counted", source, "none"),
+            ["cycles"] => rule(
+                "Cycles of all processes of this command by the Oracle.",
+                "sum of processes.*.cycles over `members`",
+                source,
+                TIP,
+            ),
+            ["share"] => rule(
+                "Share of all processes' profiled cycles.",
+                "sum of processes.*.share over `members`",
+                source,
+                TIP,
+            ),
+            ["stack", _] => rule(
+                "Share of the command's cycles in this category.",
+                "sum of processes.*.stack * processes.*.cycles over `members` / cycles of the command",
+                source,
+                TIP,
+            ),
             _ => self.index(),
         }
     }
@@ -54,16 +81,22 @@ impl ReportPath<'_> {
     pub(crate) fn verdict(&self, below: &[&str]) -> Rule {
         let source = "report/src/verdict.rs";
         match below {
-            [_, "process"] => self.index(),
+            [.., "process"] => self.index(),
             [_, "places", _, "share"] => rule(
-                "Share of its process's cycles that the Oracle charges to this function.",
-                "sum of the cycle stacks of its instructions / cycles of the process",
+                "Share of the cycles of its command's processes that the Oracle charges to this function.",
+                "sum of the cycle stacks of its instructions / cycles of the command",
                 source,
                 TIP,
             ),
+            [_, "inclusive", .., "share"] => rule(
+                "Share of the command's cycles at and below this function; of a callee: below that caller.",
+                "cycles at and below its nodes in the tree of callers / cycles of the command",
+                "report/src/inclusive.rs, from calls and returns in the commit stream",
+                TIP,
+            ),
             [.., "share"] => rule(
-                "Share of the process's cycles that the Oracle charges for this cause; of a place: there.",
-                "the component of the cycle stacks / cycles of the process",
+                "Share of the command's cycles that the Oracle charges for this cause; of a place: there.",
+                "the component of the cycle stacks / cycles of the command",
                 source,
                 TIP,
             ),
@@ -137,6 +170,12 @@ impl ReportPath<'_> {
                 .from(format!("{own}.cycles"), self.own(2, "cycles"))
                 .from(process, whole)
                 .check(self.own(2, "cycles").zip(whole).map(|(part, whole)| part / whole)),
+            ["total"] => rule(
+                "Share of its process's cycles that the Oracle charges to this function and to all that it calls; what calls itself counts once.",
+                "cycles at and below its nodes in the tree of callers / cycles of the process",
+                "report/src/inclusive.rs, from calls and returns in the commit stream",
+                TIP,
+            ),
             ["stack", _] => self.stack(&process.replace(".cycles", ""), whole),
             ["store_queue"] => rule(format!("Share of its process's cycles in which this {what} waited at dispatch for room in the store queue while the ROB ran empty; the published stack has it under \"Front-end\"."), "cycles in that state / cycles of the process", "profile/src/stack.rs (FrontEndStores), from every record of the commit stream", TEA),
             ["shares", column] => rule(

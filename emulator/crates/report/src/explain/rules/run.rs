@@ -53,6 +53,32 @@ impl ReportPath<'_> {
         }
     }
 
+    pub(super) fn elapsed(&self, field: &str) -> Rule {
+        let (cycles, mhz) = (
+            self.at(&["meta", "regions", "cycles"]),
+            self.at(&["meta", "core", "clock", "mhz"]),
+        );
+        match field {
+            "ms" => rule(
+                "Simulated milliseconds of the region: what a user of the program waits, however many harts work meanwhile.",
+                "cycles of the region / (clock in MHz * 1000)",
+                "report/src/elapsed.rs, from run.json",
+                "none",
+            )
+            .from("meta.regions.cycles", cycles)
+            .from("meta.core.clock.mhz", mhz)
+            .check(cycles.zip(mhz).map(|(cycles, mhz)| cycles / (1e3 * mhz))),
+            _ => rule(
+                "Simulated cycles from the begin of the region to its end, or of its stretches if there are several.",
+                "counted once, however many harts there are",
+                "report/src/elapsed.rs, from run.json",
+                "none",
+            )
+            .from("meta.regions.cycles", cycles)
+            .check(cycles),
+        }
+    }
+
     pub(super) fn totals(&self, field: &str) -> Rule {
         let stream = "profile/src/evaluate.rs, from the commit stream";
         let total = |meaning: &str, formula: &str| rule(meaning, formula, stream, TIP);

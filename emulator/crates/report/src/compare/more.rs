@@ -1,0 +1,195 @@
+//! More than two runs: each beside the first.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use serde::Serialize;
+
+use super::text::{TOTALS, relative, titled};
+use super::{Change, Comparison, Run, RunTitle, Totals};
+use crate::model::part_line;
+use crate::printable_lines;
+use crate::text::fit::{fit, fit_name};
+
+/// Runs that are beside the first in a block of the text.
+const BESIDE: usize = 3;
+/// Changes below this share of a run's cycles are left out of text and page.
+const NOTICEABLE: f64 = 0.0005;
+
+/// Runs, each of which is compared with the first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// Which runs they are.
+    pub runs: Vec<RunTitle>,
+    /// By run: settings of core and spec that are not as in the first, with the values there and here.
+    pub differences: Vec<Vec<String>>,
+    /// Why runs are not whole, a sentence each; none if all are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
+    /// Totals by run.
+    pub totals: Vec<Totals>,
+    /// All processes, those of one command together; "all" is their sum.
+    pub processes: Vec<ComparedRow>,
+    /// The functions that a report names.
+    pub functions: Vec<ComparedRow>,
+}
+
+/// A command or a function in all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedRow {
+    /// The command of its processes, or itself if it is one.
+    pub process: String,
+    /// The function; empty for a command.
+    pub name: String,
+    /// Module of a function.
+    pub place: String,
+    /// The Oracle's cycles by run; 0 in one that does not have it.
+    pub cycles: Vec<f64>,
+}
+
+impl ComparedRow {
+    pub(crate) fn title(&self) -> String {
+        match self.name.as_str() {
+            "" => self.process.clone(),
+            name => format!("{}: {name}", self.process),
+        }
+    }
+
+    /// Cycles of the largest change from the first run.
+    fn change(&self) -> f64 {
+        let first = self.cycles.first().copied().unwrap_or(0.0);
+        { self.cycles.iter() }.fold(0.0, |most, cycles| f64::max(most, (cycles - first).abs()))
+    }
+}
+
+impl Compared {
+    /// Compares each of some runs with the first of them.
+    pub fn new(runs: &[Run]) -> Self {
+        let pairs = runs.iter().skip(1).filter_map(|run| {
+            // Nothing is renamed, so there is no name that could be wrong.
+            Comparison::new(&runs[0], run, &[]).ok()
+        });
+        let pairs: Vec<Comparison> = pairs.collect();
+        let parts = runs.iter().enumerate();
+        Self {
+            differences: runs.iter().map(|run| runs[0].differences(run)).collect(),
+            parts: parts
+                .filter_map(|(at, run)| Some(format!("run {}: {}", at + 1, run.part()?)))
+                .collect(),
+            totals: runs.iter().map(Run::totals).collect(),
+            processes: rows(&pairs, |pair| &pair.processes),
+            functions: rows(&pairs, |pair| &pair.functions),
+            runs: runs.iter().map(Run::title).collect(),
+        }
+    }
+
+    /// As tables of at most `limit` rows each.
+    pub fn text(&self, limit: usize) -> String {
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut out, limit);
+        printable_lines(&out).into_owned()
+    }
+
+    fn write(&self, out: &mut String, limit: usize) -> fmt::Result {
+        for part in &self.parts {
+            writeln!(out, "{}\n", part_line(part))?;
+        }
+        for (at, run) in self.runs.iter().enumerate() {
+            titled(out, &format!("run {}", at + 1), &run.line())?;
+            if !self.differences[at].is_empty() {
+                titled(
+                    out,
+                    "",
+                    &format!("differs in {}", self.differences[at].join(", ")),
+                )?;
+            }
+        }
+        let others: Vec<usize> = (1..self.runs.len()).collect();
+        for beside in others.chunks(BESIDE) {
+            writeln!(out)?;
+            heading(out, "", beside)?;
+            for (name, value) in TOTALS {
+                let values: Option<Vec<f64>> = self.totals.iter().map(value).collect();
+                if let Some(values) = values {
+                    row(out, name, &values, beside)?;
+                }
+            }
+            for (title, rows) in [
+                ("Process, M cycles", &self.processes),
+                ("Function, M cycles", &self.functions),
+            ] {
+                writeln!(out)?;
+                heading(out, title, beside)?;
+                let mut written = 0;
+                for of in self.noticed(rows).take(limit) {
+                    let values: Vec<f64> = of.cycles.iter().map(|cycles| cycles / 1e6).collect();
+                    row(out, &fit_name(&of.title(), 43), &values, beside)?;
+                    written += 1;
+                }
+                if written == 0 {
+                    writeln!(
+                        out,
+                        "(no change beyond {:.2} % of the cycles)",
+                        100.0 * NOTICEABLE
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows whose change is worth one.
+    pub(crate) fn noticed<'a>(
+        &self,
+        rows: &'a [ComparedRow],
+    ) -> impl Iterator<Item = &'a ComparedRow> + use<'a> {
+        let least = NOTICEABLE * self.totals.first().map_or(0, Totals::busy) as f64;
+        rows.iter().filter(move |row| row.change() > least)
+    }
+}
+
+fn heading(out: &mut String, title: &str, beside: &[usize]) -> fmt::Result {
+    write!(out, "{title:44}{:>11}", "run 1")?;
+    for run in beside {
+        write!(out, "{:>11}{:>10}", format!("run {}", run + 1), "change")?;
+    }
+    writeln!(out)
+}
+
+fn row(out: &mut String, name: &str, values: &[f64], beside: &[usize]) -> fmt::Result {
+    write!(out, "{:44}{:>11.3}", fit(name, 43), values[0])?;
+    for &run in beside {
+        write!(
+            out,
+            "{:>11.3}{}",
+            values[run],
+            relative(values[0], values[run])
+        )?;
+    }
+    writeln!(out)
+}
+
+/// The rows of all pairs, those with the largest change first.
+fn rows(pairs: &[Comparison], of: fn(&Comparison) -> &Vec<Change>) -> Vec<ComparedRow> {
+    let mut found: BTreeMap<(&str, &str, &str), Vec<f64>> = BTreeMap::new();
+    for (at, pair) in pairs.iter().enumerate() {
+        for change in of(pair) {
+            let key = (&*change.process, &*change.name, &*change.place);
+            let cycles = { found.entry(key) }.or_insert_with(|| vec![0.0; 1 + pairs.len()]);
+            cycles[0] = change.before;
+            cycles[1 + at] = change.after;
+        }
+    }
+    let rows = found.into_iter();
+    let mut rows: Vec<ComparedRow> = rows
+        .map(|((process, name, place), cycles)| ComparedRow {
+            process: process.to_owned(),
+            name: name.to_owned(),
+            place: place.to_owned(),
+            cycles,
+        })
+        .collect();
+    rows.sort_by(|a, b| b.change().total_cmp(&a.change()));
+    rows
+}

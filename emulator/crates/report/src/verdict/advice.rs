@@ -1,0 +1,335 @@
+//! What is tried against the cycles of a place: by the critical path of its loop, which knows better than a sum of waits; where there is
+//! none, by what the commit stage waited for.
+
+use critical_path::Cause;
+use profile::Component;
+use serde::Serialize;
+
+use super::Place;
+use crate::loops::LoopRow;
+
+/// Share of an iteration from which on a cause of the critical path has its own advice, and how many do.
+const WORTH_ADVICE: f64 = 0.2;
+const MAX_ADVICE: usize = 2;
+
+const SHORTER_CHAIN: &str = "a shorter chain of dependent operations: independent accumulators, unrolling with separate sums";
+const NO_DIVISION: &str = "no division there: multiply by a reciprocal, divide once outside the loop, shift and mask for powers of two";
+const FITS: &str = "data that fits the caches: blocking, smaller types, fields that are used together side by side";
+const IN_ORDER: &str = "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early";
+const LIST: &str = "each load waits for the address that the one before brings: prefetch the next nodes, nodes side by side in an array with \
+    indices, several such chains side by side";
+const NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
+
+/// Whose code a place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// The program's own: it can be compiled anew.
+    Program,
+    /// A library's, or a program's that others compiled.
+    Library,
+    /// The kernel's or the firmware's.
+    Kernel,
+}
+
+/// Folders of programs and libraries that others compiled.
+const OTHERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"];
+
+impl Owner {
+    /// Returns whose code a file's is. `has_line`: its source line is known; `others_have`: those of other code of the file are.
+    pub(super) fn of(module: &str, has_line: bool, others_have: impl FnOnce() -> bool) -> Self {
+        if matches!(module, "[kernel]" | "[firmware]") {
+            return Self::Kernel;
+        }
+        let name = module.rsplit('/').next().unwrap_or(module);
+        let is_library = name.ends_with(".so") || name.contains(".so.") || module == "[vdso]";
+        let is_installed = OTHERS.iter().any(|folder| module.starts_with(folder));
+        match has_line {
+            _ if is_installed => Self::Library,
+            false if is_library || others_have() => Self::Library,
+            _ => Self::Program,
+        }
+    }
+}
+
+/// What is tried against the cycles of a place, whose loop is told beside it.
+pub(super) fn for_place(place: &Place, found: Option<&LoopRow>) -> String {
+    let by_component = || {
+        of_component(
+            place.cause.component,
+            &place.function,
+            &place.text,
+            place.owner,
+        )
+        .to_owned()
+    };
+    let Some(found) = found.filter(|_| !symbols::is_plt(&place.function)) else {
+        return by_component();
+    };
+    let mut advice: Vec<&str> = Vec::new();
+    for cause in found.causes_from(WORTH_ADVICE) {
+        match of_cause(cause, found.chases_pointers, place.owner) {
+            Some(words) if !advice.contains(&words) => advice.push(words),
+            _ => {}
+        }
+    }
+    advice.truncate(MAX_ADVICE);
+    match advice.is_empty() {
+        true => by_component(),
+        false => advice.join("; "),
+    }
+}
+
+/// What is tried against cycles of the critical path; `None` if its cause says nothing of its own.
+const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&'static str> {
+    Some(match cause {
+        Cause::Integer => SHORTER_CHAIN,
+        Cause::Fp => {
+            "a shorter chain of dependent operations: independent accumulators (-ffast-math lets the compiler), unrolling with separate sums"
+        }
+        Cause::Multiply => {
+            "no multiplication on the chain: shifts and additions, a select instead of a product with 0 or 1, independent accumulators"
+        }
+        Cause::Divide | Cause::DividerBusy => NO_DIVISION,
+        Cause::LoadL1 if chases_pointers => LIST,
+        Cause::LoadL1 => {
+            "loads that do not wait for each other: keep values in registers, indices instead of pointers"
+        }
+        Cause::LoadForward => "what was stored just before is loaded again: keep it in a register",
+        Cause::LoadL2 | Cause::LoadLlc | Cause::LoadMemory if chases_pointers => LIST,
+        Cause::LoadL2 | Cause::LoadLlc => FITS,
+        Cause::LoadMemory => IN_ORDER,
+        Cause::LoadPeer => {
+            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
+        }
+        Cause::Device => "fewer accesses to devices: larger requests",
+        Cause::DataTlb => "data on fewer pages: huge pages, what is used together side by side",
+        Cause::Port => {
+            "fewer operations of the kind that the port executes: wider loads and stores, values kept in registers"
+        }
+        Cause::Mispredict => NO_BRANCH,
+        Cause::Width => fewer_instructions(owner),
+        _ => return None,
+    })
+}
+
+/// Against instructions that commit one after the other.
+const fn fewer_instructions(owner: Owner) -> &'static str {
+    match owner {
+        Owner::Program => "fewer instructions: a better algorithm, -O3, -march with Zba, Zbb, Zbs",
+        Owner::Library => {
+            "fewer or smaller calls of it, where the program's own code makes them: it is the code of a library, or was compiled by others"
+        }
+        Owner::Kernel => {
+            "less work for the kernel: fewer and larger system calls, memory that is used again instead of new pages"
+        }
+    }
+}
+
+/// What is tried against cycles of a component in a function, at such an instruction.
+fn of_component(component: Component, function: &str, text: &str, owner: Owner) -> &'static str {
+    let name = text.split_whitespace().next().unwrap_or_default();
+    let divides = ["div", "rem", "fdiv", "fsqrt", "c.div"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    match component {
+        // Each stub has one target, and nothing in it to improve.
+        _ if symbols::is_plt(function) => {
+            "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
+        }
+        Component::Execution => fewer_instructions(owner),
+        // Nobody places the code of others anew.
+        Component::FrontEnd | Component::FrontEndCache | Component::FrontEndTlb
+            if owner != Owner::Program =>
+        {
+            fewer_instructions(owner)
+        }
+        Component::Alu | Component::Divider if divides => NO_DIVISION,
+        Component::Alu | Component::Divider => SHORTER_CHAIN,
+        Component::LoadL1 => {
+            "loads that do not wait for each other: keep values in registers, indices instead of pointers"
+        }
+        Component::LoadL2 | Component::LoadLlc => FITS,
+        Component::LoadDram => IN_ORDER,
+        Component::LoadPeer => {
+            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
+        }
+        Component::Store => "what is stored earlier, or not at all",
+        Component::FrontEndStores => {
+            "fewer or wider stores, to lines that are in the cache already"
+        }
+        Component::Serialize | Component::Flush if is_fp_state(name) => {
+            "no saving of FP flags: -fno-trapping-math -fno-math-errno, conversions instead of ceil, floor, rint"
+        }
+        Component::Serialize | Component::Flush if name.starts_with("fence") => {
+            "fewer or weaker fences: acquire and release instead of sequential consistency"
+        }
+        Component::Serialize | Component::Flush => {
+            "fewer of these instructions: take them out of loops"
+        }
+        Component::Device => "fewer accesses to devices: larger requests",
+        Component::FrontEnd => {
+            "straighter code: -O2 with a profile (AutoFDO), fewer taken branches"
+        }
+        Component::FrontEndCache | Component::FrontEndTlb => {
+            "less or better placed code: -Os for what is cold, layout by a profile (AutoFDO, BOLT)"
+        }
+        Component::Mispredict if is_indirect(name) => {
+            "fewer targets of one jump: its commonest ones by branches before it, calls that the compiler can see through (final, templates)"
+        }
+        Component::Mispredict => NO_BRANCH,
+        Component::MemoryOrdering => {
+            "do not load what was stored just before by another address: keep it in a register"
+        }
+        Component::Exception => {
+            "fewer system calls and page faults: larger buffers, memory that is used again"
+        }
+        Component::Interrupt => "nothing in the program: interrupts are the machine's",
+    }
+}
+
+/// It goes where a register says.
+fn is_indirect(name: &str) -> bool {
+    matches!(name, "jalr" | "jr" | "c.jalr" | "c.jr")
+}
+
+/// It reads or writes the FP status, which waits for all before it.
+fn is_fp_state(name: &str) -> bool {
+    let names = ["frflags", "fsflags", "frcsr", "fscsr", "frrm", "fsrm"];
+    names.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cause as Reason;
+    use super::*;
+    use crate::loops::{CauseCycles, LeastCycles};
+
+    fn component(component: Component, function: &str, text: &str) -> &'static str {
+        of_component(component, function, text, Owner::Program)
+    }
+
+    #[test]
+    fn advice_is_of_the_instruction() {
+        let advice = |which, text| component(which, "f", text);
+        assert!(advice(Component::Flush, "fsflags zero,t1").contains("FP flags"));
+        assert!(advice(Component::Flush, "fence rw,rw").contains("fences"));
+        assert!(advice(Component::Mispredict, "jalr a3").contains("targets"));
+        assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
+        assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
+        assert!(advice(Component::Alu, "add a0,a1,a2").contains("accumulators"));
+        let stub = component(
+            Component::Mispredict,
+            "[plt of libnode.so.115]",
+            "jalr t1,t3",
+        );
+        assert!(stub.contains("-fno-plt"), "{stub}");
+    }
+
+    /// The advice for a place where instructions commit, with a loop whose critical path has these shares.
+    fn of_path(causes: &[(Cause, f64)], chases_pointers: bool, owner: Owner) -> String {
+        let place = Place {
+            process: 1,
+            function: "f".into(),
+            share: 0.9,
+            cause: Reason {
+                component: Component::Execution,
+                share: 0.5,
+            },
+            label: "f+0x4".into(),
+            pc: "4".into(),
+            text: "add a0,a0,a1".into(),
+            source: None,
+            library_source: None,
+            owner,
+            advice: String::new(),
+        };
+        let found = LoopRow {
+            process: 1,
+            function: "f".into(),
+            label: "f+0x4".into(),
+            source: None,
+            library_source: None,
+            depth: 0,
+            cycles: 1e6,
+            share: 0.9,
+            own_share: 0.9,
+            iterations: 1e5,
+            trips: None,
+            measured: 100,
+            cycles_per_iteration: 10.0,
+            range: [10; 3],
+            instructions_per_iteration: 5.0,
+            least: LeastCycles {
+                decode: 1.0,
+                int: 1.0,
+                mem: 1.0,
+                fp: 0.0,
+            },
+            causes: { causes.iter() }
+                .map(|&(cause, share)| CauseCycles {
+                    cause,
+                    cycles: 10.0 * share,
+                })
+                .collect(),
+            chases_pointers,
+            chain: Vec::new(),
+            views: Vec::new(),
+        };
+        for_place(&place, Some(&found))
+    }
+
+    #[test]
+    fn advice_follows_the_critical_path() {
+        let own = |causes: &[(Cause, f64)], list| of_path(causes, list, Owner::Program);
+        let chain = own(&[(Cause::Integer, 0.94)], false);
+        assert!(
+            chain.contains("accumulators") && !chain.contains("fewer instructions"),
+            "{chain}"
+        );
+        let hash = own(&[(Cause::Divide, 0.37), (Cause::LoadL1, 0.12)], false);
+        assert_eq!(hash, NO_DIVISION);
+        let list = own(&[(Cause::LoadL2, 0.96)], true);
+        assert!(
+            list.contains("prefetch") && !list.contains("blocking"),
+            "{list}"
+        );
+        assert_eq!(own(&[(Cause::LoadL2, 0.96)], false), FITS);
+        let both = own(&[(Cause::LoadL2, 0.51), (Cause::Multiply, 0.25)], false);
+        assert!(
+            both.starts_with(FITS) && both.contains("select instead of a product"),
+            "{both}"
+        );
+        // A path that says nothing of its own leaves it to what the commit stage does.
+        let own_width = own(&[(Cause::Commit, 0.9)], false);
+        assert!(own_width.contains("-march"), "{own_width}");
+    }
+
+    #[test]
+    fn nobody_compiles_the_code_of_others() {
+        for (owner, part) in [
+            (Owner::Library, "calls of it"),
+            (Owner::Kernel, "system calls"),
+        ] {
+            for cause in [Cause::Commit, Cause::Width] {
+                let advice = of_path(&[(cause, 0.9)], false, owner);
+                assert!(
+                    advice.contains(part) && !advice.contains("-march"),
+                    "{advice}"
+                );
+            }
+        }
+        let placed = of_component(Component::FrontEnd, "f", "fence w,w", Owner::Kernel);
+        assert!(placed.contains("system calls"), "{placed}");
+        let of = |module, has_line, others: bool| Owner::of(module, has_line, || others);
+        assert_eq!(of("[kernel]", false, false), Owner::Kernel);
+        assert_eq!(of("/lib/libc.so.6", false, false), Owner::Library);
+        assert_eq!(of("/usr/bin/md5sum", false, false), Owner::Library);
+        assert_eq!(of("/usr/lib/libz.so.1", true, true), Owner::Library);
+        assert_eq!(of("/out/look", true, true), Owner::Program);
+        assert_eq!(of("/out/libown.so", true, true), Owner::Program);
+        // What was linked into a program that has source lines, and has none itself.
+        assert_eq!(of("/out/look", false, true), Owner::Library);
+        assert_eq!(of("/out/stripped", false, false), Owner::Program);
+    }
+}

@@ -1,0 +1,172 @@
+//! ELF files inside of other files, from which they are mapped where they lie: libraries in an Android package, programs in an image.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::{Location, Origin, Resolution};
+use crate::check::Wanted;
+use crate::elf::{self, Elf};
+use crate::{BuildId, Place};
+
+/// Files are mapped by pages.
+const PAGE: u64 = 4096;
+const MAGIC: &[u8] = b"\x7fELF";
+/// Length of a local header of a ZIP archive without its name and its extra field (APPNOTE.TXT 6.3.10, section 4.3.7), and its signature.
+const LOCAL_HEADER: usize = 30;
+const SIGNATURE: &[u8] = b"PK\x03\x04";
+/// Bytes before a stored file in which its header is searched for: names and padding are not longer.
+const MAX_HEADER: usize = 32 << 10;
+
+/// An ELF file inside of another file.
+struct Image {
+    /// Where it starts.
+    start: u64,
+    /// What it is called there, or else its start.
+    name: String,
+    /// Those of the members that are in it.
+    members: Range<usize>,
+}
+
+impl Resolution<'_> {
+    /// Names the addresses of a file that is no ELF file itself by those inside of it; false if there are none, and nothing was named.
+    pub(super) fn images(
+        &mut self,
+        source: &Origin,
+        places: &[Place],
+        members: &[(usize, u64)],
+        located: &mut [Option<Location>],
+    ) -> bool {
+        let Origin::Path(path, build_id) = source else {
+            return false;
+        };
+        let Some((file, bytes)) = self.container(path, build_id.as_ref()) else {
+            return false;
+        };
+        let images = images(&bytes, members);
+        let mut rest: Vec<(usize, u64)> = Vec::new();
+        let mut named = 0;
+        for image in &images {
+            rest.extend(&members[named..image.members.start]);
+            named = image.members.end;
+            let within: Vec<(usize, u64)> = { members[image.members.clone()].iter() }
+                .map(|(at, offset)| (*at, offset - image.start))
+                .collect();
+            let code = |&(at, offset): &(usize, u64)| Some((offset, places[at].code()?));
+            let wanted = Wanted {
+                build_id: None,
+                code: within.iter().filter_map(code).collect(),
+            };
+            let elf = bytes[image.start as usize..].to_vec();
+            let opened = wanted.check(&file, elf, false).map_err(|why| {
+                let missing =
+                    format!("no symbols: {why}; hand in the folder of the file (--debug-dir)");
+                self.warn(format!("{path}!{}: {missing}", image.name));
+                Some(missing)
+            });
+            let name = format!("{path}!{}", image.name).into();
+            self.opened(source, name, None, opened, &within, located);
+        }
+        rest.extend(&members[named..]);
+        if !images.is_empty() && !rest.is_empty() {
+            let missing = format!(
+                "no symbols: {}: no ELF file is there; hand in the folder of the file (--debug-dir)",
+                file.display()
+            );
+            self.warn(format!("{path}: {missing}"));
+            self.opened(
+                source,
+                path.clone(),
+                None,
+                Err(Some(missing)),
+                &rest,
+                located,
+            );
+        }
+        !images.is_empty()
+    }
+
+    /// The host's file of a path, if it is there and is no ELF file.
+    fn container(&self, path: &str, build_id: Option<&BuildId>) -> Option<(PathBuf, Vec<u8>)> {
+        if !path.starts_with('/') || path.starts_with("//") {
+            return None;
+        }
+        let candidates = self.symbolizer.files.candidates(path, build_id);
+        let file = candidates.into_iter().find(|file| !file.needs_proof)?.path;
+        if elf::is_elf(&file) {
+            return None;
+        }
+        let bytes = elf::read(&file).ok()?;
+        Some((file, bytes))
+    }
+}
+
+/// The ELF files in which members are, whose offsets are ascending.
+fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
+    let mut found: Vec<Image> = Vec::new();
+    for (number, (_, offset)) in members.iter().enumerate() {
+        let has = |start: u64| {
+            let image = usize::try_from(start)
+                .ok()
+                .and_then(|start| bytes.get(start..));
+            let image = image.filter(|image| image.starts_with(MAGIC))?;
+            Elf::parse(image).ok()?.address_of(offset - start)
+        };
+        if let Some(last) = found.last_mut()
+            && last.members.end == number
+            && has(last.start).is_some()
+        {
+            last.members.end = number + 1;
+            continue;
+        }
+        // The nearest one before it.
+        let pages = (0..=offset / PAGE).rev().map(|page| page * PAGE);
+        if let Some(start) = { pages }.find(|start| has(*start).is_some()) {
+            found.push(Image {
+                start,
+                name: name(bytes, start as usize),
+                members: number..number + 1,
+            });
+        }
+    }
+    found
+}
+
+/// What a ZIP archive calls the file that it stores from `start` on, or else where that is.
+fn name(bytes: &[u8], start: usize) -> String {
+    let first = start.saturating_sub(MAX_HEADER);
+    let headers = (first..start.saturating_sub(LOCAL_HEADER)).rev();
+    let mut names = headers
+        .filter(|&at| bytes[at..].starts_with(SIGNATURE))
+        .filter_map(|at| {
+            let length = |field: usize| -> Option<usize> {
+                let two = bytes.get(at + field..at + field + 2)?;
+                Some(u16::from_le_bytes([two[0], two[1]]).into())
+            };
+            let (name, extra) = (length(26)?, length(28)?);
+            let from = at + LOCAL_HEADER;
+            (from + name + extra == start)
+                .then(|| String::from_utf8_lossy(&bytes[from..from + name]).into_owned())
+        });
+    names.next().unwrap_or_else(|| format!("{start:#x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_files_have_their_names() {
+        let mut archive = vec![0u8; 100];
+        let header = archive.len();
+        archive.extend(SIGNATURE);
+        archive.extend([0; 22]);
+        archive.extend(11u16.to_le_bytes());
+        let padding = 4096 - header - LOCAL_HEADER - 11;
+        archive.extend((padding as u16).to_le_bytes());
+        archive.extend(b"lib/libx.so");
+        archive.resize(4096, 0);
+        archive.extend(MAGIC);
+        assert_eq!(name(&archive, 4096), "lib/libx.so");
+        assert_eq!(name(&archive, 4097), "0x1001");
+    }
+}
