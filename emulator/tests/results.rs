@@ -511,3 +511,58 @@ fn a_full_disk_leaves_the_older_file() {
         assert_eq!(read(file.clone()), "older", "{format}");
     }
 }
+
+#[test]
+fn runs_are_compared_by_what_a_user_waits() {
+    let out = whole();
+    let folder = out.to_str().unwrap();
+    let cycles = json(&out.join("run.json"))["regions"]["cycles"]
+        .as_u64()
+        .unwrap();
+    let own = json(&out.join("report.json"));
+    assert_eq!(own["totals"]["elapsed"]["cycles"], cycles);
+    let pair = report(out, &[folder]);
+    let text = stdout(&pair);
+    assert!(
+        first_line(&pair).contains("seq 2000 | md5sum (boom-4w, 1 hart, "),
+        "{text}"
+    );
+    let first = text
+        .lines()
+        .position(|line| line.contains("before       after"))
+        .unwrap();
+    let elapsed = text.lines().nth(first + 1).unwrap();
+    let expected = format!("{:.3}", cycles as f64 / 1e6);
+    assert!(
+        elapsed.starts_with("M cycles elapsed ") && elapsed.contains(&expected),
+        "{text}"
+    );
+    let more = stdout(&report(out, &[folder, folder]));
+    assert!(
+        more.contains("run 3      ") && more.contains("+0.0 %"),
+        "{more}"
+    );
+    let json = stdout(&report(out, &[folder, folder, "--format", "json"]));
+    let compared: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let totals = compared["totals"].as_array().unwrap();
+    assert_eq!(totals.len(), 3);
+    assert!(
+        totals.iter().all(|run| run["elapsed"]["cycles"] == cycles),
+        "{totals:?}"
+    );
+    let page = stdout(&report(out, &[folder, folder, "--format", "html"]));
+    assert!(page.contains("<h1>Runs compared</h1>") && page.contains("ms elapsed"));
+    for (more, why) in [
+        (
+            &["--map", "md5sum=md5sum"][..],
+            "--map: expected two runs to compare, found 3",
+        ),
+        (
+            &["--rebuild"],
+            "--rebuild: expected one run, found 3 to compare",
+        ),
+    ] {
+        let refused = report(out, &[&[folder, folder], more].concat());
+        assert_error(&refused, 2, &[why]);
+    }
+}

@@ -123,7 +123,7 @@ fn run(text: &[u32], excerpts: bool) -> Sink {
     hart.set_reg(12, 3);
     // A pointer to itself.
     bus.ram.store(DATA, 8, DATA).unwrap();
-    hart.set_reg(NODE as usize, LIST);
+    hart.set_reg(NODE as u8, LIST);
     for node in 0..NODES {
         let next = (node * 40_693 + 12_289) % NODES;
         bus.ram
@@ -287,7 +287,7 @@ fn steps_of_a_list_wait_for_each_other_and_those_of_an_array_do_not() {
         let code = Code::new(&sink.static_info);
         let excerpt = &excerpts.list[1];
         let graph = Graph::new(&code, excerpt);
-        let rows = excerpt.rows.iter();
+        let mut rows = excerpt.rows.iter();
         let at = rows.rposition(|row| row.inst == InstId(inst)).unwrap();
         graph.waits_for_itself(at)
     };
