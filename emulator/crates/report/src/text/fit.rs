@@ -157,7 +157,7 @@ mod tests {
         );
         assert_eq!(fit_name("f<a->b>()", 8), "f<…>()");
         assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 16), "a::f<…>(d)+0x1f");
-        assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 13), "a::f<…>(…+0x1f");
+        assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 13), "a::f<…>…+0x1f");
         assert_eq!(fit_label("main+0x1f", 40), "main+0x1f");
         assert_eq!(fit_label("abcdef", 4), "abc…");
         assert_eq!(count(1_234_567.2), "1,234,567");
