@@ -51,6 +51,6 @@ keep_module_build() {
     cp -a Makefile .config Module.symvers include scripts keep/kernel-build/
     mkdir -p keep/kernel-build/arch/riscv
     cp -a arch/riscv/include keep/kernel-build/arch/riscv/
-    # Their linker script, and what the vDSO gives to the kernel's headers.
+    # Modules are linked with a linker script of their own.
     find arch/riscv -name '*.lds' -exec cp --parents {} keep/kernel-build/ \;
 }

@@ -119,7 +119,7 @@ impl Drop for Work {
 
 /// Puts results that are all written from the working folder `path`, whose lock the caller has, into their place.
 fn put(path: &Path, out: &Path) -> io::Result<()> {
-    // Its folder has files of two runs by now.
+    // A run that was killed while it moved has left files of two runs in `out`.
     if is_being_moved(path)? {
         return move_in(path, out);
     }

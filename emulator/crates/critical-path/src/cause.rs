@@ -49,17 +49,17 @@ causes! {
     Divide "divider latency",
     /// The latency of a pipelined FP operation, or of a move between register files.
     Fp "FP latency",
-    /// The latency of a load that the L1 answered, with a line that had not to be asked for,
+    /// The latency of a load whose line was in the L1 already.
     LoadL1 "L1 latency",
-    /// a store in the store queue, with what it waited for that store,
+    /// The latency of a load that a store in the store queue answered, the wait for that store included.
     LoadForward "store-to-load forwarding",
-    /// the L2,
+    /// The latency of a load whose line the L2 answered.
     LoadL2 "L2 latency",
-    /// the last-level cache,
+    /// The latency of a load whose line the last-level cache answered.
     LoadLlc "LLC latency",
-    /// memory,
+    /// The latency of a load whose line memory answered.
     LoadMemory "memory latency",
-    /// or the cache of another hart.
+    /// The latency of a load whose line the cache of another hart answered.
     LoadPeer "another hart's cache",
     /// A device register.
     Device "device latency",

@@ -42,10 +42,10 @@ pub struct Change {
     pub after: f64,
     /// Change of the cycles by category.
     pub stack: Vec<f64>,
-    /// Of a command: its processes before and after.
+    /// How many processes the command has before and after; `None` for functions and instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<[usize; 2]>,
-    /// Of a command that several processes run: each of them, matched in the order in which they were made.
+    /// Processes of the command, if it has several; before and after are matched in the order in which they were made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Change>,
 }
@@ -70,7 +70,7 @@ impl Change {
 /// Two runs side by side. Lists begin with the largest change.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Which runs they are: before and after.
+    /// What identifies the two runs: before and after.
     pub runs: [RunTitle; 2],
     /// Settings of core and spec that are not the same, with their values before and after.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -24,9 +24,9 @@ const MAX_CALLEES: usize = 3;
 /// A function of the program with all that it calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InclusiveRow {
-    /// Its name.
+    /// The function's name.
     pub function: String,
-    /// Its first known line, `file:line`.
+    /// The function's first known line, `file:line`.
     pub source: Option<String>,
     /// Share of the command's cycles.
     pub share: f64,
@@ -37,14 +37,14 @@ pub struct InclusiveRow {
 /// A function that another one calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalleeRow {
-    /// Its name.
+    /// The function's name.
     pub function: String,
     /// Share of the command's cycles, below that caller.
     pub share: f64,
 }
 
 impl InclusiveRow {
-    /// Its share and what most of it is spent in, as a sentence.
+    /// Returns a sentence: the function's share, and what most of it is spent in.
     pub(super) fn in_words(&self) -> String {
         let name = fit_name(&self.function, 60);
         let at = { self.source.as_deref() }

@@ -42,11 +42,11 @@ pub struct LoopRow {
     pub process: usize,
     /// The function that it is in.
     pub function: String,
-    /// Its first instruction: function, with the distance from the start,
+    /// The loop's first instruction: function, with the distance from the start.
     pub label: String,
-    /// and `file:line`, if known: the innermost of the program's own files,
+    /// Source of the loop's first instruction, `file:line`, if known: the innermost line of the program's own files.
     pub source: Option<String>,
-    /// with that of library code, if that is what was inlined there.
+    /// Source of library code that was inlined there, `file:line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_source: Option<String>,
     /// How many loops of the function are around it.
@@ -158,14 +158,14 @@ impl LoopRow {
 }
 
 impl Report {
-    /// The loop of a function that takes most of the cycles of some processes there.
+    /// Returns the loop of a function in which some processes spend most of the function's cycles.
     pub(super) fn loop_of(&self, processes: &[usize], function: &str) -> Option<&LoopRow> {
         let loops = &self.loops.as_ref()?.loops;
         let own = |row: &&LoopRow| processes.contains(&row.process) && row.function == function;
         loops.iter().find(own)
     }
 
-    /// That loop in words.
+    /// Says where the loop of [`Self::loop_of`] is, how long its iterations are, and what bounds it.
     pub(super) fn loop_in_words(&self, processes: &[usize], function: &str) -> Option<String> {
         let found = self.loop_of(processes, function)?;
         Some(format!(

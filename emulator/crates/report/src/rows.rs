@@ -180,7 +180,7 @@ impl Instructions {
 pub(super) struct Code {
     /// The function that it is in.
     pub function: String,
-    /// That function, with the distance from its start.
+    /// The place in the function: its name, with the distance from its start.
     pub label: String,
     /// Address, in hexadecimal.
     pub pc: String,

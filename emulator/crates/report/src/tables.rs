@@ -39,9 +39,10 @@ pub struct ProcessReport {
 pub struct CommandRow {
     /// The command.
     pub name: String,
-    /// Its processes.
+    /// How many processes run the command.
     pub count: usize,
-    /// These by index into [`processes`](crate::Report::processes), the most expensive first; one may stand for many.
+    /// Rows of the command's processes, by index into [`processes`](crate::Report::processes), the most expensive first; a row may stand
+    /// for many processes.
     pub members: Vec<usize>,
     /// Cycles by the Oracle.
     pub cycles: f64,
@@ -49,7 +50,7 @@ pub struct CommandRow {
     pub share: f64,
     /// Share of each category of [`profile::CATEGORIES`].
     pub stack: [f64; 7],
-    /// As of a process.
+    /// The command's class by its cycle stack, in the words of [`ProcessReport::class`].
     pub class: &'static str,
 }
 
@@ -102,7 +103,7 @@ pub struct FunctionRow {
     pub cycles: f64,
     /// Share of the process by the Oracle.
     pub share: f64,
-    /// That share with all that it calls, if calls were followed.
+    /// Share of the process's cycles that the function has with all that it calls, if calls were followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
     /// Share of the process by category; their sum is `share`.

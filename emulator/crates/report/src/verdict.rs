@@ -62,21 +62,21 @@ pub struct Cause {
 pub struct Place {
     /// The most expensive process that has it: index into [`processes`](Report::processes).
     pub process: usize,
-    /// Its name.
+    /// The function's name.
     pub function: String,
     /// Share of the command's cycles.
     pub share: f64,
-    /// What takes most of them,
+    /// What takes most of the function's cycles.
     pub cause: Cause,
-    /// and where: the instruction with most of these cycles (its function, with the distance from the start),
+    /// The instruction with most of the cause's cycles: its function, with the distance from the start.
     pub label: String,
-    /// its address, in hexadecimal,
+    /// Address of the instruction, in hexadecimal.
     pub pc: String,
-    /// its disassembly,
+    /// Disassembly of the instruction.
     pub text: String,
-    /// and `file:line`, if known: the innermost of the program's own files,
+    /// Source of the instruction, `file:line`, if known: the innermost line of the program's own files.
     pub source: Option<String>,
-    /// with that of library code, if that is what was inlined there.
+    /// Source of library code that was inlined there, `file:line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_source: Option<String>,
     /// Whose code it is.
@@ -110,8 +110,9 @@ struct CodeSums {
     stack: CycleStack,
     /// The first process that has any, among the gathered.
     process: usize,
-    /// Its instruction there, and the number of that one's location.
+    /// The instruction's number in that process.
     inst: InstId,
+    /// The number of the instruction's location.
     location: usize,
 }
 

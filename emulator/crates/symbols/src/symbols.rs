@@ -272,8 +272,8 @@ mod tests {
             "/usr/include/c++/14/bits/basic_string.h",
             "/usr/lib/gcc/riscv64-linux-gnu/14/include/stddef.h",
             "/rustc/90b35a6239c3d8bdabc530a6a0816f7ff89a0aaf/library/core/src/ptr/mut_ptr.rs",
-            "/root/.cargo/registry/src/index.crates.io-6f17d22bba15001f/hashbrown-0.15.0/src/raw.rs",
-            "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/rt.rs",
+            "/home/me/.cargo/registry/src/index-6f17d22bba15001f/hashbrown-0.15.0/src/raw.rs",
+            "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/rt.rs",
             "/opt/toolchain/include/c++/12/bits/stl_map.h",
             "/usr/local/go/src/runtime/map.go",
         ] {

@@ -19,7 +19,7 @@ const NOTICEABLE: f64 = 0.0005;
 /// Runs, each of which is compared with the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
-    /// Which runs they are.
+    /// What identifies each run.
     pub runs: Vec<RunTitle>,
     /// By run: settings of core and spec that are not as in the first, with the values there and here.
     pub differences: Vec<Vec<String>>,
@@ -83,7 +83,7 @@ impl Compared {
         }
     }
 
-    /// As tables of at most `limit` rows each.
+    /// Returns the comparison as text: tables of at most `limit` rows each.
     pub fn text(&self, limit: usize) -> String {
         let mut out = String::new();
         // Writing to a string does not fail.

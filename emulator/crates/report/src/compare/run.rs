@@ -34,10 +34,10 @@ pub struct Run {
     pub(super) when: Option<String>,
 }
 
-/// Which run it is: what the header of a comparison says of it.
+/// What identifies a run in the header of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunTitle {
-    /// Its folder, as the user named it.
+    /// The run's folder, as the user named it.
     pub folder: String,
     /// The spec's name.
     pub name: Option<String>,

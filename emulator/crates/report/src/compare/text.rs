@@ -11,7 +11,7 @@ use crate::text::fit::{fit, fit_name, wrap};
 const NOTICEABLE: f64 = 0.0005;
 
 impl Comparison {
-    /// As tables of at most `limit` rows each.
+    /// Returns the comparison as text: tables of at most `limit` rows each.
     pub fn text(&self, limit: usize) -> String {
         let mut out = String::new();
         // Writing to a string does not fail.

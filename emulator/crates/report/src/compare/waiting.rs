@@ -24,13 +24,13 @@ pub struct WaitingChanges {
 /// The time of a thread in both runs. Threads of one name are told apart by their order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadChange {
-    /// Its program; "all" for the sum.
+    /// The thread's program; "all" for the sum.
     pub process: String,
-    /// Its name, with its number among those of that name from the second on; empty for the sum.
+    /// The thread's name, with a number from the second thread of that name on; empty for the sum.
     pub name: String,
-    /// Its time before; `None` if it was not there,
+    /// The thread's time in the run before; `None` if that run has no such thread.
     pub before: Option<ThreadTime>,
-    /// and after.
+    /// The thread's time in the run after; `None` if that run has no such thread.
     pub after: Option<ThreadTime>,
 }
 
@@ -52,18 +52,18 @@ pub struct WaitChange {
     pub process: String,
     /// What for: a reason, or a futex by the data object that it is in, or else by the function that waited.
     pub name: String,
-    /// The waits before
+    /// Waits of this kind in the run before.
     pub before: WaitTime,
-    /// and after.
+    /// Waits of this kind in the run after.
     pub after: WaitTime,
 }
 
-/// Waits.
+/// Number and cycles of waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitTime {
-    /// How many.
+    /// Number of waits.
     pub count: u64,
-    /// Their cycles.
+    /// Cycles that the waits took together.
     pub cycles: u64,
 }
 

@@ -49,8 +49,8 @@ function sum(values) {
   return total;
 }
 const file = (path) => path.slice(path.lastIndexOf("/") + 1);
-// As text/fit.rs shortens names of functions: without the arguments of templates, then without parameters; an offset (+0x12) stays.
-// The whole name belongs in a `title`.
+// Shortens a function's name by the rules of text/fit.rs: the arguments of templates go first, then parameters; an offset (+0x12)
+// stays. Who shows a short name gives the whole one in a `title`.
 const LONGEST_NAME = 60;
 function brief(name, longest = LONGEST_NAME) {
   if (name.length <= longest) return name;

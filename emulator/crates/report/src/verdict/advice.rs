@@ -188,12 +188,12 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
     }
 }
 
-/// It goes where a register says.
+/// True for jumps to where a register points.
 fn is_indirect(name: &str) -> bool {
     matches!(name, "jalr" | "jr" | "c.jalr" | "c.jr")
 }
 
-/// It reads or writes the FP status, which waits for all before it.
+/// True for instructions that read or write the FP status, which wait for all before them.
 fn is_fp_state(name: &str) -> bool {
     let names = ["frflags", "fsflags", "frcsr", "fscsr", "frrm", "fsrm"];
     names.iter().any(|start| name.starts_with(start))

@@ -8,22 +8,24 @@ use crate::check::Wanted;
 use crate::elf::{self, Elf};
 use crate::{BuildId, Place};
 
-/// Files are mapped by pages.
-const PAGE: u64 = 4096;
-const MAGIC: &[u8] = b"\x7fELF";
-/// Length of a local header of a ZIP archive without its name and its extra field (APPNOTE.TXT 6.3.10, section 4.3.7), and its signature.
-const LOCAL_HEADER: usize = 30;
-const SIGNATURE: &[u8] = b"PK\x03\x04";
+/// Bytes of a page: files are mapped by pages.
+const PAGE_BYTES: u64 = 4096;
+/// First bytes of an ELF file.
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+/// Bytes of a local header of a ZIP archive without its name and its extra field (APPNOTE.TXT 6.3.10, section 4.3.7).
+const ZIP_HEADER_BYTES: usize = 30;
+/// Signature of a local header of a ZIP archive.
+const ZIP_SIGNATURE: &[u8] = b"PK\x03\x04";
 /// Bytes before a stored file in which its header is searched for: names and padding are not longer.
 const MAX_HEADER: usize = 32 << 10;
 
 /// An ELF file inside of another file.
 struct Image {
-    /// Where it starts.
+    /// Offset of the ELF file in the file around it, in bytes.
     start: u64,
-    /// What it is called there, or else its start.
+    /// The name that the archive has for it, or else its offset.
     name: String,
-    /// Those of the members that are in it.
+    /// Which of the sorted members lie in the ELF file, by index.
     members: Range<usize>,
 }
 
@@ -108,7 +110,7 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
             let image = usize::try_from(start)
                 .ok()
                 .and_then(|start| bytes.get(start..));
-            let image = image.filter(|image| image.starts_with(MAGIC))?;
+            let image = image.filter(|image| image.starts_with(ELF_MAGIC))?;
             Elf::parse(image).ok()?.address_of(offset - start)
         };
         if let Some(last) = found.last_mut()
@@ -119,7 +121,9 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
             continue;
         }
         // The nearest one before it.
-        let pages = (0..=offset / PAGE).rev().map(|page| page * PAGE);
+        let pages = (0..=offset / PAGE_BYTES)
+            .rev()
+            .map(|page| page * PAGE_BYTES);
         if let Some(start) = { pages }.find(|start| has(*start).is_some()) {
             found.push(Image {
                 start,
@@ -134,16 +138,16 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
 /// What a ZIP archive calls the file that it stores from `start` on, or else where that is.
 fn name(bytes: &[u8], start: usize) -> String {
     let first = start.saturating_sub(MAX_HEADER);
-    let headers = (first..start.saturating_sub(LOCAL_HEADER)).rev();
+    let headers = (first..start.saturating_sub(ZIP_HEADER_BYTES)).rev();
     let mut names = headers
-        .filter(|&at| bytes[at..].starts_with(SIGNATURE))
+        .filter(|&at| bytes[at..].starts_with(ZIP_SIGNATURE))
         .filter_map(|at| {
             let length = |field: usize| -> Option<usize> {
                 let two = bytes.get(at + field..at + field + 2)?;
                 Some(u16::from_le_bytes([two[0], two[1]]).into())
             };
             let (name, extra) = (length(26)?, length(28)?);
-            let from = at + LOCAL_HEADER;
+            let from = at + ZIP_HEADER_BYTES;
             (from + name + extra == start)
                 .then(|| String::from_utf8_lossy(&bytes[from..from + name]).into_owned())
         });
@@ -158,14 +162,14 @@ mod tests {
     fn stored_files_have_their_names() {
         let mut archive = vec![0u8; 100];
         let header = archive.len();
-        archive.extend(SIGNATURE);
+        archive.extend(ZIP_SIGNATURE);
         archive.extend([0; 22]);
         archive.extend(11u16.to_le_bytes());
-        let padding = 4096 - header - LOCAL_HEADER - 11;
+        let padding = 4096 - header - ZIP_HEADER_BYTES - 11;
         archive.extend((padding as u16).to_le_bytes());
         archive.extend(b"lib/libx.so");
         archive.resize(4096, 0);
-        archive.extend(MAGIC);
+        archive.extend(ELF_MAGIC);
         assert_eq!(name(&archive, 4096), "lib/libx.so");
         assert_eq!(name(&archive, 4097), "0x1001");
     }

@@ -44,7 +44,7 @@ fn a_name_in_another_encoding_is_a_name() {
     let symbols = vec![("cafX", 0x11000, 0x20, FUNC), ("tea", 0x11020, 0x20, FUNC)];
     let mut bytes = SmallElf::new(symbols).bytes();
     let at = bytes.windows(5).position(|name| name == b"cafX\0").unwrap();
-    // As Latin-1 has it.
+    // An é in Latin-1, which is no UTF-8.
     bytes[at + 3] = 0xe9;
     let root = root("bin/tool", &bytes);
     let places = [0x1004, 0x1024].map(|at| Place::file("/bin/tool", None, at));
