@@ -28,7 +28,6 @@ mod interner;
 mod jit;
 mod jitdump;
 mod lengths;
-mod md5;
 mod name;
 pub mod place;
 mod resolve;

@@ -7,9 +7,10 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use md5::{Digest as _, Md5};
+
 use super::BuildId;
 use super::files::{SymbolFiles, resolve_in};
-use super::md5::md5;
 use super::symbols::{Module, Source};
 
 /// Longest file and line that are shown, in bytes and characters.
@@ -58,7 +59,7 @@ impl Sources<'_> {
     pub fn stale(&self, file: &Arc<str>, module: &Module) -> Option<String> {
         let path = find(self.files, file)?;
         if let Some(compiled) = module.checksums.get(file) {
-            let found = md5(&fs::read(&path).ok()?);
+            let found = md5(&read(&path)?);
             let hex = |sum: &[u8; 16]| -> String {
                 sum.iter().map(|byte| format!("{byte:02x}")).collect()
             };
@@ -144,13 +145,23 @@ fn is_source(path: &Path) -> bool {
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
-fn lines(file: &Path) -> Option<Vec<String>> {
+fn md5(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
+}
+
+/// Reads a file of at most [`MAX_FILE`] bytes.
+fn read(file: &Path) -> Option<Vec<u8>> {
     if fs::metadata(file).ok()?.len() > MAX_FILE {
         return None;
     }
     let mut text = Vec::new();
     let file = fs::File::open(file).ok()?;
     file.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn lines(file: &Path) -> Option<Vec<String>> {
+    let text = read(file)?;
     let text = String::from_utf8_lossy(&text);
     let shown = |line: &str| line.trim_end().chars().take(MAX_LINE).collect();
     Some(text.lines().map(shown).collect())

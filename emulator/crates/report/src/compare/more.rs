@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::text::{TOTALS, relative, titled};
+use super::text::{NOTICEABLE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
 use crate::model::part_line;
 use crate::printable_lines;
@@ -13,8 +13,6 @@ use crate::text::fit::{fit, fit_name};
 
 /// Runs that are beside the first in a block of the text.
 const BESIDE: usize = 3;
-/// Changes below this share of a run's cycles are left out of text and page.
-const NOTICEABLE: f64 = 0.0005;
 
 /// Runs, each of which is compared with the first.
 #[derive(Clone, Debug, Serialize)]
@@ -127,13 +125,7 @@ impl Compared {
                     row(out, &fit_name(&of.title(), 43), &values, beside)?;
                     written += 1;
                 }
-                if written == 0 {
-                    writeln!(
-                        out,
-                        "(no change beyond {:.2} % of the cycles)",
-                        100.0 * NOTICEABLE
-                    )?;
-                }
+                say_if_none(out, written)?;
             }
         }
         Ok(())

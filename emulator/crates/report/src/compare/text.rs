@@ -8,7 +8,7 @@ use crate::printable_lines;
 use crate::text::fit::{fit, fit_name, wrap};
 
 /// Changes below this share of both runs' cycles are left out of the text.
-const NOTICEABLE: f64 = 0.0005;
+pub(super) const NOTICEABLE: f64 = 0.0005;
 
 impl Comparison {
     /// Returns the comparison as text: tables of at most `limit` rows each.
@@ -108,14 +108,7 @@ impl Comparison {
             )?;
             written += 1;
         }
-        if written == 0 {
-            writeln!(
-                out,
-                "(no change beyond {:.2} % of the cycles)",
-                100.0 * NOTICEABLE
-            )?;
-        }
-        Ok(())
+        say_if_none(out, written)
     }
 
     /// The category that changed most in the direction of the whole.
@@ -153,6 +146,15 @@ pub(crate) const TOTALS: [(&str, TotalsValue); 4] = [
         Some(totals.instructions as f64 / 1e6)
     }),
 ];
+
+/// Says below a table without rows why it has none.
+pub(super) fn say_if_none(out: &mut String, written: usize) -> std::fmt::Result {
+    if written > 0 {
+        return Ok(());
+    }
+    let least = 100.0 * NOTICEABLE;
+    writeln!(out, "(no change beyond {least:.2} % of the cycles)")
+}
 
 /// Writes what a run is called and which it is.
 pub(super) fn titled(out: &mut String, which: &str, what: &str) -> std::fmt::Result {

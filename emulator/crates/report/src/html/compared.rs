@@ -37,10 +37,7 @@ impl Comparison {
             "flame": Flame::merged(before, after, name_of),
         });
         filled(PAGE, |name, out| match name {
-            "part" => self
-                .parts
-                .iter()
-                .for_each(|part| *out += &part_notice(part)),
+            "part" => out.extend(self.parts.iter().map(|part| part_notice(part))),
             "style" => out.extend(STYLE),
             "policy" => out.push_str(&policy(&[&SCRIPT.concat()])),
             "script" => out.push_str(&script(&SCRIPT.concat())),

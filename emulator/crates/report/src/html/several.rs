@@ -13,10 +13,7 @@ impl Compared {
     /// The tables as an HTML page.
     pub fn html(&self) -> String {
         filled(PAGE, |name, out| match name {
-            "part" => self
-                .parts
-                .iter()
-                .for_each(|part| *out += &part_notice(part)),
+            "part" => out.extend(self.parts.iter().map(|part| part_notice(part))),
             "style" => out.extend(STYLE),
             "policy" => out.push_str(&policy(&[])),
             "runs" => self.runs_table(out),

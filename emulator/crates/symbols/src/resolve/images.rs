@@ -9,20 +9,22 @@ use crate::elf::{self, Elf};
 use crate::{BuildId, Place};
 
 /// Bytes of a page: files are mapped by pages.
-const PAGE_BYTES: u64 = 4096;
+const PAGE_BYTES: usize = 4096;
 /// First bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// Bytes of a local header of a ZIP archive without its name and its extra field (APPNOTE.TXT 6.3.10, section 4.3.7).
 const ZIP_HEADER_BYTES: usize = 30;
 /// Signature of a local header of a ZIP archive.
 const ZIP_SIGNATURE: &[u8] = b"PK\x03\x04";
+/// ELF headers before an offset that are tried, the nearest first: the file around them may be made to have millions.
+const MAX_TRIES: usize = 64;
 /// Bytes before a stored file in which its header is searched for: names and padding are not longer.
 const MAX_HEADER: usize = 32 << 10;
 
 /// An ELF file inside of another file.
 struct Image {
     /// Offset of the ELF file in the file around it, in bytes.
-    start: u64,
+    start: usize,
     /// The name that the archive has for it, or else its offset.
     name: String,
     /// Which of the sorted members lie in the ELF file, by index.
@@ -47,18 +49,22 @@ impl Resolution<'_> {
         let images = images(&bytes, members);
         let mut rest: Vec<(usize, u64)> = Vec::new();
         let mut named = 0;
-        for image in &images {
+        for (number, image) in images.iter().enumerate() {
             rest.extend(&members[named..image.members.start]);
             named = image.members.end;
             let within: Vec<(usize, u64)> = { members[image.members.clone()].iter() }
-                .map(|(at, offset)| (*at, offset - image.start))
+                .map(|(at, offset)| (*at, offset - image.start as u64))
                 .collect();
             let code = |&(at, offset): &(usize, u64)| Some((offset, places[at].code()?));
             let wanted = Wanted {
                 build_id: None,
                 code: within.iter().filter_map(code).collect(),
             };
-            let elf = bytes[image.start as usize..].to_vec();
+            // All copies together are no longer than the file.
+            let end = images
+                .get(number + 1)
+                .map_or(bytes.len(), |next| next.start);
+            let elf = bytes[image.start..end].to_vec();
             let opened = wanted.check(&file, elf, false).map_err(|why| {
                 let missing =
                     format!("no symbols: {why}; hand in the folder of the file (--debug-dir)");
@@ -102,32 +108,33 @@ impl Resolution<'_> {
     }
 }
 
-/// The ELF files in which members are, whose offsets are ascending.
+/// Returns the ELF files in which members are, by ascending offset, as the members' offsets are.
 fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
+    let starts: Vec<usize> = { 0..bytes.len() }
+        .step_by(PAGE_BYTES)
+        .filter(|&start| bytes[start..].starts_with(ELF_MAGIC))
+        .collect();
     let mut found: Vec<Image> = Vec::new();
-    for (number, (_, offset)) in members.iter().enumerate() {
-        let has = |start: u64| {
-            let image = usize::try_from(start)
-                .ok()
-                .and_then(|start| bytes.get(start..));
-            let image = image.filter(|image| image.starts_with(ELF_MAGIC))?;
-            Elf::parse(image).ok()?.address_of(offset - start)
+    for (number, &(_, offset)) in members.iter().enumerate() {
+        let has = |start: usize| {
+            let elf = Elf::parse(&bytes[start..]).ok();
+            elf.and_then(|elf| elf.address_of(offset - start as u64))
+                .is_some()
         };
         if let Some(last) = found.last_mut()
             && last.members.end == number
-            && has(last.start).is_some()
+            && has(last.start)
         {
             last.members.end = number + 1;
             continue;
         }
-        // The nearest one before it.
-        let pages = (0..=offset / PAGE_BYTES)
-            .rev()
-            .map(|page| page * PAGE_BYTES);
-        if let Some(start) = { pages }.find(|start| has(*start).is_some()) {
+        let behind = found.last().map_or(0, |last| last.start + 1);
+        let before = starts.partition_point(|&start| start as u64 <= offset);
+        let near = starts[..before].iter().rev().copied().take(MAX_TRIES);
+        if let Some(start) = { near }.find(|&start| start >= behind && has(start)) {
             found.push(Image {
                 start,
-                name: name(bytes, start as usize),
+                name: name(bytes, start),
                 members: number..number + 1,
             });
         }
@@ -172,5 +179,17 @@ mod tests {
         archive.extend(ELF_MAGIC);
         assert_eq!(name(&archive, 4096), "lib/libx.so");
         assert_eq!(name(&archive, 4097), "0x1001");
+    }
+
+    #[test]
+    fn offsets_beyond_the_file_and_headers_of_nothing_end_soon() {
+        let mut bytes = Vec::new();
+        for _ in 0..1000 {
+            bytes.extend(ELF_MAGIC);
+            bytes.resize(bytes.len().next_multiple_of(PAGE_BYTES), 0);
+        }
+        let members = [(0, 5), (1, bytes.len() as u64), (2, 1 << 60), (3, u64::MAX)];
+        assert!(images(&bytes, &members).is_empty());
+        assert!(images(&[], &members).is_empty());
     }
 }
