@@ -39,8 +39,8 @@ fn use_all(harts: &[Evaluation]) {
 }
 
 fuzz_target!(|input: (u8, Vec<Change>, Option<Vec<u8>>, bool)| {
-    static MADE_UP: OnceLock<Vec<(Evaluation, Value)>> = OnceLock::new();
-    let all = MADE_UP.get_or_init(|| {
+    static STORED: OnceLock<Vec<(Evaluation, Value)>> = OnceLock::new();
+    let all = STORED.get_or_init(|| {
         let of = |one: Evaluation| {
             let value = serde_json::to_value(&one).unwrap();
             (one, value)

@@ -46,8 +46,8 @@ fn excerpts() -> Excerpts {
 }
 
 fuzz_target!(|input: (Vec<Change>, Option<Vec<u8>>)| {
-    static MADE_UP: OnceLock<(Evaluation, Value)> = OnceLock::new();
-    let (evaluation, whole) = MADE_UP.get_or_init(|| {
+    static STORED: OnceLock<(Evaluation, Value)> = OnceLock::new();
+    let (evaluation, whole) = STORED.get_or_init(|| {
         let evaluation = evaluations().pop().unwrap();
         (evaluation, serde_json::to_value(excerpts()).unwrap())
     });

@@ -6,7 +6,7 @@ use crate::ProcessId;
 const INACTIVE_AFTER: u64 = 1 << 24;
 
 /// A process that ended is inactive once it has not run for so many cycles, however few those are: it runs no more. Ended processes are looked for as often.
-const ENDED_IS_INACTIVE_AFTER: u64 = 1 << 20;
+const ENDED_INACTIVE_AFTER: u64 = 1 << 20;
 
 /// So many inactive processes stay unpacked: packing costs time, and again whenever one of them runs in between.
 const MAX_UNPACKED: usize = 64;
@@ -75,7 +75,7 @@ impl InactiveProcesses {
         if self.ended.is_empty() || cycle < self.next_ended {
             return Vec::new();
         }
-        let after = ENDED_IS_INACTIVE_AFTER.min(self.length);
+        let after = ENDED_INACTIVE_AFTER.min(self.length);
         self.next_ended = cycle + after;
         let mut cold = Vec::new();
         self.ended.retain(|process| {
@@ -155,13 +155,13 @@ mod tests {
         inactive.end(elsewhere);
         assert_eq!(inactive.look(one, 2), None, "it still runs");
         inactive.stop(one, 100);
-        assert_eq!(inactive.look(two, ENDED_IS_INACTIVE_AFTER + 99), None);
+        assert_eq!(inactive.look(two, ENDED_INACTIVE_AFTER + 99), None);
         assert_eq!(
-            inactive.look(two, 3 * ENDED_IS_INACTIVE_AFTER),
+            inactive.look(two, 3 * ENDED_INACTIVE_AFTER),
             Some(vec![one])
         );
         assert!(inactive.is_cold(one) && !inactive.is_cold(elsewhere));
-        assert_eq!(inactive.look(two, 5 * ENDED_IS_INACTIVE_AFTER), None);
+        assert_eq!(inactive.look(two, 5 * ENDED_INACTIVE_AFTER), None);
     }
 
     #[test]

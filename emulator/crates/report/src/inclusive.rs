@@ -11,12 +11,12 @@ use super::rows::line;
 use super::tables::{CommandRow, FunctionRow, ProcessReport};
 use super::text::fit::{fit_name, fixed};
 
-/// Share of a command's cycles from which on a function with what it calls is named in a verdict, and from which on it is no more than
-/// the way there, as `main` is.
-const NOTICEABLE: f64 = 0.1;
-const WHOLE: f64 = 0.97;
+/// Share of a command's cycles from which on a verdict names a function with all that it calls.
+const MIN_SHARE: f64 = 0.1;
+/// Share of a command's cycles from which on a function is no more than the way to others, as `main` is.
+const MAX_SHARE: f64 = 0.97;
 /// Share beyond the function's own cycles from which on what it calls matters.
-const CALLS: f64 = 0.05;
+const MIN_CALLED_SHARE: f64 = 0.05;
 /// Functions that a verdict names, and callees of each.
 const MAX_FUNCTIONS: usize = 3;
 const MAX_CALLEES: usize = 3;
@@ -202,7 +202,7 @@ impl<'a> Inclusive<'a> {
     /// The functions of the program's own sources below which most of a command's time is.
     pub fn of_command(&self, command: &CommandRow, own: &OwnFunctions) -> Vec<InclusiveRow> {
         let whole = command.cycles.max(f64::MIN_POSITIVE);
-        let mut sums: HashMap<(usize, String), Sums> = HashMap::new();
+        let mut sums: HashMap<(usize, String), OutermostNodes> = HashMap::new();
         for at in 0..self.cycles.len() {
             let wanted = self.is_function(at)
                 && command.members.contains(&self.process[at])
@@ -228,7 +228,7 @@ impl<'a> Inclusive<'a> {
             }
             let calls: f64 = below.values().sum();
             let share = sums.cycles / whole;
-            if !(NOTICEABLE..WHOLE).contains(&share) || calls < CALLS * whole {
+            if !(MIN_SHARE..MAX_SHARE).contains(&share) || calls < MIN_CALLED_SHARE * whole {
                 continue;
             }
             let mut callees: Vec<CalleeRow> = { below.into_iter() }
@@ -236,7 +236,7 @@ impl<'a> Inclusive<'a> {
                     function: function.to_owned(),
                     share: cycles / whole,
                 })
-                .filter(|callee| callee.share >= CALLS)
+                .filter(|callee| callee.share >= MIN_CALLED_SHARE)
                 .collect();
             callees.sort_by(|a, b| {
                 b.share
@@ -274,7 +274,7 @@ impl<'a> Inclusive<'a> {
 
 /// A function's outermost nodes, and their cycles.
 #[derive(Default)]
-struct Sums {
+struct OutermostNodes {
     cycles: f64,
     nodes: Vec<usize>,
 }

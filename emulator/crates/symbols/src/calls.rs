@@ -9,7 +9,7 @@ use super::elf::Elf;
 /// More than any real file has.
 const MAX_FUNCTIONS: usize = 4_000_000;
 /// Sections of stubs, which are one function.
-const STUBS: [&str; 3] = [".plt", ".plt.sec", ".iplt"];
+const STUB_SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".iplt"];
 
 /// The return address register, in which calls leave where to go on.
 const RA: u32 = 1;
@@ -57,7 +57,9 @@ fn code<'data>(elf: &Elf<'data>) -> Vec<(u64, &'data [u8])> {
             return false;
         };
         let wanted = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
-        let is_stub = section.name().is_ok_and(|name| STUBS.contains(&name));
+        let is_stub = section
+            .name()
+            .is_ok_and(|name| STUB_SECTIONS.contains(&name));
         sh_flags.0 & wanted == wanted && !is_stub
     });
     sections

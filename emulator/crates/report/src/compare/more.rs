@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::text::{NOTICEABLE, TOTALS, relative, say_if_none, titled};
+use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
 use crate::model::part_line;
 use crate::printable_lines;
@@ -136,7 +136,7 @@ impl Compared {
         &self,
         rows: &'a [ComparedRow],
     ) -> impl Iterator<Item = &'a ComparedRow> + use<'a> {
-        let least = NOTICEABLE * self.totals.first().map_or(0, Totals::busy) as f64;
+        let least = MIN_CHANGE_SHARE * self.totals.first().map_or(0, Totals::busy) as f64;
         rows.iter().filter(move |row| row.change() > least)
     }
 }

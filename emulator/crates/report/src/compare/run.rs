@@ -107,7 +107,7 @@ impl Run {
     /// Returns the settings of core and spec that are not the same in another run: each with its value here and there. What the header
     /// says in other words is not among them.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
-        const SAID: [&str; 6] = [
+        const SETTINGS_IN_TITLE: [&str; 6] = [
             "core.name",
             "spec.name",
             "spec.core.preset",
@@ -122,7 +122,9 @@ impl Run {
                 differences(part, here, there, &mut found);
             }
         }
-        found.retain(|(path, _)| !SAID.contains(&&**path) && !path.starts_with("spec.core."));
+        found.retain(|(path, _)| {
+            !SETTINGS_IN_TITLE.contains(&&**path) && !path.starts_with("spec.core.")
+        });
         let more = found.len().saturating_sub(MAX_DIFFERENCES);
         let mut lines: Vec<String> = { found.into_iter().take(MAX_DIFFERENCES) }
             .map(|(path, values)| format!("{path} {values}"))
@@ -267,13 +269,13 @@ pub(super) struct Thread {
     pub(super) process: usize,
     pub(super) name: String,
     pub(super) tid: u32,
-    pub(super) running: Stretches,
-    pub(super) ready: Stretches,
+    pub(super) running: CountAndCycles,
+    pub(super) ready: CountAndCycles,
     pub(super) waits: Vec<Wait>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Stretches {
+pub(super) struct CountAndCycles {
     pub(super) count: u64,
     pub(super) cycles: u64,
 }
@@ -282,7 +284,7 @@ pub(super) struct Stretches {
 pub(super) struct Wait {
     pub(super) reason: String,
     #[serde(flatten)]
-    pub(super) time: Stretches,
+    pub(super) time: CountAndCycles,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -291,7 +293,7 @@ pub(super) struct Futex {
     pub(super) address: String,
     pub(super) object: Option<String>,
     #[serde(flatten)]
-    pub(super) time: Stretches,
+    pub(super) time: CountAndCycles,
     #[serde(default)]
     pub(super) places: Vec<Place>,
 }

@@ -8,7 +8,7 @@ use crate::printable_lines;
 use crate::text::fit::{fit, fit_name, wrap};
 
 /// Changes below this share of both runs' cycles are left out of the text.
-pub(super) const NOTICEABLE: f64 = 0.0005;
+pub(super) const MIN_CHANGE_SHARE: f64 = 0.0005;
 
 impl Comparison {
     /// Returns the comparison as text: tables of at most `limit` rows each.
@@ -88,7 +88,7 @@ impl Comparison {
         let total = (self.before.cycles + self.after.cycles) as f64 / 2.0;
         let noticed = rows
             .iter()
-            .filter(|row| row.delta().abs() > NOTICEABLE * total);
+            .filter(|row| row.delta().abs() > MIN_CHANGE_SHARE * total);
         writeln!(
             out,
             "\n{title:52}{:>11}{:>11}{:>11}{:>10}  mostly",
@@ -152,7 +152,7 @@ pub(super) fn say_if_none(out: &mut String, written: usize) -> std::fmt::Result 
     if written > 0 {
         return Ok(());
     }
-    let least = 100.0 * NOTICEABLE;
+    let least = 100.0 * MIN_CHANGE_SHARE;
     writeln!(out, "(no change beyond {least:.2} % of the cycles)")
 }
 
@@ -166,7 +166,7 @@ pub(super) fn titled(out: &mut String, which: &str, what: &str) -> std::fmt::Res
 
 impl WaitingChanges {
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
-        let least = NOTICEABLE * self.threads.first().map_or(0.0, |all| all.cycles());
+        let least = MIN_CHANGE_SHARE * self.threads.first().map_or(0.0, |all| all.cycles());
         writeln!(
             out,
             "\n{:<36}{:>11}{:>11}{:>10}{:>12}{:>11}{:>10}",

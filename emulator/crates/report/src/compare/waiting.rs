@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::renamed::now;
-use super::run::{Futex, Run, Stretches, Thread};
+use super::run::{CountAndCycles, Futex, Run, Thread};
 
 /// Share of a run's cycles from which on a program's waiting is compared: the shell that waits for its commands is not.
 const NOTICEABLE: f64 = 0.05;
@@ -84,7 +84,7 @@ impl WaitChange {
 }
 
 impl WaitTime {
-    fn add(&mut self, time: Stretches) {
+    fn add(&mut self, time: CountAndCycles) {
         self.count = self.count.saturating_add(time.count);
         self.cycles = self.cycles.saturating_add(time.cycles);
     }
@@ -121,7 +121,7 @@ fn name(futex: &Futex) -> String {
 struct Waits(BTreeMap<(String, String), [WaitTime; 2]>);
 
 impl Waits {
-    fn add(&mut self, process: &str, name: String, side: usize, time: Stretches) {
+    fn add(&mut self, process: &str, name: String, side: usize, time: CountAndCycles) {
         self.0.entry((process.to_owned(), name)).or_default()[side].add(time);
     }
 

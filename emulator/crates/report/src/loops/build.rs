@@ -257,7 +257,7 @@ impl<'a> Builder<'a> {
 
     /// See [`LoopRow::chases_pointers`]: of most iterations.
     fn chases_pointers(&self, iterations: &Iterations, graphs: &[Graph<'_>]) -> bool {
-        const LOOKED_AT: usize = 16;
+        const MAX_ITERATIONS_JUDGED: usize = 16;
         let load = |&(&(inst, _), _): &(&(InstId, Cause), &u64)| {
             self.code
                 .get(inst)
@@ -282,7 +282,7 @@ impl<'a> Builder<'a> {
                 .find(|&at| rows[at].inst == inst)?;
             Some(graph.waits_for_itself(at))
         });
-        let known: Vec<bool> = known.take(LOOKED_AT).collect();
+        let known: Vec<bool> = known.take(MAX_ITERATIONS_JUDGED).collect();
         2 * known.iter().filter(|waits| **waits).count() > known.len()
     }
 

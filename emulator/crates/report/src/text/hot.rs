@@ -64,7 +64,7 @@ fn functions(
         0 => by_command(report),
         _ => { report.functions.iter() }
             .filter(|row| row.process == process)
-            .map(|row| Shown {
+            .map(|row| FunctionLine {
                 name: row.name.clone(),
                 share: row.share,
                 total: row.total,
@@ -99,25 +99,25 @@ fn functions(
 }
 
 /// A function as the table shows it.
-struct Shown<'a> {
+struct FunctionLine<'a> {
     name: String,
     share: f64,
-    /// With all that it calls, if calls were followed.
+    /// Share of the function with all that it calls, if calls were followed.
     total: Option<f64>,
-    /// By column.
+    /// Share by column.
     shares: Vec<f64>,
     missing: &'a [String],
 }
 
 /// Functions of all processes: of those of one command together. Shares are of all cycles.
-fn by_command(report: &Report) -> Vec<Shown<'_>> {
-    let mut rows: Vec<Shown<'_>> = Vec::new();
+fn by_command(report: &Report) -> Vec<FunctionLine<'_>> {
+    let mut rows: Vec<FunctionLine<'_>> = Vec::new();
     let mut known: HashMap<(&str, &str, usize), usize> = HashMap::new();
     for function in &report.functions {
         let process = &report.processes[function.process];
         let key = (&*process.command, &*function.name, function.module);
         let at = *known.entry(key).or_insert_with(|| {
-            rows.push(Shown {
+            rows.push(FunctionLine {
                 name: format!("{}: {}", process.command, function.name),
                 share: 0.0,
                 total: function.total.map(|_| 0.0),

@@ -12,13 +12,13 @@ use crate::loops::LoopRow;
 const WORTH_ADVICE: f64 = 0.2;
 const MAX_ADVICE: usize = 2;
 
-const SHORTER_CHAIN: &str = "a shorter chain of dependent operations: independent accumulators, unrolling with separate sums";
-const NO_DIVISION: &str = "no division there: multiply by a reciprocal, divide once outside the loop, shift and mask for powers of two";
-const FITS: &str = "data that fits the caches: blocking, smaller types, fields that are used together side by side";
-const IN_ORDER: &str = "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early";
-const LIST: &str = "each load waits for the address that the one before brings: prefetch the next nodes, nodes side by side in an array with \
+const ADVICE_SHORTER_CHAIN: &str = "a shorter chain of dependent operations: independent accumulators, unrolling with separate sums";
+const ADVICE_NO_DIVISION: &str = "no division there: multiply by a reciprocal, divide once outside the loop, shift and mask for powers of two";
+const ADVICE_SMALLER_DATA: &str = "data that fits the caches: blocking, smaller types, fields that are used together side by side";
+const ADVICE_DATA_IN_ORDER: &str = "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early";
+const ADVICE_LIST: &str = "each load waits for the address that the one before brings: prefetch the next nodes, nodes side by side in an array with \
     indices, several such chains side by side";
-const NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
+const ADVICE_NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
 
 /// Whose code a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,7 +33,7 @@ pub enum Owner {
 }
 
 /// Folders of programs and libraries that others compiled.
-const OTHERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"];
+const INSTALLED_FOLDERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"];
 
 impl Owner {
     /// Returns whose code a file's is. `has_line`: its source line is known; `others_have`: those of other code of the file are.
@@ -43,7 +43,9 @@ impl Owner {
         }
         let name = module.rsplit('/').next().unwrap_or(module);
         let is_library = name.ends_with(".so") || name.contains(".so.") || module == "[vdso]";
-        let is_installed = OTHERS.iter().any(|folder| module.starts_with(folder));
+        let is_installed = INSTALLED_FOLDERS
+            .iter()
+            .any(|folder| module.starts_with(folder));
         match has_line {
             _ if is_installed => Self::Library,
             false if is_library || others_have() => Self::Library,
@@ -83,22 +85,22 @@ pub(super) fn for_place(place: &Place, found: Option<&LoopRow>) -> String {
 /// What is tried against cycles of the critical path; `None` if its cause says nothing of its own.
 const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&'static str> {
     Some(match cause {
-        Cause::Integer => SHORTER_CHAIN,
+        Cause::Integer => ADVICE_SHORTER_CHAIN,
         Cause::Fp => {
             "a shorter chain of dependent operations: independent accumulators (-ffast-math lets the compiler), unrolling with separate sums"
         }
         Cause::Multiply => {
             "no multiplication on the chain: shifts and additions, a select instead of a product with 0 or 1, independent accumulators"
         }
-        Cause::Divide | Cause::DividerBusy => NO_DIVISION,
-        Cause::LoadL1 if chases_pointers => LIST,
+        Cause::Divide | Cause::DividerBusy => ADVICE_NO_DIVISION,
+        Cause::LoadL1 if chases_pointers => ADVICE_LIST,
         Cause::LoadL1 => {
             "loads that do not wait for each other: keep values in registers, indices instead of pointers"
         }
         Cause::LoadForward => "what was stored just before is loaded again: keep it in a register",
-        Cause::LoadL2 | Cause::LoadLlc | Cause::LoadMemory if chases_pointers => LIST,
-        Cause::LoadL2 | Cause::LoadLlc => FITS,
-        Cause::LoadMemory => IN_ORDER,
+        Cause::LoadL2 | Cause::LoadLlc | Cause::LoadMemory if chases_pointers => ADVICE_LIST,
+        Cause::LoadL2 | Cause::LoadLlc => ADVICE_SMALLER_DATA,
+        Cause::LoadMemory => ADVICE_DATA_IN_ORDER,
         Cause::LoadPeer => {
             "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
         }
@@ -107,7 +109,7 @@ const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&
         Cause::Port => {
             "fewer operations of the kind that the port executes: wider loads and stores, values kept in registers"
         }
-        Cause::Mispredict => NO_BRANCH,
+        Cause::Mispredict => ADVICE_NO_BRANCH,
         Cause::Width => fewer_instructions(owner),
         _ => return None,
     })
@@ -144,13 +146,13 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
         {
             fewer_instructions(owner)
         }
-        Component::Alu | Component::Divider if divides => NO_DIVISION,
-        Component::Alu | Component::Divider => SHORTER_CHAIN,
+        Component::Alu | Component::Divider if divides => ADVICE_NO_DIVISION,
+        Component::Alu | Component::Divider => ADVICE_SHORTER_CHAIN,
         Component::LoadL1 => {
             "loads that do not wait for each other: keep values in registers, indices instead of pointers"
         }
-        Component::LoadL2 | Component::LoadLlc => FITS,
-        Component::LoadDram => IN_ORDER,
+        Component::LoadL2 | Component::LoadLlc => ADVICE_SMALLER_DATA,
+        Component::LoadDram => ADVICE_DATA_IN_ORDER,
         Component::LoadPeer => {
             "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
         }
@@ -177,7 +179,7 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
         Component::Mispredict if is_indirect(name) => {
             "fewer targets of one jump: its commonest ones by branches before it, calls that the compiler can see through (final, templates)"
         }
-        Component::Mispredict => NO_BRANCH,
+        Component::Mispredict => ADVICE_NO_BRANCH,
         Component::MemoryOrdering => {
             "do not load what was stored just before by another address: keep it in a register"
         }
@@ -288,16 +290,16 @@ mod tests {
             "{chain}"
         );
         let hash = own(&[(Cause::Divide, 0.37), (Cause::LoadL1, 0.12)], false);
-        assert_eq!(hash, NO_DIVISION);
+        assert_eq!(hash, ADVICE_NO_DIVISION);
         let list = own(&[(Cause::LoadL2, 0.96)], true);
         assert!(
             list.contains("prefetch") && !list.contains("blocking"),
             "{list}"
         );
-        assert_eq!(own(&[(Cause::LoadL2, 0.96)], false), FITS);
+        assert_eq!(own(&[(Cause::LoadL2, 0.96)], false), ADVICE_SMALLER_DATA);
         let both = own(&[(Cause::LoadL2, 0.51), (Cause::Multiply, 0.25)], false);
         assert!(
-            both.starts_with(FITS) && both.contains("select instead of a product"),
+            both.starts_with(ADVICE_SMALLER_DATA) && both.contains("select instead of a product"),
             "{both}"
         );
         // A path that says nothing of its own leaves it to what the commit stage does.
