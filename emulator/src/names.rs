@@ -65,6 +65,15 @@ impl SymbolPaths {
         self
     }
 
+    /// Adds folders of the user's own, before the others.
+    pub fn with_folders(mut self, folders: &[PathBuf]) -> Result<Self, BadInput> {
+        if let Some(missing) = folders.iter().find(|dir| !dir.is_dir()) {
+            return Err(bad_input(missing, "--debug-dir: expected a folder"));
+        }
+        self.roots.splice(0..0, folders.iter().cloned());
+        Ok(self)
+    }
+
     /// Names addresses by these files.
     pub fn symbolizer(&self) -> Symbolizer {
         let here = std::env::current_dir();
@@ -123,10 +132,7 @@ pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPa
         }
         None => recorded,
     };
-    if let Some(missing) = args.debug_dir.iter().find(|dir| !dir.is_dir()) {
-        return Err(bad_input(missing, "--debug-dir: expected a folder").into());
-    }
-    paths.roots.splice(0..0, args.debug_dir.iter().cloned());
+    paths = paths.with_folders(&args.debug_dir)?;
     if let Some(urls) = &args.debuginfod {
         paths.debuginfod.clone_from(urls);
     }

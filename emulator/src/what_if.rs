@@ -2,6 +2,7 @@
 //! without that cause at these instructions, of the same program from the same start.
 
 mod candidates;
+mod code;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,10 +24,27 @@ use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 struct Trial {
     #[serde(flatten)]
     candidate: Candidate,
-    /// Cycles of the program, without the cause.
+    /// Cycles without the cause; see [`Original::cycles`].
     cycles: f64,
-    /// Share of its cycles that it takes less.
+    /// Share of the cycles that it takes less.
     gain: f64,
+    /// With selects in the place of the branches that are foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    select: Option<SelectTrial>,
+}
+
+/// What became of selects in the place of branches.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum SelectTrial {
+    /// They were tried.
+    Tried {
+        instructions: Vec<Instruction>,
+        cycles: f64,
+        gain: f64,
+    },
+    /// There is none, for this reason.
+    None { none: &'static str },
 }
 
 /// A run that is repeated without something.
@@ -44,7 +62,9 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let mut results = Results::open(&args.dir)?;
     results.lock()?;
     let (run, spec) = original(&results)?;
-    let symbols = crate::names::recorded(&results)?.with_guest_files(results.guest_files());
+    let symbols = crate::names::recorded(&results)?
+        .with_folders(&args.debug_dir)?
+        .with_guest_files(results.guest_files());
     let recorded = Recorded::read(&results, false)?;
     let (program, found) = {
         let evaluation = recorded.whole();
@@ -67,7 +87,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let folder = args.dir.join(TRIALS);
     let trials_folder = { results.folder().make(TRIALS) }.map_err(|e| bad_input(&folder, e))?;
     let before = match recorded.is_of_this_simulator() {
-        true => program_cycles(&results, &original.program)?,
+        true => original.cycles(&results)?,
         false => {
             eprintln!("tipsim: another tipsim ran it: once more as it was");
             original.run_without(&[], &trials_folder, "before")?
@@ -84,30 +104,56 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let mut trials = earlier.trials.clone();
     // Folders of earlier trials stay, with what they found.
     let first = next_number(&folder);
-    for (n, candidate) in found.into_iter().take(most).enumerate() {
-        eprintln!(
-            "tipsim: {} of {count}: no {} at {} {} of {}",
-            n + 1,
-            candidate.cause,
+    for (n, mut candidate) in found.into_iter().take(most).enumerate() {
+        let progress = format!("{} of {count}", n + 1);
+        let (name, selects) = ((first + n).to_string(), candidate.selects.take());
+        let place = format!(
+            "{} {} of {}",
             candidate.instructions.len(),
             candidate.kind,
-            candidate.function
+            report::short_name(&candidate.function, 60)
         );
-        let name = (first + n).to_string();
-        let cycles = original.run_without(&candidate.instructions, &trials_folder, &name)?;
+        match candidate.cause {
+            "select" => eprintln!("tipsim: {progress}: selects in the place of {place}"),
+            cause => eprintln!("tipsim: {progress}: no {cause} at {place}"),
+        }
+        let try_without = |instructions: &[Instruction], name: &str| {
+            let cycles = original.run_without(instructions, &trials_folder, name)?;
+            anyhow::Ok((cycles, 1.0 - cycles / before))
+        };
+        let (cycles, gain) = try_without(&candidate.instructions, &name)?;
+        let select = match selects {
+            None => None,
+            Some(Err(none)) => Some(SelectTrial::None { none }),
+            Some(Ok(instructions)) => {
+                eprintln!("tipsim: {progress}: selects in their place");
+                let (cycles, gain) = try_without(&instructions, &format!("{name}-select"))?;
+                Some(SelectTrial::Tried {
+                    instructions,
+                    cycles,
+                    gain,
+                })
+            }
+        };
         let trial = json!(Trial {
             candidate,
             cycles,
-            gain: 1.0 - cycles / before,
+            gain,
+            select,
         });
         // The same question has a new answer.
         let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
         trials.retain(|known| question(known) != question(&trial));
         trials.push(trial);
         // Interrupted after this one, nothing is lost that was found.
-        trials.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        trials.sort_by(|a, b| gain_of(b).total_cmp(&gain_of(a)));
         let mut how = original.run.clone();
-        how["what_if"] = json!({ "program": original.program, "cycles": before, "trials": trials });
+        how["what_if"] = json!({
+            "program": original.program,
+            "cycles": before,
+            "harts": original.spec.guest.harts,
+            "trials": trials,
+        });
         how["what_if_others"] = json!(earlier.others);
         results.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
         let part = results.part().map(str::to_owned);
@@ -120,7 +166,7 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn gain(trial: &Value) -> f64 {
+fn gain_of(trial: &Value) -> f64 {
     trial["gain"].as_f64().unwrap_or_default()
 }
 
@@ -150,7 +196,8 @@ fn next_number(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let number = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
-        name.split('.').next()?.parse::<u16>().ok().map(usize::from)
+        let digits = name.split(['.', '-']).next()?;
+        digits.parse::<u16>().ok().map(usize::from)
     };
     entries.filter_map(number).max().map_or(1, |last| last + 1)
 }
@@ -190,6 +237,19 @@ fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
 }
 
 impl Original<'_> {
+    /// Cycles that a run took: on one hart the program's own; on several the elapsed ones of the region, in which one hart may wait for
+    /// another.
+    fn cycles(&self, results: &Results) -> anyhow::Result<f64> {
+        if self.spec.guest.harts == 1 {
+            return program_cycles(results, &self.program);
+        }
+        let run: Value = results.json(RUN)?;
+        let elapsed = run["regions"]["cycles"].as_f64().unwrap_or_default();
+        // Without a region, everything is profiled.
+        let elapsed = Some(elapsed).filter(|cycles| *cycles > 0.0);
+        { elapsed.or(run["cycles"].as_f64()) }.context("run.json: no cycles")
+    }
+
     /// Runs it on a core without the cause at these instructions; the program's cycles.
     fn run_without(
         &self,
@@ -253,6 +313,6 @@ impl Original<'_> {
             "{}: it had another guest than the run itself (--guest-dir DIR)",
             path.display()
         );
-        program_cycles(&results, &self.program)
+        self.cycles(&results)
     }
 }

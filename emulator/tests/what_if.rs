@@ -94,9 +94,54 @@ fn a_run_without_the_cause_says_what_it_gains() {
     );
     refused(
         &["--without", "miss@nowhere"],
-        &["miss@nowhere", "executed no loads and stores there"],
+        &["miss@nowhere", "chain executed no function `nowhere`"],
     );
+    refused(
+        &["--without", "miss@dott"],
+        &["no function `dott`", "did you mean `dot`?"],
+    );
+    refused(
+        &["--without", "select@dot"],
+        &["a select could take the place of"],
+    );
+    refused(&["--debug-dir", "nowhere"], &["nowhere", "--debug-dir"]);
     refused(&["--process", "other"], &["\"other\""]);
+}
+
+/// A branch's data dependence: in a binary search the next load's address waits for it.
+#[test]
+fn a_branch_is_tried_as_a_select_too() {
+    let dir = scratch("what-if-select");
+    let out = profiled("search", &dir);
+    let mut command = tipsim();
+    let text = succeed(command.arg("what-if").arg(&out).args(["--most", "1"]));
+    for part in [
+        "branches of search foreseen (what independent work side by side could gain)",
+        "as selects (what branchless code would gain)",
+    ] {
+        assert!(text.contains(part), "no \"{part}\" in {text}");
+    }
+    let run = json(&out.join("run.json"));
+    let trial = &run["what_if"]["trials"][0];
+    let [foreseen, select] = [trial, &trial["select"]].map(|trial| trial["gain"].as_f64().unwrap());
+    assert!(foreseen > 0.4 && select < foreseen - 0.25, "{trial}");
+    let without = trial["select"]["instructions"][0]["without"]
+        .as_str()
+        .unwrap();
+    assert!(without.starts_with("select 0x"), "{trial}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("as selects (what branchless code would gain)"));
+    let mut explain = tipsim();
+    explain.arg("report").arg(&out);
+    let text = succeed(explain.args(["--explain", "what_if.trials.0.select.gain"]));
+    assert!(text.contains("1 - cycles without / cycles"), "{text}");
+    let mut asked = tipsim();
+    asked
+        .arg("what-if")
+        .arg(&out)
+        .args(["--without", "select@search"]);
+    let text = succeed(&mut asked);
+    assert!(text.contains("branches of search as selects"), "{text}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ static unsigned keys[N], low[N + 1];
 __attribute__((noipa)) static unsigned below(unsigned pivot) {
     unsigned n = 0;
     for (int i = 0; i < N; i++) {
-#ifdef AFTER
+#if defined AFTER || defined AFTER_SELECT
         low[n] = keys[i];
         n += keys[i] < pivot;
 #else

@@ -1,7 +1,7 @@
 //! What to try: the functions and causes that a program loses most cycles to, by the Oracle's cycle stacks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use commit_trace::InstId;
 use profile::{Component, CycleStack, Evaluation, ProcessId};
@@ -9,6 +9,7 @@ use serde::Serialize;
 use symbols::{Place, Symbolizer, Symbols, place};
 use timing::{Cause, Without};
 
+use super::code::Code;
 use crate::failure::BadInput;
 use crate::names::disassemble;
 
@@ -30,9 +31,15 @@ pub struct Candidate {
     pub lost: f64,
     /// The instructions, those that lose most first.
     pub instructions: Vec<Instruction>,
+    /// What is tried beside it, if these are branches: a select in the place of each.
+    #[serde(skip)]
+    pub selects: Option<Selects>,
 }
 
-/// One of them.
+/// Selects in the place of branches: at least one, or the reason why there is none.
+pub type Selects = Result<Vec<Instruction>, &'static str>;
+
+/// An instruction that is tried without a cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Instruction {
     /// As the core's parameter has it.
@@ -49,7 +56,7 @@ pub struct Instruction {
 fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
     use Component as C;
     let components: &[C] = match (cause, is_store) {
-        (Cause::Mispredict, _) => &[C::Mispredict],
+        (Cause::Mispredict | Cause::Select, _) => &[C::Mispredict],
         (Cause::Miss, false) => &[C::LoadL2, C::LoadLlc, C::LoadDram, C::LoadPeer],
         (Cause::Miss, true) => &[C::FrontEndStores],
         (Cause::Flush, _) => &[C::Serialize, C::Flush],
@@ -60,13 +67,14 @@ fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
 }
 
 const STORES: &str = "stores";
+const BRANCHES: &str = "branches";
 
 /// What instructions of a class are called that lose cycles in a way.
 fn kind(cause: Cause, class: isa::InstClass) -> &'static str {
     use isa::InstClass as C;
     match (cause, class) {
-        (Cause::Mispredict, C::Branch) => "branches",
-        (Cause::Mispredict, _) => "jumps",
+        (Cause::Mispredict | Cause::Select, C::Branch) => BRANCHES,
+        (Cause::Mispredict | Cause::Select, _) => "jumps",
         (Cause::Miss, C::Store | C::FpStore) => STORES,
         (Cause::Miss, _) => "loads",
         (Cause::Flush, C::Csr) => "CSR accesses",
@@ -136,6 +144,12 @@ pub fn main_program(evaluation: &Evaluation) -> Option<String> {
 struct Losses {
     total: u64,
     found: BTreeMap<(String, Cause, &'static str), BTreeMap<Instruction, u64>>,
+    /// The instructions that it executed,
+    code: Code,
+    /// and their functions.
+    functions: BTreeSet<String>,
+    /// Places that the user asks for and that it executed something at.
+    executed: BTreeSet<String>,
 }
 
 fn losses(
@@ -144,15 +158,19 @@ fn losses(
     symbolizer: &Symbolizer,
     wanted: &[Wanted<'_>],
 ) -> Losses {
-    let mut losses = Losses {
-        total: 0,
-        found: BTreeMap::new(),
-    };
     let is_of = |process: ProcessId| evaluation.processes[process.0 as usize].name == program;
     let stacks: Vec<_> = { evaluation.stacks.iter() }
         .filter(|(process, ..)| is_of(*process))
         .collect();
     let fact = |inst: InstId| &evaluation.static_info[inst.0 as usize];
+    let executed = { stacks.iter() }.map(|(_, inst, _)| (fact(*inst).pc, fact(*inst).raw));
+    let mut losses = Losses {
+        total: 0,
+        found: BTreeMap::new(),
+        code: Code::new(executed),
+        functions: BTreeSet::new(),
+        executed: BTreeSet::new(),
+    };
     let places: Vec<Place> = { stacks.iter() }
         .map(|(process, inst, _)| place::place(evaluation, *process, fact(*inst)))
         .collect();
@@ -183,11 +201,30 @@ fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> Ro
 impl Losses {
     fn add(&mut self, row: &Row<'_>, wanted: &[Wanted<'_>]) {
         let decoded = isa::decode(row.raw);
+        if !self.functions.contains(row.function) {
+            self.functions.insert(row.function.to_owned());
+        }
+        for wanted in wanted.iter().filter(|wanted| wanted.is_at(row)) {
+            self.executed.insert(wanted.place.to_owned());
+        }
         for &cause in Cause::ALL.iter().filter(|cause| cause.fits(&decoded)) {
             let asked = wanted
                 .iter()
                 .find(|wanted| wanted.cause == cause && wanted.is_at(row));
             if !wanted.is_empty() && asked.is_none() {
+                continue;
+            }
+            let select = match cause {
+                Cause::Select => self.code.select(row.pc).ok(),
+                _ => None,
+            };
+            let is_none = match cause {
+                Cause::Chain => !self.code.is_chain(row.pc),
+                // It is tried beside foresight, or if it is asked for.
+                Cause::Select => select.is_none() || asked.is_none(),
+                _ => false,
+            };
+            if is_none {
                 continue;
             }
             // Asked for by a line, it is one candidate whatever it is inlined into.
@@ -197,6 +234,7 @@ impl Losses {
                     cause,
                     pc: row.pc,
                     raw: Some(row.raw),
+                    select,
                 }
                 .to_string(),
                 label: row.label.clone(),
@@ -214,6 +252,69 @@ impl Losses {
     }
 }
 
+impl Losses {
+    /// Something of the cause was executed at a place that the user asks for.
+    fn check(&self, program: &str, wanted: &Wanted<'_>) -> Result<(), BadInput> {
+        let Wanted { cause, place } = wanted;
+        let found = { self.found.keys() }.any(|(of, by, _)| of == place && by == cause);
+        if found {
+            return Ok(());
+        }
+        let what = if !self.executed.contains(*place) {
+            // `file.c:31` and `function+0x12` name what is at an instruction.
+            let is_function =
+                !place.contains("+0x") && !place.contains(':') || place.contains("::");
+            let what = if is_function { "function" } else { "place" };
+            let nearest = nearest(place, self.functions.iter().map(String::as_str));
+            let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            format!("{program} executed no {what} `{place}`{nearest}")
+        } else if *cause == Cause::Chain {
+            format!("{program} executed nothing there that waits for what it computed itself")
+        } else if *cause == Cause::Select {
+            format!("{program} executed no branches there that a select could take the place of")
+        } else {
+            format!("{program} executed no {} there", cause.takes())
+        };
+        let name = cause.name();
+        Err(BadInput(format!("--without {name}@{place}: {what}")))
+    }
+}
+
+/// The name that is most like another one; nothing, if none is.
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |known: &str| strsim::jaro_winkler(known, name);
+    let all = names.map(|known| (likeness(known), known));
+    let best = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.7).then_some(best.1)
+}
+
+/// Selects in the place of those of these branches that they are possible for; of none, the first one's reason.
+fn selects(code: &Code, branches: &[Instruction]) -> Selects {
+    let (mut found, mut reason) = (Vec::new(), None);
+    for branch in branches {
+        // It was written as such.
+        let Ok(without) = branch.without.parse::<Without>() else {
+            continue;
+        };
+        match code.select(without.pc) {
+            Ok(select) => found.push(Instruction {
+                without: Without {
+                    cause: Cause::Select,
+                    select: Some(select),
+                    ..without
+                }
+                .to_string(),
+                ..branch.clone()
+            }),
+            Err(why) => reason = reason.or(Some(why)),
+        }
+    }
+    match reason {
+        Some(reason) if found.is_empty() => Err(reason),
+        _ => Ok(found),
+    }
+}
+
 /// What to try of a program, the most expensive first; or what is `wanted`, if that is anything.
 pub fn candidates(
     evaluation: &Evaluation,
@@ -228,19 +329,9 @@ pub fn candidates(
         )));
     }
     for wanted in wanted {
-        let found = losses
-            .found
-            .keys()
-            .any(|(place, cause, _)| place == wanted.place && *cause == wanted.cause);
-        if !found {
-            return Err(BadInput(format!(
-                "--without {}@{}: {program} executed no {} there",
-                wanted.cause.name(),
-                wanted.place,
-                wanted.cause.takes()
-            )));
-        }
+        losses.check(program, wanted)?;
     }
+    let code = losses.code;
     let mut candidates: Vec<Candidate> = { losses.found.into_iter() }
         .map(|((function, cause, kind), instructions)| {
             let lost: u64 = instructions.values().sum();
@@ -250,15 +341,17 @@ pub fn candidates(
                 instructions.retain(|(_, own)| *own as f64 >= MIN_SHARE_OF_LOST * lost as f64);
             }
             instructions.sort_by_key(|(_, own)| Reverse(*own));
+            let instructions: Vec<_> = { instructions.into_iter() }
+                .map(|(instruction, _)| instruction)
+                .collect();
+            let is_branch = cause == Cause::Mispredict && kind == BRANCHES;
             Candidate {
                 cause: cause.name(),
                 kind,
                 function,
                 lost: lost as f64 / losses.total as f64,
-                instructions: instructions
-                    .into_iter()
-                    .map(|(instruction, _)| instruction)
-                    .collect(),
+                selects: is_branch.then(|| selects(&code, &instructions)),
+                instructions,
             }
         })
         .filter(|candidate| !wanted.is_empty() || candidate.lost >= MIN_LOST_SHARE)

@@ -71,6 +71,8 @@ extensions! {
     Sspesa "sspesa";
     /// The supervisor's own timer.
     Sstc "sstc";
+    /// Virtual memory of four levels, beside that of three.
+    Sv48 "sv48";
     /// Accessed and dirty bits of pages are written by hardware.
     Svadu "svadu";
     /// Fine-grained invalidation of translations.

@@ -86,7 +86,7 @@ pub use tables::{
     SourceLine, StaleSource, ThreadRow,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
-pub use text::Options;
+pub use text::{Options, short_name};
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
 pub use waiting::{

@@ -10,11 +10,13 @@ use std::fmt::Write;
 
 use profile::CATEGORIES;
 
-use super::model::{Report, part_line};
+use super::model::Report;
 use super::sections::TextPosition;
 use super::tables::CommandRow;
 use super::{printable_lines, sensitivity};
 use fit::{count, fit, percent};
+
+pub use fit::fit_name as short_name;
 
 /// How much of a report the text shows.
 #[derive(Clone, Debug)]
@@ -59,8 +61,8 @@ impl Report {
     }
 
     fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {
-        if let Some(part) = self.part() {
-            writeln!(out, "{}\n", part_line(part))?;
+        for notice in self.notices() {
+            writeln!(out, "{notice}\n")?;
         }
         if let Some(name) = self.meta.get("name").and_then(|name| name.as_str()) {
             writeln!(out, "{}", fit(name, 120))?;

@@ -14,6 +14,9 @@ use super::text::fit::{fit, fit_label, fit_name};
 pub struct WhatIf {
     program: String,
     cycles: f64,
+    /// Harts of the run. On several, cycles are elapsed ones of the region, not the program's own.
+    #[serde(default)]
+    harts: u32,
     trials: Vec<Trial>,
 }
 
@@ -26,6 +29,22 @@ struct Trial {
     gain: f64,
     cycles: f64,
     instructions: Vec<Instruction>,
+    #[serde(default)]
+    select: Option<Select>,
+}
+
+/// What became of selects in the place of branches.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Select {
+    Tried {
+        gain: f64,
+        cycles: f64,
+        instructions: Vec<Instruction>,
+    },
+    None {
+        none: String,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,18 +60,45 @@ impl WhatIf {
         let what_if = Self::deserialize(&run["what_if"]).ok()?;
         (!what_if.trials.is_empty()).then_some(what_if)
     }
+
+    /// The cycles that gains are shares of, in words.
+    fn all_cycles(&self) -> String {
+        let cycles = self.cycles / 1e6;
+        match self.harts {
+            0 | 1 => format!("{cycles:.1} M cycles"),
+            harts => format!("{cycles:.1} M cycles elapsed on {harts} harts"),
+        }
+    }
 }
+
+/// A branch's two trials: which change of the source each stands for.
+const FORESEEN: &str = "foreseen (what independent work side by side could gain)";
+const SELECTED: &str = "as selects (what branchless code would gain)";
 
 impl Trial {
     /// What is gone, in words.
     fn gone(&self) -> &str {
         match (&*self.cause, &*self.kind) {
+            ("mispredict", "branches") => FORESEEN,
             ("mispredict", _) => "foreseen",
+            ("select", _) => SELECTED,
             ("miss", _) => "in the L1 in time",
             ("flush", _) => "without a flush",
             ("division", _) => "as multiplications",
             ("chain", _) => "that do not wait for themselves",
             (cause, _) => cause,
+        }
+    }
+
+    /// Which of the branches selects take the place of, in words.
+    fn selected(&self) -> String {
+        let of = match &self.select {
+            Some(Select::Tried { instructions, .. }) => instructions.len(),
+            _ => 0,
+        };
+        match of == self.instructions.len() {
+            true => format!("{} {SELECTED}", self.kind),
+            false => format!("{of} of these {} {SELECTED}", self.kind),
         }
     }
 
@@ -79,9 +125,9 @@ impl fmt::Display for WhatIf {
         }
         writeln!(
             out,
-            "\nwhat if ({}, {:.1} M cycles; each a run of its own without the cause)\n   gain    lost  in cycles  if there were",
+            "\nwhat if ({}, {}; each a run of its own without the cause)\n   gain    lost  in cycles  if there were",
             fit(&self.program, 40),
-            self.cycles / 1e6
+            self.all_cycles(),
         )?;
         for trial in &self.trials {
             writeln!(
@@ -97,38 +143,67 @@ impl fmt::Display for WhatIf {
             if let Some((text, place)) = trial.place() {
                 writeln!(out, "{:28}`{}` {place}", "", fit(text, 40))?;
             }
+            match &trial.select {
+                Some(Select::Tried { gain, cycles, .. }) => writeln!(
+                    out,
+                    "{:>6.1} % {:>7} {:>8.1} M  {}",
+                    100.0 * gain,
+                    "",
+                    cycles / 1e6,
+                    trial.selected()
+                )?,
+                Some(Select::None { none }) => {
+                    writeln!(out, "{:28}no select could take its place: {none}", "")?;
+                }
+                None => {}
+            }
         }
         Ok(())
     }
 }
 
 impl Report {
-    /// The same for the page.
+    /// Returns what the trials found as a section of the page.
     pub(super) fn what_if_html(&self) -> String {
         let Some(what_if) = WhatIf::of(&self.meta) else {
             return String::new();
         };
         let mut out = format!(
             "<section id=\"what-if\" aria-labelledby=\"what-if-title\"><h2 id=\"what-if-title\">What if</h2>\
-             <p>What <b>{}</b> ({:.1} M cycles) would gain without a cause of lost cycles at some instructions: each a run of its own, all \
+             <p>What <b>{}</b> ({}) would gain without a cause of lost cycles at some instructions: each a run of its own, all \
              else the same. <i>Lost</i> is the share of cycles that the Oracle charges to the cause there; others may hide behind it, \
              or wait in its place.</p><div class=\"scroll\"><table><thead><tr><th>gain</th><th>lost</th><th>if there were</th><th>at</th></tr></thead><tbody>",
             escape(&what_if.program),
-            what_if.cycles / 1e6
+            what_if.all_cycles()
         );
         for trial in &what_if.trials {
             let (text, place) = trial.place().unwrap_or_default();
             let _ = write!(
                 out,
-                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b>{}</b> {}</td><td><code>{}</code> {}</td></tr>",
+                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b title=\"{}\">{}</b> {}</td><td><code>{}</code> {}</td></tr>",
                 100.0 * trial.gain,
                 100.0 * trial.lost,
                 escape(&trial.kind),
                 escape(&trial.function),
+                escape(&fit_name(&trial.function, 80)),
                 escape(trial.gone()),
                 escape(text),
                 escape(&place)
             );
+            let _ = match &trial.select {
+                Some(Select::Tried { gain, .. }) => write!(
+                    out,
+                    "<tr><td>{:.1} %</td><td></td><td>{}</td><td></td></tr>",
+                    100.0 * gain,
+                    escape(&trial.selected())
+                ),
+                Some(Select::None { none }) => write!(
+                    out,
+                    "<tr><td></td><td></td><td>no select could take its place: {}</td><td></td></tr>",
+                    escape(none)
+                ),
+                None => Ok(()),
+            };
         }
         out + "</tbody></table></div></section>"
     }

@@ -237,6 +237,9 @@ impl<S: CommitSink> Pipeline<S> {
         match micro_op.class {
             InstClass::Branch | InstClass::Jal | InstClass::Jalr => {
                 let cycles = self.issue_control::<COUNTED>(micro_op);
+                if let Some(dependences) = &mut self.dependences {
+                    dependences.decided(access.id, cycles.1 + 1);
+                }
                 let taken = micro_op.class != InstClass::Branch || forecast.taken();
                 self.front.foreseen(taken);
                 self.commit_control::<COUNTED>(micro_op, access.id, cycles, false);

@@ -4,6 +4,7 @@ use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect
 use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
+use crate::dependences::Dependences;
 use crate::follow::{Group, Selections, Start};
 use crate::front::{Below, FrontEnd};
 use crate::lsu::{Access, Lsu};
@@ -30,6 +31,8 @@ pub(crate) struct Pipeline<S> {
     preset: Preset,
     port_map: PortMap,
     removed: Removed,
+    /// What a what-if changes about them.
+    pub dependences: Option<Box<Dependences>>,
     pub micro_ops: Vec<MicroOp>,
     pub front: FrontEnd,
     /// Flags that the record of the instruction decoded last will have: whether it starts a ROB row, and why the front end
@@ -52,10 +55,12 @@ impl<S> Pipeline<S> {
     /// After reset.
     pub fn new(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
         let port_map = PortMap::new(preset);
+        let removed = Removed::of(preset);
         Self {
             sink,
             preset: preset.clone(),
-            removed: Removed::of(preset),
+            dependences: Dependences::new(preset, &removed),
+            removed,
             micro_ops: Vec::new(),
             front: FrontEnd::new(preset),
             mark: 0,
@@ -193,9 +198,9 @@ impl<S> Pipeline<S> {
         self.packet_fetched();
     }
 
-    /// Somebody asks for what issues, or for details: each instruction is looked at.
+    /// Somebody asks for what issues, or for details, or dependences are changed: each instruction is looked at.
     fn is_looked_at(&self) -> bool {
-        self.selections.issues | self.observer.is_active()
+        self.selections.issues | self.observer.is_active() | self.dependences.is_some()
     }
 
     /// A decode group, and its ROB row.
@@ -251,6 +256,7 @@ snapshot::snapshot!(Pipeline<S> {
     preset,
     port_map,
     removed,
+    dependences,
     micro_ops,
 });
 
@@ -260,6 +266,9 @@ impl<S: CommitSink> Pipeline<S> {
         let causes = self.removed.at(inst);
         if causes != 0 {
             micro_op = micro_op.without(causes, &self.preset, &self.port_map);
+        }
+        if let Some(dependences) = &mut self.dependences {
+            dependences.define(inst, causes, self.removed.select_at(inst));
         }
         let index = inst.id.0 as usize;
         if index >= self.micro_ops.len() {
@@ -289,8 +298,13 @@ impl<S: CommitSink> Pipeline<S> {
         passed: &InstOutput,
         output: &mut Reader<'_>,
     ) {
-        let micro_op = &self.micro_op(executed.id);
         let id = executed.id;
+        let mut micro_op = &self.micro_op(id);
+        let changed;
+        if COUNTED && let Some(dependences) = &mut self.dependences {
+            changed = dependences.next(id, micro_op, &mut self.registers);
+            micro_op = &changed;
+        }
         let access = Access {
             id,
             pa: executed.mem.pa(),
@@ -341,7 +355,12 @@ impl<S: CommitSink> Pipeline<S> {
         let mut instructions = 0;
         while let Some(step) = steps.next() {
             let id = step.id();
-            let micro_op = &static_info[id.0 as usize];
+            let mut micro_op = &static_info[id.0 as usize];
+            let changed;
+            if COUNTED && let Some(dependences) = &mut self.dependences {
+                changed = dependences.next(id, micro_op, &mut self.registers);
+                micro_op = &changed;
+            }
             instructions += 1;
             let mut packet = None;
             let mut walk = None;

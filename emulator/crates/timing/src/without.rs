@@ -8,6 +8,7 @@ use std::str::FromStr;
 use isa::{DecodedInst, InstClass, StaticInst};
 
 use crate::Preset;
+use crate::dependences::accumulates;
 use crate::micro_op::{ALU_DONE, Kind, MicroOp, PortMap, ring};
 use crate::schedule::lane;
 
@@ -46,8 +47,13 @@ causes! {
     Flush = 4 "flush" "CSR accesses, fences and atomics",
     /// A division takes a cycle per bit of its quotient. Without: it takes what a multiplication does.
     Division = 8 "division" "divisions and square roots",
-    /// An instruction waits for what it wrote itself the last time. Without: it does not wait for the register that it writes.
-    Chain = 16 "chain" "instructions that read the register that they write",
+    /// An instruction waits for what it computed itself the last time, as in a sum. Without: it does not, as if the sum had many accumulators.
+    /// An instruction is a link of a chain only if all that wrote the register since it executed last is of its operation and read the
+    /// register, too.
+    Chain = 16 "chain" "arithmetic instructions that read the register that they write",
+    /// A branch decides which of two values a register has. Without: both are there, and the condition selects one. So nothing is
+    /// mispredicted, but what follows waits for the condition.
+    Select = 32 "select" "branches",
 }
 
 impl Cause {
@@ -59,9 +65,8 @@ impl Cause {
             Self::Miss => matches!(inst.class, C::Load | C::FpLoad | C::Store | C::FpStore),
             Self::Flush => is_atomic(inst.class) || matches!(inst.class, C::Csr | C::Fence),
             Self::Division => matches!(inst.class, C::IntDiv | C::FpDivSqrt),
-            Self::Chain => {
-                (1..64).contains(&inst.rd) && [inst.rs1, inst.rs2, inst.rs3].contains(&inst.rd)
-            }
+            Self::Chain => accumulates(inst),
+            Self::Select => inst.class == C::Branch,
         }
     }
 }
@@ -71,7 +76,8 @@ fn is_atomic(class: InstClass) -> bool {
     matches!(class, C::Amo | C::LoadReserved | C::StoreConditional)
 }
 
-/// A cause that is gone at an instruction; as text `CAUSE PC` or `CAUSE PC ENCODING`, the numbers in hexadecimal with 0x.
+/// A cause that is gone at an instruction; as text `CAUSE PC`, `CAUSE PC ENCODING` or `select PC ENCODING JOIN WRITTEN`, the numbers in
+/// hexadecimal with 0x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Without {
     /// What is gone.
@@ -80,12 +86,27 @@ pub struct Without {
     pub pc: u64,
     /// Its encoding, which tells it from those of other processes at the same address.
     pub raw: Option<u32>,
+    /// What takes the place of the branch, if the cause is [`Cause::Select`].
+    pub select: Option<Select>,
+}
+
+/// A select in the place of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Select {
+    /// Virtual address at which the branch's sides meet.
+    pub join: u64,
+    /// Registers that either side writes; a bit each, in the unified numbering.
+    pub written: u64,
 }
 
 impl fmt::Display for Without {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:#x}", self.cause.name(), self.pc)?;
-        self.raw.map_or(Ok(()), |raw| write!(f, " {raw:#x}"))
+        self.raw.map_or(Ok(()), |raw| write!(f, " {raw:#x}"))?;
+        match self.select {
+            Some(select) => write!(f, " {:#x} {:#x}", select.join, select.written),
+            None => Ok(()),
+        }
     }
 }
 
@@ -93,36 +114,39 @@ impl FromStr for Without {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let hex = |word: &str| {
-            let digits = word.strip_prefix("0x")?;
-            u64::from_str_radix(digits, 16).ok()
-        };
+        Self::parse(text).ok_or_else(|| {
+            let names: Vec<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+            format!(
+                "CAUSE 0xPC or CAUSE 0xPC 0xENCODING, with a cause of {} (select 0xPC 0xENCODING 0xJOIN 0xWRITTEN)",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+impl Without {
+    fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        let cause = { Cause::ALL.iter() }.find(|cause| cause.name() == name);
-        let pc = words.next().and_then(hex);
-        let raw = words
-            .next()
-            .map(|word| hex(word).and_then(|raw| u32::try_from(raw).ok()));
-        match (cause, pc, raw, words.next()) {
-            (Some(&cause), Some(pc), None, None) => Ok(Self {
-                cause,
-                pc,
-                raw: None,
-            }),
-            (Some(&cause), Some(pc), Some(Some(raw)), None) => Ok(Self {
-                cause,
-                pc,
-                raw: Some(raw),
-            }),
-            _ => {
-                let names: Vec<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
-                Err(format!(
-                    "CAUSE 0xPC or CAUSE 0xPC 0xENCODING, with a cause of {}",
-                    names.join(", ")
-                ))
+        let name = words.next()?;
+        let cause = *Cause::ALL.iter().find(|cause| cause.name() == name)?;
+        let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+        let numbers = words.map(hex).collect::<Option<Vec<u64>>>()?;
+        let (pc, raw, select) = match (cause, &*numbers) {
+            (Cause::Select, &[pc, raw, join, written]) => {
+                (pc, Some(raw), Some(Select { join, written }))
             }
-        }
+            (Cause::Select, _) => return None,
+            (_, &[pc]) => (pc, None, None),
+            (_, &[pc, raw]) => (pc, Some(raw), None),
+            _ => return None,
+        };
+        let raw = raw.map(u32::try_from).transpose().ok()?;
+        Some(Self {
+            cause,
+            pc,
+            raw,
+            select,
+        })
     }
 }
 
@@ -146,15 +170,36 @@ impl Removed {
         removed
     }
 
+    /// What is gone at an instruction.
+    fn of_inst(&self, inst: &StaticInst) -> impl Iterator<Item = &Without> {
+        let of_address = self.0.get(&inst.pc).into_iter().flatten();
+        let (raw, decoded) = (inst.inst.raw, inst.inst);
+        of_address
+            .filter(move |without| without.raw.is_none_or(|of| of == raw))
+            .filter(move |without| without.cause.fits(&decoded))
+    }
+
     /// The causes that are gone at an instruction, a bit each.
     pub fn at(&self, inst: &StaticInst) -> u8 {
         if self.0.is_empty() {
             return 0;
         }
-        let here = self.0.get(&inst.pc).into_iter().flatten();
-        here.filter(|without| without.raw.is_none_or(|raw| raw == inst.inst.raw))
-            .filter(|without| without.cause.fits(&inst.inst))
-            .fold(0, |causes, without| causes | without.cause as u8)
+        { self.of_inst(inst) }.fold(0, |causes, without| causes | without.cause as u8)
+    }
+
+    /// The select in the place of an instruction.
+    pub fn select_at(&self, inst: &StaticInst) -> Option<Select> {
+        self.of_inst(inst).find_map(|without| without.select)
+    }
+
+    /// All selects.
+    pub fn selects(&self) -> impl Iterator<Item = Select> {
+        { self.0.values().flatten() }.filter_map(|without| without.select)
+    }
+
+    /// The cause is gone somewhere.
+    pub fn has(&self, cause: Cause) -> bool {
+        { self.0.values().flatten() }.any(|without| without.cause == cause)
     }
 }
 
@@ -165,13 +210,12 @@ pub(crate) fn has(causes: u8, cause: Cause) -> bool {
 }
 
 impl MicroOp {
-    /// The same instruction without these causes. What is left as it was is what [`Kind`] decides.
+    /// Returns the instruction without these causes. What is left as it was is what [`Kind`] decides; chains and selects are for
+    /// [`crate::dependences`].
     pub(crate) fn without(self, causes: u8, preset: &Preset, ports: &PortMap) -> Self {
         let mut op = self;
-        if has(causes, Cause::Chain) {
-            op.src = op.src.map(|r| if r == op.dst { 0 } else { r });
-        }
-        if has(causes, Cause::Mispredict) || has(causes, Cause::Miss) {
+        let is_foreseen = has(causes, Cause::Mispredict) || has(causes, Cause::Select);
+        if is_foreseen || has(causes, Cause::Miss) {
             op.kind = Kind::Ideal;
         }
         if has(causes, Cause::Division) {

@@ -117,6 +117,23 @@ fn without_its_chain_a_sum_has_many_accumulators() {
     is_like(&adds(&["fa1"]), Cause::Chain, &adds(&many), 0.15);
 }
 
+#[test]
+fn what_waits_for_another_instruction_is_no_chain() {
+    let unchanged = |source: &str| {
+        let [with, ideal] = [None, Some(Cause::Chain)].map(|without| cycles(source, without, 1));
+        assert!(
+            (ideal / with - 1.0).abs() < 0.01,
+            "{ideal}, {with}: {source}"
+        );
+    };
+    // Each instruction but the loop's counter writes the register that it reads, and that another one has written: a load, whose own
+    // address is chased; what follows a load; and two operations in turn, as in a generator of pseudo-random numbers.
+    unchanged(&rounds("ld a1,0(a1)"));
+    unchanged(&rounds("ld a1,0(a1); xor a1,a1,zero; xor a1,a1,zero"));
+    unchanged(&rounds("ld a5,0(a1); sub a5,a5,a1; add a1,a1,a5"));
+    unchanged(&rounds("mul a2,a2,a3; addi a2,a2,3"));
+}
+
 /// A branch on random bits, which skips six additions or none.
 fn random(branch: &str) -> String {
     format!(
@@ -147,6 +164,69 @@ fn a_foreseen_branch_costs_what_it_skips() {
             .filter(missed)
             .count(),
         0
+    );
+}
+
+/// Runs a program with a select in the place of its first branch, whose sides write `t1` and meet at the label `join`; cycles of its
+/// second half.
+fn cycles_of_select(source: &str) -> f64 {
+    let text = format!("FN(f) {source}\n jalr zero,s3\n");
+    let program = Program::new(&text);
+    let branch = { program.insts.iter() }
+        .find(|inst| matches!(inst.action, asm::Action::Branch { .. }))
+        .unwrap();
+    let (pc, join, t1) = (branch.pc, program.labels["join"], 1_u64 << 6);
+    let mut preset = Preset::load("rtl-mega").unwrap();
+    let select = format!("select {pc:#x} {:#x} {join:#x} {t1:#x}", branch.decoded.raw);
+    preset
+        .set("what_if.without", &format!("[{select:?}]"))
+        .unwrap();
+    let mut core = Core::new(&preset, Commits::default());
+    program.define(&mut core);
+    let mut state = State::new();
+    (state.x[11], state.x[13], state.x[19], state.pc) = (DATA, 3, 0x1000, TEXT);
+    program.run(&mut core, &mut state);
+    let commits = core.into_sink().0;
+    let missed = |commit: &Commit| commit.redirect == Redirect::Mispredict;
+    let half = commits.len() / 2;
+    assert!(!commits[half..commits.len() - 4].iter().any(missed));
+    (commits[commits.len() - 1].commit - commits[half].commit) as f64
+}
+
+/// A random bit decides what is added to `t1`, by `decide`; `then` may use the sum.
+fn random_sum(decide: &str, then: &str) -> String {
+    format!(
+        "li a0,4000; li a2,0x1234567; li t2,5
+ 1: slli a3,a2,13; xor a2,a2,a3; srli a3,a2,7; xor a2,a2,a3; slli a3,a2,17; xor a2,a2,a3
+ andi a4,a2,1
+ {decide}
+ {then}
+ addi a0,a0,-1; bnez a0,1b"
+    )
+}
+
+#[test]
+fn a_select_costs_what_branchless_code_does() {
+    let branch = "beqz a4,join; add t1,t1,t2; join: add t3,t3,t1";
+    // `xor` takes as long as the `and` of a mask.
+    let mask = "sub a4,zero,a4; xor a4,a4,t2; add t1,t1,a4; add t3,t3,t1";
+    let foreseen = |then: &str| {
+        [None, Some(Cause::Mispredict)].map(|without| cycles(&random_sum(branch, then), without, 1))
+    };
+    // The next round does not need the sum: branchless code gains what foresight does.
+    let [with, ideal] = foreseen("");
+    let select = cycles_of_select(&random_sum(branch, ""));
+    assert!(ideal < 0.7 * with, "{ideal}, {with}");
+    assert!((select / ideal - 1.0).abs() < 0.1, "{select}, {ideal}");
+    // The next round begins with the sum: who foresees the branch need not wait for the condition, branchless code must.
+    let then = "add a2,a2,t1";
+    let [_, ideal] = foreseen(then);
+    let select = cycles_of_select(&random_sum(branch, then));
+    let branchless = cycles(&random_sum(mask, then), None, 1);
+    assert!(ideal < 0.85 * branchless, "{ideal}, {branchless}");
+    assert!(
+        (select / branchless - 1.0).abs() < 0.1,
+        "{select}, {branchless}"
     );
 }
 
@@ -197,6 +277,9 @@ fn what_is_no_cause_is_told() {
         "miss 0x12 0x12 0x12",
         "miss 0x12 0x123456789",
         "miss 0x12 x",
+        "miss 0x12 0x12 0x12 0x12",
+        "select 0x12 0x12",
+        "select 0x12 0x12 0x12 x",
     ] {
         let error = preset.set("what_if.without", &format!("[{bad:?}]"));
         let text = error.unwrap_err().to_string();

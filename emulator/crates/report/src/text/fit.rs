@@ -13,8 +13,9 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// As [`fit`], for names of functions: what does not fit loses the arguments of its templates, and then its parameters.
-pub(crate) fn fit_name(name: &str, width: usize) -> String {
+/// Returns a function's name in at most `width` characters: one that is longer loses the arguments of its templates, then its parameters,
+/// and then its end.
+pub fn fit_name(name: &str, width: usize) -> String {
     let fits = |name: &str| name.chars().count() <= width;
     if fits(name) {
         return fit(name, width);

@@ -30,7 +30,7 @@ pub(super) enum Role {
     Flush,
     /// The same of one that does not flush ([`Cause::Flush`]).
     Calm,
-    /// Conditional branch that is not mispredicted ([`Cause::Mispredict`]).
+    /// Conditional branch that is not mispredicted ([`Cause::Mispredict`], [`Cause::Select`]).
     Foreseen,
 }
 
@@ -53,7 +53,9 @@ impl Role {
     /// The same of an instruction without these causes.
     pub fn without(self, causes: u8) -> Self {
         match self {
-            Self::Branch if has(causes, Cause::Mispredict) => Self::Foreseen,
+            Self::Branch if has(causes, Cause::Mispredict) || has(causes, Cause::Select) => {
+                Self::Foreseen
+            }
             Self::Flush if has(causes, Cause::Flush) => Self::Calm,
             role => role,
         }

@@ -65,7 +65,7 @@ sections! {
     /// Extensions beyond RV64GC.
     Isa {
         zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
-        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, smcsrind: bool, smcdeleg: bool, smctr: bool, smpdis: bool, sspesa: bool, sstc: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
+        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, smcsrind: bool, smcdeleg: bool, smctr: bool, smpdis: bool, sspesa: bool, sstc: bool, sv48: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock {
@@ -223,6 +223,7 @@ impl Isa {
             (E::Smpdis, self.smpdis),
             (E::Sspesa, self.sspesa),
             (E::Sstc, self.sstc),
+            (E::Sv48, self.sv48),
             (E::Svadu, self.svadu),
             (E::Svinval, self.svinval),
             (E::Svnapot, self.svnapot),

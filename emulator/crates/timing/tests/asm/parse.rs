@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use isa::InstClass as C;
+use isa::{InstClass as C, Op};
 
 use super::{Action, Inst, TEXT, decoded};
 
@@ -287,6 +287,8 @@ fn inst(pc: u64, line: &Line, find: &dyn Fn(&str, u64) -> u64) -> Inst {
     } else {
         target.wrapping_sub(pc) as i64
     } as i32;
+    let op = { Op::ALL.iter() }.find(|op| op.mnemonic() == line.mnemonic);
+    decoded.op = op.copied().unwrap_or(Op::Illegal);
     Inst {
         pc,
         action,

@@ -130,13 +130,13 @@ impl ReportPath<'_> {
     pub(crate) fn what_if(&self, below: &[&str]) -> Rule {
         let source = "emulator/src/what_if.rs";
         match below {
-            ["trials", _, "gain"] => rule(
-                "Share of the program's cycles that it takes less without a cause of lost cycles at some instructions.",
+            ["trials", _, "gain"] | ["trials", _, "select", "gain"] => rule(
+                "Share of the program's cycles (on several harts: of the elapsed ones) that it takes less without a cause of lost cycles at some instructions, or with selects in the place of branches.",
                 "1 - cycles without / cycles",
                 "emulator/src/what_if.rs, from a run of its own",
                 "timing/src/without.rs",
             )
-            .check(match (self.own(3, "cycles"), self.at(&["what_if", "cycles"])) {
+            .check(match (self.own(below.len(), "cycles"), self.at(&["what_if", "cycles"])) {
                 (Some(without), Some(cycles)) => Some(1.0 - without / cycles),
                 _ => None,
             }),
@@ -146,8 +146,9 @@ impl ReportPath<'_> {
                 "emulator/src/what_if/candidates.rs",
                 TIP,
             ),
+            ["harts"] => rule("Harts of the run.", "guest.harts", source, TIP),
             [.., "cycles"] => rule(
-                "Cycles of the program, all its processes on all harts together; of a trial: without the cause.",
+                "Cycles of the program, all its processes together; on several harts: elapsed cycles of the region. Of a trial: without the cause.",
                 "sum of its processes' cycles",
                 source,
                 TIP,
